@@ -1,0 +1,73 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "permd",
+    products: [
+        .executable(name: "permd", targets: ["permd"]),
+        .executable(name: "permctl", targets: ["permctl"]),
+        .library(name: "PermissionClient", targets: ["PermissionClient"]),
+        .library(name: "PermissionTestKit", targets: ["PermissionTestKit"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    ],
+    targets: [
+        // C libraries: headers, and inline shims for macros and variadics only.
+        .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
+        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CUMockdev", pkgConfig: "umockdev-1.0", providers: [.apt(["libumockdev-dev"])]),
+
+        .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
+        .target(name: "PermissionModel", swiftSettings: strict),
+        .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
+        .target(
+            name: "PermissionDaemon",
+            dependencies: [
+                "DBus", "PermissionModel", "PermissionCore", "CDBus", "CLinux", "CSystemd", "CSQLite", "CInih",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(name: "PermissionClient", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
+        .executableTarget(name: "permd", dependencies: ["PermissionDaemon"], swiftSettings: strict),
+        .executableTarget(
+            name: "permctl",
+            dependencies: [
+                "PermissionClient",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(name: "PermissionTestKit", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
+        .executableTarget(
+            name: "permd-mockdevices", dependencies: ["CUMockdev", "CLinux"], path: "Sources/MockDevicesTool",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
+
+        .testTarget(name: "DBusTests", dependencies: ["DBus", "PermissionTestKit"], swiftSettings: strict),
+        .testTarget(name: "PermissionModelTests", dependencies: ["PermissionModel"], swiftSettings: strict),
+        .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
+        .testTarget(
+            name: "PermissionDaemonTests", dependencies: ["PermissionDaemon", "PermissionTestKit"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PermissionClientTests", dependencies: ["PermissionClient", "PermissionTestKit"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PermctlTests", dependencies: ["permctl", "PermissionTestKit"], swiftSettings: strict),
+        .testTarget(
+            name: "SystemTests", dependencies: ["PermissionClient", "PermissionTestKit"], swiftSettings: strict),
+    ]
+)

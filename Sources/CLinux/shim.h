@@ -1,0 +1,26 @@
+// Linux headers that Swift's Glibc module leaves out, and the system calls glibc does not wrap.
+#ifndef CLINUX_SHIM_H
+#define CLINUX_SHIM_H
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/videodev2.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+// pidfd_open(2): glibc 2.36 has a wrapper in a header that older ones lack. Returns -1 and errno on failure.
+static inline int clinux_pidfd_open(pid_t pid, unsigned int flags) {
+    return (int)syscall(SYS_pidfd_open, pid, flags);
+}
+// VIDIOC_QUERYCAP, V4L2's ioctl: the request number is a macro and ioctl(2) is variadic.
+static inline int clinux_v4l2_querycap(int fd, struct v4l2_capability *capability) {
+    return ioctl(fd, VIDIOC_QUERYCAP, capability);
+}
+#endif
