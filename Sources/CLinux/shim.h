@@ -1,7 +1,6 @@
 // Linux headers that Swift's Glibc module leaves out, and the system calls glibc does not wrap.
 #ifndef CLINUX_SHIM_H
 #define CLINUX_SHIM_H
-#define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/videodev2.h>

@@ -1,0 +1,84 @@
+// A D-Bus message as a Swift value; no libdbus pointer is in it.
+
+/// A message, received or to be sent.
+public struct Message: Sendable {
+    public enum Kind: Sendable { case methodCall, methodReturn, error, signal }
+
+    public var kind: Kind
+    public var serial: UInt32 = 0
+    public var replySerial: UInt32 = 0
+    public var sender: String?
+    public var destination: String?
+    public var path: String?
+    public var interface: String?
+    public var member: String?
+    public var errorName: String?
+    public var signature = ""
+    public var body: [Value] = []
+    public var expectsReply = false
+    var mayAutoStart = true
+
+    init(kind: Kind) { self.kind = kind }
+
+    public static func call(
+        destination: String, path: String, interface: String, member: String, _ body: [Value] = [],
+        noReply: Bool = false, noAutoStart: Bool = false
+    ) -> Message {
+        var message = Message(kind: .methodCall)
+        message.destination = destination
+        message.path = path
+        message.interface = interface
+        message.member = member
+        message.body = body
+        message.expectsReply = !noReply
+        message.mayAutoStart = !noAutoStart
+        return message
+    }
+
+    /// A signal; with a destination it is unicast and needs no match rule.
+    public static func signal(
+        path: String, interface: String, member: String, _ body: [Value] = [], destination: String? = nil
+    ) -> Message {
+        var message = Message(kind: .signal)
+        message.path = path
+        message.interface = interface
+        message.member = member
+        message.body = body
+        message.destination = destination
+        return message
+    }
+}
+
+/// An error a peer answered, or one of the bus itself (`org.freedesktop.DBus.Error.*`).
+public struct BusError: Error, Sendable, CustomStringConvertible {
+    public let name: String
+    public let message: String
+    /// The error's arguments, the message included.
+    public let body: [Value]
+
+    public init(name: String, message: String, body: [Value] = []) {
+        self.name = name
+        self.message = message
+        self.body = body
+    }
+
+    public var description: String { "\(name): \(message)" }
+
+    /// The names of the D-Bus specification this module answers or gives itself.
+    public enum Name {
+        static let prefix = "org.freedesktop.DBus.Error."
+        public static let noReply = prefix + "NoReply"
+        public static let disconnected = prefix + "Disconnected"
+        public static let noServer = prefix + "NoServer"
+        public static let serviceUnknown = prefix + "ServiceUnknown"
+        public static let nameHasNoOwner = prefix + "NameHasNoOwner"
+        public static let invalidArgs = prefix + "InvalidArgs"
+        public static let unknownMethod = prefix + "UnknownMethod"
+        public static let unknownObject = prefix + "UnknownObject"
+        public static let unknownInterface = prefix + "UnknownInterface"
+        public static let unknownProperty = prefix + "UnknownProperty"
+        public static let propertyReadOnly = prefix + "PropertyReadOnly"
+        public static let limitsExceeded = prefix + "LimitsExceeded"
+        public static let failed = prefix + "Failed"
+    }
+}

@@ -1,0 +1,160 @@
+// From a libdbus message to a Swift value, within a bound.
+
+import CDBus
+import CLinux
+import Glibc
+
+/// What makes a message unreadable for us.
+enum DecodingError: Error {
+    /// More content than ``DecodingBudget/limit``.
+    case tooLarge
+    case malformed
+}
+
+/// Bounds what one message can make us hold.
+struct DecodingBudget {
+    /// Bytes of content: a few texts of 1 MiB are read and cut; the bus itself would carry 128 MiB.
+    static let limit = 4 << 20
+    /// What a value costs beside its text; keeps arrays of tiny elements bounded as well.
+    static let perValue = 16
+
+    private var left = limit
+
+    mutating func spend(_ bytes: Int) throws(DecodingError) {
+        left -= bytes
+        if left < 0 { throw .tooLarge }
+    }
+}
+
+extension Message {
+    /// Reads the header and, within the bound, the body. With a body too large the header is still there.
+    // SAFETY: libdbus has validated the message; pointers it gives live as long as `raw`, and texts are copied out.
+    static func read(_ raw: OpaquePointer) -> (message: Message, problem: DecodingError?) {
+        var message = Message(kind: kind(of: raw))
+        message.serial = dbus_message_get_serial(raw)
+        message.replySerial = dbus_message_get_reply_serial(raw)
+        message.sender = text(dbus_message_get_sender(raw))
+        message.destination = text(dbus_message_get_destination(raw))
+        message.path = text(dbus_message_get_path(raw))
+        message.interface = text(dbus_message_get_interface(raw))
+        message.member = text(dbus_message_get_member(raw))
+        message.errorName = text(dbus_message_get_error_name(raw))
+        message.signature = text(dbus_message_get_signature(raw)) ?? ""
+        message.expectsReply = message.kind == .methodCall && dbus_message_get_no_reply(raw) == 0
+        var iterator = DBusMessageIter()
+        guard dbus_message_iter_init(raw, &iterator) != 0 else { return (message, nil) }
+        var budget = DecodingBudget()
+        do throws(DecodingError) {
+            message.body = try readAll(&iterator, &budget)
+            return (message, nil)
+        } catch {
+            return (message, error)
+        }
+    }
+
+    private static func kind(of raw: OpaquePointer) -> Kind {
+        switch dbus_message_get_type(raw) {
+        case 1: .methodCall
+        case 2: .methodReturn
+        case 3: .error
+        default: .signal
+        }
+    }
+
+    private static func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
+
+    private static func readAll(
+        _ iterator: inout DBusMessageIter, _ budget: inout DecodingBudget
+    ) throws(DecodingError) -> [Value] {
+        var values: [Value] = []
+        while dbus_message_iter_get_arg_type(&iterator) != CDBUS_TYPE_INVALID {
+            values.append(try readOne(&iterator, &budget))
+            dbus_message_iter_next(&iterator)
+        }
+        return values
+    }
+
+    private static func readOne(
+        _ iterator: inout DBusMessageIter, _ budget: inout DecodingBudget
+    ) throws(DecodingError) -> Value {
+        try budget.spend(DecodingBudget.perValue)
+        let type = dbus_message_iter_get_arg_type(&iterator)
+        switch type {
+        case CDBUS_TYPE_STRING, CDBUS_TYPE_OBJECT_PATH, CDBUS_TYPE_SIGNATURE:
+            return try readText(&iterator, type, &budget)
+        case CDBUS_TYPE_UNIX_FD:
+            var fd: Int32 = -1
+            dbus_message_iter_get_basic(&iterator, &fd)
+            guard fd >= 0 else { throw .malformed }
+            return .unixFD(UnixFD(owning: fd))
+        case CDBUS_TYPE_ARRAY: return try readArray(&iterator, &budget)
+        case CDBUS_TYPE_STRUCT, CDBUS_TYPE_VARIANT:
+            var inner = DBusMessageIter()
+            dbus_message_iter_recurse(&iterator, &inner)
+            if type == CDBUS_TYPE_VARIANT { return .variant(try readOne(&inner, &budget)) }
+            return .structure(try readAll(&inner, &budget))
+        default: return try readNumber(&iterator, type)
+        }
+    }
+
+    private static func readNumber(_ iterator: inout DBusMessageIter, _ type: Int32) throws(DecodingError) -> Value {
+        var basic = DBusBasicValue()
+        switch type {
+        case CDBUS_TYPE_BYTE, CDBUS_TYPE_BOOLEAN, CDBUS_TYPE_INT16, CDBUS_TYPE_UINT16, CDBUS_TYPE_INT32,
+            CDBUS_TYPE_UINT32, CDBUS_TYPE_INT64, CDBUS_TYPE_UINT64, CDBUS_TYPE_DOUBLE:
+            dbus_message_iter_get_basic(&iterator, &basic)
+        default: throw .malformed
+        }
+        switch type {
+        case CDBUS_TYPE_BYTE: return .byte(basic.byt)
+        case CDBUS_TYPE_BOOLEAN: return .bool(basic.bool_val != 0)
+        case CDBUS_TYPE_INT16: return .int16(basic.i16)
+        case CDBUS_TYPE_UINT16: return .uint16(basic.u16)
+        case CDBUS_TYPE_INT32: return .int32(basic.i32)
+        case CDBUS_TYPE_UINT32: return .uint32(basic.u32)
+        case CDBUS_TYPE_INT64: return .int64(Int64(basic.i64))
+        case CDBUS_TYPE_UINT64: return .uint64(UInt64(basic.u64))
+        default: return .double(basic.dbl)
+        }
+    }
+
+    private static func readText(
+        _ iterator: inout DBusMessageIter, _ type: Int32, _ budget: inout DecodingBudget
+    ) throws(DecodingError) -> Value {
+        var pointer: UnsafePointer<CChar>?
+        dbus_message_iter_get_basic(&iterator, &pointer)
+        guard let pointer else { throw .malformed }
+        try budget.spend(strlen(pointer))
+        let text = String(cString: pointer)
+        switch type {
+        case CDBUS_TYPE_STRING: return .string(text)
+        case CDBUS_TYPE_OBJECT_PATH: return .objectPath(text)
+        default: return .signature(text)
+        }
+    }
+
+    private static func readArray(
+        _ iterator: inout DBusMessageIter, _ budget: inout DecodingBudget
+    ) throws(DecodingError) -> Value {
+        guard let pointer = dbus_message_iter_get_signature(&iterator) else { throw .malformed }
+        let signature = String(cString: pointer)
+        dbus_free(pointer)
+        var inner = DBusMessageIter()
+        dbus_message_iter_recurse(&iterator, &inner)
+        guard dbus_message_iter_get_element_type(&iterator) == CDBUS_TYPE_DICT_ENTRY else {
+            return .array(of: String(signature.dropFirst()), try readAll(&inner, &budget))
+        }
+        var entries: [DictionaryEntry] = []
+        while dbus_message_iter_get_arg_type(&inner) == CDBUS_TYPE_DICT_ENTRY {
+            var pair = DBusMessageIter()
+            dbus_message_iter_recurse(&inner, &pair)
+            let key = try readOne(&pair, &budget)
+            dbus_message_iter_next(&pair)
+            entries.append(DictionaryEntry(key, try readOne(&pair, &budget)))
+            dbus_message_iter_next(&inner)
+        }
+        // a{KV}: the key is one character, a basic type.
+        let inside = signature.dropFirst(2).dropLast()
+        return .dictionary(key: String(inside.prefix(1)), value: String(inside.dropFirst()), entries)
+    }
+}

@@ -1,0 +1,155 @@
+// From a Swift value to a libdbus message. libdbus aborts on texts it finds invalid, so they are looked at before.
+
+import CDBus
+import CLinux
+import Glibc
+
+/// What cannot be sent: a bug of the sender, not of the peer.
+struct EncodingError: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+extension Message {
+    /// A new libdbus message, owned by the caller (`dbus_message_unref`).
+    func encoded() throws(EncodingError) -> OpaquePointer {
+        try validate()
+        guard let raw = dbus_message_new(typeNumber) else { throw EncodingError("no memory for a message") }
+        if let destination { dbus_message_set_destination(raw, destination) }
+        if let path { dbus_message_set_path(raw, path) }
+        if let interface { dbus_message_set_interface(raw, interface) }
+        if let member { dbus_message_set_member(raw, member) }
+        if let errorName { dbus_message_set_error_name(raw, errorName) }
+        if replySerial != 0 { dbus_message_set_reply_serial(raw, replySerial) }
+        dbus_message_set_no_reply(raw, expectsReply ? 0 : 1)
+        dbus_message_set_auto_start(raw, mayAutoStart ? 1 : 0)
+        var iterator = DBusMessageIter()
+        dbus_message_iter_init_append(raw, &iterator)
+        do throws(EncodingError) {
+            for value in body { try append(value, &iterator) }
+        } catch {
+            dbus_message_unref(raw)
+            throw error
+        }
+        return raw
+    }
+
+    private var typeNumber: Int32 {
+        switch kind {
+        case .methodCall: 1
+        case .methodReturn: 2
+        case .error: 3
+        case .signal: 4
+        }
+    }
+
+    private func validate() throws(EncodingError) {
+        let checks: [(String?, (UnsafePointer<CChar>?, UnsafeMutablePointer<DBusError>?) -> dbus_bool_t, String)] = [
+            (destination, dbus_validate_bus_name, "destination"), (path, dbus_validate_path, "path"),
+            (interface, dbus_validate_interface, "interface"), (member, dbus_validate_member, "member"),
+            (errorName, dbus_validate_error_name, "error name"),
+        ]
+        for (text, isValid, what) in checks {
+            if let text, text.utf8.contains(0) || isValid(text, nil) == 0 {
+                throw EncodingError("the \(what) “\(text)” is not valid")
+            }
+        }
+    }
+}
+
+private func append(_ value: Value, _ iterator: inout DBusMessageIter) throws(EncodingError) {
+    switch value {
+    case .byte(var number): appendBasic(&iterator, CDBUS_TYPE_BYTE, &number)
+    case .bool(let flag):
+        var number: dbus_bool_t = flag ? 1 : 0
+        appendBasic(&iterator, CDBUS_TYPE_BOOLEAN, &number)
+    case .int16(var number): appendBasic(&iterator, CDBUS_TYPE_INT16, &number)
+    case .uint16(var number): appendBasic(&iterator, CDBUS_TYPE_UINT16, &number)
+    case .int32(var number): appendBasic(&iterator, CDBUS_TYPE_INT32, &number)
+    case .uint32(var number): appendBasic(&iterator, CDBUS_TYPE_UINT32, &number)
+    case .int64(var number): appendBasic(&iterator, CDBUS_TYPE_INT64, &number)
+    case .uint64(var number): appendBasic(&iterator, CDBUS_TYPE_UINT64, &number)
+    case .double(var number): appendBasic(&iterator, CDBUS_TYPE_DOUBLE, &number)
+    case .string(let text): try appendText(&iterator, CDBUS_TYPE_STRING, text) { _ in true }
+    case .objectPath(let text):
+        try appendText(&iterator, CDBUS_TYPE_OBJECT_PATH, text) { dbus_validate_path($0, nil) != 0 }
+    case .signature(let text):
+        try appendText(&iterator, CDBUS_TYPE_SIGNATURE, text) { dbus_signature_validate($0, nil) != 0 }
+    case .unixFD(let descriptor):
+        var fd = descriptor.raw
+        guard fd >= 0, dbus_message_iter_append_basic(&iterator, CDBUS_TYPE_UNIX_FD, &fd) != 0 else {
+            throw EncodingError("the descriptor is closed, or none is left to duplicate it")
+        }
+    case .array(let element, let values):
+        try appendContainer(&iterator, CDBUS_TYPE_ARRAY, element) { (inner) throws(EncodingError) in
+            for value in values {
+                guard value.signature == element else {
+                    throw EncodingError("an array of \(element) has an element of \(value.signature)")
+                }
+                try append(value, &inner)
+            }
+        }
+    case .dictionary(let key, let content, let entries):
+        try appendContainer(&iterator, CDBUS_TYPE_ARRAY, "{\(key)\(content)}") { (inner) throws(EncodingError) in
+            for entry in entries { try append(entry, key, content, &inner) }
+        }
+    case .structure(let fields):
+        guard !fields.isEmpty else { throw EncodingError("a structure has no field") }
+        try appendContainer(&iterator, CDBUS_TYPE_STRUCT, nil) { (inner) throws(EncodingError) in
+            for field in fields { try append(field, &inner) }
+        }
+    case .variant(let content):
+        try appendContainer(&iterator, CDBUS_TYPE_VARIANT, content.signature) { (inner) throws(EncodingError) in
+            try append(content, &inner)
+        }
+    }
+}
+
+private func append(
+    _ entry: DictionaryEntry, _ key: String, _ value: String, _ iterator: inout DBusMessageIter
+) throws(EncodingError) {
+    guard entry.key.signature == key, entry.value.signature == value else {
+        throw EncodingError("a dictionary of \(key) and \(value) has an entry of other types")
+    }
+    try appendContainer(&iterator, CDBUS_TYPE_DICT_ENTRY, nil) { (inner) throws(EncodingError) in
+        try append(entry.key, &inner)
+        try append(entry.value, &inner)
+    }
+}
+
+private func appendBasic<T: BitwiseCopyable>(_ iterator: inout DBusMessageIter, _ type: Int32, _ value: inout T) {
+    let ok = dbus_message_iter_append_basic(&iterator, type, &value)
+    precondition(ok != 0, "no memory for a message")
+}
+
+private func appendText(
+    _ iterator: inout DBusMessageIter, _ type: Int32, _ text: String, _ isValid: (UnsafePointer<CChar>) -> Bool
+) throws(EncodingError) {
+    guard !text.utf8.contains(0) else { throw EncodingError("a text contains a NUL character") }
+    let ok = text.withCString { pointer -> Bool in
+        guard isValid(pointer) else { return false }
+        var pointer: UnsafePointer<CChar>? = pointer
+        return dbus_message_iter_append_basic(&iterator, type, &pointer) != 0
+    }
+    guard ok else { throw EncodingError("“\(text)” is no valid object path or signature") }
+}
+
+private func appendContainer(
+    _ iterator: inout DBusMessageIter, _ type: Int32, _ signature: String?,
+    _ content: (inout DBusMessageIter) throws(EncodingError) -> Void
+) throws(EncodingError) {
+    if let signature, dbus_signature_validate(type == CDBUS_TYPE_ARRAY ? "a" + signature : signature, nil) == 0 {
+        throw EncodingError("\(signature) is no valid signature")
+    }
+    var inner = DBusMessageIter()
+    guard dbus_message_iter_open_container(&iterator, type, signature, &inner) != 0 else {
+        throw EncodingError("no memory for a message")
+    }
+    do throws(EncodingError) { try content(&inner) } catch {
+        dbus_message_iter_abandon_container(&iterator, &inner)
+        throw error
+    }
+    guard dbus_message_iter_close_container(&iterator, &inner) != 0 else {
+        throw EncodingError("no memory for a message")
+    }
+}

@@ -1,0 +1,207 @@
+// Serves objects: a table row per method, one gate before every handler, and the standard interfaces from the tables.
+
+/// An argument of a method or signal.
+public struct Argument: Sendable {
+    public let name: String
+    public let signature: String
+    public init(_ name: String, _ signature: String) {
+        self.name = name
+        self.signature = signature
+    }
+}
+
+public struct Method {
+    public let name: String
+    public let inputs: [Argument]
+    public let outputs: [Argument]
+    public let handler: @LoopActor (MethodCall) -> Void
+
+    public init(
+        name: String, inputs: [Argument], outputs: [Argument], handler: @escaping @LoopActor (MethodCall) -> Void
+    ) {
+        self.name = name
+        self.inputs = inputs
+        self.outputs = outputs
+        self.handler = handler
+    }
+
+    var inputSignature: String { inputs.map(\.signature).joined() }
+}
+
+public struct Signal: Sendable {
+    public let name: String
+    public let arguments: [Argument]
+    public init(name: String, arguments: [Argument]) {
+        self.name = name
+        self.arguments = arguments
+    }
+}
+
+/// A property that can be read only.
+public struct Property {
+    public let name: String
+    public let signature: String
+    public let get: @LoopActor (MethodCall) -> Value
+
+    public init(name: String, signature: String, get: @escaping @LoopActor (MethodCall) -> Value) {
+        self.name = name
+        self.signature = signature
+        self.get = get
+    }
+}
+
+public struct Interface {
+    public let name: String
+    public let methods: [Method]
+    public let signals: [Signal]
+    public let properties: [Property]
+
+    public init(name: String, methods: [Method], signals: [Signal] = [], properties: [Property] = []) {
+        self.name = name
+        self.methods = methods
+        self.signals = signals
+        self.properties = properties
+    }
+}
+
+/// Objects that are looked up at each call, and may be there for one caller and not for another.
+public struct ObjectTree {
+    let interfaces: @LoopActor (_ path: String, _ sender: String) -> [Interface]?
+    let children: @LoopActor (_ path: String, _ sender: String) -> [String]
+
+    public init(
+        interfaces: @escaping @LoopActor (_ path: String, _ sender: String) -> [Interface]?,
+        children: @escaping @LoopActor (_ path: String, _ sender: String) -> [String]
+    ) {
+        self.interfaces = interfaces
+        self.children = children
+    }
+}
+
+/// A call to be answered once, now or later.
+@LoopActor
+public final class MethodCall {
+    public let message: Message
+    public let sender: String
+    public var path: String { message.path ?? "/" }
+    public var arguments: [Value] { message.body }
+    private let connection: Connection
+    private var isAnswered = false
+
+    init(_ message: Message, on connection: Connection) {
+        self.message = message
+        sender = message.sender ?? ""
+        self.connection = connection
+    }
+
+    public func reply(_ values: Value...) { reply(values) }
+
+    public func reply(_ values: [Value]) {
+        guard !isAnswered else { return }
+        isAnswered = true
+        connection.reply(to: message, values)
+    }
+
+    public func fail(name: String, body: [Value]) {
+        guard !isAnswered else { return }
+        isAnswered = true
+        connection.reply(to: message, error: name, body)
+    }
+
+    func failStandard(_ name: String, _ text: String) { fail(name: name, body: [.string(text)]) }
+}
+
+@LoopActor
+public final class ObjectServer {
+    /// Decides before any handler of an interface: calls `proceed`, now or later, or answers the call itself.
+    public var gate: (@LoopActor (MethodCall, Interface, _ proceed: @escaping @LoopActor () -> Void) -> Void)?
+
+    private let connection: Connection
+    private let wrongSignature: @LoopActor (MethodCall, _ explanation: String) -> Void
+    private var objects: [String: [Interface]] = [:]
+    private var trees: [(prefix: String, tree: ObjectTree)] = []
+
+    public init(
+        connection: Connection, wrongSignature: @escaping @LoopActor (MethodCall, _ explanation: String) -> Void
+    ) {
+        self.connection = connection
+        self.wrongSignature = wrongSignature
+        connection.methodHandler = { [weak self] message in self?.handle(message) }
+    }
+
+    public func add(_ interface: Interface, at path: String) {
+        objects[path, default: []].append(interface)
+    }
+
+    public func remove(_ path: String) {
+        objects[path] = nil
+    }
+
+    /// Objects below `prefix`, which is no object itself.
+    public func addSubtree(prefix: String, _ tree: ObjectTree) {
+        trees.append((prefix, tree))
+    }
+
+    // MARK: Finding what is called
+
+    func interfaces(at path: String, for sender: String) -> [Interface]? {
+        if let fixed = objects[path] { return fixed }
+        for (prefix, tree) in trees where path.hasPrefix(prefix + "/") {
+            if let found = tree.interfaces(path, sender) { return found }
+        }
+        return nil
+    }
+
+    func children(of path: String, for sender: String) -> [String] {
+        var names: Set<String> = []
+        let base = path == "/" ? "/" : path + "/"
+        for object in Array(objects.keys) + trees.flatMap({ visiblePaths($0, sender) }) where object.hasPrefix(base) {
+            if let name = object.dropFirst(base.count).split(separator: "/").first { names.insert(String(name)) }
+        }
+        for (prefix, tree) in trees where path == prefix || path.hasPrefix(prefix + "/") {
+            names.formUnion(tree.children(path, sender))
+        }
+        return names.sorted()
+    }
+
+    /// The prefix of a tree that has something in it for this caller.
+    private func visiblePaths(_ entry: (prefix: String, tree: ObjectTree), _ sender: String) -> [String] {
+        entry.tree.children(entry.prefix, sender).isEmpty ? [] : [entry.prefix]
+    }
+
+    private func handle(_ message: Message) {
+        let call = MethodCall(message, on: connection)
+        guard let member = message.member else { return }
+        if message.interface == StandardInterfaces.peer { return answerPeer(call, member) }
+        let own = interfaces(at: call.path, for: call.sender)
+        if message.interface == StandardInterfaces.introspectable {
+            return introspect(call, member, own)
+        }
+        guard let own else {
+            return call.failStandard(BusError.Name.unknownObject, "there is no object \(call.path)")
+        }
+        if message.interface == StandardInterfaces.properties { return answerProperties(call, member, own) }
+        dispatch(call, member, own)
+    }
+
+    private func dispatch(_ call: MethodCall, _ member: String, _ own: [Interface]) {
+        for interface in own where call.message.interface == nil || call.message.interface == interface.name {
+            guard let method = interface.methods.first(where: { $0.name == member }) else { continue }
+            return pass(call, interface) { [wrongSignature] in
+                guard call.message.signature == method.inputSignature else {
+                    return wrongSignature(
+                        call, "\(member) takes (\(method.inputSignature)), not (\(call.message.signature))")
+                }
+                method.handler(call)
+            }
+        }
+        if let name = call.message.interface, !own.contains(where: { $0.name == name }) {
+            return call.failStandard(BusError.Name.unknownInterface, "\(call.path) has no interface \(name)")
+        }
+        call.failStandard(BusError.Name.unknownMethod, "there is no method \(member)")
+    }
+
+    func pass(_ call: MethodCall, _ interface: Interface, _ body: @escaping @LoopActor () -> Void) {
+        if let gate { gate(call, interface, body) } else { body() }
+    }
+}

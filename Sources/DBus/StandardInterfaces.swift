@@ -1,0 +1,159 @@
+// org.freedesktop.DBus.Introspectable, .Properties and .Peer, answered from the tables (D-Bus specification).
+
+import CDBus
+
+enum StandardInterfaces {
+    static let introspectable = "org.freedesktop.DBus.Introspectable"
+    static let properties = "org.freedesktop.DBus.Properties"
+    static let peer = "org.freedesktop.DBus.Peer"
+}
+
+extension ObjectServer {
+    func answerPeer(_ call: MethodCall, _ member: String) {
+        switch (member, call.message.signature) {
+        case ("Ping", ""): call.reply()
+        case ("GetMachineId", ""):
+            guard let id = dbus_get_local_machine_id() else {
+                return call.failStandard(BusError.Name.failed, "this machine has no id")
+            }
+            defer { dbus_free(id) }
+            call.reply(.string(String(cString: id)))
+        default: unknown(call, member)
+        }
+    }
+
+    // MARK: Properties
+
+    func answerProperties(_ call: MethodCall, _ member: String, _ own: [Interface]) {
+        switch (member, call.message.signature) {
+        case ("Get", "ss"): withInterface(call, own) { self.get(call, $0) }
+        case ("GetAll", "s"):
+            withInterface(call, own) { interface in
+                var values: [String: Value] = [:]
+                for property in interface.properties { values[property.name] = property.get(call) }
+                call.reply(.properties(values))
+            }
+        case ("Set", "ssv"):
+            withInterface(call, own) { interface in
+                let name = call.arguments[1].stringValue ?? ""
+                guard interface.properties.contains(where: { $0.name == name }) else {
+                    return self.unknownProperty(call, name)
+                }
+                call.failStandard(BusError.Name.propertyReadOnly, "\(name) cannot be set")
+            }
+        default: unknown(call, member)
+        }
+    }
+
+    private func get(_ call: MethodCall, _ interface: Interface) {
+        let name = call.arguments[1].stringValue ?? ""
+        guard let property = interface.properties.first(where: { $0.name == name }) else {
+            return unknownProperty(call, name)
+        }
+        call.reply(.variant(property.get(call)))
+    }
+
+    /// The interface the first argument names, behind the gate.
+    private func withInterface(
+        _ call: MethodCall, _ own: [Interface], _ body: @escaping @LoopActor (Interface) -> Void
+    ) {
+        let name = call.arguments[0].stringValue ?? ""
+        guard let interface = own.first(where: { $0.name == name }) else {
+            return call.failStandard(BusError.Name.unknownInterface, "\(call.path) has no interface \(name)")
+        }
+        pass(call, interface) { body(interface) }
+    }
+
+    private func unknownProperty(_ call: MethodCall, _ name: String) {
+        call.failStandard(BusError.Name.unknownProperty, "there is no property \(name)")
+    }
+
+    private func unknown(_ call: MethodCall, _ member: String) {
+        call.failStandard(
+            BusError.Name.unknownMethod, "there is no method \(member) that takes (\(call.message.signature))")
+    }
+
+    // MARK: Introspection
+
+    func introspect(_ call: MethodCall, _ member: String, _ own: [Interface]?) {
+        guard member == "Introspect", call.message.signature.isEmpty else { return unknown(call, member) }
+        let children = children(of: call.path, for: call.sender)
+        guard own != nil || !children.isEmpty else {
+            return call.failStandard(BusError.Name.unknownObject, "there is no object \(call.path)")
+        }
+        call.reply(.string(IntrospectionXML.document(own ?? [], children: children)))
+    }
+}
+
+/// Introspection documents, as the specification's DTD has them.
+enum IntrospectionXML {
+    static func document(_ interfaces: [Interface], children: [String]) -> String {
+        var text = """
+            <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
+             "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
+            <node>
+
+            """
+        for interface in interfaces { text += element(interface) }
+        if !interfaces.isEmpty { text += standard }
+        for child in children { text += "  <node name=\"\(child)\"/>\n" }
+        return text + "</node>\n"
+    }
+
+    private static func element(_ interface: Interface) -> String {
+        var text = "  <interface name=\"\(interface.name)\">\n"
+        for method in interface.methods {
+            let arguments = method.inputs.map { ($0, " direction=\"in\"") } + method.outputs.map { ($0, " direction=\"out\"") }
+            text += element("method", method.name, arguments)
+        }
+        for signal in interface.signals { text += element("signal", signal.name, signal.arguments.map { ($0, "") }) }
+        for property in interface.properties {
+            text += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"read\"/>\n"
+        }
+        return text + "  </interface>\n"
+    }
+
+    private static func element(_ tag: String, _ name: String, _ arguments: [(Argument, String)]) -> String {
+        if arguments.isEmpty { return "    <\(tag) name=\"\(name)\"/>\n" }
+        let lines = arguments.map { argument, direction in
+            "      <arg name=\"\(argument.name)\" type=\"\(argument.signature)\"\(direction)/>\n"
+        }
+        return "    <\(tag) name=\"\(name)\">\n\(lines.joined())    </\(tag)>\n"
+    }
+
+    private static let standard = """
+          <interface name="org.freedesktop.DBus.Introspectable">
+            <method name="Introspect">
+              <arg name="xml_data" type="s" direction="out"/>
+            </method>
+          </interface>
+          <interface name="org.freedesktop.DBus.Properties">
+            <method name="Get">
+              <arg name="interface_name" type="s" direction="in"/>
+              <arg name="property_name" type="s" direction="in"/>
+              <arg name="value" type="v" direction="out"/>
+            </method>
+            <method name="GetAll">
+              <arg name="interface_name" type="s" direction="in"/>
+              <arg name="properties" type="a{sv}" direction="out"/>
+            </method>
+            <method name="Set">
+              <arg name="interface_name" type="s" direction="in"/>
+              <arg name="property_name" type="s" direction="in"/>
+              <arg name="value" type="v" direction="in"/>
+            </method>
+            <signal name="PropertiesChanged">
+              <arg name="interface_name" type="s"/>
+              <arg name="changed_properties" type="a{sv}"/>
+              <arg name="invalidated_properties" type="as"/>
+            </signal>
+          </interface>
+          <interface name="org.freedesktop.DBus.Peer">
+            <method name="Ping"/>
+            <method name="GetMachineId">
+              <arg name="machine_uuid" type="s" direction="out"/>
+            </method>
+          </interface>
+
+        """
+}

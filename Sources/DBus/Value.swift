@@ -1,0 +1,128 @@
+// D-Bus values as Swift values (D-Bus specification, "Type System").
+
+/// An entry of a D-Bus dictionary, in the order it came.
+public struct DictionaryEntry: Sendable, Hashable {
+    public var key: Value
+    public var value: Value
+    public init(_ key: Value, _ value: Value) {
+        self.key = key
+        self.value = value
+    }
+}
+
+/// One complete D-Bus value.
+public indirect enum Value: Sendable, Hashable {
+    case byte(UInt8), bool(Bool)
+    case int16(Int16), uint16(UInt16), int32(Int32), uint32(UInt32), int64(Int64), uint64(UInt64)
+    case double(Double)
+    case string(String), objectPath(String), signature(String)
+    /// A descriptor; sending duplicates it, receiving makes it the value's own.
+    case unixFD(UnixFD)
+    /// An array, with the signature of its elements.
+    case array(of: String, [Value])
+    /// `a{…}`, with the signatures of its keys and values.
+    case dictionary(key: String, value: String, [DictionaryEntry])
+    case structure([Value])
+    case variant(Value)
+
+    /// The D-Bus signature of this value.
+    public var signature: String {
+        switch self {
+        case .byte: "y"
+        case .bool: "b"
+        case .int16: "n"
+        case .uint16: "q"
+        case .int32: "i"
+        case .uint32: "u"
+        case .int64: "x"
+        case .uint64: "t"
+        case .double: "d"
+        case .string: "s"
+        case .objectPath: "o"
+        case .signature: "g"
+        case .unixFD: "h"
+        case .array(let element, _): "a" + element
+        case .dictionary(let key, let value, _): "a{" + key + value + "}"
+        case .structure(let fields): "(" + fields.map(\.signature).joined() + ")"
+        case .variant: "v"
+        }
+    }
+}
+
+// MARK: Making
+
+extension Value {
+    /// `as`
+    public static func strings(_ strings: [String]) -> Value { .array(of: "s", strings.map { .string($0) }) }
+
+    /// `a{ss}`, in this order.
+    public static func stringTable(_ entries: [(String, String)]) -> Value {
+        .dictionary(key: "s", value: "s", entries.map { DictionaryEntry(.string($0.0), .string($0.1)) })
+    }
+
+    /// `a{ss}`, by key.
+    public static func stringTable(_ table: [String: String]) -> Value {
+        stringTable(table.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+    }
+
+    /// `a{sv}`, by key.
+    public static func properties(_ table: [String: Value]) -> Value {
+        .dictionary(
+            key: "s", value: "v",
+            table.sorted { $0.key < $1.key }.map { DictionaryEntry(.string($0.key), .variant($0.value)) })
+    }
+
+    /// `aa{sv}`
+    public static func rows(_ rows: [[String: Value]]) -> Value {
+        .array(of: "a{sv}", rows.map { .properties($0) })
+    }
+}
+
+// MARK: Reading; nil where the value is something else
+
+extension Value {
+    public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+    public var objectPathValue: String? { if case .objectPath(let value) = self { value } else { nil } }
+    public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
+    public var uint32Value: UInt32? { if case .uint32(let value) = self { value } else { nil } }
+    public var int64Value: Int64? { if case .int64(let value) = self { value } else { nil } }
+    public var uint64Value: UInt64? { if case .uint64(let value) = self { value } else { nil } }
+    public var unixFDValue: UnixFD? { if case .unixFD(let value) = self { value } else { nil } }
+    /// The elements of an array or the fields of a structure.
+    public var elements: [Value]? {
+        switch self {
+        case .array(_, let elements), .structure(let elements): elements
+        default: nil
+        }
+    }
+
+    /// An `as`.
+    public var strings: [String]? {
+        guard case .array("s", let elements) = self else { return nil }
+        return elements.compactMap(\.stringValue)
+    }
+
+    /// An `a{ss}`; of a key that is there twice, the last.
+    public var stringTable: [String: String]? {
+        guard case .dictionary("s", "s", let entries) = self else { return nil }
+        var table: [String: String] = [:]
+        for entry in entries { if let key = entry.key.stringValue { table[key] = entry.value.stringValue } }
+        return table
+    }
+
+    /// An `a{sv}` with its variants opened; of a key that is there twice, the last.
+    public var properties: [String: Value]? {
+        guard case .dictionary("s", "v", let entries) = self else { return nil }
+        var table: [String: Value] = [:]
+        for entry in entries {
+            if let key = entry.key.stringValue, case .variant(let value) = entry.value { table[key] = value }
+        }
+        return table
+    }
+
+    /// An `aa{sv}`.
+    public var rows: [[String: Value]]? {
+        guard case .array("a{sv}", let elements) = self else { return nil }
+        return elements.compactMap(\.properties)
+    }
+}
