@@ -1,0 +1,81 @@
+// Three dismissals in a row, and an app is not shown for a while.
+
+public import PermissionModel
+
+/// What the guard remembers of (app, permission). A count of 0 without a pause is nothing to remember.
+public struct NagRecord: Sendable, Hashable {
+    public var app: AppID
+    public var permission: Permission
+    /// Dismissals by the person in a row.
+    public var count: Int
+    public var pausedUntil: EpochSeconds?
+    /// When it was last changed.
+    public var since: EpochSeconds
+
+    public init(app: AppID, permission: Permission, count: Int, pausedUntil: EpochSeconds?, since: EpochSeconds) {
+        self.app = app
+        self.permission = permission
+        self.count = count
+        self.pausedUntil = pausedUntil
+        self.since = since
+    }
+
+    public var isEmpty: Bool { count == 0 && pausedUntil == nil }
+}
+
+struct NagGuard {
+    private struct Key: Hashable {
+        let app: AppID
+        let permission: Permission
+    }
+
+    private var records: [Key: NagRecord] = [:]
+
+    mutating func restore(_ restored: [NagRecord]) {
+        for record in restored { records[Key(app: record.app, permission: record.permission)] = record }
+    }
+
+    /// Whether the guard dismisses now.
+    func isPaused(_ app: AppID, _ permission: Permission, at now: EpochSeconds) -> Bool {
+        guard let end = records[Key(app: app, permission: permission)]?.pausedUntil else { return false }
+        return end > now
+    }
+
+    func pauses(at now: EpochSeconds) -> [Pause] {
+        records.values.compactMap { record in
+            guard let end = record.pausedUntil, end > now else { return nil }
+            return Pause(app: record.app, permission: record.permission, until: end, since: record.since)
+        }
+    }
+
+    /// Counts a dismissal by the person; the record to be kept.
+    mutating func dismissed(
+        _ app: AppID, _ permission: Permission, at now: EpochSeconds, settings: Settings
+    ) -> NagRecord {
+        let key = Key(app: app, permission: permission)
+        var record =
+            records[key] ?? NagRecord(app: app, permission: permission, count: 0, pausedUntil: nil, since: now)
+        if let end = record.pausedUntil, end <= now {
+            record.count = 0
+            record.pausedUntil = nil
+        }
+        record.count += 1
+        record.since = now
+        if record.count >= settings.nagLimit { record.pausedUntil = now + settings.nagPause }
+        records[key] = record
+        return record
+    }
+
+    /// An answer ends the row of dismissals; the record to be kept, nil when there was none.
+    mutating func answered(_ app: AppID, _ permission: Permission, at now: EpochSeconds) -> NagRecord? {
+        guard records.removeValue(forKey: Key(app: app, permission: permission)) != nil else { return nil }
+        return NagRecord(app: app, permission: permission, count: 0, pausedUntil: nil, since: now)
+    }
+
+    /// Forgets; nil means any.
+    mutating func lift(app: AppID?, permission: Permission?) {
+        records = records.filter { key, _ in
+            !((app == nil || key.app == app) && (permission == nil || key.permission == permission))
+        }
+    }
+}

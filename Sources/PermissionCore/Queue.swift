@@ -1,0 +1,145 @@
+// The one queue: a state machine that takes events and gives effects. Nothing in it waits, so nothing can come between.
+
+public import PermissionModel
+
+public struct Queue {
+    var settings: Settings
+    var slots: [Slot] = []
+    var roster = AgentRoster()
+    var nag = NagGuard()
+    var holds = HoldLedger()
+    var repeats = RepeatFilter()
+    /// Requests among the slots, and of each app.
+    var count = 0
+    var countOf: [AppID: Int] = [:]
+    var isWaitingForAgent = false
+    var lastPrompt: UInt64 = 0
+    /// Places or states may have changed.
+    var mustRenumber = false
+    private var toldLength = 0
+    private var isShutDown = false
+    var effects: [QueueEffect] = []
+
+    public init(settings: Settings) { self.settings = settings }
+
+    /// Takes one event; the effects are to be carried out in order.
+    public mutating func handle(_ event: QueueEvent, at now: Moment, in world: some World) -> [QueueEffect] {
+        if isShutDown { return refuseAfterShutdown(event) }
+        take(event, now, world)
+        if !isShutDown { advance(now, world) }
+        renumber()
+        if count != toldLength {
+            toldLength = count
+            effects.append(.lengthChanged(count))
+        }
+        defer { effects = [] }
+        return effects
+    }
+
+    // MARK: Looking
+
+    /// Requests not yet answered, the one on screen included.
+    public var length: Int { count }
+
+    public var entries: [QueueEntry] {
+        slots.compactMap { slot in
+            slot.request.map { QueueEntry(request: $0.request, state: $0.state, position: $0.position) }
+        }
+    }
+
+    /// Best first.
+    public var agents: [RegisteredAgent] { roster.agents }
+
+    public func pauses(at now: Moment) -> [Pause] { nag.pauses(at: now.epoch) }
+
+    // MARK: Events
+
+    private mutating func take(_ event: QueueEvent, _ now: Moment, _ world: some World) {
+        switch event {
+        case .requested(let request): arrive(request, now, world)
+        case .closed(let id): if let index = index(of: id) { withdraw(at: index, "the app withdrew it", now, world) }
+        case .callerLeft(let connection): callerLeft(connection, now, world)
+        case .agentArrived(let agent, let level): roster.add(agent, level)
+        case .agentLeft(let connection): agentLeft(connection)
+        case .agentUnregistered(let agent): agentUnregistered(agent)
+        case .agentAnswered(let agent, let prompt, let answer): answered(agent, prompt, answer, now, world)
+        case .agentFailed(let agent, let prompt, _): if isOpen(prompt, agent) { failed(agent) }
+        case .worldChanged: settleAll(now, world)
+        case .committed(let id): committed(id, now, world)
+        case .timerFired(let timer): fired(timer, now, world)
+        case .settingsChanged(let settings): self.settings = settings
+        case .nagRestored(let records): nag.restore(records)
+        case .nagLifted(let app, let permission): nag.lift(app: app, permission: permission)
+        case .shutdown: shutDown(world)
+        }
+    }
+
+    private mutating func fired(_ timer: TimerID, _ now: Moment, _ world: some World) {
+        switch timer {
+        case .agentWait: agentWaitIsOver(now, world)
+        case .prompt(let id): promptTimedOut(id, now, world)
+        case .hold(let connection): slots.removeAll { $0.hold?.connection == connection }
+        }
+    }
+
+    // MARK: The end
+
+    private mutating func shutDown(_ world: some World) {
+        isShutDown = true
+        if let waiting = slots.first?.request, let prompt = waiting.prompt, !waiting.isSettling {
+            effects.append(.withdrawPrompt(prompt.agent, prompt.id, why: "permd is stopping"))
+            effects.append(.stopTimer(.prompt(prompt.id)))
+        }
+        stopWaitingForAgent()
+        let error = Queue.stopping
+        for slot in slots {
+            switch slot {
+            case .request(let waiting):
+                effects.append(.respond(waiting.request.id, reply(to: waiting.request, .failed(error), world)))
+            case .hold(let hold): effects.append(.stopTimer(.hold(connection: hold.connection)))
+            }
+        }
+        slots = []
+        count = 0
+        countOf = [:]
+    }
+
+    private func refuseAfterShutdown(_ event: QueueEvent) -> [QueueEffect] {
+        if case .requested(let request) = event { return [.refuse(request.id, Queue.stopping)] }
+        return []
+    }
+
+    private static let stopping = PermissionError(.noAgent, "permd is stopping; ask again when it is back")
+
+    // MARK: Places
+
+    func index(of id: RequestID) -> Int? {
+        slots.firstIndex { $0.request?.request.id == id }
+    }
+
+    /// Changes the request at `index` in place.
+    mutating func update(at index: Int, _ body: (inout WaitingRequest) -> Void) {
+        guard case .request(var waiting) = slots[index] else { return }
+        body(&waiting)
+        slots[index] = .request(waiting)
+    }
+
+    /// Tells of every state and place that is not what it was.
+    private mutating func renumber() {
+        guard mustRenumber else { return }
+        mustRenumber = false
+        var position = 0
+        for index in slots.indices {
+            guard let waiting = slots[index].request else { continue }
+            let state: RequestState = waiting.prompt == nil ? .queued : .showing
+            if waiting.position != position || waiting.state != state {
+                update(at: index) {
+                    $0.position = position
+                    $0.state = state
+                }
+                effects.append(.moved(waiting.request.id, state, position: position))
+            }
+            position += 1
+        }
+    }
+}

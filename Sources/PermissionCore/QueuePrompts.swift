@@ -1,0 +1,196 @@
+// The front of the queue: which agent shows its prompt, what it answers, and what happens when none can.
+
+import PermissionModel
+
+extension Queue {
+    // MARK: The front
+
+    /// Brings the first request to an agent, answering on the way what has nothing left to ask.
+    mutating func advance(_ now: Moment, _ world: some World) {
+        while true {
+            guard let waiting = slots.first?.request, !waiting.isSettling, waiting.prompt == nil else {
+                return stopWaitingForAgent()
+            }
+            let open = waiting.open(in: world)
+            if open.isEmpty {
+                finish(at: 0, now, world)
+            } else if let agent = roster.best(without: waiting.tried) {
+                stopWaitingForAgent()
+                return show(open, to: agent)
+            } else {
+                return waitForAgent()
+            }
+        }
+    }
+
+    private mutating func show(_ items: [Permission], to agent: AgentID) {
+        lastPrompt += 1
+        let id = PromptID(lastPrompt)
+        update(at: 0) {
+            $0.tried.insert(agent)
+            $0.prompt = (id, agent, items)
+        }
+        mustRenumber = true
+        guard let waiting = slots[0].request else { return }
+        effects.append(
+            .showPrompt(agent, Prompt(id: id, request: waiting.request, items: items, waiting: count - 1)))
+        effects.append(.startTimer(.prompt(id), milliseconds: settings.promptTimeout * 1000))
+    }
+
+    private mutating func waitForAgent() {
+        guard !isWaitingForAgent else { return }
+        isWaitingForAgent = true
+        effects.append(.startAgentService)
+        effects.append(.startTimer(.agentWait, milliseconds: settings.agentWait * 1000))
+    }
+
+    mutating func stopWaitingForAgent() {
+        guard isWaitingForAgent else { return }
+        isWaitingForAgent = false
+        effects.append(.stopTimer(.agentWait))
+    }
+
+    /// Nobody came: every waiting request ends.
+    mutating func agentWaitIsOver(_ now: Moment, _ world: some World) {
+        guard isWaitingForAgent else { return }
+        isWaitingForAgent = false
+        let error = PermissionError(.noAgent, "no agent came to show the prompt; start one, for example permctl agent")
+        var index = 0
+        while index < slots.count {
+            guard slots[index].request != nil else {
+                index += 1
+                continue
+            }
+            index += fail(at: index, error, now, world) ? 1 : 0
+        }
+    }
+
+    // MARK: Answers
+
+    /// Only the first request can have a prompt, and only that agent's answer to that prompt counts.
+    func isOpen(_ prompt: PromptID, _ agent: AgentID) -> Bool {
+        guard let waiting = slots.first?.request, let open = waiting.prompt, !waiting.isSettling else { return false }
+        return open.id == prompt && open.agent == agent
+    }
+
+    mutating func answered(
+        _ agent: AgentID, _ prompt: PromptID, _ answer: Answer, _ now: Moment, _ world: some World
+    ) {
+        guard isOpen(prompt, agent), let waiting = slots[0].request, let shown = waiting.prompt else { return }
+        switch answer {
+        case .dismissed:
+            roster.succeeded(agent)
+            takePromptAway()
+            // Somebody is there: what is left is a prompt of its own.
+            update(at: 0) { $0.tried = [] }
+            dismissed(shown.items, waiting, now, world)
+        case .answered(let decisions):
+            let asked = decisions.filter { shown.items.contains($0.key) }
+            if asked.values.contains(where: { ($0.duration.end ?? .max) <= now.epoch }) { return failed(agent) }
+            roster.succeeded(agent)
+            effects.append(.stopTimer(.prompt(prompt)))
+            decided(asked, waiting, now, world)
+        }
+    }
+
+    /// "Not now": those permissions leave everything the app has waiting.
+    private mutating func dismissed(
+        _ items: [Permission], _ waiting: WaitingRequest, _ now: Moment, _ world: some World
+    ) {
+        for permission in items {
+            effects.append(.saveNag(nag.dismissed(waiting.app, permission, at: now.epoch, settings: settings)))
+        }
+        leaveOut(items, of: waiting.app, by: .person, now, world)
+        settleAll(now, world)
+    }
+
+    private mutating func decided(
+        _ decisions: [Permission: ItemDecision], _ waiting: WaitingRequest, _ now: Moment, _ world: some World
+    ) {
+        let request = waiting.request
+        var made: [Decision] = []
+        var rows: [HistoryRow] = []
+        /// Asked and answered: not asked again, whatever comes of it.
+        var over: [Permission] = []
+        // What was settled meanwhile is not asked any more; an answer to it is not wanted.
+        for permission in waiting.open(in: world) where waiting.prompt?.items.contains(permission) == true {
+            over.append(permission)
+            guard let decision = decisions[permission] else {
+                rows.append(row(request, permission, .dismissed, .person, now))
+                continue
+            }
+            made.append(
+                Decision(
+                    app: waiting.app, permission: permission, verdict: decision.verdict, duration: decision.duration,
+                    decided: now.epoch, by: .person,
+                    process: decision.duration == .once ? request.caller.process : nil))
+            rows.append(row(request, permission, decision.verdict == .grant ? .granted : .denied, .person, now))
+            if let record = nag.answered(waiting.app, permission, at: now.epoch) { effects.append(.saveNag(record)) }
+        }
+        update(at: 0) {
+            $0.leftOut.formUnion(over)
+            $0.recorded.formUnion(rows.map(\.permission))
+            $0.isSettling = true
+            $0.tried = []
+        }
+        guard made.isEmpty else { return effects.append(.commit(request.id, made, rows)) }
+        record(rows)
+        committed(request.id, now, world)
+    }
+
+    mutating func committed(_ id: RequestID, _ now: Moment, _ world: some World) {
+        if let index = index(of: id) { update(at: index) { $0.isSettling = false } }
+        takePromptAway()
+        settleAll(now, world)
+    }
+
+    // MARK: Prompts that end otherwise
+
+    mutating func promptTimedOut(_ id: PromptID, _ now: Moment, _ world: some World) {
+        guard let waiting = slots.first?.request, let prompt = waiting.prompt, prompt.id == id, !waiting.isSettling
+        else { return }
+        effects.append(.withdrawPrompt(prompt.agent, id, why: "nobody answered it"))
+        update(at: 0) { $0.prompt = nil }
+        mustRenumber = true
+        leaveOut(prompt.items, of: waiting.app, by: .timeout, now, world)
+        settleAll(now, world)
+    }
+
+    /// The agent answered what is no answer; the prompt goes to the next one.
+    mutating func failed(_ agent: AgentID) {
+        takePromptAway()
+        if roster.failed(agent) { effects.append(.unregisterAgent(agent)) }
+    }
+
+    mutating func agentLeft(_ connection: String) {
+        if let prompt = slots.first?.request?.prompt, prompt.agent.connection == connection,
+            slots[0].request?.isSettling == false
+        {
+            effects.append(.dropPrompt(prompt.id))
+            takePromptAway()
+        }
+        roster.removeAll(of: connection)
+    }
+
+    mutating func agentUnregistered(_ agent: AgentID) {
+        if let waiting = slots.first?.request, let prompt = waiting.prompt, prompt.agent == agent, !waiting.isSettling {
+            withdrawPrompt(prompt.id, agent, "the agent unregistered")
+            update(at: 0) { $0.prompt = nil }
+            mustRenumber = true
+        }
+        roster.remove(agent)
+    }
+
+    mutating func withdrawPrompt(_ id: PromptID, _ agent: AgentID, _ why: String) {
+        effects.append(.withdrawPrompt(agent, id, why: why))
+        effects.append(.stopTimer(.prompt(id)))
+    }
+
+    /// The first request is not on screen any more.
+    private mutating func takePromptAway() {
+        guard let prompt = slots.first?.request?.prompt else { return }
+        effects.append(.stopTimer(.prompt(prompt.id)))
+        update(at: 0) { $0.prompt = nil }
+        mustRenumber = true
+    }
+}

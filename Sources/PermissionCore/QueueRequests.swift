@@ -1,0 +1,239 @@
+// How requests come into the queue and leave it, with their answers and their rows of history.
+
+import PermissionModel
+
+extension Queue {
+    // MARK: Coming
+
+    mutating func arrive(_ request: AccessRequest, _ now: Moment, _ world: some World) {
+        guard request.isInteractive else {
+            effects.append(.accept(request.id))
+            effects.append(.respond(request.id, reply(to: request, .answered, world)))
+            return recordSettled(WaitingRequest(request), now, world)
+        }
+        var waiting = WaitingRequest(request)
+        leaveOutPaused(&waiting, now, world)
+        if waiting.open(in: world).isEmpty { return answerAtOnce(waiting, now, world) }
+        if let refusal = limitRefusal(of: request) { return effects.append(.refuse(request.id, refusal)) }
+        effects.append(.accept(request.id))
+        count += 1
+        countOf[request.caller.app, default: 0] += 1
+        if let index = slots.firstIndex(where: { $0.hold?.connection == request.caller.connection }),
+            let hold = slots[index].hold
+        {
+            waiting.heldBefore = hold.left(at: now.uptime)
+            effects.append(.stopTimer(.hold(connection: hold.connection)))
+            slots[index] = .request(waiting)
+            // Told of its place even when that is the first.
+            update(at: index) { $0.position = -1 }
+            mustRenumber = true
+        } else {
+            waiting.position = count - 1
+            slots.append(.request(waiting))
+            effects.append(.moved(request.id, .queued, position: waiting.position))
+        }
+    }
+
+    /// A request with nothing to ask never waits, and counts for no limit.
+    private mutating func answerAtOnce(_ waiting: WaitingRequest, _ now: Moment, _ world: some World) {
+        let request = waiting.request
+        effects.append(.accept(request.id))
+        var index = slots.endIndex
+        var heldBefore: Int64?
+        if let held = slots.firstIndex(where: { $0.hold?.connection == request.caller.connection }),
+            let hold = slots[held].hold
+        {
+            effects.append(.stopTimer(.hold(connection: hold.connection)))
+            heldBefore = hold.left(at: now.uptime)
+            slots.remove(at: held)
+            index = held
+        }
+        var answered = waiting
+        answered.heldBefore = heldBefore
+        let seconds = keepPlace(of: answered, at: index, now)
+        effects.append(.respond(request.id, settledReply(to: answered, world, hold: seconds)))
+        recordSettled(answered, now, world)
+    }
+
+    private func limitRefusal(of request: AccessRequest) -> PermissionError? {
+        let own = countOf[request.caller.app] ?? 0
+        if own >= settings.waitingPerApp {
+            return PermissionError(.limitExceeded, "this app has \(own) requests waiting; ask again when one is answered")
+        }
+        if count >= settings.waiting {
+            return PermissionError(.limitExceeded, "\(count) requests wait in all; ask again later")
+        }
+        return nil
+    }
+
+    private mutating func leaveOutPaused(_ waiting: inout WaitingRequest, _ now: Moment, _ world: some World) {
+        var rows: [HistoryRow] = []
+        for permission in waiting.open(in: world) where nag.isPaused(waiting.app, permission, at: now.epoch) {
+            waiting.leftOut.insert(permission)
+            waiting.recorded.insert(permission)
+            rows.append(row(waiting.request, permission, .dismissed, .guard, now))
+        }
+        record(rows.filter { repeats.isNew($0, at: now) })
+    }
+
+    // MARK: Settling
+
+    /// Looks at every waiting request again; what has nothing left to ask is answered.
+    mutating func settleAll(_ now: Moment, _ world: some World) {
+        var index = 0
+        while index < slots.count {
+            guard let waiting = slots[index].request, !waiting.isSettling, waiting.open(in: world).isEmpty else {
+                index += 1
+                continue
+            }
+            if let prompt = waiting.prompt {
+                withdrawPrompt(prompt.id, prompt.agent, "it was settled elsewhere")
+            }
+            index += finish(at: index, now, world) ? 1 : 0
+        }
+    }
+
+    /// Takes permissions, undecided, out of everything an app has waiting.
+    mutating func leaveOut(
+        _ permissions: [Permission], of app: AppID, by author: Author, _ now: Moment, _ world: some World
+    ) {
+        var rows: [HistoryRow] = []
+        for index in slots.indices {
+            guard let waiting = slots[index].request, waiting.app == app, !waiting.isSettling else { continue }
+            let open = waiting.open(in: world).filter(permissions.contains)
+            rows += open.map { row(waiting.request, $0, .dismissed, author, now) }
+            update(at: index) {
+                $0.leftOut.formUnion(open)
+                $0.recorded.formUnion(open)
+            }
+        }
+        record(rows)
+    }
+
+    /// Answers the request at `index` with what is; true when a hold stays in its place.
+    @discardableResult
+    mutating func finish(at index: Int, _ now: Moment, _ world: some World) -> Bool {
+        guard let waiting = slots[index].request else { return false }
+        remove(at: index)
+        let seconds = keepPlace(of: waiting, at: index, now)
+        effects.append(.respond(waiting.request.id, settledReply(to: waiting, world, hold: seconds)))
+        recordSettled(waiting, now, world)
+        return seconds > 0
+    }
+
+    /// Answers the request at `index` with an error; true when a hold stays in its place.
+    mutating func fail(at index: Int, _ error: PermissionError, _ now: Moment, _ world: some World) -> Bool {
+        guard let waiting = slots[index].request else { return false }
+        let open = waiting.open(in: world)
+        remove(at: index)
+        let seconds = keepPlace(of: waiting, at: index, now)
+        var answer = reply(to: waiting.request, .failed(error), world)
+        answer.hold = seconds
+        effects.append(.respond(waiting.request.id, answer))
+        record(open.map { row(waiting.request, $0, .failed, .nobody, now) })
+        return seconds > 0
+    }
+
+    // MARK: Leaving
+
+    /// The owner wants no answer any more.
+    mutating func withdraw(at index: Int, _ why: String, _ now: Moment, _ world: some World) {
+        guard let waiting = slots[index].request else { return }
+        if let prompt = waiting.prompt, !waiting.isSettling { withdrawPrompt(prompt.id, prompt.agent, why) }
+        let open = waiting.isSettling ? [] : waiting.open(in: world)
+        remove(at: index)
+        effects.append(.forget(waiting.request.id))
+        record(open.map { row(waiting.request, $0, .withdrawn, .nobody, now) })
+    }
+
+    mutating func callerLeft(_ connection: String, _ now: Moment, _ world: some World) {
+        for index in slots.indices.reversed() {
+            switch slots[index] {
+            case .request(let waiting) where waiting.request.caller.connection == connection:
+                withdraw(at: index, "the app is gone", now, world)
+            case .hold(let hold) where hold.connection == connection:
+                effects.append(.stopTimer(.hold(connection: connection)))
+                slots.remove(at: index)
+            default: break
+            }
+        }
+    }
+
+    private mutating func remove(at index: Int) {
+        guard let waiting = slots[index].request else { return }
+        slots.remove(at: index)
+        count -= 1
+        countOf[waiting.app, default: 1] -= 1
+        if countOf[waiting.app] == 0 { countOf[waiting.app] = nil }
+        mustRenumber = true
+    }
+
+    // MARK: Holds
+
+    /// Puts a hold where the request stood, if it wants one and may have it; the seconds it lasts.
+    private mutating func keepPlace(of waiting: WaitingRequest, at index: Int, _ now: Moment) -> UInt32 {
+        let request = waiting.request
+        guard request.hold > 0 else { return 0 }
+        let wanted = Int64(min(request.hold, Limits.maximumHold)) * 1000
+        let milliseconds: Int64
+        if let left = waiting.heldBefore {
+            // The same hold goes on: one hold, however many requests pass through it.
+            milliseconds = min(left, wanted)
+        } else {
+            milliseconds = holds.begin(waiting.app, at: now.uptime) ? wanted : 0
+        }
+        guard milliseconds > 0 else { return 0 }
+        let connection = request.caller.connection
+        let others = slots[..<index].count { $0.hold?.connection == connection }
+        slots.removeAll { $0.hold?.connection == connection }
+        let hold = Hold(connection: connection, app: waiting.app, remaining: milliseconds, since: now.uptime)
+        slots.insert(.hold(hold), at: index - others)
+        effects.append(.startTimer(.hold(connection: connection), milliseconds: milliseconds))
+        return UInt32((milliseconds + 999) / 1000)
+    }
+
+    // MARK: Answers and rows
+
+    func reply(to request: AccessRequest, _ code: Reply.Code, _ world: some World) -> Reply {
+        var statuses: [Permission: Status] = [:]
+        for permission in request.permissions { statuses[permission] = world.status(of: permission, for: request.caller) }
+        return Reply(
+            code: code, statuses: statuses, firstRefused: request.permissions.first { statuses[$0] != .granted })
+    }
+
+    /// Answered if anything in it was decided, or nothing was left undecided; else dismissed.
+    private func settledReply(to waiting: WaitingRequest, _ world: some World, hold: UInt32) -> Reply {
+        var reply = reply(to: waiting.request, .answered, world)
+        reply.hold = hold
+        let isDecided = reply.statuses.values.contains { [.granted, .denied, .restricted].contains($0) }
+        if !isDecided, reply.statuses.values.contains(.undetermined) { reply.code = .dismissed }
+        return reply
+    }
+
+    /// The history's rows for what was settled without this request's own prompt.
+    private mutating func recordSettled(_ waiting: WaitingRequest, _ now: Moment, _ world: some World) {
+        let rows = waiting.request.permissions.filter { !waiting.recorded.contains($0) }.compactMap {
+            permission -> HistoryRow? in
+            switch world.status(of: permission, for: waiting.request.caller) {
+            case .undetermined: nil
+            case .granted: row(waiting.request, permission, .granted, .nobody, now)
+            case .denied: row(waiting.request, permission, .denied, .nobody, now)
+            case .restricted: row(waiting.request, permission, .restricted, .administrator, now)
+            case .unavailable: row(waiting.request, permission, .unavailable, .nobody, now)
+            }
+        }
+        record(rows.filter { repeats.isNew($0, at: now) })
+    }
+
+    func row(
+        _ request: AccessRequest, _ permission: Permission, _ outcome: Outcome, _ by: Author, _ now: Moment
+    ) -> HistoryRow {
+        HistoryRow(
+            time: now.epoch, request: request.path, app: request.caller.app, permission: permission, outcome: outcome,
+            by: by)
+    }
+
+    mutating func record(_ rows: [HistoryRow]) {
+        if !rows.isEmpty { effects.append(.record(rows)) }
+    }
+}

@@ -1,0 +1,52 @@
+// What stands in the queue: requests that wait, and places that are held.
+
+public import PermissionModel
+
+/// A row of the queue for those who look at it.
+public struct QueueEntry: Sendable, Hashable {
+    public let request: AccessRequest
+    public let state: RequestState
+    public let position: Int
+}
+
+/// A request that is not answered yet.
+struct WaitingRequest {
+    let request: AccessRequest
+    /// Taken out undecided: dismissed, left out by the person, or paused by the nag guard.
+    var leftOut: Set<Permission> = []
+    /// Permissions whose outcome is in the history already.
+    var recorded: Set<Permission> = []
+    /// Agents that were offered it.
+    var tried: Set<AgentID> = []
+    var prompt: (id: PromptID, agent: AgentID, items: [Permission])?
+    /// An answer is being written.
+    var isSettling = false
+    /// Milliseconds left of the hold whose place it took.
+    var heldBefore: Int64?
+    var state = RequestState.queued
+    var position = 0
+
+    init(_ request: AccessRequest) { self.request = request }
+
+    var app: AppID { request.caller.app }
+
+    /// What is still to be asked, in the asked order.
+    func open(in world: some World) -> [Permission] {
+        request.permissions.filter {
+            !leftOut.contains($0) && world.status(of: $0, for: request.caller) == .undetermined
+        }
+    }
+}
+
+enum Slot {
+    case request(WaitingRequest)
+    case hold(Hold)
+
+    var request: WaitingRequest? {
+        if case .request(let waiting) = self { waiting } else { nil }
+    }
+
+    var hold: Hold? {
+        if case .hold(let hold) = self { hold } else { nil }
+    }
+}
