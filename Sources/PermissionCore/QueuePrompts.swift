@@ -139,8 +139,11 @@ extension Queue {
     }
 
     mutating func committed(_ id: RequestID, _ now: Moment, _ world: some World) {
-        if let index = index(of: id) { update(at: index) { $0.isSettling = false } }
-        takePromptAway()
+        // Its app may have left meanwhile, and another request may be on screen.
+        if index(of: id) == slots.startIndex {
+            update(at: 0) { $0.isSettling = false }
+            takePromptAway()
+        }
         settleAll(now, world)
     }
 

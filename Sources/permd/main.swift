@@ -1,1 +1,6 @@
-print("not built yet")
+// The permission daemon: parse, build, run.
+
+import Glibc
+import PermissionDaemon
+
+exit(Program.main())
