@@ -1,0 +1,65 @@
+// Which video4linux nodes are cameras, by what the node itself says.
+
+import CLinux
+import Glibc
+import PermissionModel
+
+struct Cameras {
+    /// What nodes have answered. A node is opened once, not at each look.
+    private var answers: [String: VideoCapability] = [:]
+
+    /// A capture node, and neither a touch panel nor a codec. A UVC camera's metadata node does not capture video.
+    static func isCamera(_ flags: UInt32) -> Bool {
+        let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_VIDEO_CAPTURE_MPLANE)
+        let other = UInt32(V4L2_CAP_TOUCH) | UInt32(V4L2_CAP_VIDEO_M2M) | UInt32(V4L2_CAP_VIDEO_M2M_MPLANE)
+        return flags & capture != 0 && flags & other == 0
+    }
+
+    /// The next look asks the node anew: another device may have taken its place.
+    mutating func forget(_ syspath: String) { answers[syspath] = nil }
+    mutating func forgetAll() { answers = [:] }
+
+    mutating func find(in records: [DeviceRecord], _ probe: any NodeProbe) -> [FoundDevice] {
+        let present = Set(records.map(\.syspath))
+        answers = answers.filter { present.contains($0.key) }
+        return records.compactMap { camera($0, probe) }
+    }
+
+    private mutating func camera(_ record: DeviceRecord, _ probe: any NodeProbe) -> FoundDevice? {
+        guard !record.node.isEmpty else { return nil }
+        var card = record.properties["ID_V4L_PRODUCT"] ?? record.attributes["name"] ?? ""
+        var code: Int32 = 0
+        if let known = answers[record.syspath] {
+            guard Cameras.isCamera(known.flags) else { return nil }
+            card = known.card
+            code = probe.access(record.node, writing: true)
+        } else {
+            switch probe.video(record.node) {
+            case .capability(let answer):
+                answers[record.syspath] = answer
+                guard Cameras.isCamera(answer.flags) else { return nil }
+                card = answer.card
+            case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
+            case .unopened(let failure), .unanswered(let failure):
+                guard Cameras.isLikelyCamera(record) else { return nil }
+                // In use is in order: whoever opens it is told.
+                code = failure == EBUSY ? 0 : failure
+            }
+        }
+        let group = code == 0 ? nil : probe.group(of: record.node)
+        let name = card.asDeviceName
+        let device = Device(
+            permission: .camera, id: "\(record.hardware)-video-index\(record.attributes["index"] ?? "0")",
+            node: record.node, name: name.isEmpty ? "Camera (\(record.sysname))" : name,
+            problem: NodeProblem.text(code, node: record.node, group: group))
+        return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
+    }
+
+    /// For a node that cannot be asked: what udev found out, else whether it is its device's first video node.
+    static func isLikelyCamera(_ record: DeviceRecord) -> Bool {
+        if let capabilities = record.properties["ID_V4L_CAPABILITIES"] {
+            return capabilities.split(separator: ":").contains("capture")
+        }
+        return record.sysname.hasPrefix("video") && record.attributes["index"] ?? "0" == "0"
+    }
+}

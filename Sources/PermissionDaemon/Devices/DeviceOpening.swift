@@ -1,0 +1,97 @@
+// Opening a device's node for an app, and making sure that what was opened is that device.
+
+import CLinux
+import Glibc
+public import PermissionModel
+
+extension DeviceCatalog {
+    /// Whether opening is possible at all: adapters have no node, and positions only where there is a receiver.
+    public func canOpen(_ permission: Permission, device name: String = "") -> Bool {
+        switch permission {
+        case .camera, .microphone: return true
+        case .bluetooth: return false
+        case .location:
+            let withNode = found[.location, default: []].filter { !$0.device.node.isEmpty }
+            return !withNode.isEmpty && name != GeoClueProbe.deviceID
+        }
+    }
+
+    /// Opens the default device (an empty name), or the one of that id or node. The descriptor is the caller's, who
+    /// closes it; it blocks, as a freshly opened one does, and is closed on exec.
+    ///
+    /// Unless told otherwise, cameras and microphones are opened for reading and writing, which V4L2 buffers and ALSA's
+    /// mapped control page need, and receivers for reading.
+    public func open(
+        _ permission: Permission, device name: String, writable: Bool?
+    ) throws(PermissionError) -> (fd: Int32, device: Device) {
+        guard canOpen(permission, device: name) else {
+            throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
+        }
+        let chosen = try DeviceCatalog.choose(name, from: found[permission, default: []], permission)
+        let isWritable = writable ?? (permission != .location)
+        let node = chosen.device.node
+        switch NodeOpener.open(node, number: chosen.number, isWritable: isWritable) {
+        case .success(let fd): return (fd, chosen.device)
+        case .failure(.otherDevice):
+            throw PermissionError(.deviceUnavailable, "\(node) is another device now; ask again")
+        case .failure(.system(let code)) where code == EBUSY || code == EAGAIN:
+            throw PermissionError(.deviceUnavailable, "\(chosen.device.name) is in use by another program")
+        case .failure(.system(let code)):
+            let group = code == EACCES ? SystemProbe().group(of: node) : nil
+            throw PermissionError(.deviceUnavailable, NodeProblem.text(code, node: node, group: group))
+        }
+    }
+
+    /// The device that a name means. Without a name, a usable one with a node.
+    static func choose(
+        _ name: String, from all: [FoundDevice], _ permission: Permission
+    ) throws(PermissionError) -> FoundDevice {
+        let withNode = all.filter { !$0.device.node.isEmpty }
+        guard !name.isEmpty else {
+            guard let first = withNode.first else {
+                throw PermissionError(.deviceUnavailable, "no \(permission.rawValue) is there now")
+            }
+            guard first.device.isUsable else { throw PermissionError(.deviceUnavailable, first.device.problem) }
+            return first
+        }
+        guard let named = withNode.first(where: { $0.device.id == name || $0.device.node == name }) else {
+            throw PermissionError(.notFound, "there is no \(permission.rawValue) of that name")
+        }
+        guard named.device.isUsable else { throw PermissionError(.deviceUnavailable, named.device.problem) }
+        return named
+    }
+}
+
+/// Opens a node and checks on what was opened that it is the one meant.
+enum NodeOpener {
+    enum Failure: Error, Equatable {
+        case system(Int32)
+        /// The path leads to something else by now.
+        case otherDevice
+    }
+
+    static func open(_ node: String, number: UInt64?, isWritable: Bool) -> Result<Int32, Failure> {
+        var status = stat()
+        guard stat(node, &status) == 0 else { return .failure(.system(errno)) }
+        guard isDevice(status, number) else { return .failure(.otherDevice) }
+        // Opening must not wait: a busy microphone would hold up everybody.
+        let fd = Glibc.open(node, (isWritable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        guard fd >= 0 else { return .failure(.system(errno)) }
+        // A mock device is a plain file below its path: for it, the look at the path has to do.
+        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT != S_IFCHR || isDevice(status, number) else {
+            close(fd)
+            return .failure(.otherDevice)
+        }
+        let flags = fcntl(fd, F_GETFL)
+        guard flags >= 0, fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0 else {
+            let code = errno
+            close(fd)
+            return .failure(.system(code))
+        }
+        return .success(fd)
+    }
+
+    private static func isDevice(_ status: stat, _ number: UInt64?) -> Bool {
+        status.st_mode & S_IFMT == S_IFCHR && (number == nil || UInt64(status.st_rdev) == number)
+    }
+}

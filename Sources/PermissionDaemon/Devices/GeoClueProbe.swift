@@ -1,0 +1,161 @@
+// Whether the location service GeoClue is there: running or startable on the system bus, and answering.
+
+import DBus
+import PermissionModel
+
+@LoopActor
+final class GeoClueProbe {
+    static let deviceID = "geoclue"
+    static let service = "org.freedesktop.GeoClue2"
+
+    /// How long the service has to answer, its start included. It starts in well under a second.
+    private static let answerTime: Int32 = 10_000
+
+    /// Nil while the service neither runs nor can be started, or there is no system bus.
+    private(set) var device: Device?
+
+    private let address: BusAddress
+    private var connection: Connection?
+    private var ping: PendingCall?
+    private var onChange: (@LoopActor () -> Void)?
+    private var isSettled = false
+    private var waiting: [@LoopActor () -> Void] = []
+
+    init(address: BusAddress) { self.address = address }
+
+    /// Reports each change of ``device``. Nothing is asked of the bus when there is none.
+    func start(onChange: @escaping @LoopActor () -> Void) {
+        self.onChange = onChange
+        connect()
+    }
+
+    func stop() {
+        onChange = nil
+        ping?.cancel()
+        ping = nil
+        connection?.close()
+        connection = nil
+        settle()
+    }
+
+    /// Looks and asks again, as after a failed start.
+    func askAgain() {
+        if connection == nil { connect() } else if ping == nil { look(mayAsk: true) }
+    }
+
+    /// Calls `body` when the first answer has come, or that much later.
+    func whenSettled(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
+        guard !isSettled else { return body() }
+        var body: (@LoopActor () -> Void)? = body
+        let once: @LoopActor () -> Void = {
+            body?()
+            body = nil
+        }
+        let timer = Loop.shared.after(milliseconds: limit, once)
+        waiting.append {
+            timer.cancel()
+            once()
+        }
+    }
+
+    // MARK: The bus
+
+    private func connect() {
+        guard let connection = try? Connection.open(address) else { return settle() }
+        self.connection = connection
+        connection.onDisconnect { [weak self] in
+            self?.connection = nil
+            self?.ping = nil
+            self?.become(nil)
+        }
+        // Only this name's changes: the system bus has many others.
+        _ = connection.onSignal(
+            sender: Bus.name, path: Bus.path, interface: Bus.name, member: "NameOwnerChanged", addMatch: false
+        ) { [weak self] in self?.ownerChanged($0) }
+        let rule =
+            "type='signal',sender='\(Bus.name)',interface='\(Bus.name)',member='NameOwnerChanged',"
+            + "arg0='\(GeoClueProbe.service)'"
+        connection.send(bus("AddMatch", [.string(rule)], noReply: true))
+        look(mayAsk: true)
+    }
+
+    private func ownerChanged(_ signal: Message) {
+        guard signal.body.count == 3, signal.body[0].stringValue == GeoClueProbe.service else { return }
+        if signal.body[2].stringValue?.isEmpty == false {
+            ask()
+        } else {
+            // It leaves when idle and is started again at need: asking now would start it at once.
+            look(mayAsk: false)
+        }
+    }
+
+    private func look(mayAsk: Bool) {
+        isOwned { [weak self] isOwned in
+            guard !isOwned else { return self?.ask() ?? () }
+            self?.isStartable { isStartable in
+                if !isStartable { self?.become(nil) } else if mayAsk { self?.ask() }
+            }
+        }
+    }
+
+    private func isOwned(_ then: @escaping @LoopActor (Bool) -> Void) {
+        connection?.call(bus("NameHasOwner", [.string(GeoClueProbe.service)])) { result in
+            then((try? result.get())?.body.first?.boolValue ?? false)
+        }
+    }
+
+    private func isStartable(_ then: @escaping @LoopActor (Bool) -> Void) {
+        connection?.call(bus("ListActivatableNames", [])) { result in
+            then((try? result.get())?.body.first?.strings?.contains(GeoClueProbe.service) ?? false)
+        }
+    }
+
+    private func ask() {
+        guard ping == nil, let connection else { return }
+        if device == nil { device = GeoClueProbe.device(problem: "GeoClue has not answered yet; wait a moment") }
+        let question = Message.call(
+            destination: GeoClueProbe.service, path: "/", interface: "org.freedesktop.DBus.Peer", member: "Ping", [])
+        ping = connection.call(question, timeoutMilliseconds: GeoClueProbe.answerTime) { [weak self] result in
+            self?.ping = nil
+            self?.become(GeoClueProbe.device(problem: GeoClueProbe.problem(result)))
+        }
+    }
+
+    private func bus(_ member: String, _ body: [Value], noReply: Bool = false) -> Message {
+        .call(
+            destination: Bus.name, path: Bus.path, interface: Bus.name, member: member, body, noReply: noReply)
+    }
+
+    private enum Bus {
+        static let name = "org.freedesktop.DBus"
+        static let path = "/org/freedesktop/DBus"
+    }
+
+    // MARK: The verdict
+
+    /// Any reply of the service itself is an answer, a refusal of this very method too.
+    static func problem(_ result: Result<Message, BusError>) -> String {
+        guard case .failure(let error) = result else { return "" }
+        let refusals = ["UnknownMethod", "UnknownObject", "UnknownInterface"].map { "\(Bus.name).Error.\($0)" }
+        if refusals.contains(error.name) { return "" }
+        return "GeoClue does not answer: \(error.message.asDeviceName); see systemctl status geoclue"
+    }
+
+    private static func device(problem: String) -> Device {
+        Device(permission: .location, id: deviceID, name: "GeoClue location service", problem: problem)
+    }
+
+    private func become(_ new: Device?) {
+        let isNew = new != device || !isSettled
+        device = new
+        if isNew { onChange?() }
+        settle()
+    }
+
+    private func settle() {
+        isSettled = true
+        let bodies = waiting
+        waiting = []
+        for body in bodies { body() }
+    }
+}

@@ -1,0 +1,42 @@
+// Which ALSA nodes are microphones.
+
+import PermissionModel
+
+enum Microphones {
+    static func find(in records: [DeviceRecord], _ probe: any NodeProbe) -> [FoundDevice] {
+        let names = records.isEmpty ? [:] : probe.soundCards()
+        return records.compactMap { microphone($0, names, probe) }
+    }
+
+    private static func microphone(
+        _ record: DeviceRecord, _ names: [String: String], _ probe: any NodeProbe
+    ) -> FoundDevice? {
+        guard !record.node.isEmpty, let (card, number) = captureStream(record.sysname),
+            record.attributes["pcm_class"] != "modem"
+        else { return nil }
+        let id = record.parentAttributes["id"].flatMap { $0.isEmpty ? nil : $0 } ?? String(card)
+        var name = (names[id] ?? id).asDeviceName
+        if number > 0 { name += ", input \(number + 1)" }
+        let code = probe.access(record.node, writing: true)
+        let group = code == 0 ? nil : probe.group(of: record.node)
+        let device = Device(
+            // As ALSA itself names it, so that an app can hand it on.
+            permission: .microphone, id: "hw:CARD=\(id),DEV=\(number)", node: record.node, name: name,
+            problem: NodeProblem.text(code, node: record.node, group: group))
+        return FoundDevice(
+            device: device, syspath: record.syspath, number: record.number, order: card * 1000 + min(number, 999))
+    }
+
+    /// `pcmC1D0c` is the capture side of device 0 on card 1; nil for everything else.
+    static func captureStream(_ sysname: String) -> (card: Int, device: Int)? {
+        guard sysname.hasPrefix("pcmC"), sysname.hasSuffix("c") else { return nil }
+        let numbers = sysname.dropFirst(4).dropLast().split(separator: "D", omittingEmptySubsequences: false)
+        guard numbers.count == 2, let card = decimal(numbers[0]), let device = decimal(numbers[1]) else { return nil }
+        return (card, device)
+    }
+}
+
+/// Digits only: `Int` itself also takes a sign.
+func decimal(_ text: Substring) -> Int? {
+    text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(text) : nil
+}

@@ -1,0 +1,116 @@
+// The questions asked of a device node itself. Every system call about usability stands here.
+
+import CLinux
+import Glibc
+
+/// What VIDIOC_QUERYCAP said.
+struct VideoCapability: Sendable, Hashable {
+    /// Of this node, not of the whole device.
+    var flags: UInt32
+    var card: String
+}
+
+enum VideoAnswer: Sendable, Hashable {
+    case capability(VideoCapability)
+    /// errno of open(2), or of the ioctl.
+    case unopened(Int32)
+    case unanswered(Int32)
+}
+
+/// Tests answer in its place.
+protocol NodeProbe: Sendable {
+    func video(_ node: String) -> VideoAnswer
+    /// 0 if this user may open it so, else errno. Opens nothing: that would seize a microphone, or power a receiver.
+    func access(_ node: String, writing: Bool) -> Int32
+    /// The name of the group it belongs to.
+    func group(of node: String) -> String?
+    /// Names of sound cards by their ids.
+    func soundCards() -> [String: String]
+}
+
+struct SystemProbe: NodeProbe {
+    func video(_ node: String) -> VideoAnswer {
+        let fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        guard fd >= 0 else { return .unopened(errno) }
+        defer { close(fd) }
+        var answer = v4l2_capability()
+        guard clinux_v4l2_querycap(fd, &answer) == 0 else { return .unanswered(errno) }
+        let hasOwnFlags = answer.capabilities & UInt32(V4L2_CAP_DEVICE_CAPS) != 0
+        return .capability(
+            VideoCapability(
+                flags: hasOwnFlags ? answer.device_caps : answer.capabilities,
+                card: withUnsafeBytes(of: answer.card) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }))
+    }
+
+    func access(_ node: String, writing: Bool) -> Int32 {
+        Glibc.access(node, writing ? R_OK | W_OK : R_OK) == 0 ? 0 : errno
+    }
+
+    func group(of node: String) -> String? {
+        var status = stat()
+        guard stat(node, &status) == 0 else { return nil }
+        var entry = group()
+        var found: UnsafeMutablePointer<group>?
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
+            guard getgrgid_r(status.st_gid, &entry, buffer.baseAddress, buffer.count, &found) == 0, found != nil else {
+                return String(status.st_gid)
+            }
+            return String(cString: entry.gr_name)
+        }
+    }
+
+    func soundCards() -> [String: String] {
+        SoundCards.parse(SystemProbe.text(of: "/proc/asound/cards"))
+    }
+
+    /// The beginning of a small file, or nothing.
+    private static func text(of path: String) -> String {
+        let fd = open(path, O_RDONLY | O_CLOEXEC)
+        guard fd >= 0 else { return "" }
+        defer { close(fd) }
+        return withUnsafeTemporaryAllocation(byteCount: 16384, alignment: 1) { buffer in
+            var length = 0
+            while length < buffer.count {
+                let count = read(fd, buffer.baseAddress! + length, buffer.count - length)
+                guard count > 0 else { break }
+                length += count
+            }
+            return String(decoding: buffer[..<length], as: UTF8.self)
+        }
+    }
+}
+
+/// `/proc/asound/cards`: ` 0 [PCH            ]: HDA-Intel - HDA Intel PCH`, then a line of details.
+enum SoundCards {
+    static func parse(_ text: String) -> [String: String] {
+        var names: [String: String] = [:]
+        for line in text.split(separator: "\n") {
+            guard let open = line.firstIndex(of: "["), let close = line[open...].firstIndex(of: "]"),
+                line[..<open].allSatisfy({ $0 == " " || $0.isWholeNumber }), line.contains(where: \.isWholeNumber)
+            else { continue }
+            let id = line[line.index(after: open)..<close].filter { $0 != " " }
+            let words = line[close...].split(separator: " ", omittingEmptySubsequences: true)
+            guard let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { continue }
+            names[id] = words[(dash + 1)...].joined(separator: " ")
+        }
+        return names
+    }
+}
+
+/// Why a node cannot be used, and what to do about it.
+enum NodeProblem {
+    static func text(_ code: Int32, node: String, group: String?) -> String {
+        switch code {
+        case 0: ""
+        case EACCES, EPERM:
+            if let group, group != "root" {
+                "permission denied: \(node) belongs to group \(group); log in on the seat or add the user to the group"
+            } else {
+                "permission denied: \(node) is root's alone; log in on the seat or let a udev rule tag it uaccess"
+            }
+        case ENOENT: "\(node) is not there; let udev create it, or hand it into the container"
+        case ENODEV, ENXIO: "\(node) has no hardware behind it any more; plug it in again"
+        default: "\(node) cannot be opened: \(String(cString: strerror(code))); journalctl -k may say more"
+        }
+    }
+}

@@ -1,0 +1,170 @@
+// Devices by libsystemd's sd-device, and its monitor pumped from our own loop. The one door to that C library's pointers.
+
+import CSystemd
+import DBus
+import Glibc
+
+@LoopActor
+final class Udev: DeviceSource {
+    private var event: OpaquePointer?
+    private var monitor: OpaquePointer?
+    private var token: WatchToken?
+    private var pending: [DeviceEvent] = []
+    private var onEvents: (@LoopActor ([DeviceEvent]) -> Void)?
+    /// What the running monitor knows this object by.
+    private var context: Unmanaged<Udev>?
+    private(set) var problems: [String] = []
+
+    /// A burst of hot-plugging fits; the kernel gives what the user may have of it.
+    private static let receiveBuffer = 8 << 20
+
+    init() {}
+
+    func records(of subsystem: String) -> [DeviceRecord] {
+        var enumerator: OpaquePointer?
+        guard sd_device_enumerator_new(&enumerator) >= 0 else { return [] }
+        defer { sd_device_enumerator_unref(enumerator) }
+        // Without udevd nothing is ever initialised, and is there all the same.
+        guard sd_device_enumerator_add_match_subsystem(enumerator, subsystem, 1) >= 0,
+            sd_device_enumerator_allow_uninitialized(enumerator) >= 0
+        else { return [] }
+        var records: [DeviceRecord] = []
+        var next = sd_device_enumerator_get_device_first(enumerator)
+        while let device = next {
+            if let record = Udev.record(device, subsystem) { records.append(record) }
+            next = sd_device_enumerator_get_device_next(enumerator)
+        }
+        return records
+    }
+
+    private static func record(_ device: OpaquePointer, _ subsystem: String) -> DeviceRecord? {
+        guard let syspath = text({ sd_device_get_syspath(device, $0) }) else { return nil }
+        var record = DeviceRecord(subsystem: subsystem, syspath: syspath)
+        record.node = text { sd_device_get_devname(device, $0) } ?? ""
+        var number = dev_t()
+        if sd_device_get_devnum(device, &number) >= 0 { record.number = UInt64(number) }
+        for name in DeviceRecord.attributeNames {
+            record.attributes[name] = text { sd_device_get_sysattr_value(device, name, $0) }
+        }
+        for name in DeviceRecord.propertyNames {
+            record.properties[name] = text { sd_device_get_property_value(device, name, $0) }
+        }
+        // Parents belong to the device: they are not released here.
+        var parent: OpaquePointer?
+        if sd_device_get_parent(device, &parent) >= 0, let parent {
+            for name in DeviceRecord.parentAttributeNames {
+                record.parentAttributes[name] = text { sd_device_get_sysattr_value(parent, name, $0) }
+            }
+        }
+        if sd_device_get_parent_with_subsystem_devtype(device, "usb", "usb_device", &parent) >= 0, let parent {
+            record.product = text { sd_device_get_sysattr_value(parent, "product", $0) } ?? ""
+        }
+        return record
+    }
+
+    private static func text(_ get: (UnsafeMutablePointer<UnsafePointer<CChar>?>) -> Int32) -> String? {
+        var value: UnsafePointer<CChar>?
+        guard get(&value) >= 0, let value else { return nil }
+        return String(cString: value)
+    }
+
+    // MARK: Monitor
+
+    func start(_ subsystems: [String], onEvents: @escaping @LoopActor ([DeviceEvent]) -> Void) {
+        guard event == nil else { return }
+        self.onEvents = onEvents
+        // udev(7) announces itself by this socket; mock devices bring their own announcements.
+        if access("/run/udev/control", F_OK) != 0 && getenv("UMOCKDEV_DIR") == nil {
+            problems.append("udev is not running: devices that come and go are noticed only after a reload of permd")
+        }
+        let failure = open(subsystems)
+        guard failure < 0 else { return pump() }
+        close()
+        problems.append("devices cannot be watched: \(String(cString: strerror(-failure)))")
+    }
+
+    func stop() {
+        close()
+        onEvents = nil
+    }
+
+    private func open(_ subsystems: [String]) -> Int32 {
+        var result = sd_event_new(&event)
+        if result >= 0 { result = sd_device_monitor_new(&monitor) }
+        guard result >= 0, let event, let monitor else { return min(result, -1) }
+        // May be refused over the system's limit; the default does then.
+        sd_device_monitor_set_receive_buffer_size(monitor, Udev.receiveBuffer)
+        for subsystem in subsystems where result >= 0 {
+            result = sd_device_monitor_filter_add_match_subsystem_devtype(monitor, subsystem, nil)
+        }
+        if result >= 0 { result = sd_device_monitor_attach_event(monitor, event) }
+        guard result >= 0 else { return result }
+        // SAFETY: the monitor's context is a reference of its own, which close() gives back after the monitor is gone.
+        let context = Unmanaged.passRetained(self)
+        self.context = context
+        result = sd_device_monitor_start(monitor, Udev.received, context.toOpaque())
+        guard result >= 0 else { return result }
+        let fd = sd_event_get_fd(event)
+        guard fd >= 0 else { return fd }
+        token = Loop.shared.watch(fd, .readable) { [weak self] _ in self?.pump() }
+        return 0
+    }
+
+    private func close() {
+        token?.cancel()
+        token = nil
+        if let monitor {
+            sd_device_monitor_stop(monitor)
+            sd_device_monitor_detach_event(monitor)
+            sd_device_monitor_unref(monitor)
+        }
+        if let event { sd_event_unref(event) }
+        (monitor, event) = (nil, nil)
+        // SAFETY: gives back the reference of open(); no callback can come any more.
+        context?.release()
+        context = nil
+    }
+
+    /// Called by sd_event_dispatch, which only `pump` calls.
+    private static let received: sd_device_monitor_handler_t = { _, device, context in
+        guard let device, let context else { return 0 }
+        // SAFETY: the context is the reference that open() took; device is valid during this call.
+        let seen = (device: UInt(bitPattern: device), context: UInt(bitPattern: context))
+        LoopActor.assumeIsolated {
+            guard let device = OpaquePointer(bitPattern: seen.device),
+                let context = UnsafeMutableRawPointer(bitPattern: seen.context)
+            else { return }
+            Unmanaged<Udev>.fromOpaque(context).takeUnretainedValue().take(device)
+        }
+        return 0
+    }
+
+    private func take(_ device: OpaquePointer) {
+        guard let subsystem = Udev.text({ sd_device_get_subsystem(device, $0) }),
+            let syspath = Udev.text({ sd_device_get_syspath(device, $0) })
+        else { return }
+        var action = sd_device_action_t(rawValue: 0)
+        let isKnown = sd_device_get_action(device, &action) >= 0
+        pending.append(
+            DeviceEvent(subsystem: subsystem, syspath: syspath, isRemoval: isKnown && action == SD_DEVICE_REMOVE))
+    }
+
+    /// Takes everything that has arrived, then reports it at once.
+    private func pump() {
+        var result: Int32 = 0
+        repeat {
+            result = sd_event_prepare(event)
+            if result == 0 { result = sd_event_wait(event, 0) }
+            if result > 0 { result = sd_event_dispatch(event) }
+        } while result > 0
+        if result < 0 {
+            // Its descriptor would stay ready, and the loop would spin.
+            token?.cancel()
+            problems.append("devices are watched no longer: \(String(cString: strerror(-result)))")
+        }
+        guard !pending.isEmpty else { return }
+        let events = pending
+        pending = []
+        onEvents?(events)
+    }
+}
