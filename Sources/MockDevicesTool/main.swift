@@ -1,1 +1,3 @@
-print("not built yet")
+// permd-mockdevices: mock devices for tests and demos. See MockDevicesProgram.
+
+MockDevicesProgram.main()

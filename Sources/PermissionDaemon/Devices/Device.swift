@@ -40,9 +40,10 @@ public enum DeviceChange: Sendable, Hashable {
         }
         let before = Dictionary(old.map { (Key($0), $0) }, uniquingKeysWith: { first, _ in first })
         let after = Set(new.map(Key.init))
-        let removed = old.filter { !after.contains(Key($0)) }.map { removed($0.permission, id: $0.id) }
-        let added = new.filter { before[Key($0)] == nil }.map { added($0) }
-        let changed = new.filter { device in before[Key(device)].map { $0 != device } ?? false }.map { changed($0) }
+        let removed = old.filter { !after.contains(Key($0)) }.map { DeviceChange.removed($0.permission, id: $0.id) }
+        let added = new.filter { before[Key($0)] == nil }.map(DeviceChange.added)
+        let changed = new.filter { device in before[Key(device)].map { $0 != device } ?? false }
+            .map(DeviceChange.changed)
         return removed + added + changed
     }
 }

@@ -64,24 +64,22 @@ final class GeoClueProbe {
         guard let connection = try? Connection.open(address) else { return settle() }
         self.connection = connection
         connection.onDisconnect { [weak self] in
+            self?.connection?.close()
             self?.connection = nil
             self?.ping = nil
             self?.become(nil)
         }
         // Only this name's changes: the system bus has many others.
-        _ = connection.onSignal(
-            sender: Bus.name, path: Bus.path, interface: Bus.name, member: "NameOwnerChanged", addMatch: false
+        connection.onSignal(
+            sender: Bus.name, path: Bus.path, interface: Bus.name, member: "NameOwnerChanged",
+            firstArgument: GeoClueProbe.service
         ) { [weak self] in self?.ownerChanged($0) }
-        let rule =
-            "type='signal',sender='\(Bus.name)',interface='\(Bus.name)',member='NameOwnerChanged',"
-            + "arg0='\(GeoClueProbe.service)'"
-        connection.send(bus("AddMatch", [.string(rule)], noReply: true))
         look(mayAsk: true)
     }
 
     private func ownerChanged(_ signal: Message) {
-        guard signal.body.count == 3, signal.body[0].stringValue == GeoClueProbe.service else { return }
-        if signal.body[2].stringValue?.isEmpty == false {
+        guard signal.body.count == 3, let owner = signal.body[2].stringValue else { return }
+        if !owner.isEmpty {
             ask()
         } else {
             // It leaves when idle and is started again at need: asking now would start it at once.
@@ -112,7 +110,10 @@ final class GeoClueProbe {
 
     private func ask() {
         guard ping == nil, let connection else { return }
-        if device == nil { device = GeoClueProbe.device(problem: "GeoClue has not answered yet; wait a moment") }
+        if device == nil {
+            device = GeoClueProbe.device(problem: "GeoClue has not answered yet; wait a moment")
+            onChange?()
+        }
         let question = Message.call(
             destination: GeoClueProbe.service, path: "/", interface: "org.freedesktop.DBus.Peer", member: "Ping", [])
         ping = connection.call(question, timeoutMilliseconds: GeoClueProbe.answerTime) { [weak self] result in
@@ -121,9 +122,8 @@ final class GeoClueProbe {
         }
     }
 
-    private func bus(_ member: String, _ body: [Value], noReply: Bool = false) -> Message {
-        .call(
-            destination: Bus.name, path: Bus.path, interface: Bus.name, member: member, body, noReply: noReply)
+    private func bus(_ member: String, _ body: [Value]) -> Message {
+        .call(destination: Bus.name, path: Bus.path, interface: Bus.name, member: member, body)
     }
 
     private enum Bus {
@@ -136,7 +136,7 @@ final class GeoClueProbe {
     /// Any reply of the service itself is an answer, a refusal of this very method too.
     static func problem(_ result: Result<Message, BusError>) -> String {
         guard case .failure(let error) = result else { return "" }
-        let refusals = ["UnknownMethod", "UnknownObject", "UnknownInterface"].map { "\(Bus.name).Error.\($0)" }
+        let refusals = [BusError.Name.unknownMethod, BusError.Name.unknownObject, BusError.Name.unknownInterface]
         if refusals.contains(error.name) { return "" }
         return "GeoClue does not answer: \(error.message.asDeviceName); see systemctl status geoclue"
     }

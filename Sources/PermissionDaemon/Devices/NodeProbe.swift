@@ -49,8 +49,8 @@ struct SystemProbe: NodeProbe {
     func group(of node: String) -> String? {
         var status = stat()
         guard stat(node, &status) == 0 else { return nil }
-        var entry = group()
-        var found: UnsafeMutablePointer<group>?
+        var entry = Glibc.group()
+        var found: UnsafeMutablePointer<Glibc.group>?
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
             guard getgrgid_r(status.st_gid, &entry, buffer.baseAddress, buffer.count, &found) == 0, found != nil else {
                 return String(status.st_gid)

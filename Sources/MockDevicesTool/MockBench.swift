@@ -1,0 +1,188 @@
+// The testbed: what is plugged in, and how it comes and goes. The one door to umockdev's pointers.
+
+import CLinux
+import CUMockdev
+import Glibc
+
+final class MockBench {
+    private struct Plug: Hashable {
+        let kind: MockKind
+        let number: Int
+    }
+
+    private struct Plugged {
+        var entries: [MockEntry]
+        var camera: MockCamera?
+    }
+
+    let root: String
+    private let testbed: UnsafeMutablePointer<UMockdevTestbed>
+    private var plugged: [Plug: Plugged] = [:]
+    private var used: [String: Set<Int>] = [:]
+
+    init() {
+        testbed = umockdev_testbed_new()
+        let path = umockdev_testbed_get_root_dir(testbed)
+        root = String(cString: path!)
+        g_free(path)
+    }
+
+    /// Removes the folder.
+    func close() {
+        plugged = [:]
+        g_object_unref(testbed)
+    }
+
+    func add(_ kind: MockKind, _ number: Int, name: String?) throws(MockFailure) -> String {
+        let plug = Plug(kind: kind, number: number)
+        guard plugged[plug] == nil else { throw MockFailure("\(kind.rawValue) \(number) is there already") }
+        var adapter = ""
+        if kind == .connection {
+            guard let host = plugged[Plug(kind: .bluetooth, number: number)] else {
+                throw MockFailure("there is no adapter \(number)")
+            }
+            adapter = "\(host.entries[0].path)/\(host.entries[0].path.split(separator: "/").last!)"
+        }
+        let entries = kind.entries(number: number, unit: unit(kind, number), name: name, adapter: adapter)
+        var failure: UnsafeMutablePointer<GError>?
+        for entry in entries where umockdev_testbed_add_from_string(testbed, entry.text, &failure) == 0 {
+            throw MockBench.failed(failure)
+        }
+        let node = entries.compactMap(\.node).first.map { "/dev/\($0)" } ?? ""
+        var camera: MockCamera?
+        if let flags = kind.videoFlags {
+            camera = MockCamera(flags: flags, card: name ?? "Mock Camera \(number)", bus: "platform:mockcam.\(number)")
+            guard umockdev_testbed_attach_ioctl(testbed, node, camera?.handler, &failure) != 0 else {
+                throw MockBench.failed(failure)
+            }
+        }
+        plugged[plug] = Plugged(entries: entries, camera: camera)
+        for entry in entries { umockdev_testbed_uevent(testbed, entry.syspath, "add") }
+        return node
+    }
+
+    func remove(_ kind: MockKind, _ number: Int) throws(MockFailure) {
+        let gone = try find(kind, number)
+        plugged[Plug(kind: kind, number: number)] = nil
+        for entry in gone.entries.reversed() {
+            umockdev_testbed_uevent(testbed, entry.syspath, "remove")
+            if gone.camera != nil, let node = entry.node {
+                umockdev_testbed_detach_ioctl(testbed, "/dev/\(node)", nil)
+            }
+            if let node = entry.node, let number = entry.attributes.first(where: { $0.0 == "dev" })?.1 {
+                // umockdev leaves these behind.
+                unlink("\(root)/sys/dev/char/\(number)")
+                unlink("\(root)/dev/\(node)")
+                unlink("\(root)/dev/\(node).aside")
+            }
+            umockdev_testbed_remove_device(testbed, entry.syspath)
+        }
+    }
+
+    func change(_ kind: MockKind, _ number: Int) throws(MockFailure) {
+        for entry in try find(kind, number).entries { umockdev_testbed_uevent(testbed, entry.syspath, "change") }
+    }
+
+    func block(_ number: Int, _ isBlocked: Bool) throws(MockFailure) {
+        guard let entry = try find(.bluetooth, number).entries.last else { return }
+        umockdev_testbed_set_attribute(testbed, entry.syspath, "soft", isBlocked ? "1" : "0")
+        umockdev_testbed_set_attribute(testbed, entry.syspath, "state", isBlocked ? "0" : "1")
+        umockdev_testbed_uevent(testbed, entry.syspath, "change")
+    }
+
+    /// Root may open any file, except what the kernel itself keeps for writing only: the node becomes a link to that.
+    func setOpenable(_ node: String, _ isOpenable: Bool) throws(MockFailure) {
+        let name = node.hasPrefix("/dev/") ? String(node.dropFirst(5)) : node
+        guard let entry = plugged.values.flatMap(\.entries).first(where: { $0.node == name }) else {
+            throw MockFailure("no such node: \(node)")
+        }
+        let path = "\(root)/dev/\(name)"
+        let aside = "\(path).aside"
+        let isAside = Glibc.access(aside, F_OK) == 0
+        guard isAside == isOpenable else { throw MockFailure("\(node) is so already") }
+        if isOpenable {
+            rename(aside, path)
+        } else {
+            rename(path, aside)
+            symlink("/proc/sys/vm/compact_memory", path)
+        }
+        umockdev_testbed_uevent(testbed, entry.syspath, "change")
+    }
+
+    private func find(_ kind: MockKind, _ number: Int) throws(MockFailure) -> Plugged {
+        guard let found = plugged[Plug(kind: kind, number: number)] else {
+            throw MockFailure("there is no \(kind.rawValue) \(number)")
+        }
+        return found
+    }
+
+    /// umockdev aborts on a node name that was there before, and the kernel numbers anew as well: so the wished number
+    /// the first time, then the next free one.
+    private func unit(_ kind: MockKind, _ number: Int) -> Int {
+        var unit = number
+        while !used[kind.pool, default: []].insert(unit).inserted { unit += 1 }
+        return unit
+    }
+
+    private static func failed(_ error: UnsafeMutablePointer<GError>?) -> MockFailure {
+        defer { g_error_free(error) }
+        return MockFailure(error.map { String(cString: $0.pointee.message) } ?? "umockdev failed")
+    }
+}
+
+/// Answers VIDIOC_QUERYCAP for one node, on umockdev's own thread.
+final class MockCamera {
+    let handler: UnsafeMutablePointer<UMockdevIoctlBase>
+    // SAFETY: written before the handler is connected, only read after that, freed after the handler is gone.
+    private let answer: UnsafeMutablePointer<v4l2_capability>
+
+    init(flags: UInt32, card: String, bus: String) {
+        answer = .allocate(capacity: 1)
+        var text = v4l2_capability()
+        MockCamera.copy("mockcam", into: &text.driver)
+        MockCamera.copy(card, into: &text.card)
+        MockCamera.copy(bus, into: &text.bus_info)
+        text.device_caps = flags
+        // As UVC does: the device's capabilities are those of all its nodes together.
+        text.capabilities = flags | UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_DEVICE_CAPS)
+        answer.initialize(to: text)
+        handler = umockdev_ioctl_base_new()
+        let callback: @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> gboolean = {
+            _, client, context in MockCamera.answer(client, context)
+        }
+        // SAFETY: GObject calls it with the arguments of the signal's marshaller, which are these three.
+        g_signal_connect_data(
+            handler, "handle-ioctl", unsafeBitCast(callback, to: GCallback.self), answer, nil, GConnectFlags(0))
+    }
+
+    deinit {
+        g_object_unref(handler)
+        answer.deallocate()
+    }
+
+    private static func answer(_ client: OpaquePointer?, _ context: UnsafeMutableRawPointer?) -> gboolean {
+        let client = UnsafeMutablePointer<UMockdevIoctlClient>(client)
+        guard umockdev_ioctl_client_get_request(client) == mockVideoQueryCapability,
+            let data = umockdev_ioctl_data_resolve(
+                umockdev_ioctl_client_get_arg(client), 0, gsize(MemoryLayout<v4l2_capability>.size), nil)
+        else {
+            umockdev_ioctl_client_complete(client, -1, ENOTTY)
+            return 1
+        }
+        let bytes = context?.assumingMemoryBound(to: guint8.self)
+        umockdev_ioctl_data_update(data, 0, bytes, gint(MemoryLayout<v4l2_capability>.size))
+        umockdev_ioctl_client_complete(client, 0, 0)
+        g_object_unref(data)
+        return 1
+    }
+
+    private static func copy<T>(_ text: String, into field: inout T) {
+        withUnsafeMutableBytes(of: &field) { bytes in
+            for (index, byte) in text.utf8.prefix(bytes.count - 1).enumerated() { bytes[index] = byte }
+        }
+    }
+}
+
+/// VIDIOC_QUERYCAP, `_IOR('V', 0, struct v4l2_capability)`: a macro that Swift does not import.
+private let mockVideoQueryCapability =
+    gulong(2) << 30 | gulong(MemoryLayout<v4l2_capability>.size) << 16 | gulong(UInt8(ascii: "V")) << 8
