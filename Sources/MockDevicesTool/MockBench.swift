@@ -1,6 +1,5 @@
 // The testbed: what is plugged in, and how it comes and goes. The one door to umockdev's pointers.
 
-import CLinux
 import CUMockdev
 import Glibc
 
@@ -57,7 +56,7 @@ final class MockBench {
             }
         }
         plugged[plug] = Plugged(entries: entries, camera: camera)
-        for entry in entries { umockdev_testbed_uevent(testbed, entry.syspath, "add") }
+        for entry in entries { announce(entry, "add") }
         return node
     }
 
@@ -65,7 +64,7 @@ final class MockBench {
         let gone = try find(kind, number)
         plugged[Plug(kind: kind, number: number)] = nil
         for entry in gone.entries.reversed() {
-            umockdev_testbed_uevent(testbed, entry.syspath, "remove")
+            announce(entry, "remove")
             if gone.camera != nil, let node = entry.node {
                 umockdev_testbed_detach_ioctl(testbed, "/dev/\(node)", nil)
             }
@@ -80,14 +79,14 @@ final class MockBench {
     }
 
     func change(_ kind: MockKind, _ number: Int) throws(MockFailure) {
-        for entry in try find(kind, number).entries { umockdev_testbed_uevent(testbed, entry.syspath, "change") }
+        for entry in try find(kind, number).entries { announce(entry, "change") }
     }
 
     func block(_ number: Int, _ isBlocked: Bool) throws(MockFailure) {
         guard let entry = try find(.bluetooth, number).entries.last else { return }
         umockdev_testbed_set_attribute(testbed, entry.syspath, "soft", isBlocked ? "1" : "0")
         umockdev_testbed_set_attribute(testbed, entry.syspath, "state", isBlocked ? "0" : "1")
-        umockdev_testbed_uevent(testbed, entry.syspath, "change")
+        announce(entry, "change")
     }
 
     /// Root may open any file, except what the kernel itself keeps for writing only: the node becomes a link to that.
@@ -106,7 +105,12 @@ final class MockBench {
             rename(path, aside)
             symlink("/proc/sys/vm/compact_memory", path)
         }
-        umockdev_testbed_uevent(testbed, entry.syspath, "change")
+        announce(entry, "change")
+    }
+
+    private func announce(_ entry: MockEntry, _ action: String) {
+        MockListeners.awaitRoom(in: root)
+        umockdev_testbed_uevent(testbed, entry.syspath, action)
     }
 
     private func find(_ kind: MockKind, _ number: Int) throws(MockFailure) -> Plugged {
@@ -129,60 +133,3 @@ final class MockBench {
         return MockFailure(error.map { String(cString: $0.pointee.message) } ?? "umockdev failed")
     }
 }
-
-/// Answers VIDIOC_QUERYCAP for one node, on umockdev's own thread.
-final class MockCamera {
-    let handler: UnsafeMutablePointer<UMockdevIoctlBase>
-    // SAFETY: written before the handler is connected, only read after that, freed after the handler is gone.
-    private let answer: UnsafeMutablePointer<v4l2_capability>
-
-    init(flags: UInt32, card: String, bus: String) {
-        answer = .allocate(capacity: 1)
-        var text = v4l2_capability()
-        MockCamera.copy("mockcam", into: &text.driver)
-        MockCamera.copy(card, into: &text.card)
-        MockCamera.copy(bus, into: &text.bus_info)
-        text.device_caps = flags
-        // As UVC does: the device's capabilities are those of all its nodes together.
-        text.capabilities = flags | UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_DEVICE_CAPS)
-        answer.initialize(to: text)
-        handler = umockdev_ioctl_base_new()
-        let callback: @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> gboolean = {
-            _, client, context in MockCamera.answer(client, context)
-        }
-        // SAFETY: GObject calls it with the arguments of the signal's marshaller, which are these three.
-        g_signal_connect_data(
-            handler, "handle-ioctl", unsafeBitCast(callback, to: GCallback.self), answer, nil, GConnectFlags(0))
-    }
-
-    deinit {
-        g_object_unref(handler)
-        answer.deallocate()
-    }
-
-    private static func answer(_ client: OpaquePointer?, _ context: UnsafeMutableRawPointer?) -> gboolean {
-        let client = UnsafeMutablePointer<UMockdevIoctlClient>(client)
-        guard umockdev_ioctl_client_get_request(client) == mockVideoQueryCapability,
-            let data = umockdev_ioctl_data_resolve(
-                umockdev_ioctl_client_get_arg(client), 0, gsize(MemoryLayout<v4l2_capability>.size), nil)
-        else {
-            umockdev_ioctl_client_complete(client, -1, ENOTTY)
-            return 1
-        }
-        let bytes = context?.assumingMemoryBound(to: guint8.self)
-        umockdev_ioctl_data_update(data, 0, bytes, gint(MemoryLayout<v4l2_capability>.size))
-        umockdev_ioctl_client_complete(client, 0, 0)
-        g_object_unref(data)
-        return 1
-    }
-
-    private static func copy<T>(_ text: String, into field: inout T) {
-        withUnsafeMutableBytes(of: &field) { bytes in
-            for (index, byte) in text.utf8.prefix(bytes.count - 1).enumerated() { bytes[index] = byte }
-        }
-    }
-}
-
-/// VIDIOC_QUERYCAP, `_IOR('V', 0, struct v4l2_capability)`: a macro that Swift does not import.
-private let mockVideoQueryCapability =
-    gulong(2) << 30 | gulong(MemoryLayout<v4l2_capability>.size) << 16 | gulong(UInt8(ascii: "V")) << 8

@@ -33,6 +33,8 @@ struct Cameras {
             guard Cameras.isCamera(known.flags) else { return nil }
             card = known.card
             code = probe.access(record.node, writing: true)
+            // Its node goes before its event comes.
+            if code == ENOENT { return nil }
         } else {
             switch probe.video(record.node) {
             case .capability(let answer):

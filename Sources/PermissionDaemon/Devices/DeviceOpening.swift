@@ -71,14 +71,14 @@ enum NodeOpener {
     }
 
     static func open(_ node: String, number: UInt64?, isWritable: Bool) -> Result<Int32, Failure> {
-        var status = stat()
-        guard stat(node, &status) == 0 else { return .failure(.system(errno)) }
-        guard isDevice(status, number) else { return .failure(.otherDevice) }
+        if let failure = check(node, number) { return .failure(failure) }
         // Opening must not wait: a busy microphone would hold up everybody.
         let fd = Glibc.open(node, (isWritable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard fd >= 0 else { return .failure(.system(errno)) }
-        // A mock device is a plain file below its path: for it, the look at the path has to do.
-        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT != S_IFCHR || isDevice(status, number) else {
+        // The path is looked at on both sides of the opening, since mock devices have their number there only. Nobody
+        // but root could swap it there and back meanwhile.
+        var status = stat()
+        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFCHR, check(node, number) == nil else {
             close(fd)
             return .failure(.otherDevice)
         }
@@ -91,7 +91,10 @@ enum NodeOpener {
         return .success(fd)
     }
 
-    private static func isDevice(_ status: stat, _ number: UInt64?) -> Bool {
-        status.st_mode & S_IFMT == S_IFCHR && (number == nil || UInt64(status.st_rdev) == number)
+    private static func check(_ node: String, _ number: UInt64?) -> Failure? {
+        var status = stat()
+        guard stat(node, &status) == 0 else { return .system(errno) }
+        let isRight = status.st_mode & S_IFMT == S_IFCHR && (number == nil || UInt64(status.st_rdev) == number)
+        return isRight ? nil : .otherDevice
     }
 }

@@ -1,0 +1,38 @@
+// The processes that listen for the testbed's events, each on a socket in its folder.
+
+import Glibc
+
+enum MockListeners {
+    /// A listener that takes nothing for so long is stuck, and what follows is its own affair.
+    private static let patience: Int32 = 5000
+
+    /// Waits until every listener's queue has room. umockdev aborts on a full one, where the kernel would wait or drop.
+    static func awaitRoom(in root: String) {
+        var found = glob_t()
+        defer { globfree(&found) }
+        guard glob("\(root)/event*", 0, nil, &found) == 0 else { return }
+        for index in 0..<Int(found.gl_pathc) {
+            if let path = found.gl_pathv[index] { awaitRoom(String(cString: path)) }
+        }
+    }
+
+    /// A connected datagram socket is writable once its peer's queue has room (unix(7)).
+    private static func awaitRoom(_ path: String) {
+        let fd = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard fd >= 0 else { return }
+        defer { close(fd) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { bytes in
+            for (index, byte) in path.utf8.prefix(bytes.count - 1).enumerated() { bytes[index] = byte }
+        }
+        let isConnected = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(fd, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+        guard isConnected else { return }
+        var wait = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
+        poll(&wait, 1, patience)
+    }
+}
