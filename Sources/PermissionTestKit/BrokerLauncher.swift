@@ -1,0 +1,103 @@
+// Runs dbus-broker without systemd: its launcher takes the listening socket by LISTEN_FDS, and insists on a journal.
+
+import DBus
+import Glibc
+
+enum BrokerLauncher {
+    private static let journalSocket = "/run/systemd/journal/socket"
+
+    static var hasJournal: Bool { access(journalSocket, F_OK) == 0 }
+
+    static var problem: String? {
+        guard isInstalled("dbus-broker-launch") else { return "dbus-broker is not installed" }
+        guard hasJournal || geteuid() == 0 else {
+            return "dbus-broker needs \(journalSocket), or root to put one there in a mount namespace"
+        }
+        guard hasJournal || isInstalled("unshare") else { return "dbus-broker needs unshare where there is no journal" }
+        return nil
+    }
+
+    static func start(
+        socket: String, configuration: String, journal: String?, environment: [String: String]
+    ) throws(TestKitError) -> ChildProcess {
+        let listener = try UnixSocket.bind(socket, SOCK_STREAM)
+        // Clients may connect from now on; they are served once the broker runs.
+        guard listen(listener.raw, SOMAXCONN) == 0 else { throw .system("cannot listen on \(socket)", errno) }
+        var environment = environment
+        environment["LISTEN_FDS"] = "1"
+        environment["BUS_CONFIGURATION"] = configuration
+        let launch =
+            "export LISTEN_PID=$$; exec dbus-broker-launch --scope user --config-file \"$BUS_CONFIGURATION\""
+        guard let journal else {
+            return try ChildProcess(
+                "sh", ["-c", launch], environment: environment, standardError: .null,
+                descriptors: [3: listener.raw])
+        }
+        environment["JOURNAL_SINK"] = journal
+        let prepare = """
+            set -e
+            mount -t tmpfs none /run
+            mkdir -p /run/systemd/journal
+            touch \(journalSocket)
+            mount --bind "$JOURNAL_SINK" \(journalSocket)
+            """
+        return try ChildProcess(
+            "unshare", ["--mount", "sh", "-c", "\(prepare)\n\(launch)"], environment: environment,
+            standardError: .null, descriptors: [3: listener.raw])
+    }
+
+    private static func isInstalled(_ program: String) -> Bool {
+        let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
+        return path.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
+    }
+}
+
+/// Stands for the journal: takes what is logged and forgets it.
+final class JournalSink: Sendable {
+    let path: String
+    private let reader: Reader
+
+    init(_ path: String) throws(TestKitError) {
+        self.path = path
+        let reader = Reader(try UnixSocket.bind(path, SOCK_DGRAM))
+        self.reader = reader
+        Loop.shared.post { reader.start() }
+    }
+
+    deinit { Loop.shared.post { [reader] in reader.stop() } }
+
+    @LoopActor
+    private final class Reader {
+        private let socket: UnixFD
+        private var token: WatchToken?
+
+        nonisolated init(_ socket: UnixFD) { self.socket = socket }
+
+        func start() {
+            token = Loop.shared.watch(socket.raw, .readable) { [socket] _ in
+                var byte: UInt8 = 0
+                while recv(socket.raw, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 {}
+            }
+        }
+
+        func stop() { token?.cancel() }
+    }
+}
+
+enum UnixSocket {
+    static func bind(_ path: String, _ type: __socket_type) throws(TestKitError) -> UnixFD {
+        let socket = UnixFD(owning: Glibc.socket(AF_UNIX, Int32(type.rawValue | SOCK_CLOEXEC.rawValue), 0))
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        guard path.utf8.count < capacity else { throw TestKitError("\(path) is too long for a socket") }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.bind(socket.raw, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard result == 0 else { throw .system("cannot bind \(path)", errno) }
+        return socket
+    }
+}

@@ -1,0 +1,166 @@
+// A program run by a test: its output line by line, its end as something to wait for.
+
+import DBus
+public import Glibc
+
+public final class ChildProcess: Sendable {
+    /// Where a standard stream of the child comes from or goes to.
+    public enum Stream: Sendable {
+        case inherit, null, pipe
+        case file(String)
+        /// A descriptor of ours, which stays ours.
+        case descriptor(Int32)
+    }
+
+    public enum Exit: Sendable, Hashable {
+        case exited(Int32)
+        case signaled(Int32)
+    }
+
+    public let pid: Int32
+    /// Standard output when it is a pipe, else empty. For one reader; ends when the child and its heirs have closed it.
+    public let lines: AsyncStream<String>
+    /// The same for standard error.
+    public let errorLines: AsyncStream<String>
+    private let state: State
+    private let input: UnixFD?
+
+    /// Starts `executable`, looked for in `$PATH` if it has no slash.
+    ///
+    /// `environment` is all the child gets, but for `PATH`, which is ours unless given. `descriptors` are further ones:
+    /// the child's number and ours. The child is killed when nobody holds this object any more.
+    public init(
+        _ executable: String, _ arguments: [String] = [], environment: [String: String] = [:],
+        standardInput: Stream = .null, standardOutput: Stream = .pipe, standardError: Stream = .inherit,
+        descriptors: [Int32: Int32] = [:]
+    ) throws(TestKitError) {
+        let plan = SpawnPlan()
+        let input = try plan.add(standardInput, as: 0)
+        let output = try plan.add(standardOutput, as: 1)
+        let errors = try plan.add(standardError, as: 2)
+        for (number, ours) in descriptors { plan.pass(ours, as: number) }
+        let pid = try plan.spawn(executable, arguments, environment)
+        self.pid = pid
+        self.input = input
+        lines = LineReader.lines(of: output)
+        errorLines = LineReader.lines(of: errors)
+        let state = State(pid)
+        self.state = state
+        Loop.shared.startThread()
+        Loop.shared.post { state.start() }
+    }
+
+    deinit { terminate(SIGKILL) }
+
+    /// Sends a signal, unless the child has ended already.
+    public func terminate(_ signal: Int32 = SIGTERM) {
+        // On the loop, where children are reaped: so the pid cannot be another process's by now.
+        Loop.shared.post { [state] in state.send(signal) }
+    }
+
+    /// How the child ended, once it has.
+    public func waitForExit() async -> Exit { await state.waitForExit() }
+
+    /// All of standard output, to its end.
+    public func output() async -> String {
+        var text = ""
+        for await line in lines { text += line + "\n" }
+        return text
+    }
+
+    /// Writes to the child's standard input, which must be a pipe. False: nobody reads it any more.
+    @discardableResult
+    public func write(_ text: String) -> Bool {
+        guard let fd = input?.raw, fd >= 0 else { return false }
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    /// Ends the child's standard input.
+    public func closeInput() {
+        if let fd = input?.take(), fd >= 0 { close(fd) }
+    }
+}
+
+extension ChildProcess {
+    /// What happens to the child, on the loop.
+    @LoopActor
+    fileprivate final class State {
+        private let pid: Int32
+        private var exit: Exit?
+        private var waiting: [CheckedContinuation<Exit, Never>] = []
+
+        nonisolated init(_ pid: Int32) { self.pid = pid }
+
+        func start() {
+            Loop.shared.onExit(ofChild: pid) { [self] status in
+                let signal = status & 0x7f
+                let exit = signal == 0 ? Exit.exited((status >> 8) & 0xff) : .signaled(signal)
+                self.exit = exit
+                for continuation in waiting { continuation.resume(returning: exit) }
+                waiting = []
+            }
+        }
+
+        func send(_ signal: Int32) { if exit == nil { kill(pid, signal) } }
+
+        func waitForExit() async -> Exit {
+            if let exit { return exit }
+            return await withCheckedContinuation { waiting.append($0) }
+        }
+    }
+}
+
+/// A pipe of the child, as lines.
+@LoopActor
+private final class LineReader {
+    private let fd: UnixFD
+    private let continuation: AsyncStream<String>.Continuation
+    private var token: WatchToken?
+    private var unfinished: [UInt8] = []
+
+    nonisolated static func lines(of fd: UnixFD?) -> AsyncStream<String> {
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        guard let fd else {
+            continuation.finish()
+            return stream
+        }
+        Loop.shared.post { LineReader(fd, continuation).start() }
+        return stream
+    }
+
+    private init(_ fd: UnixFD, _ continuation: AsyncStream<String>.Continuation) {
+        self.fd = fd
+        self.continuation = continuation
+    }
+
+    private func start() {
+        // Keeps itself alive until the end of the pipe.
+        token = Loop.shared.watch(fd.raw, .readable) { [self] _ in read() }
+    }
+
+    private func read() {
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        let count = Glibc.read(fd.raw, &buffer, buffer.count)
+        if count < 0, errno == EAGAIN || errno == EINTR { return }
+        guard count > 0 else { return end() }
+        unfinished += buffer[..<count]
+        var parts = unfinished.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        unfinished = Array(parts.removeLast())
+        for part in parts { continuation.yield(String(decoding: part, as: UTF8.self)) }
+    }
+
+    private func end() {
+        if !unfinished.isEmpty { continuation.yield(String(decoding: unfinished, as: UTF8.self)) }
+        continuation.finish()
+        token?.cancel()
+        token = nil
+        close(fd.take())
+    }
+}

@@ -1,0 +1,98 @@
+// A message bus for one test, with its own folders for HOME and XDG.
+
+public import DBus
+import Glibc
+
+public final class PrivateBus: Sendable {
+    public enum Kind: String, Sendable, CaseIterable {
+        /// `dbus-daemon`
+        case daemon
+        /// `dbus-broker`
+        case broker
+    }
+
+    public let address: String
+    /// The folder with the folders `home`, `config`, `data`, `state`, `cache` and `runtime`.
+    public var directory: String { folder.path }
+    private let folder: TemporaryFolder
+    private let process: ChildProcess
+    private let journal: JournalSink?
+
+    /// Starts a bus; it can be connected to when this returns. Without a service folder nothing is activated.
+    public init(_ kind: Kind = .daemon, serviceDirectory: String? = nil) async throws(TestKitError) {
+        Loop.shared.startThread()
+        let folder = try TemporaryFolder(["home", "config", "data", "state", "cache", "runtime"])
+        let socket = folder.file("bus")
+        let address = "unix:path=\(socket)"
+        let configuration = try folder.write(
+            PrivateBus.configuration(socket: socket, serviceDirectory: serviceDirectory), to: "bus.conf")
+        let environment = PrivateBus.environment(folder, address)
+        self.folder = folder
+        self.address = address
+        switch kind {
+        case .daemon:
+            journal = nil
+            process = try ChildProcess(
+                "dbus-daemon", ["--nofork", "--nopidfile", "--print-address=1", "--config-file=\(configuration)"],
+                environment: environment, standardError: .null)
+            // It prints its address when it listens.
+            for await _ in process.lines { return }
+            throw TestKitError("dbus-daemon ended without listening")
+        case .broker:
+            if let problem = PrivateBus.brokerProblem { throw TestKitError(problem) }
+            let sink = BrokerLauncher.hasJournal ? nil : try JournalSink(folder.file("journal"))
+            journal = sink
+            process = try BrokerLauncher.start(
+                socket: socket, configuration: configuration, journal: sink?.path, environment: environment)
+        }
+    }
+
+    /// Why `dbus-broker` cannot be run here; nil when it can.
+    public static var brokerProblem: String? { BrokerLauncher.problem }
+
+    /// For programs on this bus: its address, HOME and the XDG folders, all within ``directory``.
+    public var environment: [String: String] { PrivateBus.environment(folder, address) }
+
+    /// A new connection to this bus.
+    @LoopActor public func connect() throws(BusError) -> Connection { try Connection.open(.address(address)) }
+
+    /// Ends the bus, and waits until it has; its clients are disconnected. It also ends with the last reference.
+    public func stop() async {
+        process.terminate()
+        _ = await process.waitForExit()
+    }
+
+    private static func environment(_ folder: TemporaryFolder, _ address: String) -> [String: String] {
+        [
+            "DBUS_SESSION_BUS_ADDRESS": address,
+            "HOME": folder.file("home"),
+            "XDG_CONFIG_HOME": folder.file("config"),
+            "XDG_DATA_HOME": folder.file("data"),
+            "XDG_STATE_HOME": folder.file("state"),
+            "XDG_CACHE_HOME": folder.file("cache"),
+            "XDG_RUNTIME_DIR": folder.file("runtime"),
+            "LC_ALL": "C.UTF-8",
+        ]
+    }
+
+    /// As a session bus's, which lets everybody talk to everybody.
+    private static func configuration(socket: String, serviceDirectory: String?) -> String {
+        """
+        <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+         "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+        <busconfig>
+          <type>session</type>
+          <keep_umask/>
+          <listen>unix:path=\(socket)</listen>
+          <auth>EXTERNAL</auth>
+          \(serviceDirectory.map { "<servicedir>\($0)</servicedir>" } ?? "")
+          <policy context="default">
+            <allow send_destination="*"/>
+            <allow receive_sender="*"/>
+            <allow own="*"/>
+          </policy>
+        </busconfig>
+
+        """
+    }
+}

@@ -1,0 +1,66 @@
+// A fresh folder for one test; it goes with the last reference to it.
+
+import Glibc
+
+public final class TemporaryFolder: Sendable {
+    public let path: String
+
+    /// Makes the folder and these folders in it, for this user alone.
+    public init(_ subfolders: [String] = []) throws(TestKitError) {
+        // Short, as the path of a socket has 107 bytes at most.
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/permd-test-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw .system("cannot make a folder in \(parent)", errno) }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        for name in subfolders {
+            guard mkdir("\(path)/\(name)", 0o700) == 0 else { throw .system("cannot make \(path)/\(name)", errno) }
+        }
+    }
+
+    deinit { TemporaryFolder.remove(path) }
+
+    /// The path of `name` in this folder.
+    public func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Writes a file, and gives its path.
+    @discardableResult
+    public func write(_ text: String, to name: String) throws(TestKitError) -> String {
+        let path = file(name)
+        let fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard fd >= 0 else { throw .system("cannot write \(path)", errno) }
+        defer { close(fd) }
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(fd, $0.baseAddress, $0.count) }
+            guard count > 0 else { throw .system("cannot write \(path)", errno) }
+            rest = rest.dropFirst(count)
+        }
+        return path
+    }
+
+    /// With all that is in it, links not followed; what cannot be removed stays.
+    private static func remove(_ path: String) {
+        if unlink(path) == 0 { return }
+        if let folder = opendir(path) {
+            while let entry = readdir(folder) {
+                let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                }
+                if name != ".", name != ".." { remove("\(path)/\(name)") }
+            }
+            closedir(folder)
+        }
+        rmdir(path)
+    }
+}
+
+/// Why a test's surroundings could not be set up.
+public struct TestKitError: Error, Sendable, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) { self.description = description }
+
+    static func system(_ what: String, _ code: Int32) -> TestKitError {
+        TestKitError("\(what): \(String(cString: strerror(code)))")
+    }
+}

@@ -1,0 +1,41 @@
+// The bus and the child processes that the other tests stand on.
+
+import DBus
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct PrivateBusTests {
+    @Test func daemonServesConnections() async throws { try await serves(.daemon) }
+
+    @Test(.enabled(if: PrivateBus.brokerProblem == nil, "\(PrivateBus.brokerProblem ?? "")"))
+    func brokerServesConnections() async throws { try await serves(.broker) }
+
+    private func serves(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let connection = try await bus.connect()
+        #expect(await connection.uniqueName.hasPrefix(":"))
+        await connection.close()
+        await bus.stop()
+    }
+
+    @Test func childGivesLinesAndExit() async throws {
+        let script = "read word; echo \"got $word\"; printf last; exit 3"
+        let child = try ChildProcess("sh", ["-c", script], standardInput: .pipe)
+        child.write("water\n")
+        var lines: [String] = []
+        for await line in child.lines { lines.append(line) }
+        #expect(lines == ["got water", "last"])
+        #expect(await child.waitForExit() == .exited(3))
+    }
+
+    @Test func childIsTerminated() async throws {
+        let child = try ChildProcess("sleep", ["1000"])
+        child.terminate()
+        #expect(await child.waitForExit() == .signaled(15))
+    }
+
+    @Test func missingProgramIsAnError() {
+        #expect(throws: TestKitError.self) { try ChildProcess("/nonexistent/program") }
+    }
+}
