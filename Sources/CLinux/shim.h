@@ -14,6 +14,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+// open(2)'s O_PATH, which its header shows under _GNU_SOURCE only.
+static const int CLINUX_O_PATH = __O_PATH;
+
 // pidfd_open(2): glibc 2.36 has a wrapper in a header that older ones lack. Returns -1 and errno on failure.
 static inline int clinux_pidfd_open(pid_t pid, unsigned int flags) {
     return (int)syscall(SYS_pidfd_open, pid, flags);

@@ -1,0 +1,106 @@
+// Talks to agents, org.permd.Agent1: sends a prompt, takes the one answer that counts, withdraws.
+
+import DBus
+import PermissionCore
+import PermissionModel
+
+@LoopActor
+final class AgentLink {
+    /// What became of one prompt at one agent.
+    enum Result {
+        case answered(Answer)
+        /// It answered what is no answer; nothing of it counts.
+        case failed(String)
+        /// It is not on the bus any more.
+        case left
+    }
+
+    private let connection: Connection
+    private var open: [PromptID: PendingCall] = [:]
+
+    init(connection: Connection) {
+        self.connection = connection
+    }
+
+    /// Asks; `completion` is called once, unless the prompt is withdrawn before. A person may take any time.
+    func show(
+        _ prompt: Prompt, to agent: AgentID, details: [String: Value],
+        _ completion: @escaping @LoopActor (Result) -> Void
+    ) {
+        let message = Message.call(
+            destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Prompt",
+            [.objectPath(AgentLink.path(of: prompt.id)), .properties(details)])
+        open[prompt.id] = connection.call(message, timeoutMilliseconds: nil) { [weak self] reply in
+            self?.open[prompt.id] = nil
+            completion(AgentLink.read(reply))
+        }
+    }
+
+    /// Takes the prompt back; what the agent still answers is never seen.
+    func withdraw(_ id: PromptID, from agent: AgentID, why: String) {
+        open.removeValue(forKey: id)?.cancel()
+        connection.send(
+            .call(
+                destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Withdraw",
+                [.objectPath(AgentLink.path(of: id)), .string(why)], noReply: true, noAutoStart: true))
+    }
+
+    /// Stops listening to a prompt of an agent that is gone.
+    func drop(_ id: PromptID) {
+        open.removeValue(forKey: id)?.cancel()
+    }
+
+    static func path(of id: PromptID) -> String { "\(BusNames.root)/prompt/\(id.number)" }
+
+    // MARK: Reading an answer
+
+    private static let gone: Set<String> = [
+        "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected",
+        "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
+    ]
+
+    private static func read(_ reply: Swift.Result<Message, BusError>) -> Result {
+        switch reply {
+        case .failure(let error) where gone.contains(error.name): return .left
+        case .failure(let error): return .failed("it answered the error \(error.name): \(error.message)")
+        case .success(let message): return read(message)
+        }
+    }
+
+    static func read(_ message: Message) -> Result {
+        guard message.signature == "sa{sa{sv}}", message.body.count == 2, let outcome = message.body[0].stringValue
+        else { return .failed("it answered \(message.signature), not sa{sa{sv}}") }
+        switch outcome {
+        case "dismissed": return .answered(.dismissed)
+        case "answered": break
+        default: return .failed("its outcome is \(quoted(outcome))")
+        }
+        guard case .dictionary(_, _, let entries) = message.body[1] else { return .failed("its decisions are no a{sa{sv}}") }
+        var items: [Permission: ItemDecision] = [:]
+        for entry in entries {
+            // An item that no daemon asks for cannot have been asked: ignored, like any other that was not.
+            guard let name = entry.key.stringValue, let permission = Permission(rawValue: name) else { continue }
+            guard let fields = entry.value.properties, let item = readItem(fields) else {
+                return .failed("its decision for \(name) is not one")
+            }
+            items[permission] = item
+        }
+        return .answered(.answered(items))
+    }
+
+    private static func readItem(_ fields: [String: Value]) -> ItemDecision? {
+        guard let verdict = fields["decision"]?.stringValue.flatMap(Verdict.init(rawValue:)),
+            let word = fields["duration"]?.stringValue.flatMap(Duration.Word.init(rawValue:))
+        else { return nil }
+        let duration: Duration
+        switch word {
+        case .once: duration = .once
+        case .session: duration = .session
+        case .always: duration = .always
+        case .until:
+            guard let end = fields["until"]?.uint64Value else { return nil }
+            duration = .until(EpochSeconds(clamping: end))
+        }
+        return ItemDecision(verdict: verdict, duration: duration)
+    }
+}

@@ -1,0 +1,423 @@
+// Joins the rooms: events go to the queue, its effects go out to the bus, the agents and the store.
+
+import DBus
+import Logging
+import PermissionCore
+import PermissionModel
+
+@LoopActor
+final class Broker {
+    let connection: Connection
+    let store: DecisionStore
+    let rules: RuleBook
+    let devices: DeviceCatalog
+    let identifier: CallerIdentifier
+    let requests: RequestObjects
+    let now: @Sendable () -> EpochSeconds
+    let log: Logger
+    private(set) var queue: Queue
+    private let agents: AgentLink
+    private let processes: ProcessWatch
+    private let directory = AppDirectory()
+    private lazy var statuses = StatusBoard(connection: connection) { [unowned self] in status(of: $0, for: $1) }
+    private lazy var policyDoor = PolicyDoor(
+        broker: self, subscribers: Subscribers(connection: connection, interface: BusNames.policy))
+    private lazy var devicesDoor = DevicesDoor(
+        broker: self, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
+    private var timers: [TimerID: LoopTimer] = [:]
+    private var endTimer: LoopTimer?
+    /// Prompts on screen, to stop listening when their agent is gone.
+    private var inbox: [QueueEvent] = []
+    private var isFeeding = false
+    private var isStopping = false
+
+    init(
+        connection: Connection, store: DecisionStore, rules: RuleBook, devices: DeviceCatalog,
+        now: @escaping @Sendable () -> EpochSeconds, log: Logger
+    ) {
+        self.connection = connection
+        self.store = store
+        self.rules = rules
+        self.devices = devices
+        self.now = now
+        self.log = log
+        identifier = CallerIdentifier(connection: connection, log: log)
+        requests = RequestObjects(connection: connection)
+        agents = AgentLink(connection: connection)
+        processes = ProcessWatch()
+        queue = Queue(settings: rules.settings)
+    }
+
+    /// The interfaces of /org/permd.
+    var interfaces: [Interface] {
+        [
+            AccessDoor(broker: self).interface, AgentDoor(broker: self).interface, policyDoor.interface,
+            devicesDoor.interface,
+        ]
+    }
+
+    /// Takes up what the rooms say from now on, and what earlier runs left.
+    func start() {
+        requests.onClose = { [weak self] in self?.feed(.closed($0)) }
+        identifier.onLeft = { [weak self] in self?.left($0) }
+        devices.start { [weak self] in self?.devicesChanged($0) }
+        rules.saveLastGood = { [weak self] in self?.keepRules($0, removed: $1) }
+        rules.start { [weak self] in self?.rulesChanged() }
+        Loop.shared.onClockSet { [weak self] in self?.endDecisions() }
+        restore()
+    }
+
+    private func restore() {
+        feed(.nagRestored(store.listNags()))
+        for decision in store.onceDecisions { watchProcess(of: decision) }
+        store.historyLimits = (rows: rules.settings.historyRows, days: rules.settings.historyDays)
+        endDecisions()
+    }
+
+    // MARK: Statuses
+
+    /// The caller of a call that passed the gate; from now on it is told of its status.
+    func caller(of call: MethodCall) throws(PermissionError) -> Caller {
+        guard let caller = identifier.cached(call.sender) else {
+            throw PermissionError(.accessDenied, "the caller has left the bus")
+        }
+        statuses.add(caller)
+        return caller
+    }
+
+    func status(of permission: Permission, for caller: Caller) -> Status {
+        PermissionCore.status(
+            restricted: rules.isRestricted(caller.app, permission), decision: verdict(permission, caller),
+            allowedByRule: rules.isGranted(caller.app, permission), isUsable: devices.isUsable(permission))
+    }
+
+    /// What is settled, whether there is a device or not.
+    func standing(of permission: Permission, for caller: Caller) -> Status {
+        PermissionCore.status(
+            restricted: rules.isRestricted(caller.app, permission), decision: verdict(permission, caller),
+            allowedByRule: rules.isGranted(caller.app, permission), isUsable: true)
+    }
+
+    private func verdict(_ permission: Permission, _ caller: Caller) -> Verdict? {
+        let decision =
+            store.appDecision(caller.app, permission) ?? store.processDecision(caller.app, permission, caller.process)
+        if let end = decision?.duration.end, end <= now() { return nil }
+        return decision?.verdict
+    }
+
+    // MARK: The queue
+
+    /// Gives an event to the queue. Effects that lead to further events are seen in order, never nested.
+    func feed(_ event: QueueEvent) {
+        inbox.append(event)
+        guard !isFeeding else { return }
+        isFeeding = true
+        defer { isFeeding = false }
+        while !inbox.isEmpty {
+            let next = inbox.removeFirst()
+            let moment = Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())
+            for effect in queue.handle(next, at: moment, in: Snapshot(broker: self)) { perform(effect) }
+        }
+    }
+
+    private func perform(_ effect: QueueEffect) {
+        switch effect {
+        case .accept(let id): requests.accept(id)
+        case .refuse(let id, let error): requests.refuse(id, error)
+        case .respond(let id, let reply): respond(id, reply)
+        case .forget(let id): requests.forget(id)
+        case .showPrompt(let agent, let prompt): show(prompt, to: agent)
+        case .withdrawPrompt(let agent, let id, let why): agents.withdraw(id, from: agent, why: why)
+        case .dropPrompt(let id): agents.drop(id)
+        case .unregisterAgent(let agent):
+            log.warning(
+                "The agent \(agent.path) of \(agent.connection) failed \(Limits.agentFailures) prompts in a row and is not asked any more"
+            )
+        case .startAgentService: startAgentService()
+        case .commit(let id, let decisions, let rows): commit(id, decisions, rows)
+        case .record(let rows): record(rows)
+        case .saveNag(let record): saveNag(record)
+        case .moved(let id, let state, let position): requests.moved(id, state, position)
+        case .lengthChanged(let length): policyDoor.tellLength(length)
+        case .startTimer(let id, let milliseconds):
+            timers[id]?.cancel()
+            timers[id] = Loop.shared.after(milliseconds: milliseconds) { [weak self] in
+                self?.timers[id] = nil
+                self?.feed(.timerFired(id))
+            }
+        case .stopTimer(let id): timers.removeValue(forKey: id)?.cancel()
+        }
+    }
+
+    private func respond(_ id: RequestID, _ reply: Reply) {
+        var results: [String: Value] = [
+            "statuses": .stringTable(reply.statuses.map { ($0.key.rawValue, $0.value.rawValue) }.sorted { $0.0 < $1.0 }),
+            "refused": .string(reply.firstRefused?.rawValue ?? ""),
+        ]
+        if reply.hold > 0 { results["hold"] = .uint32(reply.hold) }
+        let code: UInt32
+        switch reply.code {
+        case .answered: code = 0
+        case .dismissed: code = 1
+        case .failed(let error):
+            code = 2
+            results["error"] = .string(error.kind.name)
+            results["message"] = .string(error.message)
+            results["retryable"] = .bool(error.kind.isRetryable)
+            if isStopping { results["stopping"] = .bool(true) }
+        }
+        requests.respond(id, code, results)
+    }
+
+    private func startAgentService() {
+        let message = Message.call(
+            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+            member: "StartServiceByName", [.string(BusNames.agentService), .uint32(0)])
+        connection.call(message) { [log] result in
+            if case .failure(let error) = result {
+                log.info("No agent could be started: \(error.message)")
+            }
+        }
+    }
+
+    // MARK: Prompts
+
+    private func show(_ prompt: Prompt, to agent: AgentID) {
+        let app = prompt.request.caller.app
+        let entry = directory.entry(for: app)
+        var details: [String: Value] = [
+            "app": .string(app.description), "app_name": .string(SafeText.title(entry.name)),
+            "app_icon": .string(SafeText.title(entry.icon)), "sandboxed": .bool(app.isSandboxed),
+            "durations": .strings(Duration.Word.allCases.map(\.rawValue)),
+            "parent_window": .string(prompt.request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
+            "items": .rows(
+                prompt.items.map { permission in
+                    [
+                        "permission": .string(permission.rawValue),
+                        "device_name": .string(SafeText.title(devices.defaultDevice(permission)?.name ?? "")),
+                        "reason": .string(prompt.request.reasons[permission] ?? ""),
+                    ]
+                }),
+        ]
+        if let explanation = prompt.request.explanation {
+            details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
+        }
+        agents.show(prompt, to: agent, details: details) { [weak self] result in
+            switch result {
+            case .answered(let answer): self?.feed(.agentAnswered(agent, prompt.id, answer))
+            case .failed(let why):
+                self?.log.warning(
+                    "The agent of \(agent.connection) failed a prompt: \(why)", metadata: ["app": "\(app)"])
+                self?.feed(.agentFailed(agent, prompt.id, why: why))
+            case .left: self?.feed(.agentLeft(connection: agent.connection))
+            }
+        }
+    }
+
+    // MARK: Decisions
+
+    private func commit(_ id: RequestID, _ decisions: [Decision], _ rows: [HistoryRow]) {
+        let caller = queue.entries.first { $0.request.id == id }?.request.caller
+        store.commit(decisions.map { .set($0) }, history: rows) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success: log(rows)
+            case .failure(let error):
+                log.error("Decisions could not be written and hold for the asking process only: \(error)")
+                for decision in decisions { holdInMemory(decision, caller) }
+            }
+            for decision in decisions { watchProcess(of: decision) }
+            feed(.committed(id))
+            changed(decisions.map { ($0.app, $0.permission, $0.verdict) })
+        }
+    }
+
+    /// What could not be written holds `once`, for the process that asked.
+    private func holdInMemory(_ decision: Decision, _ caller: Caller?) {
+        guard let process = decision.process ?? caller?.process else { return }
+        var held = decision
+        held.duration = .once
+        held.process = process
+        store.holdInMemory(held)
+        watchProcess(of: held)
+    }
+
+    /// A decision of `permctl` or a settings program: on disk before `completion` hears of it.
+    func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
+        let row = HistoryRow(
+            time: decision.decided, request: "", app: decision.app, permission: decision.permission,
+            outcome: decision.verdict == .grant ? .granted : .denied, by: decision.by)
+        store.commit([.set(decision)], history: [row]) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .failure(let error): completion(.failure(error.asPermissionError))
+            case .success:
+                log([row])
+                completion(.success(()))
+                feed(.nagLifted(app: decision.app, permission: decision.permission))
+                changed([(decision.app, decision.permission, decision.verdict)])
+            }
+        }
+    }
+
+    /// Forgets decisions and lifts the nag guard; nil means any. The completion gets how many decisions went.
+    func reset(
+        app: AppID?, permission: Permission?,
+        _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
+    ) throws(PermissionError) {
+        let time = now()
+        var seen: Set<HistoryRow> = []
+        let rows = try store.listDecisions(app: app, permission: permission, limit: 0, offset: 0).map {
+            HistoryRow(
+                time: time, request: "", app: $0.app, permission: $0.permission, outcome: .reset, by: .permctl)
+        }.filter { seen.insert($0).inserted }
+        store.commit(
+            [.remove(app: app, permission: permission), .removeNag(app: app, permission: permission)], history: rows
+        ) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .failure(let error): completion(.failure(error.asPermissionError))
+            case .success(let removed):
+                log(rows)
+                completion(.success(removed.count))
+                feed(.nagLifted(app: app, permission: permission))
+                changed(removed.map { ($0.app, $0.permission, nil) })
+            }
+        }
+    }
+
+    func pauses(app: AppID?, permission: Permission?) -> [Pause] {
+        queue.pauses(at: Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())).filter {
+            (app == nil || $0.app == app) && (permission == nil || $0.permission == permission)
+        }
+    }
+
+    /// Tells everybody of decisions that are made or over, and looks at the waiting requests again.
+    private func changed(_ decisions: [(app: AppID, permission: Permission, verdict: Verdict?)]) {
+        guard !decisions.isEmpty else { return }
+        for decision in decisions {
+            policyDoor.tellDecision(decision.app, decision.permission, decision.verdict)
+        }
+        statuses.refresh(Set(decisions.map(\.app)))
+        feed(.worldChanged)
+        watchNextEnd()
+    }
+
+    // MARK: Ends
+
+    private func watchProcess(of decision: Decision) {
+        guard let process = decision.process else { return }
+        processes.watch(process) { [weak self] in self?.drop(.endProcess(process)) }
+    }
+
+    /// Drops `until` decisions whose second has come, and waits for the next.
+    private func endDecisions() {
+        if let end = store.nextEnd(after: EpochSeconds.min), end <= now() { drop(.expire(now())) }
+        watchNextEnd()
+    }
+
+    private func watchNextEnd() {
+        endTimer?.cancel()
+        endTimer = store.nextEnd(after: now()).map { end in
+            Loop.shared.at(epochSeconds: end) { [weak self] in self?.endDecisions() }
+        }
+    }
+
+    /// The last login session is over.
+    func sessionEnded() { drop(.endSession) }
+
+    func keepSessions(_ sessions: [String]) {
+        store.commit([.saveSessions(sessions)], history: []) { _ in }
+    }
+
+    private func drop(_ change: Change) {
+        store.commit([change], history: []) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let removed): changed(removed.map { ($0.app, $0.permission, nil) })
+            case .failure(let error): log.error("Decisions that are over could not be removed: \(error)")
+            }
+        }
+    }
+
+    // MARK: What happens beside
+
+    private func left(_ name: String) {
+        requestsOwnerLeft(name)
+        statuses.left(name)
+        policyDoor.subscribers.left(name)
+        devicesDoor.subscribers.left(name)
+    }
+
+    private func requestsOwnerLeft(_ name: String) {
+        feed(.callerLeft(name))
+        feed(.agentLeft(connection: name))
+    }
+
+    private func devicesChanged(_ changes: [DeviceChange]) {
+        for change in changes { devicesDoor.tell(change) }
+        statuses.refresh(nil)
+        feed(.worldChanged)
+    }
+
+    private func rulesChanged() {
+        store.historyLimits = (rows: rules.settings.historyRows, days: rules.settings.historyDays)
+        feed(.settingsChanged(rules.settings))
+        statuses.refresh(nil)
+        feed(.worldChanged)
+    }
+
+    private func keepRules(_ files: [(path: String, text: String)], removed: [String]) {
+        let changes: [Change] = files.map { .saveRuleFile(path: $0.path, text: $0.text) } + removed.map { .removeRuleFile(path: $0) }
+        store.commit(changes, history: []) { [log] result in
+            if case .failure(let error) = result {
+                log.error("The rules could not be kept for bad days: \(error)")
+            }
+        }
+    }
+
+    private func saveNag(_ record: NagRecord) {
+        store.commit([.saveNag(record)], history: []) { [log] result in
+            if case .failure(let error) = result { log.error("The nag guard's count could not be written: \(error)") }
+        }
+    }
+
+    private func record(_ rows: [HistoryRow]) {
+        store.record(rows)
+        log(rows)
+    }
+
+    private func log(_ rows: [HistoryRow]) {
+        for row in rows {
+            log.info(
+                "\(row.permission.rawValue) for \(row.app): \(row.outcome.rawValue)",
+                metadata: [
+                    "request": "\(row.request)", "app": "\(row.app)", "permission": "\(row.permission.rawValue)",
+                    "outcome": "\(row.outcome.rawValue)",
+                ])
+        }
+    }
+
+    // MARK: The end
+
+    /// Answers every waiting request and writes everything; `completion` comes last.
+    func stop(_ completion: @escaping @LoopActor () -> Void) {
+        guard !isStopping else { return }
+        // What is being written now is answered as what it is: the store answers in order.
+        store.commit([], history: []) { [weak self] _ in
+            guard let self else { return completion() }
+            isStopping = true
+            feed(.shutdown)
+            store.close(then: completion)
+        }
+    }
+}
+
+/// The world as the queue sees it: decisions, rules and devices, read in place.
+private struct Snapshot: World {
+    let broker: Broker
+
+    func status(of permission: Permission, for caller: Caller) -> Status {
+        LoopActor.assumeIsolated { broker.status(of: permission, for: caller) }
+    }
+}

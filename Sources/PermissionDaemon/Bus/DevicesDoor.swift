@@ -1,0 +1,49 @@
+// The door to the devices, org.permd.Devices1.
+
+import DBus
+import PermissionModel
+
+@LoopActor
+struct DevicesDoor {
+    let broker: Broker
+    let subscribers: Subscribers
+
+    var interface: Interface {
+        Interface(
+            name: BusNames.devices,
+            methods: [
+                Method(
+                    name: "ListDevices", inputs: [Argument("permission", "s")], outputs: [Argument("devices", "aa{sv}")]
+                ) { call in call.answering { () throws(PermissionError) in try list(call) } },
+            ] + subscribers.methods,
+            signals: [
+                Signal(name: "DeviceAdded", arguments: [Argument("device", "a{sv}")]),
+                Signal(name: "DeviceRemoved", arguments: [Argument("permission", "s"), Argument("id", "s")]),
+            ],
+            properties: []
+        )
+    }
+
+    func tell(_ change: DeviceChange) {
+        switch change {
+        case .added(let device), .changed(let device):
+            subscribers.send("DeviceAdded", [.properties(row(device))])
+        case .removed(let permission, let id):
+            subscribers.send("DeviceRemoved", [.string(permission.rawValue), .string(id)])
+        }
+    }
+
+    private func list(_ call: MethodCall) throws(PermissionError) {
+        let text = call.arguments[0].stringValue ?? ""
+        let permission = text.isEmpty ? nil : try parsePermission(text)
+        let shown = broker.devices.devices.filter { permission == nil || $0.permission == permission }
+        call.reply(.rows(shown.map(row)))
+    }
+
+    private func row(_ device: Device) -> [String: Value] {
+        [
+            "permission": .string(device.permission.rawValue), "id": .string(device.id), "node": .string(device.node),
+            "name": .string(device.name), "usable": .bool(device.isUsable), "problem": .string(device.problem),
+        ]
+    }
+}

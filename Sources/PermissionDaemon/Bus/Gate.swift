@@ -1,0 +1,68 @@
+// The one gate before every handler: who calls, and may it? What is not in its table is refused.
+
+import DBus
+import Logging
+import PermissionModel
+
+@LoopActor
+final class Gate {
+    private enum Rule {
+        /// Any app that can be identified.
+        case apps
+        /// Programs outside any sandbox.
+        case unsandboxed
+        /// The object is there for its owner only, so whoever reached it may call it.
+        case owner
+    }
+
+    private static let rules: [String: Rule] = [
+        BusNames.access: .apps, BusNames.request: .owner, BusNames.agentManager: .unsandboxed,
+        BusNames.policy: .unsandboxed, BusNames.devices: .unsandboxed,
+    ]
+
+    /// Calls of one connection kept while it is identified, a matter of a millisecond: more is a flood.
+    static let waitingCalls = 64
+
+    private let identifier: CallerIdentifier
+    private let log: Logger
+    private var waiting: [String: Int] = [:]
+
+    init(identifier: CallerIdentifier, log: Logger) {
+        self.identifier = identifier
+        self.log = log
+    }
+
+    /// Keeps the calls of a connection in order while it is being identified.
+    func admit(_ message: Message, on connection: Connection, _ proceed: @escaping @LoopActor (Message) -> Void) {
+        guard let sender = message.sender, let count = waiting[sender] else { return proceed(message) }
+        guard count < Gate.waitingCalls else {
+            let error = PermissionError(.limitExceeded, "\(count) calls wait until it is known who asks")
+            return connection.reply(
+                to: message, error: error.kind.name, [.string(error.message), .bool(error.kind.isRetryable)])
+        }
+        waiting[sender] = count + 1
+        identifier.identify(sender) { _ in proceed(message) }
+    }
+
+    func check(_ call: MethodCall, _ interface: Interface, _ proceed: @escaping @LoopActor () -> Void) {
+        guard let rule = Gate.rules[interface.name] else { return call.fail(.accessDenied) }
+        if case .owner = rule { return proceed() }
+        if let caller = identifier.cached(call.sender) { return decide(call, caller, rule, proceed) }
+        waiting[call.sender] = 1
+        identifier.identify(call.sender) { [weak self] caller in
+            guard let self else { return }
+            waiting[call.sender] = nil
+            decide(call, caller, rule, proceed)
+        }
+    }
+
+    private func decide(_ call: MethodCall, _ caller: Caller?, _ rule: Rule, _ proceed: @LoopActor () -> Void) {
+        guard let caller else {
+            return call.fail(.accessDenied, "permd cannot tell which app this program is")
+        }
+        if case .unsandboxed = rule, caller.isSandboxed {
+            return call.fail(.accessDenied, "a sandboxed app may not use this interface")
+        }
+        proceed()
+    }
+}

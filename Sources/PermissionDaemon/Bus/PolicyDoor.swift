@@ -1,0 +1,235 @@
+// The door for permctl and settings programs, org.permd.Policy1.
+
+import DBus
+import PermissionCore
+import PermissionModel
+
+@LoopActor
+struct PolicyDoor {
+    let broker: Broker
+    let subscribers: Subscribers
+
+    var interface: Interface {
+        Interface(
+            name: BusNames.policy,
+            methods: [
+                method("ListDecisions", [Argument("filter", "a{sv}")], [Argument("decisions", "aa{sv}")], listDecisions),
+                method(
+                    "SetDecision",
+                    [
+                        Argument("app", "s"), Argument("permission", "s"), Argument("decision", "s"),
+                        Argument("options", "a{sv}"),
+                    ], [], setDecision),
+                method(
+                    "Reset", [Argument("app", "s"), Argument("permission", "s")], [Argument("removed", "u")], reset),
+                method("ListHistory", [Argument("filter", "a{sv}")], [Argument("rows", "aa{sv}")], listHistory),
+                method("ListRequests", [], [Argument("requests", "aa{sv}")], listRequests),
+                method("ListRestrictions", [], [Argument("rules", "aa{sv}")], listRestrictions),
+                method("ListProblems", [], [Argument("problems", "aa{sv}")], listProblems),
+            ] + subscribers.methods,
+            signals: [
+                Signal(
+                    name: "DecisionChanged",
+                    arguments: [Argument("app", "s"), Argument("permission", "s"), Argument("decision", "s")]),
+                Signal(name: "QueueChanged", arguments: [Argument("length", "u")]),
+            ],
+            properties: [
+                Property(name: "ProgramVersion", signature: "s") { _ in .string(Program.version) }
+            ]
+        )
+    }
+
+    func tellDecision(_ app: AppID, _ permission: Permission, _ verdict: Verdict?) {
+        subscribers.send(
+            "DecisionChanged",
+            [.string(app.description), .string(permission.rawValue), .string(verdict?.rawValue ?? "")])
+    }
+
+    func tellLength(_ length: Int) {
+        subscribers.send("QueueChanged", [.uint32(UInt32(length))])
+    }
+
+    private func method(
+        _ name: String, _ inputs: [Argument], _ outputs: [Argument],
+        _ body: @escaping @LoopActor (MethodCall) throws(PermissionError) -> Void
+    ) -> Method {
+        Method(name: name, inputs: inputs, outputs: outputs) { call in
+            call.answering { () throws(PermissionError) in try body(call) }
+        }
+    }
+
+    // MARK: Decisions
+
+    private func listDecisions(_ call: MethodCall) throws(PermissionError) {
+        let filter = try RowFilter(call.arguments[0])
+        let pauses = broker.pauses(app: filter.app, permission: filter.permission)
+        if pauses.isEmpty {
+            let decisions = try broker.store.listDecisions(
+                app: filter.app, permission: filter.permission, limit: filter.limit, offset: filter.offset)
+            return call.reply(.rows(decisions.map(row)))
+        }
+        let decisions = try broker.store.listDecisions(
+            app: filter.app, permission: filter.permission, limit: 0, offset: 0)
+        let rows =
+            decisions.map { (app: $0.app, permission: $0.permission, row: row($0)) }
+            + pauses.map { (app: $0.app, permission: $0.permission, row: row($0)) }
+        // Stable: of one app and permission, decisions stand before the pause.
+        let sorted = rows.enumerated().sorted {
+            ($0.element.app, $0.element.permission, $0.offset) < ($1.element.app, $1.element.permission, $1.offset)
+        }
+        call.reply(.rows(filter.page(sorted.map(\.element.row))))
+    }
+
+    private func setDecision(_ call: MethodCall) throws(PermissionError) {
+        guard let appText = call.arguments[0].stringValue, let permissionText = call.arguments[1].stringValue,
+            let word = call.arguments[2].stringValue
+        else { throw PermissionError(.invalidArguments) }
+        let app = try parseApp(appText)
+        let permission = try parsePermission(permissionText)
+        guard let verdict = Verdict(rawValue: word) else {
+            throw PermissionError(.invalidArguments, "a decision is grant or deny, not \(quoted(word))")
+        }
+        let duration = try parseDuration(Options(call.arguments[3]))
+        let decision = Decision(
+            app: app, permission: permission, verdict: verdict, duration: duration, decided: broker.now(), by: .permctl)
+        broker.settle(decision) { result in
+            switch result {
+            case .success: call.reply()
+            case .failure(let error): call.fail(error)
+            }
+        }
+    }
+
+    private func parseDuration(_ options: Options) throws(PermissionError) -> Duration {
+        let word = try options.string("duration") ?? Duration.Word.always.rawValue
+        let until = try options.time("until")
+        switch Duration.Word(rawValue: word) {
+        case .always: return .always
+        case .session: return .session
+        case .until:
+            guard let until else { throw PermissionError(.invalidArguments, "the duration until needs the option until") }
+            guard until > broker.now() else {
+                throw PermissionError(.invalidArguments, "until is a time that is over")
+            }
+            return .until(until)
+        case .once:
+            throw PermissionError(.invalidArguments, "once belongs to an asking process, and here is none")
+        case nil:
+            throw PermissionError(.invalidArguments, "a duration is always, session or until, not \(quoted(word))")
+        }
+    }
+
+    private func reset(_ call: MethodCall) throws(PermissionError) {
+        guard let appText = call.arguments[0].stringValue, let permissionText = call.arguments[1].stringValue else {
+            throw PermissionError(.invalidArguments)
+        }
+        let app = appText.isEmpty ? nil : try parseApp(appText)
+        let permission = permissionText.isEmpty ? nil : try parsePermission(permissionText)
+        try broker.reset(app: app, permission: permission) { result in
+            switch result {
+            case .success(let removed): call.reply(.uint32(UInt32(clamping: removed)))
+            case .failure(let error): call.fail(error)
+            }
+        }
+    }
+
+    private func row(_ decision: Decision) -> [String: Value] {
+        var row: [String: Value] = [
+            "app": .string(decision.app.description), "permission": .string(decision.permission.rawValue),
+            "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.word.rawValue),
+            "decided": .uint64(UInt64(clamping: decision.decided)), "by": .string(decision.by.rawValue),
+        ]
+        if let end = decision.duration.end { row["until"] = .uint64(UInt64(clamping: end)) }
+        return row
+    }
+
+    private func row(_ pause: Pause) -> [String: Value] {
+        [
+            "app": .string(pause.app.description), "permission": .string(pause.permission.rawValue),
+            "decision": .string("pause"), "duration": .string(Duration.Word.until.rawValue),
+            "until": .uint64(UInt64(clamping: pause.until)), "decided": .uint64(UInt64(clamping: pause.since)),
+            "by": .string(Author.guard.rawValue),
+        ]
+    }
+
+    // MARK: Looking
+
+    private func listHistory(_ call: MethodCall) throws(PermissionError) {
+        let filter = try RowFilter(call.arguments[0])
+        let rows = try broker.store.listHistory(
+            app: filter.app, permission: filter.permission, since: filter.since, limit: filter.limit,
+            offset: filter.offset)
+        call.reply(
+            .rows(
+                rows.map { row in
+                    [
+                        "time": .uint64(UInt64(clamping: row.time)), "request": .string(row.request),
+                        "app": .string(row.app.description), "permission": .string(row.permission.rawValue),
+                        "outcome": .string(row.outcome.rawValue), "by": .string(row.by.rawValue),
+                    ]
+                }))
+    }
+
+    private func listRequests(_ call: MethodCall) {
+        call.reply(
+            .rows(
+                broker.queue.entries.map { entry in
+                    [
+                        "request": .string(entry.request.path), "app": .string(entry.request.caller.app.description),
+                        "permissions": .strings(entry.request.permissions.map(\.rawValue)),
+                        "state": .string(entry.state.rawValue), "position": .uint32(UInt32(entry.position)),
+                        "since": .uint64(UInt64(clamping: entry.request.arrived)),
+                    ]
+                }))
+    }
+
+    private func listRestrictions(_ call: MethodCall) {
+        call.reply(
+            .rows(
+                broker.rules.rules.flatMap { rule in
+                    rule.apps.map { pattern in
+                        [
+                            "app": .string(pattern), "permissions": .strings(rule.permissions.map(\.rawValue)),
+                            "action": .string(rule.action.rawValue), "rule": .string(rule.name),
+                            "file": .string(rule.file), "line": .uint32(UInt32(clamping: rule.line)),
+                        ]
+                    }
+                }))
+    }
+
+    private func listProblems(_ call: MethodCall) {
+        call.reply(
+            .rows(
+                broker.problems().map { problem in
+                    [
+                        "about": .string(problem.about), "file": .string(problem.file),
+                        "line": .uint32(UInt32(clamping: problem.line)), "problem": .string(problem.text),
+                        "advice": .string(problem.advice),
+                    ]
+                }))
+    }
+}
+
+/// The filters of the listing methods.
+struct RowFilter {
+    let app: AppID?
+    let permission: Permission?
+    let since: EpochSeconds?
+    /// 0 is all.
+    let limit: Int
+    let offset: Int
+
+    init(_ value: Value) throws(PermissionError) {
+        let options = try Options(value)
+        app = try options.app()
+        permission = try options.permission()
+        since = try options.time("since")
+        limit = Int(try options.uint32("limit") ?? 0)
+        offset = Int(try options.uint32("offset") ?? 0)
+    }
+
+    func page<Row>(_ rows: [Row]) -> [Row] {
+        let rest = rows.dropFirst(offset)
+        return Array(limit == 0 ? rest : rest.prefix(limit))
+    }
+}

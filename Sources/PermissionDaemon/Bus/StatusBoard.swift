@@ -1,0 +1,64 @@
+// What each connection was last told about its statuses, so that StatusChanged says only what changed.
+
+import DBus
+import PermissionModel
+
+@LoopActor
+final class StatusBoard {
+    private struct Entry {
+        let caller: Caller
+        var told: [Permission: Status]
+    }
+
+    private var entries: [String: Entry] = [:]
+    private var namesOf: [AppID: Set<String>] = [:]
+    private let connection: Connection
+    private let status: @LoopActor (Permission, Caller) -> Status
+
+    init(connection: Connection, status: @escaping @LoopActor (Permission, Caller) -> Status) {
+        self.connection = connection
+        self.status = status
+    }
+
+    /// A connection called Access1: from now on it is told of changes.
+    func add(_ caller: Caller) {
+        guard entries[caller.connection] == nil else { return }
+        entries[caller.connection] = Entry(caller: caller, told: statuses(of: caller))
+        namesOf[caller.app, default: []].insert(caller.connection)
+    }
+
+    func left(_ name: String) {
+        guard let entry = entries.removeValue(forKey: name) else { return }
+        namesOf[entry.caller.app]?.remove(name)
+        if namesOf[entry.caller.app]?.isEmpty == true { namesOf[entry.caller.app] = nil }
+    }
+
+    /// Looks again at the connections of these apps, of all apps for nil.
+    func refresh(_ apps: Set<AppID>?) {
+        if let apps {
+            for app in apps { for name in namesOf[app] ?? [] { refresh(name) } }
+        } else {
+            for name in Array(entries.keys) { refresh(name) }
+        }
+    }
+
+    private func refresh(_ name: String) {
+        guard var entry = entries[name] else { return }
+        let current = statuses(of: entry.caller)
+        for permission in Permission.allCases {
+            guard let status = current[permission], status != entry.told[permission] else { continue }
+            connection.send(
+                .signal(
+                    path: BusNames.root, interface: BusNames.access, member: "StatusChanged",
+                    [.string(permission.rawValue), .string(status.rawValue)], destination: name))
+        }
+        entry.told = current
+        entries[name] = entry
+    }
+
+    private func statuses(of caller: Caller) -> [Permission: Status] {
+        var statuses: [Permission: Status] = [:]
+        for permission in Permission.allCases { statuses[permission] = status(permission, caller) }
+        return statuses
+    }
+}

@@ -1,0 +1,96 @@
+// Finds out who is behind a connection, once, and forgets it when the connection leaves.
+//
+// The bus knows the pid, the kernel everything else. So that no pid can be reused on the way: a pidfd is opened, the bus is
+// asked again whether that pid still is the connection's, /proc is read, and the pidfd is asked whether the process lived.
+
+import CLinux
+import DBus
+import Glibc
+import Logging
+import PermissionModel
+
+@LoopActor
+final class CallerIdentifier {
+    /// A connection left the bus; only for those that were asked about.
+    var onLeft: (@LoopActor (String) -> Void)?
+
+    private let connection: Connection
+    private let log: Logger
+    private let identity: AppIdentity
+    private var known: [String: Caller] = [:]
+    private var asking: [String: [@LoopActor (Caller?) -> Void]] = [:]
+    private var watches: [String: SignalToken] = [:]
+
+    init(connection: Connection, log: Logger, reader: ProcessReader = ProcessReader()) {
+        self.connection = connection
+        self.log = log
+        identity = AppIdentity(reader: reader)
+    }
+
+    func cached(_ name: String) -> Caller? { known[name] }
+
+    /// Nil: nobody can say who that is. Several asks for one connection are answered in their order, from one look.
+    func identify(_ name: String, _ completion: @escaping @LoopActor (Caller?) -> Void) {
+        if let caller = known[name] { return completion(caller) }
+        asking[name, default: []].append(completion)
+        guard asking[name]?.count == 1 else { return }
+        // Before anything is asked, so that its leaving is never missed: the bus answers in order.
+        watches[name] = connection.whenNameVanishes(name) { [weak self] in self?.left(name) }
+        ask("GetConnectionCredentials", name) { [weak self] reply in self?.gotCredentials(name, reply) }
+    }
+
+    private func gotCredentials(_ name: String, _ reply: Value?) {
+        guard let credentials = reply?.properties, let pid = credentials["ProcessID"]?.uint32Value,
+            let pid = Int32(exactly: pid), pid > 0
+        else { return settle(name, nil, "the bus does not know its process") }
+        if let given = credentials["ProcessFD"]?.unixFDValue {
+            return settle(name, pid, given)
+        }
+        let opened = clinux_pidfd_open(pid, 0)
+        guard opened >= 0 else { return settle(name, nil, "its process is gone") }
+        let pidfd = UnixFD(owning: opened)
+        ask("GetConnectionUnixProcessID", name) { [weak self] reply in
+            guard reply?.uint32Value == UInt32(pid) else {
+                self?.settle(name, nil, "the bus names another process now")
+                return
+            }
+            self?.settle(name, pid, pidfd)
+        }
+    }
+
+    private func settle(_ name: String, _ pid: Int32, _ pidfd: UnixFD) {
+        do throws(UnknownProcess) {
+            let key = ProcessKey(pid: pid, startTime: try identity.reader.startTime(pid))
+            let app = try identity.app(of: pid)
+            guard ProcessWatch.isAlive(pidfd.raw) else { throw UnknownProcess(reason: "its process is gone") }
+            settle(name, Caller(connection: name, app: app, process: key), "")
+        } catch {
+            settle(name, nil, error.reason)
+        }
+    }
+
+    private func settle(_ name: String, _ caller: Caller?, _ reason: String) {
+        guard let completions = asking.removeValue(forKey: name) else { return }
+        if let caller {
+            known[name] = caller
+        } else {
+            log.notice("The connection \(name) is nobody: \(reason)")
+            watches.removeValue(forKey: name)?.cancel()
+        }
+        for completion in completions { completion(caller) }
+    }
+
+    private func left(_ name: String) {
+        watches.removeValue(forKey: name)?.cancel()
+        if asking[name] != nil { settle(name, nil, "it has left the bus") }
+        guard known.removeValue(forKey: name) != nil else { return }
+        onLeft?(name)
+    }
+
+    private func ask(_ member: String, _ name: String, _ completion: @escaping @LoopActor (Value?) -> Void) {
+        let message = Message.call(
+            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+            member: member, [.string(name)])
+        connection.call(message) { completion((try? $0.get())?.body.first) }
+    }
+}

@@ -1,0 +1,109 @@
+// Reads what the kernel says about a process, from /proc; in tests, from a folder of the same form.
+
+import CLinux
+import Glibc
+import PermissionModel
+
+/// Why nobody can say which app a process is.
+struct UnknownProcess: Error {
+    let reason: String
+}
+
+struct ProcessReader {
+    var root = "/proc"
+
+    /// Command lines and control groups are far shorter; .flatpak-info is a few KiB.
+    static let maximumRead = 64 << 10
+
+    /// Clock ticks after boot at which it started: field 22 of stat (proc(5)).
+    func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 {
+        let stat = try read("\(root)/\(pid)/stat")
+        // The second field is the command in parentheses, and may contain any character.
+        guard let end = stat.lastIndex(of: UInt8(ascii: ")")) else { throw UnknownProcess(reason: "no stat") }
+        let fields = stat[stat.index(after: end)...].split(separator: UInt8(ascii: " "))
+        guard fields.count > 19, let ticks = UInt64(String(decoding: fields[19], as: UTF8.self)) else {
+            throw UnknownProcess(reason: "no start time")
+        }
+        return ticks
+    }
+
+    /// The file at the root the process sees; nil when it is not there. A link is not followed.
+    func flatpakInfo(_ pid: Int32) throws(UnknownProcess) -> [UInt8]? {
+        let base = open("\(root)/\(pid)/root", CLINUX_O_PATH | O_DIRECTORY | O_CLOEXEC)
+        guard base >= 0 else { throw UnknownProcess(reason: "its root cannot be looked at: \(errorText())") }
+        defer { close(base) }
+        let fd = openat(base, ".flatpak-info", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard fd >= 0 else {
+            if errno == ENOENT { return nil }
+            throw UnknownProcess(reason: "its .flatpak-info cannot be read: \(errorText())")
+        }
+        defer { close(fd) }
+        var status = stat()
+        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw UnknownProcess(reason: "its .flatpak-info is no file")
+        }
+        return try read(descriptor: fd)
+    }
+
+    func controlGroup(_ pid: Int32) throws(UnknownProcess) -> String {
+        String(decoding: try read("\(root)/\(pid)/cgroup"), as: UTF8.self)
+    }
+
+    /// The executable as the kernel names it, without its mark of a file that was replaced meanwhile.
+    func executable(_ pid: Int32) throws(UnknownProcess) -> [UInt8] {
+        let path = try link("\(root)/\(pid)/exe")
+        let mark = Array(" (deleted)".utf8)
+        guard path.count > mark.count, path.suffix(mark.count).elementsEqual(mark), !exists(path) else { return path }
+        return Array(path.dropLast(mark.count))
+    }
+
+    func workingDirectory(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/cwd") }
+
+    /// The words of the command line.
+    func arguments(_ pid: Int32) throws(UnknownProcess) -> [[UInt8]] {
+        try read("\(root)/\(pid)/cmdline").split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
+    }
+
+    /// Whether the process sees a regular file there.
+    func isFile(_ path: [UInt8], seenBy pid: Int32) -> Bool {
+        var status = stat()
+        let text = Array("\(root)/\(pid)/root".utf8) + path + [0]
+        let found = text.withUnsafeBytes { stat($0.bindMemory(to: CChar.self).baseAddress!, &status) == 0 }
+        return found && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    private func exists(_ path: [UInt8]) -> Bool {
+        (path + [0]).withUnsafeBytes { access($0.bindMemory(to: CChar.self).baseAddress!, F_OK) == 0 }
+    }
+
+    private func link(_ path: String) throws(UnknownProcess) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX) + 1)
+        let count = bytes.withUnsafeMutableBytes { readlink(path, $0.bindMemory(to: CChar.self).baseAddress!, Int(PATH_MAX)) }
+        guard count > 0, bytes[0] == UInt8(ascii: "/") else {
+            throw UnknownProcess(reason: "\(path) cannot be read: \(errorText())")
+        }
+        return Array(bytes.prefix(count))
+    }
+
+    private func read(_ path: String) throws(UnknownProcess) -> [UInt8] {
+        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        guard fd >= 0 else { throw UnknownProcess(reason: "\(path) cannot be read: \(errorText())") }
+        defer { close(fd) }
+        return try read(descriptor: fd)
+    }
+
+    private func read(descriptor fd: Int32) throws(UnknownProcess) -> [UInt8] {
+        var content: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while content.count < ProcessReader.maximumRead {
+            let count = Glibc.read(fd, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw UnknownProcess(reason: "reading failed: \(errorText())") }
+            if count == 0 { return content }
+            content += buffer.prefix(count)
+        }
+        return content
+    }
+
+    private func errorText() -> String { String(cString: strerror(errno)) }
+}

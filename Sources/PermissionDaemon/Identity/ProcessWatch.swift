@@ -1,0 +1,40 @@
+// Waits for processes to exit, by pidfd: what was allowed once ends with them.
+
+import CLinux
+import DBus
+import Glibc
+import PermissionModel
+
+@LoopActor
+final class ProcessWatch {
+    private struct Watch {
+        let pidfd: UnixFD
+        let token: WatchToken
+    }
+
+    private var watches: [ProcessKey: Watch] = [:]
+    private let reader = ProcessReader()
+
+    /// Calls `onExit` once, in a later turn, when that very process has exited; a process watched already stays so.
+    func watch(_ process: ProcessKey, onExit: @escaping @LoopActor () -> Void) {
+        guard watches[process] == nil else { return }
+        let opened = clinux_pidfd_open(process.pid, 0)
+        // The pidfd is of whoever has the pid now: the start time says whether that is the one meant.
+        guard opened >= 0, (try? reader.startTime(process.pid)) == process.startTime else {
+            if opened >= 0 { close(opened) }
+            Loop.shared.after(milliseconds: 0, onExit)
+            return
+        }
+        let token = Loop.shared.watch(opened, .readable) { [weak self] _ in
+            self?.watches.removeValue(forKey: process)?.token.cancel()
+            onExit()
+        }
+        watches[process] = Watch(pidfd: UnixFD(owning: opened), token: token)
+    }
+
+    /// A pidfd is readable once its process has exited (pidfd_open(2)).
+    nonisolated static func isAlive(_ pidfd: Int32) -> Bool {
+        var entry = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 0) == 0
+    }
+}

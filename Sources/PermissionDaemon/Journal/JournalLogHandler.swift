@@ -1,0 +1,81 @@
+// Logs to the journal with fields when stderr is the journal, in plain lines otherwise.
+
+import CLinux
+import CSystemd
+import Glibc
+import Logging
+
+struct JournalLogHandler: LogHandler {
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+    private let toJournal = JournalLogHandler.isJournal(getenv("JOURNAL_STREAM").map { String(cString: $0) })
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let fields = metadata.merging(event.metadata ?? [:]) { $1 }.map { ($0.key, "\($0.value)") }.sorted { $0.0 < $1.0 }
+        if toJournal {
+            send(event.level, "\(event.message)", fields)
+        } else {
+            FileDescriptorText.writeError(JournalLogHandler.line(event.level, "\(event.message)", fields))
+        }
+    }
+
+    /// `permd: warning: text (key=value …)`; what could break the line is made visible.
+    static func line(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) -> String {
+        let details = fields.filter { !$0.1.isEmpty }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
+        let text = "permd: \(level == .info || level == .notice ? "" : "\(level.rawValue): ")\(message)"
+        return escaped(details.isEmpty ? text : "\(text) (\(details))") + "\n"
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var out = ""
+        for scalar in text.unicodeScalars {
+            if scalar.properties.generalCategory == .control {
+                out += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                out.unicodeScalars.append(scalar)
+            }
+        }
+        return out
+    }
+
+    /// The fields PERMD_REQUEST, PERMD_APP, PERMD_PERMISSION, PERMD_OUTCOME and their like (sd_journal_sendv(3)).
+    private func send(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) {
+        var entries = ["MESSAGE=\(message)", "PRIORITY=\(JournalLogHandler.priority(level))", "SYSLOG_IDENTIFIER=permd"]
+        entries += fields.filter { !$0.1.isEmpty }.map { "PERMD_\($0.0.uppercased())=\($0.1)" }
+        let bytes = entries.map { Array($0.utf8) }
+        let buffer = UnsafeMutableRawPointer.allocate(byteCount: bytes.reduce(0) { $0 + $1.count }, alignment: 1)
+        defer { buffer.deallocate() }
+        var vectors: [iovec] = []
+        var offset = 0
+        for entry in bytes {
+            (buffer + offset).copyMemory(from: entry, byteCount: entry.count)
+            vectors.append(iovec(iov_base: buffer + offset, iov_len: entry.count))
+            offset += entry.count
+        }
+        sd_journal_sendv(&vectors, Int32(vectors.count))
+    }
+
+    private static func priority(_ level: Logger.Level) -> Int {
+        switch level {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+
+    /// `$JOURNAL_STREAM` names the device and inode of the journal's stream (systemd.exec(5)).
+    static func isJournal(_ stream: String?) -> Bool {
+        guard let stream else { return false }
+        var status = stat()
+        guard fstat(STDERR_FILENO, &status) == 0 else { return false }
+        return stream == "\(status.st_dev):\(status.st_ino)"
+    }
+}

@@ -1,0 +1,38 @@
+// Tells systemd how the daemon is (sd_notify(3)), and feeds its watchdog when it asks for one.
+
+import CLinux
+import CSystemd
+import DBus
+import Glibc
+
+@LoopActor
+final class Notifier {
+    private var interval: Int64 = 0
+
+    func ready() {
+        sd_notify(0, "READY=1\nSTATUS=Serving org.permd")
+        var microseconds: UInt64 = 0
+        if interval == 0, sd_watchdog_enabled(0, &microseconds) > 0 {
+            // Twice as often as it must be, so that one late turn does not end us.
+            interval = max(1, Int64(microseconds / 2000))
+            feedWatchdog()
+        }
+    }
+
+    func reloading() {
+        sd_notify(0, "RELOADING=1\nMONOTONIC_USEC=\(Notifier.monotonicMicroseconds())")
+    }
+
+    func stopping() { sd_notify(0, "STOPPING=1") }
+
+    private func feedWatchdog() {
+        sd_notify(0, "WATCHDOG=1")
+        Loop.shared.after(milliseconds: interval) { [weak self] in self?.feedWatchdog() }
+    }
+
+    private static func monotonicMicroseconds() -> Int64 {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        return Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000
+    }
+}

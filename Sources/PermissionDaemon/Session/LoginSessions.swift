@@ -1,0 +1,66 @@
+// The user's login sessions, by logind: when the last one ends, so does what was decided for the session.
+
+import CSystemd
+import DBus
+import Glibc
+import Logging
+
+@LoopActor
+final class LoginSessions {
+    /// The last session has ended.
+    var onLastEnded: (@LoopActor () -> Void)?
+    var onChange: (@LoopActor ([String]) -> Void)?
+    private(set) var current: [String]
+    private var monitor: OpaquePointer?
+
+    /// Without logind there are no sessions, and nothing ends before $XDG_RUNTIME_DIR goes.
+    init(log: Logger) {
+        current = LoginSessions.list()
+        guard sd_login_monitor_new("session", &monitor) >= 0, let monitor else {
+            log.info("There is no logind: session decisions hold until XDG_RUNTIME_DIR goes")
+            return
+        }
+        Loop.shared.watch(sd_login_monitor_get_fd(monitor), .readable) { [weak self] _ in self?.look() }
+    }
+
+    private func look() {
+        sd_login_monitor_flush(monitor)
+        let found = LoginSessions.list()
+        guard found != current else { return }
+        let hadSome = !current.isEmpty
+        current = found
+        if hadSome, found.isEmpty { onLastEnded?() }
+        onChange?(found)
+    }
+
+    /// Whether every session of an earlier run is over.
+    nonisolated static func sessionEnded(saved: [String], current: [String]) -> Bool {
+        !saved.isEmpty && Set(saved).isDisjoint(with: current)
+    }
+
+    /// The ids of this user's own sessions that are not closing; managers and greeters are none.
+    private nonisolated static func list() -> [String] {
+        var raw: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+        let count = sd_uid_get_sessions(getuid(), 0, &raw)
+        guard count > 0, let raw else { return [] }
+        defer { free(raw) }
+        var ids: [String] = []
+        for index in 0..<Int(count) {
+            guard let pointer = raw[index] else { continue }
+            defer { free(pointer) }
+            let id = String(cString: pointer)
+            let kind = text { sd_session_get_class(id, $0) }
+            if kind?.hasPrefix("user") == true, text({ sd_session_get_state(id, $0) }) != "closing" { ids.append(id) }
+        }
+        return ids.sorted()
+    }
+
+    private nonisolated static func text(
+        _ get: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32
+    ) -> String? {
+        var pointer: UnsafeMutablePointer<CChar>?
+        guard get(&pointer) >= 0, let pointer else { return nil }
+        defer { free(pointer) }
+        return String(cString: pointer)
+    }
+}

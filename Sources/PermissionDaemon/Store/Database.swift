@@ -1,0 +1,145 @@
+// SQLite's C interface with Swift's manners: errors are thrown, statements are prepared once, texts are bound.
+
+import CSQLite
+
+/// What SQLite says went wrong.
+struct DatabaseError: Error, Sendable, CustomStringConvertible {
+    let code: Int32
+    let description: String
+
+    /// The file is no database, or its pages contradict each other.
+    var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
+}
+
+/// One connection to one file. Not shared between threads at the same time.
+final class Database {
+    // SAFETY: opened here, closed in deinit; sqlite3_threadsafe's default (serialized) covers the hand-over to a thread.
+    private let handle: OpaquePointer
+    private var statements: [String: Statement] = [:]
+    let path: String
+
+    /// sqlite3_open_v2; creates the file unless read-only.
+    init(path: String, readOnly: Bool = false) throws(DatabaseError) {
+        var opened: OpaquePointer?
+        let flags =
+            (readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) | SQLITE_OPEN_EXRESCODE
+            | SQLITE_OPEN_NOFOLLOW
+        let result = sqlite3_open_v2(path, &opened, flags, nil)
+        guard result == SQLITE_OK, let opened else {
+            let text = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "no memory"
+            sqlite3_close_v2(opened)
+            throw DatabaseError(code: result, description: text)
+        }
+        handle = opened
+        self.path = path
+        // Our own two connections meet for the length of a checkpoint; longer than this is somebody else's lock.
+        sqlite3_busy_timeout(handle, 2000)
+    }
+
+    deinit {
+        statements = [:]
+        sqlite3_close_v2(handle)
+    }
+
+    /// Runs statements without values.
+    func execute(_ sql: String) throws(DatabaseError) {
+        try check(sqlite3_exec(handle, sql, nil, nil, nil))
+    }
+
+    /// Runs one statement; `row` is called for each row it gives.
+    func run(
+        _ sql: String, _ values: [SQLValue] = [], _ row: (Statement) -> Void = { _ in }
+    ) throws(DatabaseError) {
+        let statement = try prepared(sql)
+        defer { statement.reset() }
+        for (index, value) in values.enumerated() { try check(statement.bind(value, at: Int32(index + 1))) }
+        while true {
+            let result = statement.step()
+            if result == SQLITE_DONE { return }
+            guard result == SQLITE_ROW else { throw error(result) }
+            row(statement)
+        }
+    }
+
+    /// The first column of the first row.
+    func integer(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Int64? {
+        var found: Int64?
+        try run(sql, values) { if found == nil { found = $0.optionalInteger(0) } }
+        return found
+    }
+
+    /// Runs `body` in one transaction, that is rolled back when it throws.
+    func transaction(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+        try execute("BEGIN IMMEDIATE")
+        do throws(DatabaseError) {
+            try body()
+            try execute("COMMIT")
+        } catch {
+            rollback()
+            throw error
+        }
+    }
+
+    func rollback() {
+        if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
+    }
+
+    private func prepared(_ sql: String) throws(DatabaseError) -> Statement {
+        if let statement = statements[sql] { return statement }
+        var raw: OpaquePointer?
+        try check(sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &raw, nil))
+        guard let raw else { throw DatabaseError(code: SQLITE_MISUSE, description: "an empty statement") }
+        let statement = Statement(raw)
+        statements[sql] = statement
+        return statement
+    }
+
+    private func check(_ result: Int32) throws(DatabaseError) {
+        if result != SQLITE_OK { throw error(result) }
+    }
+
+    private func error(_ code: Int32) -> DatabaseError {
+        DatabaseError(code: code, description: String(cString: sqlite3_errmsg(handle)))
+    }
+}
+
+enum SQLValue {
+    case integer(Int64)
+    case text(String)
+    case null
+
+    static func optional(_ value: Int64?) -> SQLValue { value.map { .integer($0) } ?? .null }
+}
+
+/// A prepared statement, and the row it stands on.
+final class Statement {
+    // SAFETY: finalized in deinit only, before its database closes.
+    private let raw: OpaquePointer
+
+    init(_ raw: OpaquePointer) { self.raw = raw }
+
+    deinit { sqlite3_finalize(raw) }
+
+    func step() -> Int32 { sqlite3_step(raw) }
+
+    func reset() {
+        sqlite3_reset(raw)
+        sqlite3_clear_bindings(raw)
+    }
+
+    func bind(_ value: SQLValue, at index: Int32) -> Int32 {
+        switch value {
+        case .integer(let number): sqlite3_bind_int64(raw, index, number)
+        case .text(let text): sqlite3_bind_text(raw, index, text, -1, csqlite_transient())
+        case .null: sqlite3_bind_null(raw, index)
+        }
+    }
+
+    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(raw, column) }
+
+    func optionalInteger(_ column: Int32) -> Int64? {
+        sqlite3_column_type(raw, column) == SQLITE_NULL ? nil : integer(column)
+    }
+
+    func text(_ column: Int32) -> String { sqlite3_column_text(raw, column).map { String(cString: $0) } ?? "" }
+}

@@ -1,0 +1,333 @@
+// The store as the rooms see it: reads from a cache, writes through the writer, answers once they are on disk.
+
+public import DBus
+import Glibc
+public import Logging
+public import PermissionCore
+public import PermissionModel
+
+@LoopActor
+public final class DecisionStore {
+    /// Apps whose decisions are kept in memory: more than run at once on any desktop.
+    private static let cachedApps = 4096
+
+    private struct Key: Hashable {
+        let app: AppID
+        let permission: Permission
+    }
+
+    public private(set) var condition: StoreCondition = .ready
+    public var historyLimits: (rows: Int, days: Int) = (10_000, 90) {
+        didSet { writer.setHistoryLimits(rows: historyLimits.rows, days: historyLimits.days) }
+    }
+
+    private let paths: StorePaths
+    private let log: Logger
+    private let writer: StoreWriter
+    private var reader: Database?
+    /// What opening found, and what the last write came to.
+    private var openFindings: [String] = []
+    private var writeFinding: String?
+    private var lastSerial: Int64
+    /// Lasting decisions by app, those of absent ones included.
+    private var cache: [AppID: [Permission: Decision]] = [:]
+    private var sessionDecisions: [Key: Decision] = [:]
+    private var processDecisions: [ProcessKey: [Key: Decision]] = [:]
+    private var nags: [NagRecord] = []
+    private var sessions: [String] = []
+
+    /// Opens both databases; on a bad day the store is there all the same, and says what is wrong.
+    public init(paths: StorePaths, bootID: String, now: EpochSeconds, log: Logger) {
+        self.paths = paths
+        self.log = log
+        let lasting = StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: now)
+        var opened = StoreOpening.open(paths.sessionFile, .session, synchronous: "OFF", now: now)
+        openFindings = lasting.findings + opened.findings
+        if paths.session == nil {
+            openFindings.append("XDG_RUNTIME_DIR is not set; decisions for the session are forgotten when permd ends")
+        }
+        if opened.database == nil || opened.problem != nil {
+            opened.database = StoreOpening.open(":memory:", .session, synchronous: "OFF", now: now).database
+        }
+        guard let session = opened.database else { preconditionFailure("no memory for the session's decisions") }
+        reader = lasting.database
+        if let problem = lasting.problem { condition = .unavailable(reason: problem) }
+        let writing = lasting.problem == nil ? try? StoreOpening.configured(paths.stateFile, "FULL") : nil
+        lastSerial = (try? lasting.database?.integer("SELECT value FROM meta WHERE key = 'serial'")) ?? 0
+        writer = StoreWriter(persistent: writing, session: session)
+        load(session, bootID)
+        for finding in openFindings { log.error("\(finding)") }
+        writer.start()
+    }
+
+    private func load(_ session: Database, _ bootID: String) {
+        do throws(DatabaseError) {
+            if try session.integer("SELECT count(*) FROM boot WHERE id = ?", [.text(bootID)]) != 1 {
+                try session.execute(
+                    "DELETE FROM decision; DELETE FROM nag; DELETE FROM login; DELETE FROM boot")
+                try session.run("INSERT INTO boot VALUES (?)", [.text(bootID)])
+            }
+            if let reader { try SessionRows.reconcile(session: session, persistent: reader) }
+            try session.run("SELECT app, permission, verdict, decided, by, pid, start FROM decision") { row in
+                if let decision = StoreRows.sessionDecision(row) { keep(decision) }
+            }
+            try session.run("SELECT app, permission, count, paused_until, since FROM nag") { row in
+                if let record = StoreRows.nag(row) { nags.append(record) }
+            }
+            try session.run("SELECT id FROM login") { sessions.append($0.text(0)) }
+        } catch {
+            openFindings.append("the session's decisions could not be read: \(error.description)")
+        }
+    }
+
+    // MARK: Looking
+
+    /// What is wrong now, each a sentence.
+    public var findings: [String] { openFindings + (writeFinding.map { [$0] } ?? []) }
+
+    /// The decision for every process of the app.
+    public func appDecision(_ app: AppID, _ permission: Permission) -> Decision? {
+        if !sessionDecisions.isEmpty, let decision = sessionDecisions[Key(app: app, permission: permission)] {
+            return decision
+        }
+        return lasting(app)[permission]
+    }
+
+    /// The decision for one process alone.
+    public func processDecision(_ app: AppID, _ permission: Permission, _ process: ProcessKey) -> Decision? {
+        processDecisions.isEmpty ? nil : processDecisions[process]?[Key(app: app, permission: permission)]
+    }
+
+    public var onceDecisions: [Decision] { processDecisions.values.flatMap(\.values) }
+
+    public func listNags() -> [NagRecord] { nags }
+
+    public func savedSessions() -> [String] { sessions }
+
+    /// The earliest end of an `until` decision after that second.
+    public func nextEnd(after time: EpochSeconds) -> EpochSeconds? {
+        read { (reader) throws(DatabaseError) in
+            try reader.integer("SELECT min(until) FROM decision WHERE until > ?", [.integer(time)])
+        }?.flatMap { $0 }
+    }
+
+    /// By app and permission; a limit of 0 is all.
+    public func listDecisions(
+        app: AppID?, permission: Permission?, limit: Int, offset: Int
+    ) throws(PermissionError) -> [Decision] {
+        let held = (Array(sessionDecisions.values) + onceDecisions).filter {
+            (app == nil || $0.app == app) && (permission == nil || $0.permission == permission)
+        }
+        // Merged with what only memory knows, a page of the table is no page of the list.
+        let condition = RowCondition(app: app, permission: permission)
+        let page = held.isEmpty ? page(limit, offset) : page(0, 0)
+        var decisions = try rows(
+            "SELECT \(StoreRows.decisionColumns) FROM decision\(condition.sql) ORDER BY app, permission LIMIT ? OFFSET ?",
+            condition.values + page, StoreRows.decision)
+        guard !held.isEmpty else { return decisions }
+        let replaced = Set(sessionDecisions.keys)
+        decisions.removeAll { replaced.contains(Key(app: $0.app, permission: $0.permission)) }
+        decisions = (decisions + held).sorted {
+            ($0.app, $0.permission, $0.process?.pid ?? 0) < ($1.app, $1.permission, $1.process?.pid ?? 0)
+        }
+        let rest = decisions.dropFirst(offset)
+        return Array(limit == 0 ? rest : rest.prefix(limit))
+    }
+
+    /// Newest first; a limit of 0 is all.
+    public func listHistory(
+        app: AppID?, permission: Permission?, since: EpochSeconds?, limit: Int, offset: Int
+    ) throws(PermissionError) -> [HistoryRow] {
+        var condition = RowCondition(app: app, permission: permission)
+        if let since { condition.add("time >= ?", .integer(since)) }
+        return try rows(
+            "SELECT \(StoreRows.historyColumns) FROM history\(condition.sql) ORDER BY id DESC LIMIT ? OFFSET ?",
+            condition.values + page(limit, offset), StoreRows.history)
+    }
+
+    /// The last good texts of rule files.
+    public func ruleFiles() -> [(path: String, text: String)] {
+        (try? rows("SELECT path, text FROM rule_file", []) { ($0.text(0), $0.text(1)) }) ?? []
+    }
+
+    /// SQLite's own check of the file; empty when all is well. Reads everything.
+    public func checkIntegrity() -> [String] {
+        var problems: [String] = []
+        _ = read { (reader) throws(DatabaseError) in
+            try reader.run("PRAGMA quick_check(5)") { row in
+                if row.text(0) != "ok" { problems.append("\(reader.path): \(row.text(0))") }
+            }
+        }
+        return problems
+    }
+
+    // MARK: Changing
+
+    /// Makes the changes, all or none; `then` hears once they are on disk, and gets the decisions that are gone.
+    public func commit(
+        _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
+    ) {
+        lastSerial = max(lastSerial + 1, Int64(time(nil)) * 1_000_000)
+        writer.add(
+            StoreJob(changes: changes, history: history, serial: lastSerial) { [weak self] result in
+                guard let self else { return }
+                switch result {
+                case .success(let removed):
+                    wrote()
+                    var gone = removed
+                    for change in changes { gone += apply(change, removed) }
+                    then(.success(gone))
+                case .failure(let error):
+                    // Nothing to write is a barrier, not a failure.
+                    if changes.isEmpty, history.isEmpty { return then(.success([])) }
+                    failed(error)
+                    then(.failure(StoreError(reason: error.description)))
+                }
+            })
+    }
+
+    /// Writes rows of history when it suits; nobody waits for them.
+    public func record(_ rows: [HistoryRow]) {
+        commit([], history: rows) { _ in }
+    }
+
+    /// What could not be written, for one process, until it ends or permd does.
+    public func holdInMemory(_ decision: Decision) {
+        guard decision.process != nil else { return }
+        keep(decision)
+    }
+
+    /// Writes everything queued; nothing may be added after.
+    public func close(then: @escaping @LoopActor () -> Void) {
+        commit([], history: []) { [weak self] _ in
+            self?.writer.stop()
+            then()
+        }
+    }
+
+    // MARK: Inside
+
+    private func lasting(_ app: AppID) -> [Permission: Decision] {
+        if let known = cache[app] { return known }
+        var found: [Permission: Decision] = [:]
+        _ = read { (reader) throws(DatabaseError) in
+            try reader.run(
+                "SELECT \(StoreRows.decisionColumns) FROM decision WHERE app = ?", [.text(app.description)]
+            ) { row in if let decision = StoreRows.decision(row) { found[decision.permission] = decision } }
+        }
+        if cache.count >= DecisionStore.cachedApps { cache.removeAll(keepingCapacity: true) }
+        cache[app] = found
+        return found
+    }
+
+    private func keep(_ decision: Decision) {
+        let key = Key(app: decision.app, permission: decision.permission)
+        if let process = decision.process {
+            processDecisions[process, default: [:]][key] = decision
+        } else {
+            sessionDecisions[key] = decision
+        }
+    }
+
+    /// What a change, now on disk, does to memory; the decisions of the session that are gone.
+    private func apply(_ change: Change, _ removed: [Decision]) -> [Decision] {
+        for decision in removed { cache[decision.app]?[decision.permission] = nil }
+        switch change {
+        case .set(let decision):
+            let key = Key(app: decision.app, permission: decision.permission)
+            if decision.process == nil {
+                _ = drop { $0 == key }
+                cache[decision.app]?[decision.permission] = decision.duration == .session ? nil : decision
+            }
+            if [.once, .session].contains(decision.duration) { keep(decision) }
+            return []
+        case .remove(let app, let permission):
+            return drop { (app == nil || $0.app == app) && (permission == nil || $0.permission == permission) }
+        case .endProcess(let process): return (processDecisions.removeValue(forKey: process) ?? [:]).map(\.value)
+        case .endSession:
+            nags = []
+            return drop { _ in true }
+        case .saveSessions(let now): sessions = now
+        case .expire, .saveNag, .removeNag, .saveRuleFile, .removeRuleFile: break
+        }
+        return []
+    }
+
+    private func drop(_ isMeant: (Key) -> Bool) -> [Decision] {
+        var gone: [Decision] = []
+        for (key, decision) in sessionDecisions where isMeant(key) {
+            gone.append(decision)
+            sessionDecisions[key] = nil
+        }
+        for (process, decisions) in processDecisions {
+            for (key, decision) in decisions where isMeant(key) {
+                gone.append(decision)
+                processDecisions[process]?[key] = nil
+            }
+            if processDecisions[process]?.isEmpty == true { processDecisions[process] = nil }
+        }
+        return gone
+    }
+
+    private func page(_ limit: Int, _ offset: Int) -> [SQLValue] {
+        [.integer(limit == 0 ? -1 : Int64(limit)), .integer(Int64(offset))]
+    }
+
+    private func rows<Row>(
+        _ sql: String, _ values: [SQLValue], _ decode: (Statement) -> Row?
+    ) throws(PermissionError) -> [Row] {
+        var found: [Row] = []
+        let read: Void? = read { (reader) throws(DatabaseError) in
+            try reader.run(sql, values) { row in if let value = decode(row) { found.append(value) } }
+        }
+        if read == nil, case .unavailable(let reason) = condition, reader != nil {
+            throw PermissionError(.storeUnavailable, "the store cannot be read: \(reason)")
+        }
+        return found
+    }
+
+    /// Reads from the lasting database; nil when there is none or it fails, which is noted.
+    private func read<T>(_ body: (Database) throws(DatabaseError) -> T) -> T? {
+        guard let reader else { return nil }
+        do throws(DatabaseError) { return try body(reader) } catch {
+            failed(error)
+            return nil
+        }
+    }
+
+    private func wrote() {
+        guard writeFinding != nil else { return }
+        writeFinding = nil
+        condition = .ready
+        log.notice("The store can be written again")
+    }
+
+    private func failed(_ error: DatabaseError) {
+        if error.isDamage { return replaceDamaged(error) }
+        if case .unavailable = condition, writeFinding == nil { return }
+        let reason = "\(paths.stateFile): \(error.description)"
+        if writeFinding == nil { log.error("The store cannot be written: \(reason)") }
+        writeFinding = "the store cannot be written: \(reason); decisions hold for the asking process only"
+        condition = .unavailable(reason: reason)
+    }
+
+    /// Sets the file aside and begins anew: what is unknown is undetermined.
+    private func replaceDamaged(_ error: DatabaseError) {
+        reader = nil
+        cache = [:]
+        writer.replacePersistent(nil)
+        let now = EpochSeconds(time(nil))
+        let finding = StoreOpening.setAside(paths.stateFile, now)
+        let opened = StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: now)
+        reader = opened.database
+        if opened.problem == nil, finding != nil {
+            writer.replacePersistent(try? StoreOpening.configured(paths.stateFile, "FULL"))
+        } else {
+            condition = .unavailable(reason: opened.problem ?? error.description)
+        }
+        for text in [finding].compactMap({ $0 }) + opened.findings {
+            log.error("\(text)")
+            openFindings.append(text)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// What a change does to the lasting database.
+
+import PermissionCore
+import PermissionModel
+
+enum PersistentRows {
+    /// Makes the change; the decisions it removed.
+    static func apply(_ change: Change, serial: Int64, _ database: Database) throws(DatabaseError) -> [Decision] {
+        switch change {
+        case .set(let decision): try set(decision, serial, database)
+        case .remove(let app, let permission):
+            return try delete(RowCondition(app: app, permission: permission), database)
+        case .expire(let now):
+            var condition = RowCondition(app: nil, permission: nil)
+            condition.add("until <= ?", .integer(now))
+            return try delete(condition, database)
+        case .saveRuleFile(let path, let text):
+            try database.run("INSERT OR REPLACE INTO rule_file VALUES (?, ?)", [.text(path), .text(text)])
+        case .removeRuleFile(let path): try database.run("DELETE FROM rule_file WHERE path = ?", [.text(path)])
+        case .endProcess, .endSession, .saveNag, .removeNag, .saveSessions: break
+        }
+        return []
+    }
+
+    static func insert(_ row: HistoryRow, _ database: Database) throws(DatabaseError) {
+        try database.run(
+            "INSERT INTO history (\(StoreRows.historyColumns)) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                .integer(row.time), .text(row.request), .text(row.app.description), .text(row.permission.rawValue),
+                .text(row.outcome.rawValue), .text(row.by.rawValue),
+            ])
+    }
+
+    private static func set(_ decision: Decision, _ serial: Int64, _ database: Database) throws(DatabaseError) {
+        let key: [SQLValue] = [.text(decision.app.description), .text(decision.permission.rawValue)]
+        switch decision.duration {
+        case .once: break
+        case .session: try database.run("DELETE FROM decision WHERE app = ? AND permission = ?", key)
+        case .until, .always:
+            try database.run(
+                "INSERT OR REPLACE INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                key + [
+                    .text(decision.verdict.rawValue), .text(decision.duration.word.rawValue),
+                    .optional(decision.duration.end), .integer(decision.decided), .text(decision.by.rawValue),
+                    .integer(serial),
+                ])
+        }
+    }
+
+    private static func delete(_ condition: RowCondition, _ database: Database) throws(DatabaseError) -> [Decision] {
+        var removed: [Decision] = []
+        try database.run(
+            "DELETE FROM decision\(condition.sql) RETURNING \(StoreRows.decisionColumns)", condition.values
+        ) { row in if let decision = StoreRows.decision(row) { removed.append(decision) } }
+        return removed
+    }
+}

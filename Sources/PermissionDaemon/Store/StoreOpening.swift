@@ -1,0 +1,151 @@
+// Opens the databases on bad days: folders, modes, a damaged file, a newer one.
+
+import CLinux
+import CSQLite
+import Glibc
+import PermissionModel
+
+/// What opening a file came to.
+struct OpenedFile {
+    var database: Database?
+    /// Why it cannot be written, nil when it can.
+    var problem: String?
+    /// What a person should know.
+    var findings: [String] = []
+}
+
+enum StoreOpening {
+    /// Opens the lasting database for reading on the loop and for the writer.
+    static func open(_ path: String, _ schema: Schema, synchronous: String, now: EpochSeconds) -> OpenedFile {
+        var opened = OpenedFile()
+        if path != ":memory:", let problem = prepareFolder(of: path) {
+            opened.problem = problem
+            opened.findings.append("\(problem); decisions hold for the asking process only")
+            return opened
+        }
+        // A second try after a damaged file was set aside.
+        for attempt in 0...1 {
+            do throws(DatabaseError) {
+                let database = try openOnce(path, schema, synchronous)
+                opened.database = database.database
+                opened.problem = database.problem
+                if let problem = database.problem { opened.findings.append(problem) }
+                return opened
+            } catch {
+                if error.isDamage, attempt == 0, let finding = setAside(path, now) {
+                    opened.findings.append(finding)
+                    continue
+                }
+                opened.problem = "\(path) cannot be opened: \(error.description)"
+                opened.findings.append("\(opened.problem!); decisions hold for the asking process only")
+                return opened
+            }
+        }
+        return opened
+    }
+
+    private static func openOnce(
+        _ path: String, _ schema: Schema, _ synchronous: String
+    ) throws(DatabaseError) -> (database: Database?, problem: String?) {
+        var opened: Database?
+        var problem: String?
+        do throws(DatabaseError) {
+            let database = try configured(path, synchronous)
+            opened = database
+            if case .newer(let version) = try schema.migrate(database) {
+                return (nil, newer(path, version, schema))
+            }
+        } catch {
+            guard [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(error.code & 0xFF) else { throw error }
+            // What is there can still be read.
+            let database = try Database(path: path, readOnly: true)
+            opened = database
+            let version = try database.integer("PRAGMA user_version") ?? 0
+            if version > schema.version { return (nil, newer(path, version, schema)) }
+            guard version == schema.version else { throw error }
+            problem = "\(path) cannot be written: \(error.description)"
+        }
+        // Damage in the first pages shows here rather than at somebody's request.
+        _ = try opened?.integer("SELECT count(*) FROM sqlite_master")
+        if path != ":memory:" { restrict(path) }
+        return (opened, problem)
+    }
+
+    static func configured(_ path: String, _ synchronous: String) throws(DatabaseError) -> Database {
+        let database = try Database(path: path)
+        try database.run("PRAGMA journal_mode = WAL")
+        try database.execute("PRAGMA synchronous = \(synchronous)")
+        return database
+    }
+
+    private static func newer(_ path: String, _ version: Int64, _ schema: Schema) -> String {
+        "\(path) was written by a newer permd (schema \(version), this one knows \(schema.version)); it is left untouched: install the newer permd again"
+    }
+
+    /// Moves a damaged file out of the way; what to tell, nil when it cannot be moved.
+    static func setAside(_ path: String, _ now: EpochSeconds) -> String? {
+        var target = "\(path).damaged-\(now)"
+        var count = 0
+        while access(target, F_OK) == 0 {
+            count += 1
+            target = "\(path).damaged-\(now)-\(count)"
+        }
+        guard rename(path, target) == 0 else { return nil }
+        for suffix in ["-wal", "-shm"] { rename(path + suffix, target + suffix) }
+        return "the store was damaged and is set aside as \(target); what it held is unknown now, apps ask again"
+    }
+
+    /// Makes the folder, 0700 and ours; a sentence when that is impossible.
+    private static func prepareFolder(of path: String) -> String? {
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        if let problem = makeFolders(folder) { return problem }
+        var status = stat()
+        guard lstat(folder, &status) == 0 else { return "\(folder) cannot be looked at: \(errorText())" }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return "\(folder) is no folder" }
+        guard status.st_uid == geteuid() else { return "\(folder) belongs to somebody else" }
+        if status.st_mode & 0o077 != 0 { chmod(folder, 0o700) }
+        return nil
+    }
+
+    private static func makeFolders(_ folder: String) -> String? {
+        var path = ""
+        for part in folder.split(separator: "/") {
+            path += "/" + part
+            if mkdir(path, 0o700) != 0, errno != EEXIST {
+                // A parent we may pass but not write (read-only, not ours) is there all the same.
+                let error = errno
+                if access(path, F_OK) != 0 { return "\(path) cannot be made: \(String(cString: strerror(error)))" }
+            }
+        }
+        return nil
+    }
+
+    private static func restrict(_ path: String) {
+        for suffix in ["", "-wal", "-shm"] { chmod(path + suffix, 0o600) }
+    }
+
+    private static func errorText() -> String { String(cString: strerror(errno)) }
+}
+
+extension StorePaths {
+    /// Where the XDG Base Directory specification puts them.
+    public static func standard() -> StorePaths {
+        func variable(_ name: String) -> String? {
+            getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
+        }
+        let home = variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
+        let state = variable("XDG_STATE_HOME") ?? home + "/.local/state"
+        return StorePaths(state: state + "/permd", session: variable("XDG_RUNTIME_DIR").map { $0 + "/permd" })
+    }
+}
+
+/// The kernel's name for this boot.
+public enum BootID {
+    public static func current() -> String {
+        guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return "" }
+        defer { fclose(file) }
+        var bytes = [CChar](repeating: 0, count: 64)
+        guard fgets(&bytes, Int32(bytes.count), file) != nil else { return "" }
+        return String(decoding: bytes.prefix { $0 > 32 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,68 @@
+// Rows as values and values as rows. A row that is no value (edited by hand) is skipped, never trusted.
+
+import PermissionCore
+import PermissionModel
+
+enum StoreRows {
+    static let decisionColumns = "app, permission, verdict, duration, until, decided, by"
+    static let historyColumns = "time, request, app, permission, outcome, by"
+
+    /// A row of `decisionColumns`.
+    static func decision(_ row: Statement) -> Decision? {
+        guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)),
+            let verdict = Verdict(rawValue: row.text(2)), let by = Author(rawValue: row.text(6))
+        else { return nil }
+        let duration: Duration
+        switch (row.text(3), row.optionalInteger(4)) {
+        case ("always", nil): duration = .always
+        case ("until", let end?): duration = .until(end)
+        default: return nil
+        }
+        return Decision(
+            app: app, permission: permission, verdict: verdict, duration: duration, decided: row.integer(5), by: by)
+    }
+
+    /// A row of the session's `decision` table: app, permission, verdict, decided, by, pid, start.
+    static func sessionDecision(_ row: Statement) -> Decision? {
+        guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)),
+            let verdict = Verdict(rawValue: row.text(2)), let by = Author(rawValue: row.text(4))
+        else { return nil }
+        let pid = Int32(truncatingIfNeeded: row.integer(5))
+        let process = pid == 0 ? nil : ProcessKey(pid: pid, startTime: UInt64(bitPattern: row.integer(6)))
+        return Decision(
+            app: app, permission: permission, verdict: verdict, duration: process == nil ? .session : .once,
+            decided: row.integer(3), by: by, process: process)
+    }
+
+    static func history(_ row: Statement) -> HistoryRow? {
+        guard let app = AppID(row.text(2)), let permission = Permission(rawValue: row.text(3)),
+            let outcome = Outcome(rawValue: row.text(4)), let by = Author(rawValue: row.text(5))
+        else { return nil }
+        return HistoryRow(
+            time: row.integer(0), request: row.text(1), app: app, permission: permission, outcome: outcome, by: by)
+    }
+
+    /// app, permission, count, paused_until, since
+    static func nag(_ row: Statement) -> NagRecord? {
+        guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)) else { return nil }
+        return NagRecord(
+            app: app, permission: permission, count: Int(row.integer(2)), pausedUntil: row.optionalInteger(3),
+            since: row.integer(4))
+    }
+}
+
+/// The WHERE of a filter by app and permission.
+struct RowCondition {
+    private(set) var sql = ""
+    private(set) var values: [SQLValue] = []
+
+    init(app: AppID?, permission: Permission?) {
+        if let app { add("app = ?", .text(app.description)) }
+        if let permission { add("permission = ?", .text(permission.rawValue)) }
+    }
+
+    mutating func add(_ term: String, _ value: SQLValue) {
+        sql += (sql.isEmpty ? " WHERE " : " AND ") + term
+        values.append(value)
+    }
+}
