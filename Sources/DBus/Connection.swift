@@ -2,34 +2,16 @@
 
 import CDBus
 import CLinux
-import Glibc
-
-/// Which bus to connect to.
-public enum BusAddress: Sendable, Hashable {
-    /// `$DBUS_SESSION_BUS_ADDRESS`, else the user's bus in `$XDG_RUNTIME_DIR`.
-    case session
-    /// `$DBUS_SYSTEM_BUS_ADDRESS`, else the well-known socket.
-    case system
-    case address(String)
-
-    var text: String? {
-        func variable(_ name: String) -> String? {
-            getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
-        }
-        switch self {
-        case .address(let address): return address
-        case .session:
-            return variable("DBUS_SESSION_BUS_ADDRESS") ?? variable("XDG_RUNTIME_DIR").map { "unix:path=\($0)/bus" }
-        case .system: return variable("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/var/run/dbus/system_bus_socket"
-        }
-    }
-}
 
 /// A private libdbus connection, registered with the bus. Everything on it happens on the loop.
 @LoopActor
 public final class Connection {
     /// Bytes of received messages not yet handled, after which reading pauses: bounds what a flood can make us hold.
     private static let maximumReceived = 16 << 20
+    /// The same for their descriptors; a process has 1024 of them by default.
+    private static let maximumReceivedDescriptors = 128
+    /// Messages dispatched before timers and other descriptors get their turn.
+    private static let dispatchBatch = 64
 
     public let uniqueName: String
     public private(set) var isConnected = true
@@ -39,12 +21,12 @@ public final class Connection {
     private let raw: OpaquePointer
     private let watches: Watches
     private var replies: [UInt32: PendingCall] = [:]
-    private var signals = SignalTable()
+    var signals = SignalTable()
     private var disconnectHandlers: [@LoopActor () -> Void] = []
-    /// Dispatching needs no hook once closed.
-    private let dispatch: DispatchHook
+    var owners: [String: NameOwner] = [:]
+    private var isDispatchQueued = false
 
-    /// Connects and says Hello. Blocks for the round trip; meant for a program's start.
+    /// Connects and says Hello; `NoServer` when there is no bus to talk to. Blocks for the round trip; meant for a program's start.
     public static func open(_ address: BusAddress) throws(BusError) -> Connection {
         guard let text = address.text else {
             throw BusError(
@@ -54,12 +36,14 @@ public final class Connection {
         dbus_threads_init_default()
         var error = DBusError()
         dbus_error_init(&error)
-        guard let raw = dbus_connection_open_private(text, &error) else { throw take(&error) }
+        guard !text.utf8.contains(0), let raw = dbus_connection_open_private(text, &error) else {
+            throw BusError(name: BusError.Name.noServer, message: take(&error).message)
+        }
         dbus_connection_set_exit_on_disconnect(raw, 0)
         guard dbus_bus_register(raw, &error) != 0 else {
             dbus_connection_close(raw)
             dbus_connection_unref(raw)
-            throw take(&error)
+            throw BusError(name: BusError.Name.noServer, message: take(&error).message)
         }
         return Connection(raw)
     }
@@ -69,18 +53,45 @@ public final class Connection {
         self.raw = raw
         uniqueName = String(cString: dbus_bus_get_unique_name(raw))
         watches = Watches(connection: raw)
-        dispatch = DispatchHook(raw)
         dbus_connection_set_max_received_size(raw, Connection.maximumReceived)
-        dbus_connection_add_filter(
+        dbus_connection_set_max_received_unix_fds(raw, Connection.maximumReceivedDescriptors)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        dbus_connection_add_filter(raw, Connection.filter, context, nil)
+        dbus_connection_set_dispatch_status_function(
             raw,
-            { _, message, context in
-                guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+            { _, status, context in
+                guard status == DBUS_DISPATCH_DATA_REMAINS, let context else { return }
                 let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
-                LoopActor.assumeIsolated { connection.receive(message) }
-                return DBUS_HANDLER_RESULT_HANDLED
-            }, Unmanaged.passUnretained(self).toOpaque(), nil)
+                LoopActor.assumeIsolated { connection.queueDispatch() }
+            }, context, nil)
         watches.install()
         Connection.all[raw] = self
+        // What came along with the answer to Hello.
+        queueDispatch()
+    }
+
+    // SAFETY: libdbus calls it within dbus_connection_dispatch, on the loop's thread, while `all` holds the connection.
+    private static let filter: DBusHandleMessageFunction = { _, message, context in
+        guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+        let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
+        nonisolated(unsafe) let pointer = message
+        LoopActor.assumeIsolated { connection.receive(pointer) }
+        return DBUS_HANDLER_RESULT_HANDLED
+    }
+
+    /// libdbus has messages for us; never from within its own calls, so a turn later.
+    private func queueDispatch() {
+        guard !isDispatchQueued else { return }
+        isDispatchQueued = true
+        Loop.shared.later { self.dispatch() }
+    }
+
+    private func dispatch() {
+        isDispatchQueued = false
+        for _ in 0..<Connection.dispatchBatch {
+            if !isConnected || dbus_connection_dispatch(raw) != DBUS_DISPATCH_DATA_REMAINS { return }
+        }
+        queueDispatch()
     }
 
     /// Open connections stay alive without an owner, until closed: libdbus refers to them.
@@ -88,25 +99,42 @@ public final class Connection {
 
     /// Leaves the bus. Calls under way fail, `onDisconnect` handlers are not called.
     public func close() {
-        guard Connection.all.removeValue(forKey: raw) != nil else { return }
-        isConnected = false
         disconnectHandlers = []
-        dispatch.stop()
-        watches.uninstall()
-        dbus_connection_close(raw)
-        failCalls()
-        // Released in a turn of its own: we may be inside one of its callbacks.
-        let raw = raw
-        Loop.shared.after(milliseconds: 0) { dbus_connection_unref(raw) }
+        disconnected()
     }
 
-    /// Called once when the bus has gone.
-    public func onDisconnect(_ body: @escaping @LoopActor () -> Void) { disconnectHandlers.append(body) }
+    /// Called once when the bus has gone; in the next turn, when it already has.
+    public func onDisconnect(_ body: @escaping @LoopActor () -> Void) {
+        guard isConnected else { return Loop.shared.later(body) }
+        disconnectHandlers.append(body)
+    }
+
+    private func disconnected() {
+        guard isConnected else { return }
+        isConnected = false
+        let handlers = disconnectHandlers
+        disconnectHandlers = []
+        watches.uninstall()
+        dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
+        dbus_connection_close(raw)
+        failCalls()
+        for handler in handlers { handler() }
+        // Released in a turn of its own: we may be inside one of its callbacks.
+        Loop.shared.later {
+            dbus_connection_remove_filter(self.raw, Connection.filter, Unmanaged.passUnretained(self).toOpaque())
+            Connection.all[self.raw] = nil
+            dbus_connection_unref(self.raw)
+        }
+    }
 
     // MARK: Names
 
     /// Asks for a well-known name, without queueing for it. False: someone else has it. Blocks for the round trip.
     public func requestName(_ name: String, replace: Bool = false) throws(BusError) -> Bool {
+        guard isConnected, !name.utf8.contains(0), dbus_validate_bus_name(name, nil) != 0 else {
+            throw isConnected
+                ? BusError(name: BusError.Name.invalidArgs, message: "“\(name)” is no bus name") : Connection.gone
+        }
         var error = DBusError()
         dbus_error_init(&error)
         let flags = UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE) | (replace ? UInt32(DBUS_NAME_FLAG_REPLACE_EXISTING) : 0)
@@ -127,7 +155,7 @@ public final class Connection {
     /// The serial, nil when it was not sent.
     private func post(_ message: Message) -> (serial: UInt32?, problem: BusError?) {
         guard isConnected else {
-            return (nil, BusError(name: BusError.Name.disconnected, message: "the connection to the bus is closed"))
+            return (nil, Connection.gone)
         }
         do throws(EncodingError) {
             let encoded = try message.encoded()
@@ -151,11 +179,12 @@ public final class Connection {
         _ message: Message, timeoutMilliseconds: Int32? = 25_000,
         _ completion: @escaping @LoopActor (Result<Message, BusError>) -> Void
     ) -> PendingCall {
-        let pending = PendingCall(completion)
+        let pending = PendingCall(
+            answerer: message.destination.flatMap { $0.hasPrefix(":") ? $0 : nil }, completion)
         let (serial, problem) = post(message)
         guard let serial else {
             let error = problem ?? BusError(name: BusError.Name.failed, message: "the message was not sent")
-            Loop.shared.after(milliseconds: 0) { pending.finish(.failure(error)) }
+            Loop.shared.later { pending.finish(.failure(error)) }
             return pending
         }
         replies[serial] = pending
@@ -177,7 +206,9 @@ public final class Connection {
         let slot = CallSlot()
         let result: Result<Message, BusError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                slot.pending = call(message, timeoutMilliseconds: timeoutMilliseconds) { continuation.resume(returning: $0) }
+                slot.pending = call(message, timeoutMilliseconds: timeoutMilliseconds) {
+                    continuation.resume(returning: $0)
+                }
                 if slot.isCancelled { slot.cancel() }
             }
         } onCancel: {
@@ -206,37 +237,6 @@ public final class Connection {
         }
     }
 
-    // MARK: Signals
-
-    /// Calls `handler` for each signal that fits; nil fits all. Without `addMatch` only unicast ones come.
-    @discardableResult
-    public func onSignal(
-        sender: String? = nil, path: String? = nil, interface: String? = nil, member: String? = nil,
-        firstArgument: String? = nil, addMatch: Bool = true, _ handler: @escaping @LoopActor (Message) -> Void
-    ) -> SignalToken {
-        let pattern = SignalPattern(
-            sender: sender, path: path, interface: interface, member: member, firstArgument: firstArgument)
-        let id = signals.add(pattern, handler)
-        let rule = pattern.matchRule
-        if addMatch { send(Connection.busCall("AddMatch", [.string(rule)], noReply: true)) }
-        return SignalToken { [weak self] in
-            guard let self else { return }
-            signals.remove(id, pattern)
-            if addMatch { send(Connection.busCall("RemoveMatch", [.string(rule)], noReply: true)) }
-        }
-    }
-
-    /// Calls `body` once when that name has no owner any more. One match for this name alone: nobody else's comings and
-    /// goings wake us.
-    public func whenNameVanishes(_ name: String, _ body: @escaping @LoopActor () -> Void) -> SignalToken {
-        onSignal(
-            sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-            firstArgument: name
-        ) { message in
-            if message.body.count == 3, message.body[2].stringValue == "" { body() }
-        }
-    }
-
     // MARK: Receiving
 
     private func receive(_ rawMessage: OpaquePointer) {
@@ -244,12 +244,17 @@ public final class Connection {
         switch message.kind {
         case .methodReturn, .error:
             guard let pending = replies[message.replySerial] else { return }
+            if let answerer = pending.answerer, message.sender != answerer, message.sender != Connection.busName {
+                return
+            }
             if message.kind == .error {
                 let text = message.body.first?.stringValue ?? ""
                 pending.finish(
-                    .failure(BusError(name: message.errorName ?? BusError.Name.failed, message: text, body: message.body)))
+                    .failure(
+                        BusError(name: message.errorName ?? BusError.Name.failed, message: text, body: message.body)))
             } else if problem != nil {
-                pending.finish(.failure(BusError(name: BusError.Name.limitsExceeded, message: "the reply is too large")))
+                pending.finish(
+                    .failure(BusError(name: BusError.Name.limitsExceeded, message: "the reply is too large")))
             } else {
                 pending.finish(.success(message))
             }
@@ -257,11 +262,11 @@ public final class Connection {
             if message.interface == "org.freedesktop.DBus.Local" {
                 if message.member == "Disconnected" { disconnected() }
             } else if problem == nil {
-                signals.deliver(message)
+                deliver(message)
             }
         case .methodCall:
             if problem != nil {
-                let text = "the call carries more than \(DecodingBudget.limit >> 20) MiB"
+                let text = "the call carries more than \(DecodingBudget.strangers >> 20) MiB"
                 reply(to: message, error: BusError.Name.limitsExceeded, [.string(text)])
             } else if let methodHandler {
                 methodHandler(message)
@@ -271,24 +276,18 @@ public final class Connection {
         }
     }
 
-    private func disconnected() {
-        guard isConnected else { return }
-        isConnected = false
-        let handlers = disconnectHandlers
-        disconnectHandlers = []
-        failCalls()
-        for handler in handlers { handler() }
-    }
-
     private func failCalls() {
-        let error = BusError(name: BusError.Name.disconnected, message: "the bus has gone")
-        for pending in replies.values.sorted(by: { $0.order < $1.order }) { pending.finish(.failure(error)) }
+        for pending in replies.values.sorted(by: { $0.order < $1.order }) { pending.finish(.failure(Connection.gone)) }
     }
 
-    private static func busCall(_ member: String, _ body: [Value], noReply: Bool) -> Message {
+    private static let gone = BusError(name: BusError.Name.disconnected, message: "the connection to the bus is closed")
+
+    nonisolated static let busName = "org.freedesktop.DBus"
+
+    static func busCall(_ member: String, _ body: [Value], noReply: Bool) -> Message {
         .call(
-            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
-            member: member, body, noReply: noReply)
+            destination: busName, path: "/org/freedesktop/DBus", interface: busName, member: member, body,
+            noReply: noReply)
     }
 
     /// The error's texts; frees what libdbus allocated for it.
@@ -297,82 +296,5 @@ public final class Connection {
         return BusError(
             name: error.name.map { String(cString: $0) } ?? BusError.Name.failed,
             message: error.message.map { String(cString: $0) } ?? "")
-    }
-}
-
-/// A call that waits for its reply.
-@LoopActor
-public final class PendingCall {
-    private static var count: UInt64 = 0
-
-    private var completion: (@LoopActor (Result<Message, BusError>) -> Void)?
-    fileprivate let order: UInt64
-    fileprivate var timer: LoopTimer?
-    fileprivate var onEnd: (@LoopActor () -> Void)?
-
-    fileprivate init(_ completion: @escaping @LoopActor (Result<Message, BusError>) -> Void) {
-        self.completion = completion
-        PendingCall.count += 1
-        order = PendingCall.count
-    }
-
-    /// The completion is never called.
-    public func cancel() {
-        completion = nil
-        end()
-    }
-
-    fileprivate func finish(_ result: Result<Message, BusError>) {
-        let completion = completion
-        self.completion = nil
-        end()
-        completion?(result)
-    }
-
-    /// As if this came as the reply; for calls given up by their task.
-    fileprivate func abandon() {
-        finish(.failure(BusError(name: BusError.Name.noReply, message: "the call was cancelled")))
-    }
-
-    private func end() {
-        timer?.cancel()
-        timer = nil
-        onEnd?()
-        onEnd = nil
-    }
-}
-
-/// Joins an async call with its cancellation, whichever comes first.
-@LoopActor
-private final class CallSlot {
-    var pending: PendingCall?
-    private(set) var isCancelled = false
-
-    nonisolated init() {}
-
-    func cancel() {
-        isCancelled = true
-        pending?.abandon()
-    }
-}
-
-/// Drains what libdbus has read before the loop sleeps.
-@LoopActor
-private final class DispatchHook {
-    private var connection: OpaquePointer?
-
-    init(_ connection: OpaquePointer) {
-        self.connection = connection
-        Loop.shared.onBeforeSleep { [weak self] in self?.drain() ?? false }
-    }
-
-    func stop() { connection = nil }
-
-    /// False when there is nothing to be called for any more.
-    private func drain() -> Bool {
-        while let connection {
-            guard dbus_connection_dispatch(connection) == DBUS_DISPATCH_DATA_REMAINS else { return true }
-        }
-        return false
     }
 }

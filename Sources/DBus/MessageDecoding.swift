@@ -6,19 +6,29 @@ import Glibc
 
 /// What makes a message unreadable for us.
 enum DecodingError: Error {
-    /// More content than ``DecodingBudget/limit``.
+    /// More content than the budget.
     case tooLarge
     case malformed
 }
 
 /// Bounds what one message can make us hold.
 struct DecodingBudget {
-    /// Bytes of content: a few texts of 1 MiB are read and cut; the bus itself would carry 128 MiB.
-    static let limit = 4 << 20
+    /// Bytes of a call's or signal's content, which anybody can send: a few texts of 1 MiB are read and cut; the bus
+    /// itself would carry 128 MiB.
+    static let strangers = 4 << 20
+    /// Bytes of a reply's: we chose whom to ask, and ten thousand rows of history are a long answer.
+    static let replies = 64 << 20
     /// What a value costs beside its text; keeps arrays of tiny elements bounded as well.
     static let perValue = 16
 
-    private var left = limit
+    private var left: Int
+
+    init(for kind: Message.Kind) {
+        switch kind {
+        case .methodCall, .signal: left = DecodingBudget.strangers
+        case .methodReturn, .error: left = DecodingBudget.replies
+        }
+    }
 
     mutating func spend(_ bytes: Int) throws(DecodingError) {
         left -= bytes
@@ -43,7 +53,7 @@ extension Message {
         message.expectsReply = message.kind == .methodCall && dbus_message_get_no_reply(raw) == 0
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0 else { return (message, nil) }
-        var budget = DecodingBudget()
+        var budget = DecodingBudget(for: message.kind)
         do throws(DecodingError) {
             message.body = try readAll(&iterator, &budget)
             return (message, nil)

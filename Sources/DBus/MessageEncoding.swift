@@ -26,7 +26,7 @@ extension Message {
         var iterator = DBusMessageIter()
         dbus_message_iter_init_append(raw, &iterator)
         do throws(EncodingError) {
-            for value in body { try append(value, &iterator) }
+            for value in body { try append(value, &iterator, depth: 0) }
         } catch {
             dbus_message_unref(raw)
             throw error
@@ -43,21 +43,46 @@ extension Message {
         }
     }
 
+    /// What libdbus would abort at, and what the bus would cut our connection for.
     private func validate() throws(EncodingError) {
-        let checks: [(String?, (UnsafePointer<CChar>?, UnsafeMutablePointer<DBusError>?) -> dbus_bool_t, String)] = [
-            (destination, dbus_validate_bus_name, "destination"), (path, dbus_validate_path, "path"),
-            (interface, dbus_validate_interface, "interface"), (member, dbus_validate_member, "member"),
-            (errorName, dbus_validate_error_name, "error name"),
-        ]
-        for (text, isValid, what) in checks {
-            if let text, text.utf8.contains(0) || isValid(text, nil) == 0 {
-                throw EncodingError("the \(what) “\(text)” is not valid")
+        try check(destination, "destination", dbus_validate_bus_name)
+        try check(path, "path", dbus_validate_path)
+        try check(interface, "interface", dbus_validate_interface)
+        try check(member, "member", dbus_validate_member)
+        try check(errorName, "error name", dbus_validate_error_name)
+        let isComplete =
+            switch kind {
+            case .methodCall: path != nil && member != nil
+            case .signal: path != nil && interface != nil && member != nil
+            case .methodReturn: replySerial != 0
+            case .error: replySerial != 0 && errorName != nil
             }
+        guard isComplete else { throw EncodingError("a \(kind) lacks a part of its header") }
+        guard path != "/org/freedesktop/DBus/Local", interface != "org.freedesktop.DBus.Local" else {
+            throw EncodingError("org.freedesktop.DBus.Local is reserved")
+        }
+        var bytes = 0
+        for value in body { bytes += value.signature.utf8.count }
+        guard bytes <= 255 else { throw EncodingError("the signature of the arguments is longer than 255 bytes") }
+    }
+
+    private func check(
+        _ text: String?, _ what: String,
+        _ isValid: (UnsafePointer<CChar>?, UnsafeMutablePointer<DBusError>?) -> dbus_bool_t
+    ) throws(EncodingError) {
+        guard let text else { return }
+        if text.utf8.contains(0) || isValid(text, nil) == 0 {
+            throw EncodingError("the \(what) “\(text)” is not valid")
         }
     }
 }
 
-private func append(_ value: Value, _ iterator: inout DBusMessageIter) throws(EncodingError) {
+/// Containers within containers (D-Bus specification, "Valid Signatures"): the receiver cuts the sender off at more.
+private let maximumDepth = 64
+
+private func append(
+    _ value: Value, _ iterator: inout DBusMessageIter, depth: Int
+) throws(EncodingError) {
     switch value {
     case .byte(var number): appendBasic(&iterator, CDBUS_TYPE_BYTE, &number)
     case .bool(let flag):
@@ -81,39 +106,39 @@ private func append(_ value: Value, _ iterator: inout DBusMessageIter) throws(En
             throw EncodingError("the descriptor is closed, or none is left to duplicate it")
         }
     case .array(let element, let values):
-        try appendContainer(&iterator, CDBUS_TYPE_ARRAY, element) { (inner) throws(EncodingError) in
+        try appendContainer(&iterator, depth, CDBUS_TYPE_ARRAY, element) { (inner) throws(EncodingError) in
             for value in values {
                 guard value.signature == element else {
                     throw EncodingError("an array of \(element) has an element of \(value.signature)")
                 }
-                try append(value, &inner)
+                try append(value, &inner, depth: depth + 1)
             }
         }
     case .dictionary(let key, let content, let entries):
-        try appendContainer(&iterator, CDBUS_TYPE_ARRAY, "{\(key)\(content)}") { (inner) throws(EncodingError) in
-            for entry in entries { try append(entry, key, content, &inner) }
+        try appendContainer(&iterator, depth, CDBUS_TYPE_ARRAY, "{\(key)\(content)}") { (inner) throws(EncodingError) in
+            for entry in entries { try append(entry, key, content, &inner, depth: depth + 1) }
         }
     case .structure(let fields):
         guard !fields.isEmpty else { throw EncodingError("a structure has no field") }
-        try appendContainer(&iterator, CDBUS_TYPE_STRUCT, nil) { (inner) throws(EncodingError) in
-            for field in fields { try append(field, &inner) }
+        try appendContainer(&iterator, depth, CDBUS_TYPE_STRUCT, nil) { (inner) throws(EncodingError) in
+            for field in fields { try append(field, &inner, depth: depth + 1) }
         }
     case .variant(let content):
-        try appendContainer(&iterator, CDBUS_TYPE_VARIANT, content.signature) { (inner) throws(EncodingError) in
-            try append(content, &inner)
+        try appendContainer(&iterator, depth, CDBUS_TYPE_VARIANT, content.signature) { (inner) throws(EncodingError) in
+            try append(content, &inner, depth: depth + 1)
         }
     }
 }
 
 private func append(
-    _ entry: DictionaryEntry, _ key: String, _ value: String, _ iterator: inout DBusMessageIter
+    _ entry: DictionaryEntry, _ key: String, _ value: String, _ iterator: inout DBusMessageIter, depth: Int
 ) throws(EncodingError) {
     guard entry.key.signature == key, entry.value.signature == value else {
         throw EncodingError("a dictionary of \(key) and \(value) has an entry of other types")
     }
-    try appendContainer(&iterator, CDBUS_TYPE_DICT_ENTRY, nil) { (inner) throws(EncodingError) in
-        try append(entry.key, &inner)
-        try append(entry.value, &inner)
+    try appendContainer(&iterator, depth, CDBUS_TYPE_DICT_ENTRY, nil) { (inner) throws(EncodingError) in
+        try append(entry.key, &inner, depth: depth + 1)
+        try append(entry.value, &inner, depth: depth + 1)
     }
 }
 
@@ -135,11 +160,16 @@ private func appendText(
 }
 
 private func appendContainer(
-    _ iterator: inout DBusMessageIter, _ type: Int32, _ signature: String?,
+    _ iterator: inout DBusMessageIter, _ depth: Int, _ type: Int32, _ signature: String?,
     _ content: (inout DBusMessageIter) throws(EncodingError) -> Void
 ) throws(EncodingError) {
-    if let signature, dbus_signature_validate(type == CDBUS_TYPE_ARRAY ? "a" + signature : signature, nil) == 0 {
-        throw EncodingError("\(signature) is no valid signature")
+    guard depth < maximumDepth else { throw EncodingError("more than \(maximumDepth) containers within each other") }
+    if let signature {
+        // One complete type: libdbus would take two for one.
+        let whole = type == CDBUS_TYPE_ARRAY ? "a" + signature : signature
+        if whole.utf8.contains(0) || dbus_signature_validate_single(whole, nil) == 0 {
+            throw EncodingError("\(signature) is not the signature of one value")
+        }
     }
     var inner = DBusMessageIter()
     guard dbus_message_iter_open_container(&iterator, type, signature, &inner) != 0 else {

@@ -10,7 +10,7 @@ public struct Argument: Sendable {
     }
 }
 
-public struct Method {
+public struct Method: Sendable {
     public let name: String
     public let inputs: [Argument]
     public let outputs: [Argument]
@@ -38,7 +38,7 @@ public struct Signal: Sendable {
 }
 
 /// A property that can be read only.
-public struct Property {
+public struct Property: Sendable {
     public let name: String
     public let signature: String
     public let get: @LoopActor (MethodCall) -> Value
@@ -50,7 +50,7 @@ public struct Property {
     }
 }
 
-public struct Interface {
+public struct Interface: Sendable {
     public let name: String
     public let methods: [Method]
     public let signals: [Signal]
@@ -65,7 +65,7 @@ public struct Interface {
 }
 
 /// Objects that are looked up at each call, and may be there for one caller and not for another.
-public struct ObjectTree {
+public struct ObjectTree: Sendable {
     let interfaces: @LoopActor (_ path: String, _ sender: String) -> [Interface]?
     let children: @LoopActor (_ path: String, _ sender: String) -> [String]
 
@@ -202,6 +202,12 @@ public final class ObjectServer {
     }
 
     func pass(_ call: MethodCall, _ interface: Interface, _ body: @escaping @LoopActor () -> Void) {
-        if let gate { gate(call, interface, body) } else { body() }
+        guard let gate else { return body() }
+        var hasProceeded = false
+        gate(call, interface) {
+            guard !hasProceeded else { return }
+            hasProceeded = true
+            body()
+        }
     }
 }

@@ -13,13 +13,25 @@ struct SignalPattern: Hashable {
         let parts = [
             ("sender", sender), ("path", path), ("interface", interface), ("member", member), ("arg0", firstArgument),
         ]
-        return (["type='signal'"] + parts.compactMap { key, value in value.map { "\(key)='\($0)'" } })
+        return (["type='signal'"] + parts.compactMap { key, value in value.map { "\(key)=\(quoted($0))" } })
             .joined(separator: ",")
     }
 
-    /// A well-known sender cannot be compared with the unique name a message carries: the bus has done that.
-    func fits(_ message: Message) -> Bool {
-        if let sender, sender.hasPrefix(":") || sender == "org.freedesktop.DBus", sender != message.sender { return false }
+    /// An apostrophe ends the quotes, and is escaped outside of them.
+    private func quoted(_ text: String) -> String {
+        "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+
+    /// The sender, when it is a well-known name: messages carry the unique name of its owner.
+    var wellKnownSender: String? {
+        guard let sender, !sender.hasPrefix(":"), sender != Connection.busName else { return nil }
+        return sender
+    }
+
+    /// `owner` is the unique name behind a well-known sender; without one nothing fits. The match rule does not see to
+    /// that: anybody can send us a unicast signal.
+    func fits(_ message: Message, owner: String?) -> Bool {
+        if let sender, (wellKnownSender == nil ? sender : owner) != message.sender { return false }
         if let path, path != message.path { return false }
         if let interface, interface != message.interface { return false }
         if let member, member != message.member { return false }
@@ -51,18 +63,27 @@ struct SignalTable {
     }
 
     mutating func remove(_ id: UInt64, _ pattern: SignalPattern) {
-        guard let argument = pattern.firstArgument else { return general[id] = nil }
+        guard let argument = pattern.firstArgument else {
+            general[id] = nil
+            return
+        }
         byFirstArgument[argument]?[id] = nil
         if byFirstArgument[argument]?.isEmpty == true { byFirstArgument[argument] = nil }
     }
 
-    @LoopActor
-    func deliver(_ message: Message) {
-        var entries = general.filter { $0.value.pattern.fits(message) }
-        if let argument = message.body.first?.stringValue {
-            for (id, entry) in byFirstArgument[argument] ?? [:] where entry.pattern.fits(message) { entries[id] = entry }
+    /// The subscriptions that may want a message, oldest first.
+    func candidates(for message: Message) -> [(id: UInt64, pattern: SignalPattern)] {
+        var found = general.map { (id: $0.key, pattern: $0.value.pattern) }
+        if let argument = message.body.first?.stringValue, let named = byFirstArgument[argument] {
+            found += named.map { (id: $0.key, pattern: $0.value.pattern) }
         }
-        for (_, entry) in entries.sorted(by: { $0.key < $1.key }) { entry.handler(message) }
+        return found.sorted { $0.id < $1.id }
+    }
+
+    /// Nil once it was removed.
+    func handler(_ id: UInt64, _ pattern: SignalPattern) -> (@LoopActor (Message) -> Void)? {
+        guard let argument = pattern.firstArgument else { return general[id]?.handler }
+        return byFirstArgument[argument]?[id]?.handler
     }
 }
 

@@ -103,7 +103,8 @@ enum IntrospectionXML {
     private static func element(_ interface: Interface) -> String {
         var text = "  <interface name=\"\(interface.name)\">\n"
         for method in interface.methods {
-            let arguments = method.inputs.map { ($0, " direction=\"in\"") } + method.outputs.map { ($0, " direction=\"out\"") }
+            let arguments =
+                method.inputs.map { ($0, " direction=\"in\"") } + method.outputs.map { ($0, " direction=\"out\"") }
             text += element("method", method.name, arguments)
         }
         for signal in interface.signals { text += element("signal", signal.name, signal.arguments.map { ($0, "") }) }

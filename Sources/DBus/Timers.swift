@@ -1,113 +1,147 @@
-// Timers of one clock on one timerfd: the earliest is armed, nothing wakes the loop without one.
+// Timers: one timerfd per clock and a sorted array; nothing wakes up that is not due.
 
 import CLinux
 import Glibc
 
-/// A timer that has not fired yet.
+/// One call at one time. It comes once, or never after `cancel()`.
 @LoopActor
 public final class LoopTimer {
-    fileprivate let time: Int64
+    /// Nanoseconds of the queue's clock.
+    fileprivate let deadline: Int64
+    /// Timers of the same deadline fire in the order they were made.
     fileprivate let order: UInt64
     fileprivate var body: (@LoopActor () -> Void)?
-    private weak var queue: TimerQueue?
+    fileprivate weak var queue: TimerQueue?
 
-    fileprivate init(time: Int64, order: UInt64, queue: TimerQueue, body: @escaping @LoopActor () -> Void) {
-        self.time = time
+    fileprivate init(_ deadline: Int64, _ order: UInt64, _ queue: TimerQueue, _ body: @escaping @LoopActor () -> Void) {
+        self.deadline = deadline
         self.order = order
         self.queue = queue
         self.body = body
     }
 
-    /// The body is not called any more. Harmless after it was.
     public func cancel() {
         guard body != nil else { return }
         body = nil
         queue?.remove(self)
     }
+
+    fileprivate func isBefore(_ other: LoopTimer) -> Bool {
+        (deadline, order) < (other.deadline, other.order)
+    }
 }
 
+extension Loop {
+    /// Calls `body` after so many milliseconds, those of a suspended machine included.
+    @LoopActor @discardableResult
+    public func after(milliseconds: Int64, _ body: @escaping @LoopActor () -> Void) -> LoopTimer {
+        let (delay, isOver) = max(0, milliseconds).multipliedReportingOverflow(by: 1_000_000)
+        let (deadline, isFar) = bootTimers.now.addingReportingOverflow(delay)
+        return bootTimers.add(isOver || isFar ? .max : deadline, body)
+    }
+
+    /// Calls `body` when the wall clock reads that time or later, wherever it is set to meanwhile.
+    @LoopActor @discardableResult
+    public func at(epochSeconds: Int64, _ body: @escaping @LoopActor () -> Void) -> LoopTimer {
+        let (deadline, isOver) = max(0, epochSeconds).multipliedReportingOverflow(by: 1_000_000_000)
+        return wallTimers.add(isOver ? .max : deadline, body)
+    }
+
+    /// Calls `body` each time somebody sets the wall clock.
+    @LoopActor
+    public func onClockSet(_ body: @escaping @LoopActor () -> Void) { wallTimers.addClockHandler(body) }
+}
+
+/// The timers of one clock.
 @LoopActor
 final class TimerQueue {
     private let clock: clockid_t
-    private let fd: Int32
-    /// By time, then by the order they were added.
+    private let descriptor: Int32
+    /// Soonest first.
     private var timers: [LoopTimer] = []
+    private var clockHandlers: [@LoopActor () -> Void] = []
+    private var order: UInt64 = 0
+    /// What the kernel will wake us for. May be sooner than needed: a cancelled timer is not worth a system call.
     private var armed: Int64?
-    private var lastOrder: UInt64 = 0
-    private var watchesClock = false
 
-    nonisolated init(clock: clockid_t, loop: Loop) {
+    init(clock: clockid_t, loop: Loop) {
         self.clock = clock
-        fd = timerfd_create(clock, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK))
-        precondition(fd >= 0, "no descriptor is left for timers")
-        LoopActor.assumeIsolated { _ = loop.watch(fd, .readable) { [unowned self] _ in fire() } }
+        descriptor = timerfd_create(clock, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK))
+        precondition(descriptor >= 0, "no timerfd: errno \(errno)")
+        _ = loop.watch(descriptor, .readable) { [unowned self] _ in fire() }
     }
 
-    func add(at time: Int64, _ body: @escaping @LoopActor () -> Void) -> LoopTimer {
-        lastOrder += 1
-        let timer = LoopTimer(time: time, order: lastOrder, queue: self, body: body)
-        timers.insert(timer, at: index(of: timer))
-        arm()
+    var now: Int64 { TimerQueue.nanoseconds(clock) }
+
+    nonisolated static func nanoseconds(_ clock: clockid_t) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    func add(_ deadline: Int64, _ body: @escaping @LoopActor () -> Void) -> LoopTimer {
+        order += 1
+        let timer = LoopTimer(deadline, order, self, body)
+        timers.insert(timer, at: position(of: timer))
         return timer
     }
 
-    func remove(_ timer: LoopTimer) {
-        let index = index(of: timer)
-        guard index < timers.count, timers[index] === timer else { return }
-        timers.remove(at: index)
-        arm()
+    func addClockHandler(_ body: @escaping @LoopActor () -> Void) { clockHandlers.append(body) }
+
+    fileprivate func remove(_ timer: LoopTimer) {
+        let index = position(of: timer)
+        if index < timers.count, timers[index] === timer { timers.remove(at: index) }
     }
 
-    /// Keeps the descriptor armed even without timers, so that setting the clock is noticed.
-    func watchClock() {
-        watchesClock = true
-        arm()
-    }
-
-    /// The first place that is not before `timer`.
-    private func index(of timer: LoopTimer) -> Int {
+    /// Where `timer` stands, or would stand.
+    private func position(of timer: LoopTimer) -> Int {
         var low = 0
         var high = timers.count
         while low < high {
             let middle = (low + high) / 2
-            if (timers[middle].time, timers[middle].order) < (timer.time, timer.order) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
+            if timers[middle].isBefore(timer) { low = middle + 1 } else { high = middle }
         }
         return low
     }
 
-    private func arm() {
-        let next = timers.first?.time ?? (watchesClock ? Int64.max : nil)
-        guard next != armed else { return }
-        armed = next
-        var specification = itimerspec()
-        if let next {
-            // A zero time would disarm; one nanosecond after the epoch is as long ago.
-            let time = max(1, next)
-            specification.it_value = timespec(tv_sec: Int(time / 1_000_000_000), tv_nsec: Int(time % 1_000_000_000))
-        }
+    /// Before the loop sleeps: makes sure the kernel wakes it in time.
+    func arm() {
+        guard let wanted = timers.first?.deadline ?? (clockHandlers.isEmpty ? nil : .max) else { return }
+        if let armed, armed <= wanted { return }
+        var spec = itimerspec()
+        // 0 would disarm it.
+        let time = max(1, wanted)
+        spec.it_value.tv_sec = Int(time / 1_000_000_000)
+        spec.it_value.tv_nsec = Int(time % 1_000_000_000)
         var flags = Int32(TFD_TIMER_ABSTIME)
         if clock == CLOCK_REALTIME { flags |= Int32(TFD_TIMER_CANCEL_ON_SET) }
-        timerfd_settime(fd, flags, &specification, nil)
+        let result = timerfd_settime(descriptor, flags, &spec, nil)
+        // ECANCELED: armed all the same, but the clock was set since the last time we looked.
+        precondition(result == 0 || errno == ECANCELED, "timerfd_settime: errno \(errno)")
+        armed = wanted
+        if result != 0 { Loop.shared.later { [unowned self] in clockWasSet() } }
     }
 
     private func fire() {
         var expirations: UInt64 = 0
-        let count = read(fd, &expirations, MemoryLayout<UInt64>.size)
-        let wasSet = count < 0 && errno == ECANCELED
-        guard count > 0 || wasSet else { return }
+        let result = read(descriptor, &expirations, MemoryLayout<UInt64>.size)
+        if result < 0, errno == EAGAIN { return }
+        let isClockSet = result < 0 && errno == ECANCELED
         armed = nil
-        let now = Loop.nanoseconds(clock)
-        while let timer = timers.first, timer.time <= now {
+        if isClockSet { clockWasSet() }
+        let time = now
+        // Those made by these handlers wait for the next round.
+        let last = order
+        while let first = timers.first, first.deadline <= time, first.order <= last {
             timers.removeFirst()
-            let body = timer.body
-            timer.body = nil
+            let body = first.body
+            first.body = nil
             body?()
         }
-        arm()
-        if wasSet { Loop.shared.clockWasSet() }
+    }
+
+    private func clockWasSet() {
+        armed = nil
+        for handler in clockHandlers { handler() }
     }
 }

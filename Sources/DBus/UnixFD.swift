@@ -1,35 +1,26 @@
-// A file descriptor that closes itself.
+// A file descriptor with one owner: closed when nobody holds it any more, unless it was taken out.
 
 import Glibc
+import Synchronization
 
-/// Owns a file descriptor: closed when the last reference goes, unless it was taken.
-// SAFETY: `fd` is read and replaced under the lock only.
-public final class UnixFD: @unchecked Sendable, Hashable {
-    private let lock = UnfairLock()
-    private var fd: Int32
+public final class UnixFD: Sendable, Hashable {
+    private let descriptor: Atomic<Int32>
 
-    /// Takes over `fd`.
-    public init(owning fd: Int32) { self.fd = fd }
+    /// Takes over `descriptor`: it is closed with this object.
+    public init(owning descriptor: Int32) { self.descriptor = Atomic(descriptor) }
 
-    deinit { if fd >= 0 { close(fd) } }
-
-    /// The descriptor, still owned here; -1 after ``take()``.
-    public var raw: Int32 {
-        lock.lock()
-        defer { lock.unlock() }
-        return fd
+    deinit {
+        let descriptor = take()
+        if descriptor >= 0 { close(descriptor) }
     }
 
-    /// The descriptor, owned by the caller from now on.
-    public func take() -> Int32 {
-        lock.lock()
-        defer {
-            fd = -1
-            lock.unlock()
-        }
-        return fd
-    }
+    /// The descriptor, still owned here; -1 once it was taken.
+    public var raw: Int32 { descriptor.load(ordering: .relaxed) }
 
-    public static func == (a: UnixFD, b: UnixFD) -> Bool { a === b }
+    /// Gives the descriptor to the caller, who closes it. -1 when it was taken before.
+    public func take() -> Int32 { descriptor.exchange(-1, ordering: .acquiringAndReleasing) }
+
+    public static func == (left: UnixFD, right: UnixFD) -> Bool { left === right }
+
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -11,11 +11,19 @@ public struct DictionaryEntry: Sendable, Hashable {
 }
 
 /// One complete D-Bus value.
-public indirect enum Value: Sendable, Hashable {
-    case byte(UInt8), bool(Bool)
-    case int16(Int16), uint16(UInt16), int32(Int32), uint32(UInt32), int64(Int64), uint64(UInt64)
+public enum Value: Sendable, Hashable {
+    case byte(UInt8)
+    case bool(Bool)
+    case int16(Int16)
+    case uint16(UInt16)
+    case int32(Int32)
+    case uint32(UInt32)
+    case int64(Int64)
+    case uint64(UInt64)
     case double(Double)
-    case string(String), objectPath(String), signature(String)
+    case string(String)
+    case objectPath(String)
+    case signature(String)
     /// A descriptor; sending duplicates it, receiving makes it the value's own.
     case unixFD(UnixFD)
     /// An array, with the signature of its elements.
@@ -23,7 +31,7 @@ public indirect enum Value: Sendable, Hashable {
     /// `a{…}`, with the signatures of its keys and values.
     case dictionary(key: String, value: String, [DictionaryEntry])
     case structure([Value])
-    case variant(Value)
+    indirect case variant(Value)
 
     /// The D-Bus signature of this value.
     public var signature: String {

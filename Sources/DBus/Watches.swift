@@ -56,21 +56,29 @@ final class Watches {
 
     private func update(_ fd: Int32) {
         let enabled = (watches[fd] ?? []).filter { dbus_watch_get_enabled($0) != 0 }
-        guard !enabled.isEmpty else {
+        if watches[fd] == nil {
             tokens.removeValue(forKey: fd)?.cancel()
             return
         }
+        // Interest changes twice per message sent; epoll hears of it only if it is still so before sleeping.
         var events: IOEvents = []
         for watch in enabled {
             let flags = dbus_watch_get_flags(watch)
             if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
             if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
         }
-        tokens[fd] = Loop.shared.watch(fd, events) { [unowned self] in handle(fd, $0) }
+        if let token = tokens[fd] {
+            token.events = events
+        } else {
+            tokens[fd] = Loop.shared.watch(fd, events) { [unowned self] in handle(fd, $0) }
+        }
     }
 
     private func handle(_ fd: Int32, _ events: IOEvents) {
-        for watch in watches[fd] ?? [] where dbus_watch_get_enabled(watch) != 0 {
+        for watch in watches[fd] ?? [] {
+            // Handling one may remove the other, or close the connection.
+            guard watches[fd]?.contains(watch) == true else { continue }
+            guard dbus_watch_get_enabled(watch) != 0 else { continue }
             let wanted = dbus_watch_get_flags(watch)
             var flags: UInt32 = 0
             if events.contains(.readable) { flags |= DBUS_WATCH_READABLE.rawValue }
@@ -79,8 +87,6 @@ final class Watches {
             if events.contains(.hangup) { flags |= DBUS_WATCH_HANGUP.rawValue }
             if events.contains(.error) { flags |= DBUS_WATCH_ERROR.rawValue }
             if flags != 0 { dbus_watch_handle(watch, flags) }
-            // Handling may have closed the connection, and with it the other watch.
-            if watches[fd] == nil { return }
         }
     }
 }

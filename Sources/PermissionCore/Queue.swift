@@ -59,6 +59,7 @@ public struct Queue {
         case .requested(let request): arrive(request, now, world)
         case .closed(let id): if let index = index(of: id) { withdraw(at: index, "the app withdrew it", now, world) }
         case .callerLeft(let connection): callerLeft(connection, now, world)
+        case .holdReleased(let connection): endHold(of: connection)
         case .agentArrived(let agent, let level): roster.add(agent, level)
         case .agentLeft(let connection): agentLeft(connection)
         case .agentUnregistered(let agent): agentUnregistered(agent)

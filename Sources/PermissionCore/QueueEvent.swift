@@ -39,6 +39,8 @@ public enum QueueEvent: Sendable, Hashable {
     case requested(AccessRequest)
     case closed(RequestID)
     case callerLeft(String)
+    /// A connection gives back the place that is kept for it.
+    case holdReleased(String)
     case agentArrived(AgentID, AgentLevel)
     /// Every agent of a connection that left the bus.
     case agentLeft(connection: String)

@@ -170,6 +170,12 @@ extension Queue {
 
     // MARK: Holds
 
+    mutating func endHold(of connection: String) {
+        guard let index = slots.firstIndex(where: { $0.hold?.connection == connection }) else { return }
+        slots.remove(at: index)
+        effects.append(.stopTimer(.hold(connection: connection)))
+    }
+
     /// Puts a hold where the request stood, if it wants one and may have it; the seconds it lasts.
     private mutating func keepPlace(of waiting: WaitingRequest, at index: Int, _ now: Moment) -> UInt32 {
         let request = waiting.request

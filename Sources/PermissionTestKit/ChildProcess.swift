@@ -46,7 +46,6 @@ public final class ChildProcess: Sendable {
         errorLines = LineReader.lines(of: errors)
         let state = State(pid)
         self.state = state
-        Loop.shared.startThread()
         Loop.shared.post { state.start() }
     }
 

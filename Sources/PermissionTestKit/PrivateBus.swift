@@ -20,7 +20,6 @@ public final class PrivateBus: Sendable {
 
     /// Starts a bus; it can be connected to when this returns. Without a service folder nothing is activated.
     public init(_ kind: Kind = .daemon, serviceDirectory: String? = nil) async throws(TestKitError) {
-        Loop.shared.startThread()
         let folder = try TemporaryFolder(["home", "config", "data", "state", "cache", "runtime"])
         let socket = folder.file("bus")
         let address = "unix:path=\(socket)"

@@ -29,6 +29,10 @@ struct AccessDoor {
                     inputs: [Argument("permission", "s"), Argument("device", "s"), Argument("options", "a{sv}")],
                     outputs: [Argument("fd", "h"), Argument("info", "a{sv}")]
                 ) { call in call.answering { () throws(PermissionError) in try openDevice(call) } },
+                Method(name: "ReleaseHold", inputs: [], outputs: []) { call in
+                    call.reply()
+                    broker.feed(.holdReleased(call.sender))
+                },
             ],
             signals: [
                 Signal(name: "StatusChanged", arguments: [Argument("permission", "s"), Argument("status", "s")])

@@ -1,5 +1,6 @@
 // Which Bluetooth adapters there are, and whether rfkill lets them work.
 
+import PermissionCore
 import PermissionModel
 
 enum Adapters {
@@ -10,7 +11,7 @@ enum Adapters {
 
     static func find(in records: [DeviceRecord], switches: [DeviceRecord]) -> [FoundDevice] {
         records.filter { Adapters.isAdapter($0.sysname) }.map { record in
-            let product = record.product.asDeviceName
+            let product = SafeText.title(record.product)
             let device = Device(
                 permission: .bluetooth, id: record.hardware,
                 name: product.isEmpty ? "Bluetooth adapter (\(record.sysname))" : "\(product) (\(record.sysname))",

@@ -2,6 +2,7 @@
 
 import CLinux
 import Glibc
+import PermissionCore
 import PermissionModel
 
 struct Cameras {
@@ -49,7 +50,7 @@ struct Cameras {
             }
         }
         let group = code == 0 ? nil : probe.group(of: record.node)
-        let name = card.asDeviceName
+        let name = SafeText.title(card)
         let device = Device(
             permission: .camera, id: "\(record.hardware)-video-index\(record.attributes["index"] ?? "0")",
             node: record.node, name: name.isEmpty ? "Camera (\(record.sysname))" : name,

@@ -44,28 +44,3 @@ struct DeviceRecord: Sendable, Hashable {
         return properties["ID_PATH"] ?? place
     }
 }
-
-extension String {
-    /// A device's own words, which anyone can build into a plug: made one short line of harmless characters.
-    var asDeviceName: String {
-        let limit = 80
-        var words = String.UnicodeScalarView()
-        var isGap = false
-        for scalar in unicodeScalars {
-            let properties = scalar.properties
-            if properties.isWhitespace {
-                isGap = true
-                continue
-            }
-            switch properties.generalCategory {
-            case .control, .format, .surrogate, .privateUse, .unassigned: continue
-            default: break
-            }
-            if isGap && !words.isEmpty { words.append(" ") }
-            isGap = false
-            words.append(scalar)
-        }
-        guard words.count > limit else { return String(words) }
-        return String(String.UnicodeScalarView(words.prefix(limit - 1))) + "…"
-    }
-}

@@ -1,6 +1,7 @@
 // Whether the location service GeoClue is there: running or startable on the system bus, and answering.
 
 import DBus
+import PermissionCore
 import PermissionModel
 
 @LoopActor
@@ -138,7 +139,7 @@ final class GeoClueProbe {
         guard case .failure(let error) = result else { return "" }
         let refusals = [BusError.Name.unknownMethod, BusError.Name.unknownObject, BusError.Name.unknownInterface]
         if refusals.contains(error.name) { return "" }
-        return "GeoClue does not answer: \(error.message.asDeviceName); see systemctl status geoclue"
+        return "GeoClue does not answer: \(SafeText.title(error.message)); see systemctl status geoclue"
     }
 
     private static func device(problem: String) -> Device {

@@ -1,5 +1,6 @@
 // Which ALSA nodes are microphones.
 
+import PermissionCore
 import PermissionModel
 
 enum Microphones {
@@ -15,7 +16,7 @@ enum Microphones {
             record.attributes["pcm_class"] != "modem"
         else { return nil }
         let id = record.parentAttributes["id"].flatMap { $0.isEmpty ? nil : $0 } ?? String(card)
-        var name = (names[id] ?? id).asDeviceName
+        var name = SafeText.title(names[id] ?? id)
         if number > 0 { name += ", input \(number + 1)" }
         let code = probe.access(record.node, writing: true)
         let group = code == 0 ? nil : probe.group(of: record.node)

@@ -1,5 +1,6 @@
 // Which satellite receivers there are.
 
+import PermissionCore
 import PermissionModel
 
 enum Receivers {
@@ -7,8 +8,8 @@ enum Receivers {
         records.filter { !$0.node.isEmpty }.map { record in
             let code = probe.access(record.node, writing: false)
             let group = code == 0 ? nil : probe.group(of: record.node)
-            let product = record.product.asDeviceName
-            let kind = (record.attributes["type"] ?? "").asDeviceName
+            let product = SafeText.title(record.product)
+            let kind = SafeText.title(record.attributes["type"] ?? "")
             let base = product.isEmpty ? "Satellite receiver (\(record.sysname))" : "\(product) (\(record.sysname))"
             let device = Device(
                 permission: .location, id: record.hardware, node: record.node,

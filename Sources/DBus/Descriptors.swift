@@ -1,0 +1,179 @@
+// Watching file descriptors: epoll, with changes of interest applied just before sleeping.
+
+import CLinux
+import Glibc
+
+public struct IOEvents: OptionSet, Sendable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let readable = IOEvents(rawValue: 1)
+    public static let writable = IOEvents(rawValue: 2)
+    /// Reported whether asked for or not.
+    public static let hangup = IOEvents(rawValue: 4)
+    /// Reported whether asked for or not.
+    public static let error = IOEvents(rawValue: 8)
+
+    init(epoll mask: UInt32) {
+        self = []
+        if mask & EPOLLIN.rawValue != 0 { insert(.readable) }
+        if mask & EPOLLOUT.rawValue != 0 { insert(.writable) }
+        if mask & EPOLLHUP.rawValue != 0 { insert(.hangup) }
+        if mask & EPOLLERR.rawValue != 0 { insert(.error) }
+    }
+
+    var epollMask: UInt32 {
+        (contains(.readable) ? EPOLLIN.rawValue : 0) | (contains(.writable) ? EPOLLOUT.rawValue : 0)
+    }
+}
+
+/// One interest in one descriptor. It holds until `cancel()`, whether somebody keeps the token or not.
+@LoopActor
+public final class WatchToken {
+    let descriptor: Int32
+    fileprivate let handler: @LoopActor (IOEvents) -> Void
+    fileprivate weak var entry: WatchTable.Entry?
+    /// Empty pauses the watch, hang-ups included.
+    public var events: IOEvents {
+        didSet { if events != oldValue, let entry { Loop.shared.watches.noteChange(of: entry) } }
+    }
+
+    fileprivate init(_ descriptor: Int32, _ events: IOEvents, _ handler: @escaping @LoopActor (IOEvents) -> Void) {
+        self.descriptor = descriptor
+        self.events = events
+        self.handler = handler
+    }
+
+    /// After this the handler is not called any more, and the descriptor may be closed.
+    public func cancel() {
+        guard let entry else { return }
+        self.entry = nil
+        Loop.shared.watches.remove(self, from: entry)
+    }
+}
+
+extension Loop {
+    /// Calls `handler` whenever `fd` is ready; the descriptor stays the caller's, who cancels before closing it.
+    @LoopActor
+    @discardableResult
+    public func watch(
+        _ fd: Int32, _ events: IOEvents, _ handler: @escaping @LoopActor (IOEvents) -> Void
+    ) -> WatchToken {
+        let token = WatchToken(fd, events, handler)
+        token.entry = watches.add(token)
+        return token
+    }
+}
+
+/// All watched descriptors and the epoll instance behind them.
+@LoopActor
+final class WatchTable {
+    @LoopActor
+    final class Entry {
+        let descriptor: Int32
+        /// Tells a descriptor from an earlier one of the same number whose events are still in the batch.
+        let generation: UInt32
+        var tokens: [WatchToken] = []
+        /// What epoll has; nil when the descriptor is not in it.
+        var applied: UInt32?
+        var isChanged = false
+
+        init(_ descriptor: Int32, _ generation: UInt32) {
+            self.descriptor = descriptor
+            self.generation = generation
+        }
+    }
+
+    private static let batch = 32
+    /// No entry has it: generations start at 1.
+    private static let wakeUpMark: UInt64 = 0
+
+    private let epoll: Int32
+    private let ready: UnsafeMutablePointer<epoll_event>
+    private var entries: [Int32: Entry] = [:]
+    private var changed: [Entry] = []
+    private var generation: UInt32 = 0
+
+    init(wakeUp: Int32) {
+        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        precondition(epoll >= 0, "no epoll: errno \(errno)")
+        ready = .allocate(capacity: WatchTable.batch)
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue
+        event.data.u64 = WatchTable.wakeUpMark
+        epoll_ctl(epoll, EPOLL_CTL_ADD, wakeUp, &event)
+    }
+
+    func add(_ token: WatchToken) -> Entry {
+        let entry: Entry
+        if let known = entries[token.descriptor] {
+            entry = known
+        } else {
+            generation &+= 1
+            if generation == 0 { generation = 1 }
+            entry = Entry(token.descriptor, generation)
+            entries[token.descriptor] = entry
+        }
+        entry.tokens.append(token)
+        apply(entry)
+        return entry
+    }
+
+    func remove(_ token: WatchToken, from entry: Entry) {
+        entry.tokens.removeAll { $0 === token }
+        // At once: the descriptor may be closed next.
+        apply(entry)
+        if entry.tokens.isEmpty { entries[entry.descriptor] = nil }
+    }
+
+    func noteChange(of entry: Entry) {
+        guard !entry.isChanged else { return }
+        entry.isChanged = true
+        changed.append(entry)
+    }
+
+    private func apply(_ entry: Entry) {
+        entry.isChanged = false
+        var wanted: UInt32?
+        for token in entry.tokens where !token.events.isEmpty {
+            wanted = (wanted ?? 0) | token.events.epollMask
+        }
+        guard wanted != entry.applied else { return }
+        var event = epoll_event()
+        event.events = wanted ?? 0
+        event.data.u64 = UInt64(entry.generation) << 32 | UInt64(UInt32(bitPattern: entry.descriptor))
+        let operation = wanted == nil ? EPOLL_CTL_DEL : entry.applied == nil ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
+        let result = epoll_ctl(epoll, operation, entry.descriptor, &event)
+        precondition(result == 0 || wanted == nil, "cannot watch descriptor \(entry.descriptor): errno \(errno)")
+        entry.applied = wanted
+    }
+
+    /// Sleeps if asked to, then calls the handlers of what is ready. True when there is work from other threads.
+    func poll(wait: Bool) -> Bool {
+        for entry in changed where entry.isChanged { apply(entry) }
+        changed.removeAll(keepingCapacity: true)
+        let count = epoll_wait(epoll, ready, Int32(WatchTable.batch), wait ? -1 : 0)
+        precondition(count >= 0 || errno == EINTR, "epoll_wait: errno \(errno)")
+        var hasRemoteWork = false
+        for index in 0..<max(0, Int(count)) {
+            let event = ready[index]
+            if event.data.u64 == WatchTable.wakeUpMark {
+                hasRemoteWork = true
+            } else {
+                dispatch(event)
+            }
+        }
+        return hasRemoteWork
+    }
+
+    private func dispatch(_ event: epoll_event) {
+        let descriptor = Int32(truncatingIfNeeded: event.data.u64)
+        guard let entry = entries[descriptor], entry.generation == UInt32(event.data.u64 >> 32) else { return }
+        let happened = IOEvents(epoll: event.events)
+        for token in entry.tokens where token.entry != nil && !token.events.isEmpty {
+            let relevant = happened.intersection(token.events.union([.hangup, .error]))
+            if !relevant.isEmpty { token.handler(relevant) }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// A method call under way.
+
+/// A call that waits for its reply.
+@LoopActor
+public final class PendingCall {
+    private static var count: UInt64 = 0
+
+    private var completion: (@LoopActor (Result<Message, BusError>) -> Void)?
+    let order: UInt64
+    /// Who alone may answer, where the call went to a unique name. The bus sees to it as well.
+    let answerer: String?
+    var timer: LoopTimer?
+    var onEnd: (@LoopActor () -> Void)?
+
+    init(answerer: String?, _ completion: @escaping @LoopActor (Result<Message, BusError>) -> Void) {
+        self.answerer = answerer
+        self.completion = completion
+        PendingCall.count += 1
+        order = PendingCall.count
+    }
+
+    /// The completion is never called.
+    public func cancel() {
+        completion = nil
+        end()
+    }
+
+    func finish(_ result: Result<Message, BusError>) {
+        let completion = completion
+        self.completion = nil
+        end()
+        completion?(result)
+    }
+
+    /// As if this came as the reply; for calls given up by their task.
+    func abandon() {
+        finish(.failure(BusError(name: BusError.Name.noReply, message: "the call was cancelled")))
+    }
+
+    private func end() {
+        timer?.cancel()
+        timer = nil
+        onEnd?()
+        onEnd = nil
+    }
+}
+
+/// Joins an async call with its cancellation, whichever comes first.
+@LoopActor
+final class CallSlot {
+    var pending: PendingCall?
+    private(set) var isCancelled = false
+
+    nonisolated init() {}
+
+    func cancel() {
+        isCancelled = true
+        pending?.abandon()
+    }
+}

@@ -1,0 +1,23 @@
+// Unix signals as events of the loop (signalfd(2)).
+
+import CLinux
+import Glibc
+
+extension Loop {
+    /// Blocks these signals in the calling thread and hands them to `handler` instead. Threads started later inherit
+    /// the mask; call this before there are others.
+    @LoopActor
+    public func onSignals(_ signals: [Int32], _ handler: @escaping @LoopActor (Int32) -> Void) {
+        var mask = sigset_t()
+        sigemptyset(&mask)
+        for signal in signals { sigaddset(&mask, signal) }
+        pthread_sigmask(SIG_BLOCK, &mask, nil)
+        let fd = signalfd(-1, &mask, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK))
+        precondition(fd >= 0, "no descriptor is left for signals: errno \(errno)")
+        watch(fd, .readable) { _ in
+            var information = signalfd_siginfo()
+            let size = MemoryLayout<signalfd_siginfo>.size
+            while read(fd, &information, size) == size { handler(Int32(information.ssi_signo)) }
+        }
+    }
+}

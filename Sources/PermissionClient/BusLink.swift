@@ -1,0 +1,147 @@
+// The way to the daemon: a connection that comes back by itself, and who owns org.permd on it.
+
+import DBus
+import PermissionModel
+
+@LoopActor
+final class BusLink {
+    private static var links: [PermissionBus: BusLink] = [:]
+
+    /// Milliseconds between tries to reach a bus that has gone: at first soon, as at a restart, then seldom.
+    private static let delays: [Int64] = [100, 500, 2000, 10_000]
+
+    private let bus: PermissionBus
+    private var connection: Connection?
+    private var attempt = 0
+    /// The unique name of the daemon; signals of anybody else are not its.
+    private(set) var owner: String?
+    private var listeners: [UInt64: @LoopActor (Bool) -> Void] = [:]
+    private var lastListener: UInt64 = 0
+    /// Called with each new connection, before anything is sent on it.
+    var onConnect: (@LoopActor (Connection) -> Void)?
+
+    /// The one link that everything in this process shares.
+    static func shared(_ bus: PermissionBus) -> BusLink {
+        if let link = links[bus] { return link }
+        let link = BusLink(bus)
+        links[bus] = link
+        return link
+    }
+
+    init(_ bus: PermissionBus) { self.bus = bus }
+
+    /// The connection, opened if need be.
+    func open() throws(ClientError) -> Connection {
+        if let connection, connection.isConnected { return connection }
+        do throws(BusError) {
+            let opened = try Connection.open(bus.address)
+            connection = opened
+            attempt = 0
+            opened.onDisconnect { [weak self] in self?.lost() }
+            watchDaemon(opened)
+            onConnect?(opened)
+            return opened
+        } catch {
+            throw ClientError(error)
+        }
+    }
+
+    /// Leaves the bus for good.
+    func close() {
+        listeners = [:]
+        connection?.close()
+        connection = nil
+    }
+
+    private func watchDaemon(_ connection: Connection) {
+        connection.onSignal(
+            sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+            firstArgument: BusNames.service
+        ) { [weak self] message in
+            guard message.body.count == 3, let now = message.body[2].stringValue else { return }
+            self?.ownerChanged(now.isEmpty ? nil : now)
+        }
+        let ask = Message.call(
+            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+            member: "GetNameOwner", [.string(BusNames.service)])
+        connection.call(ask) { [weak self] reply in
+            if let name = (try? reply.get())?.body.first?.stringValue { self?.owner = name }
+        }
+    }
+
+    private func ownerChanged(_ now: String?) {
+        let before = owner
+        owner = now
+        // One daemon replaced by another in one step is a loss and a return.
+        if before != nil { tell(false) }
+        if now != nil { tell(true) }
+    }
+
+    private func tell(_ isThere: Bool) {
+        for (_, listener) in listeners.sorted(by: { $0.key < $1.key }) { listener(isThere) }
+    }
+
+    private func lost() {
+        connection = nil
+        owner = nil
+        tell(false)
+        retry()
+    }
+
+    /// Only while somebody waits: an idle program does not knock.
+    private func retry() {
+        guard !listeners.isEmpty else { return }
+        let delay = BusLink.delays[min(attempt, BusLink.delays.count - 1)]
+        attempt += 1
+        Loop.shared.after(milliseconds: delay) { [weak self] in
+            guard let self, connection == nil else { return }
+            if (try? open()) != nil { tell(true) } else { retry() }
+        }
+    }
+
+    /// `body` hears when the daemon comes (true) and goes (false), until the token is cancelled.
+    func onDaemonChange(_ body: @escaping @LoopActor (Bool) -> Void) -> ListenerToken {
+        lastListener += 1
+        let id = lastListener
+        listeners[id] = body
+        return ListenerToken { [weak self] in self?.listeners[id] = nil }
+    }
+
+    // MARK: Calls
+
+    /// Calls a method of the daemon's root object; the bus starts the daemon if it can.
+    func call(_ interface: String, _ member: String, _ body: [Value] = []) async throws(ClientError) -> [Value] {
+        let connection = try open()
+        do throws(BusError) {
+            return try await connection.call(
+                .call(
+                    destination: BusNames.service, path: BusNames.root, interface: interface, member: member, body)
+            ).body
+        } catch {
+            throw ClientError(error)
+        }
+    }
+
+    /// Hears a signal of the daemon that is sent to us alone.
+    func onSignal(
+        _ interface: String, _ member: String, path: String = BusNames.root,
+        _ handler: @escaping @LoopActor (Message) -> Void
+    ) throws(ClientError) -> SignalToken {
+        try open().onSignal(path: path, interface: interface, member: member, addMatch: false) { [weak self] message in
+            guard let self, message.sender == owner else { return }
+            handler(message)
+        }
+    }
+}
+
+@LoopActor
+final class ListenerToken {
+    private var body: (@LoopActor () -> Void)?
+
+    init(_ body: @escaping @LoopActor () -> Void) { self.body = body }
+
+    func cancel() {
+        body?()
+        body = nil
+    }
+}

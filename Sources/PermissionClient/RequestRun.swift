@@ -1,0 +1,215 @@
+// One request from its call to its answer, over restarts of the daemon.
+
+import DBus
+import PermissionModel
+
+/// What is asked, as it goes over the bus.
+struct RequestOrder: Sendable {
+    let permissions: [Permission]
+    let reasons: [Permission: String]
+    let explanation: Explanation?
+    let options: RequestOptions
+
+    func body(token: String) -> [Value] {
+        var values: [String: Value] = ["handle_token": .string(token)]
+        if !reasons.isEmpty {
+            values["reasons"] = .stringTable(reasons.map { ($0.key.rawValue, $0.value) }.sorted { $0.0 < $1.0 })
+        }
+        if let explanation {
+            values["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
+        }
+        if !options.parentWindow.isEmpty { values["parent_window"] = .string(options.parentWindow) }
+        if !options.isInteractive { values["interactive"] = .bool(false) }
+        if options.hold > 0 { values["hold"] = .uint32(UInt32(clamping: options.hold)) }
+        return [.strings(permissions.map(\.rawValue)), .properties(values)]
+    }
+}
+
+@LoopActor
+final class RequestRun {
+    private enum State {
+        /// The call is under way.
+        case asking
+        /// The daemon has it; its answer comes as a signal.
+        case waiting
+        /// The daemon that had it has gone: asked again when one is back.
+        case lost
+        case over
+    }
+
+    private static var lastToken = 0
+
+    private let link: BusLink
+    private let order: RequestOrder
+    private let token: String
+    private let onPhase: @LoopActor (RequestPhase) -> Void
+    private let onEnd: @LoopActor (ClientError?) -> Void
+    private var state = State.lost
+    private var wasAccepted = false
+    private var isCancelled = false
+    private var path = ""
+    private var place = (isShowing: false, position: 0)
+    private var told: RequestPhase?
+    private var signals: [SignalToken] = []
+    private var listener: ListenerToken?
+
+    /// `onEnd` is called once, after the phase `settled` or with the error; never after ``cancel()``.
+    init(
+        _ link: BusLink, _ order: RequestOrder, onPhase: @escaping @LoopActor (RequestPhase) -> Void,
+        onEnd: @escaping @LoopActor (ClientError?) -> Void
+    ) {
+        self.link = link
+        self.order = order
+        self.onPhase = onPhase
+        self.onEnd = onEnd
+        RequestRun.lastToken += 1
+        token = order.options.token ?? "client\(RequestRun.lastToken)"
+    }
+
+    func start() {
+        guard !isCancelled else { return }
+        listener = link.onDaemonChange { [self] in daemonChanged($0) }
+        ask()
+    }
+
+    /// The app does not want it any more: the daemon's object is closed, and nothing is told.
+    func cancel() {
+        guard state != .over else { return }
+        isCancelled = true
+        if state == .waiting { close() }
+        // While the call is under way its object may not be there yet: closed when the reply comes.
+        if state != .asking { end() }
+    }
+
+    private func close() {
+        guard let connection = try? link.open() else { return }
+        connection.send(
+            .call(
+                destination: BusNames.service, path: path, interface: BusNames.request, member: "Close",
+                noReply: true, noAutoStart: true))
+    }
+
+    private func ask(mayStart: Bool = true) {
+        do throws(ClientError) {
+            let connection = try link.open()
+            path = BusNames.requestPath(owner: connection.uniqueName, token: token)
+            try subscribe()
+            state = .asking
+            connection.call(
+                .call(
+                    destination: BusNames.service, path: BusNames.root, interface: BusNames.access,
+                    member: "RequestAccess", order.body(token: token), noAutoStart: !mayStart)
+            ) { [self] in asked($0) }
+        } catch {
+            if wasAccepted { state = .lost } else { fail(error) }
+        }
+    }
+
+    private func subscribe() throws(ClientError) {
+        for signal in signals { signal.cancel() }
+        signals = [
+            try link.onSignal(BusNames.request, "Response", path: path) { [self] in responded($0) },
+            try link.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged", path: path) { [self] in
+                if $0.body.count > 1 { moved($0.body[1].properties ?? [:]) }
+            },
+        ]
+    }
+
+    private func asked(_ reply: Result<Message, BusError>) {
+        guard state == .asking else { return }
+        switch reply {
+        case .success:
+            wasAccepted = true
+            state = .waiting
+            if isCancelled {
+                close()
+                return end()
+            }
+            askForPlace()
+        case .failure(let error):
+            let error = ClientError(error)
+            guard !isCancelled else { return end() }
+            guard wasAccepted, error.kind == .noDaemon || error.kind == .noBus else { return fail(error) }
+            // Its successor may have come while the call was on its way.
+            state = .lost
+            if link.owner != nil { ask() }
+        }
+    }
+
+    /// What is answered at once is gone by now, and has no place.
+    private func askForPlace() {
+        guard let connection = try? link.open() else { return }
+        connection.call(
+            .call(
+                destination: BusNames.service, path: path, interface: "org.freedesktop.DBus.Properties",
+                member: "GetAll", [.string(BusNames.request)], noAutoStart: true)
+        ) { [self] in if let values = try? $0.get().body.first?.properties { moved(values) } }
+    }
+
+    private func moved(_ values: [String: Value]) {
+        guard state == .asking || state == .waiting else { return }
+        if let word = values["State"]?.stringValue { place.isShowing = word == "showing" }
+        if let position = values["Position"]?.uint32Value { place.position = Int(position) }
+        let phase: RequestPhase = place.isShowing ? .showing : .queued(position: place.position)
+        guard phase != told else { return }
+        told = phase
+        onPhase(phase)
+    }
+
+    private func responded(_ message: Message) {
+        guard state == .asking || state == .waiting else { return }
+        guard message.body.count == 2, let code = message.body[0].uint32Value,
+            let results = message.body[1].properties
+        else { return fail(.unexpected("a Response of the signature \(message.signature)")) }
+        guard code != 2 else { return failed(results) }
+        var statuses: [Permission: Status] = [:]
+        for (name, word) in results["statuses"]?.stringTable ?? [:] {
+            if let permission = Permission(rawValue: name) { statuses[permission] = Status(rawValue: word) }
+        }
+        let result = RequestResult(
+            permissions: order.permissions, statuses: statuses, isDismissed: code == 1,
+            heldSeconds: results["hold"]?.uint32Value.map(Int.init) ?? 0)
+        end()
+        onPhase(.settled(result))
+        onEnd(nil)
+    }
+
+    private func failed(_ results: [String: Value]) {
+        // A daemon that is stopped takes nobody's request with it: its successor is asked again.
+        if results["stopping"]?.boolValue == true {
+            wasAccepted = true
+            state = .lost
+            return
+        }
+        let kind = results["error"]?.stringValue.flatMap(ErrorKind.init(name:))
+        fail(
+            ClientError(
+                kind: kind.map { .daemon($0) } ?? .unexpected,
+                message: results["message"]?.stringValue ?? "the request failed",
+                isRetryable: results["retryable"]?.boolValue ?? false))
+    }
+
+    private func daemonChanged(_ isThere: Bool) {
+        if isThere {
+            if state == .lost { ask() }
+        } else if state == .waiting {
+            // It crashed, and the bus may start it again. One that was stopped is not started against a person's will.
+            state = .lost
+            told = nil
+            ask()
+        }
+    }
+
+    private func fail(_ error: ClientError) {
+        end()
+        if !isCancelled { onEnd(error) }
+    }
+
+    private func end() {
+        state = .over
+        for signal in signals { signal.cancel() }
+        signals = []
+        listener?.cancel()
+        listener = nil
+    }
+}

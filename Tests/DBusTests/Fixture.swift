@@ -1,0 +1,80 @@
+// What the tests of this module share: both buses, an echo service, and counting events.
+
+import DBus
+import PermissionTestKit
+
+/// The buses that run here. `PrivateBusTests.brokerServesConnections` says why when dbus-broker is not among them.
+let buses: [PrivateBus.Kind] = PrivateBus.brokerProblem == nil ? [.daemon, .broker] : [.daemon]
+
+/// A bus with a service and a client on it.
+@LoopActor
+struct Fixture {
+    static let path = "/org/example/Echo"
+    static let interface = "org.example.Echo1"
+
+    let bus: PrivateBus
+    let service: Connection
+    let client: Connection
+
+    init(_ kind: PrivateBus.Kind = .daemon) async throws {
+        bus = try await PrivateBus(kind)
+        service = try bus.connect()
+        client = try bus.connect()
+    }
+
+    /// Answers every call with its own arguments.
+    func echo() {
+        service.methodHandler = { [service] message in service.reply(to: message, message.body) }
+    }
+
+    func message(_ member: String = "Echo", _ body: [Value] = [], interface: String = Fixture.interface) -> Message {
+        .call(
+            destination: service.uniqueName, path: Fixture.path, interface: interface, member: member, body)
+    }
+
+    func call(_ member: String = "Echo", _ body: [Value] = []) async throws(BusError) -> [Value] {
+        try await client.call(message(member, body)).body
+    }
+
+    /// Everything sent by the service until now has reached the client when this returns.
+    func settle() async throws {
+        service.methodHandler = { [service] message in service.reply(to: message, []) }
+        _ = try await call("Settle")
+    }
+
+    func end() async {
+        client.close()
+        service.close()
+        await bus.stop()
+    }
+}
+
+/// Collects what handlers see, and lets a test wait for a number of them.
+@LoopActor
+final class Events<Element: Sendable> {
+    private(set) var seen: [Element] = []
+    private var waiting: (count: Int, continuation: CheckedContinuation<Void, Never>)?
+
+    func add(_ element: Element) {
+        seen.append(element)
+        guard let waiting, seen.count >= waiting.count else { return }
+        self.waiting = nil
+        waiting.continuation.resume()
+    }
+
+    func wait(for count: Int) async -> [Element] {
+        if seen.count < count { await withCheckedContinuation { waiting = (count, $0) } }
+        return seen
+    }
+}
+
+/// The error a call ends with; nil when it does not.
+@LoopActor
+func failure(_ body: () async throws(BusError) -> Void) async -> BusError? {
+    do throws(BusError) {
+        try await body()
+        return nil
+    } catch {
+        return error
+    }
+}

@@ -1,0 +1,152 @@
+// The loop: order, timers, descriptors and signals, and handlers that cancel themselves and others.
+
+import DBus
+import Glibc
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct LoopTests {
+
+    @Test @LoopActor func postsKeepTheirOrder() async {
+        let events = Events<Int>()
+        for number in 0..<1_000 { Loop.shared.post { events.add(number) } }
+        #expect(await events.wait(for: 1_000) == Array(0..<1_000))
+    }
+
+    @Test func everythingIsOnOneThread() async {
+        let first = await LoopTests.thread()
+        let second = await Task(executorPreference: Loop.shared) { pthread_self() }.value
+        #expect(await LoopTests.thread() == first)
+        #expect(second == first)
+        #expect(pthread_self() != first || Loop.shared.isCurrent)
+        #expect(await LoopTests.assumed() == 7)
+    }
+
+    @LoopActor private static func thread() -> pthread_t { pthread_self() }
+    @LoopActor private static func assumed() -> Int { LoopActor.assumeIsolated { 7 } }
+
+    @Test @LoopActor func timersFireInOrder() async {
+        let events = Events<String>()
+        Loop.shared.after(milliseconds: 20) { events.add("20") }
+        Loop.shared.after(milliseconds: 1) { events.add("1") }
+        let cancelled = Loop.shared.after(milliseconds: 2) { events.add("cancelled") }
+        Loop.shared.after(milliseconds: 1) { events.add("1, later") }
+        Loop.shared.after(milliseconds: -5) { events.add("at once") }
+        let far = Loop.shared.after(milliseconds: .max) { events.add("never") }
+        cancelled.cancel()
+        cancelled.cancel()
+        #expect(await events.wait(for: 4) == ["at once", "1", "1, later", "20"])
+        far.cancel()
+    }
+
+    @Test @LoopActor func timersMayCancelEachOther() async {
+        let events = Events<String>()
+        var first: LoopTimer?
+        var second: LoopTimer?
+        first = Loop.shared.after(milliseconds: 1) {
+            events.add("first")
+            first?.cancel()
+            second?.cancel()
+            Loop.shared.after(milliseconds: 0) { events.add("from within") }
+        }
+        second = Loop.shared.after(milliseconds: 1) { events.add("second") }
+        #expect(await events.wait(for: 2) == ["first", "from within"])
+    }
+
+    @Test @LoopActor func wallClockTimers() async {
+        let events = Events<String>()
+        let now = Int64(time(nil))
+        let far = Loop.shared.at(epochSeconds: .max) { events.add("never") }
+        let early = Loop.shared.at(epochSeconds: now + 1000) { events.add("too early") }
+        Loop.shared.at(epochSeconds: now - 10) { events.add("over") }
+        Loop.shared.at(epochSeconds: .min) { events.add("long over") }
+        Loop.shared.onClockSet {}
+        #expect(await events.wait(for: 2) == ["long over", "over"])
+        far.cancel()
+        early.cancel()
+    }
+
+    @Test @LoopActor func watchesMayCancelThemselvesAndOthers() async {
+        let events = Events<String>()
+        let (first, firstEnd) = pair()
+        let (second, secondEnd) = pair()
+        var tokens: [WatchToken] = []
+        for (fd, name) in [(first, "first"), (second, "second")] {
+            tokens.append(
+                Loop.shared.watch(fd.raw, .readable) { what in
+                    events.add("\(name) \(what.contains(.readable))")
+                    for token in tokens { token.cancel() }
+                })
+        }
+        // Both are ready in the same turn; the first one served ends the other.
+        write(firstEnd.raw, "x", 1)
+        write(secondEnd.raw, "x", 1)
+        _ = await events.wait(for: 1)
+        await turn()
+        #expect(events.seen.count == 1)
+    }
+
+    /// An event of a descriptor that was closed in the same turn is not taken for one of its successor.
+    @Test @LoopActor func reusedDescriptorsAreNotMixedUp() async {
+        let events = Events<String>()
+        let (first, firstEnd) = pair()
+        let (second, secondEnd) = pair()
+        let numbers = (first.raw, second.raw)
+        var tokens: [Int32: WatchToken] = [:]
+        var successor: UnixFD?
+        func served(_ own: UnixFD, _ other: UnixFD) {
+            events.add("served")
+            for token in tokens.values { token.cancel() }
+            guard successor == nil else { return }
+            let number = other.raw
+            close(other.take())
+            // A pipe nobody has written to, under the other's number.
+            let (fresh, freshEnd) = pair()
+            dup2(fresh.raw, number)
+            successor = UnixFD(owning: number)
+            tokens = [number: Loop.shared.watch(number, .readable) { _ in events.add("mixed up") }]
+            withExtendedLifetime((fresh, freshEnd)) {}
+            keep.append(fresh)
+            keep.append(freshEnd)
+        }
+        var keep: [UnixFD] = []
+        tokens[numbers.0] = Loop.shared.watch(numbers.0, .readable) { _ in served(first, second) }
+        tokens[numbers.1] = Loop.shared.watch(numbers.1, .readable) { _ in served(second, first) }
+        write(firstEnd.raw, "x", 1)
+        write(secondEnd.raw, "x", 1)
+        _ = await events.wait(for: 1)
+        await turn()
+        #expect(events.seen == ["served"])
+        for token in tokens.values { token.cancel() }
+    }
+
+    @Test @LoopActor func hangupIsReported() async {
+        let events = Events<Bool>()
+        let (mine, theirs) = pair()
+        let token = Loop.shared.watch(mine.raw, []) { events.add($0.contains(.hangup)) }
+        token.events = .readable
+        close(theirs.take())
+        #expect(await events.wait(for: 1).first == true)
+        token.cancel()
+    }
+
+    @Test @LoopActor func signalsBecomeEvents() async {
+        let events = Events<Int32>()
+        Loop.shared.onSignals([SIGUSR2]) { events.add($0) }
+        raise(SIGUSR2)
+        #expect(await events.wait(for: 1) == [SIGUSR2])
+    }
+
+    @LoopActor private func pair() -> (UnixFD, UnixFD) {
+        var ends: [Int32] = [-1, -1]
+        socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends)
+        return (UnixFD(owning: ends[0]), UnixFD(owning: ends[1]))
+    }
+
+    /// A whole turn of the loop, its descriptors included.
+    @LoopActor private func turn() async {
+        for _ in 0..<2 {
+            await withCheckedContinuation { done in Loop.shared.after(milliseconds: 1) { done.resume() } }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+// Objects from tables: dispatch, the gate, properties, introspection, and objects only some may see.
+
+import DBus
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct ObjectServerTests {
+    private static let subtree = "/org/example/Request"
+
+    private func serve(_ fixture: Fixture) -> ObjectServer {
+        let server = ObjectServer(connection: fixture.service) { call, explanation in
+            call.fail(name: "org.example.Error.InvalidArguments", body: [.string(explanation), .bool(false)])
+        }
+        let echo = Method(
+            name: "Echo", inputs: [Argument("text", "s"), Argument("number", "u")], outputs: [Argument("text", "s")]
+        ) { call in
+            call.reply(call.arguments[0])
+            call.reply(.string("twice"))
+            call.fail(name: "org.example.Error.Late", body: [])
+        }
+        let interface = Interface(
+            name: Fixture.interface, methods: [echo],
+            signals: [Signal(name: "Changed", arguments: [Argument("what", "s")])],
+            properties: [
+                Property(name: "Version", signature: "u") { _ in .uint32(1) },
+                Property(name: "Caller", signature: "s") { .string($0.sender) },
+            ])
+        server.add(interface, at: Fixture.path)
+        let visibleTo = fixture.client.uniqueName
+        server.addSubtree(
+            prefix: ObjectServerTests.subtree,
+            ObjectTree(
+                interfaces: { path, sender in
+                    sender == visibleTo && path == "\(ObjectServerTests.subtree)/mine" ? [interface] : nil
+                },
+                children: { path, sender in
+                    sender == visibleTo && path == ObjectServerTests.subtree ? ["mine"] : []
+                }))
+        return server
+    }
+
+    private func call(
+        _ connection: Connection, _ fixture: Fixture, _ member: String, _ body: [Value] = [],
+        path: String = Fixture.path, interface: String = Fixture.interface
+    ) async throws(BusError) -> Value? {
+        let message = Message.call(
+            destination: fixture.service.uniqueName, path: path, interface: interface, member: member, body)
+        return try await connection.call(message).body.first
+    }
+
+    private func introspect(_ connection: Connection, _ fixture: Fixture, _ path: String) async throws(BusError)
+        -> String
+    {
+        try await call(
+            connection, fixture, "Introspect", path: path, interface: "org.freedesktop.DBus.Introspectable")?
+            .stringValue ?? ""
+    }
+
+    @Test(arguments: buses)
+    func methodsAreAnsweredOnce(_ kind: PrivateBus.Kind) async throws {
+        let fixture = try await Fixture(kind)
+        let server = serve(fixture)
+        #expect(try await call(fixture.client, fixture, "Echo", [.string("a"), .uint32(1)]) == .string("a"))
+        withExtendedLifetime(server) {}
+        await fixture.end()
+    }
+
+    @Test func whatIsUnknownHasItsStandardError() async throws {
+        let fixture = try await Fixture()
+        let server = serve(fixture)
+        let properties = "org.freedesktop.DBus.Properties"
+        let arguments: [(String, [Value], String, String, String)] = [
+            ("Nothing", [], Fixture.path, Fixture.interface, BusError.Name.unknownMethod),
+            ("Echo", [], Fixture.path, "org.example.Other", BusError.Name.unknownInterface),
+            ("Echo", [], "/nothing", Fixture.interface, BusError.Name.unknownObject),
+            (
+                "Get", [.string(Fixture.interface), .string("No")], Fixture.path, properties,
+                BusError.Name.unknownProperty
+            ),
+            (
+                "Get", [.string("org.example.No"), .string("No")], Fixture.path, properties,
+                BusError.Name.unknownInterface
+            ),
+            (
+                "Set", [.string(Fixture.interface), .string("Version"), .variant(.uint32(2))], Fixture.path, properties,
+                BusError.Name.propertyReadOnly
+            ),
+            ("GetAll", [.string(Fixture.interface)], "/nothing", properties, BusError.Name.unknownObject),
+            ("Introspect", [], "/nothing", "org.freedesktop.DBus.Introspectable", BusError.Name.unknownObject),
+        ]
+        for (member, body, path, interface, name) in arguments {
+            let error = await failure { () throws(BusError) in
+                _ = try await call(fixture.client, fixture, member, body, path: path, interface: interface)
+            }
+            #expect(error?.name == name, "\(member) \(path) \(interface)")
+        }
+        withExtendedLifetime(server) {}
+        await fixture.end()
+    }
+
+    @Test func wrongSignaturesAreExplained() async throws {
+        let fixture = try await Fixture()
+        let server = serve(fixture)
+        for body: [Value] in [[], [.string("a")], [.uint32(1), .string("a")], [.string("a"), .uint32(1), .byte(1)]] {
+            let error = await failure { () throws(BusError) in _ = try await call(fixture.client, fixture, "Echo", body)
+            }
+            #expect(error?.name == "org.example.Error.InvalidArguments")
+            #expect(error?.body.last == .bool(false))
+        }
+        withExtendedLifetime(server) {}
+        await fixture.end()
+    }
+
+    @Test(arguments: buses)
+    func propertiesAreRead(_ kind: PrivateBus.Kind) async throws {
+        let fixture = try await Fixture(kind)
+        let server = serve(fixture)
+        let properties = "org.freedesktop.DBus.Properties"
+        let one = try await call(
+            fixture.client, fixture, "Get", [.string(Fixture.interface), .string("Version")], interface: properties)
+        #expect(one == .variant(.uint32(1)))
+        let all = try await call(
+            fixture.client, fixture, "GetAll", [.string(Fixture.interface)], interface: properties)
+        #expect(all?.properties == ["Version": .uint32(1), "Caller": .string(fixture.client.uniqueName)])
+        withExtendedLifetime(server) {}
+        await fixture.end()
+    }
+
+    @Test func theGateHoldsAndRefuses() async throws {
+        let fixture = try await Fixture()
+        let server = serve(fixture)
+        let passed = Events<String>()
+        server.gate = { call, interface, proceed in
+            passed.add("\(interface.name).\(call.message.member ?? "")")
+            if call.arguments.first == .string("refuse") {
+                return call.fail(name: "org.example.Error.AccessDenied", body: [])
+            }
+            // Later, and once too often.
+            Loop.shared.after(milliseconds: 1) {
+                proceed()
+                proceed()
+            }
+        }
+        #expect(try await call(fixture.client, fixture, "Echo", [.string("a"), .uint32(1)]) == .string("a"))
+        let error = await failure { () throws(BusError) in
+            _ = try await call(fixture.client, fixture, "Echo", [.string("refuse"), .uint32(1)])
+        }
+        #expect(error?.name == "org.example.Error.AccessDenied")
+        _ = try await call(
+            fixture.client, fixture, "GetAll", [.string(Fixture.interface)],
+            interface: "org.freedesktop.DBus.Properties")
+        #expect(passed.seen.map { $0.split(separator: ".").last } == ["Echo", "Echo", "GetAll"])
+        await fixture.end()
+    }
+
+    @Test(arguments: buses)
+    func introspectionStatesTheTables(_ kind: PrivateBus.Kind) async throws {
+        let fixture = try await Fixture(kind)
+        let server = serve(fixture)
+        let text = try await introspect(fixture.client, fixture, Fixture.path)
+        #expect(text.hasPrefix("<!DOCTYPE node PUBLIC"))
+        for part in [
+            "<interface name=\"org.example.Echo1\">", "<arg name=\"text\" type=\"s\" direction=\"in\"/>",
+            "<arg name=\"number\" type=\"u\" direction=\"in\"/>", "<arg name=\"text\" type=\"s\" direction=\"out\"/>",
+            "<signal name=\"Changed\">", "<property name=\"Version\" type=\"u\" access=\"read\"/>",
+            "org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Properties", "PropertiesChanged",
+            "org.freedesktop.DBus.Peer",
+        ] { #expect(text.contains(part), "\(part)") }
+        let root = try await introspect(fixture.client, fixture, "/")
+        #expect(root.contains("<node name=\"org\"/>"))
+        withExtendedLifetime(server) {}
+        await fixture.end()
+    }
+
+    @Test func subtreesShowEachCallerItsOwn() async throws {
+        let fixture = try await Fixture()
+        let server = serve(fixture)
+        let stranger = try fixture.bus.connect()
+        let mine = "\(ObjectServerTests.subtree)/mine"
+        #expect(try await introspect(fixture.client, fixture, ObjectServerTests.subtree).contains("\"mine\""))
+        #expect(try await introspect(fixture.client, fixture, "/org/example").contains("\"Request\""))
+        #expect(try await introspect(fixture.client, fixture, mine).contains(Fixture.interface))
+        #expect(
+            try await call(fixture.client, fixture, "Echo", [.string("a"), .uint32(1)], path: mine) == .string("a"))
+        #expect(try await !introspect(stranger, fixture, "/org/example").contains("\"Request\""))
+        for path in [mine, "\(ObjectServerTests.subtree)/nothing"] {
+            let error = await failure { () throws(BusError) in _ = try await introspect(stranger, fixture, path) }
+            #expect(error?.name == BusError.Name.unknownObject)
+            let called = await failure { () throws(BusError) in
+                _ = try await call(stranger, fixture, "Echo", [.string("a"), .uint32(1)], path: path)
+            }
+            #expect(called?.name == BusError.Name.unknownObject)
+        }
+        stranger.close()
+        withExtendedLifetime(server) {}
+        await fixture.end()
+    }
+
+    @Test func peersArePinged() async throws {
+        let fixture = try await Fixture()
+        let server = serve(fixture)
+        #expect(try await call(fixture.client, fixture, "Ping", interface: "org.freedesktop.DBus.Peer") == nil)
+        withExtendedLifetime(server) {}
+        await fixture.end()
+    }
+}

@@ -1,0 +1,133 @@
+// Which nodes are cameras, and what is said of one that cannot be used.
+
+import CLinux
+import DBus
+import Glibc
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite struct CameraTests {
+    private static let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE)
+
+    @Test(arguments: [
+        (UInt32(V4L2_CAP_VIDEO_CAPTURE), true),
+        (UInt32(V4L2_CAP_VIDEO_CAPTURE_MPLANE) | UInt32(V4L2_CAP_STREAMING), true),
+        (UInt32(V4L2_CAP_META_CAPTURE) | UInt32(V4L2_CAP_STREAMING), false),
+        (UInt32(V4L2_CAP_VIDEO_OUTPUT), false),
+        (UInt32(V4L2_CAP_VBI_CAPTURE), false),
+        (UInt32(V4L2_CAP_RADIO) | UInt32(V4L2_CAP_TUNER), false),
+        (UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_TOUCH), false),
+        (UInt32(V4L2_CAP_VIDEO_M2M_MPLANE) | UInt32(V4L2_CAP_VIDEO_CAPTURE_MPLANE), false),
+        (0, false),
+    ])
+    func capabilitiesDecide(flags: UInt32, isCamera: Bool) {
+        #expect(Cameras.isCamera(flags) == isCamera)
+    }
+
+    private func find(
+        _ record: DeviceRecord, _ prepare: (inout FakeProbe.Table) -> Void
+    ) -> Device? {
+        let probe = FakeProbe()
+        probe.set(prepare)
+        var cameras = Cameras()
+        return cameras.find(in: [record], probe).first?.device
+    }
+
+    @Test func theNodesOwnAnswerCountsMoreThanUdevs() {
+        let record = Records.camera(1, index: 1, properties: ["ID_V4L_CAPABILITIES": ":capture:"])
+        let device = find(record) {
+            $0.videos["/dev/video1"] = .capability(VideoCapability(flags: UInt32(V4L2_CAP_META_CAPTURE), card: "x"))
+        }
+        #expect(device == nil)
+    }
+
+    @Test func theNameIsTheDevicesOwnMadeSafe() {
+        let device = find(Records.camera(0)) {
+            $0.videos["/dev/video0"] = .capability(
+                VideoCapability(flags: CameraTests.capture, card: " Front\u{202E}\n Camera\u{7} "))
+        }
+        #expect(device?.name == "Front Camera")
+    }
+
+    @Test func aNamelessCameraIsNamedByItsNode() {
+        let device = find(Records.camera(4)) {
+            $0.videos["/dev/video4"] = .capability(VideoCapability(flags: CameraTests.capture, card: ""))
+        }
+        #expect(device?.name == "Camera (video4)")
+    }
+
+    @Test(arguments: [":capture:", ":other:capture:"])
+    func aForbiddenCameraIsListedByUdevsWord(capabilities: String) {
+        let device = find(Records.camera(0, index: 3, properties: ["ID_V4L_CAPABILITIES": capabilities])) {
+            $0.videos["/dev/video0"] = .unopened(EACCES)
+            $0.groups["/dev/video0"] = "video"
+        }
+        #expect(device?.isUsable == false)
+        #expect(
+            device?.problem
+                == "permission denied: /dev/video0 belongs to group video; log in on the seat or add the user to the group"
+        )
+    }
+
+    @Test func aForbiddenMetadataNodeIsNotListed() {
+        let device = find(Records.camera(1, index: 0, properties: ["ID_V4L_CAPABILITIES": ":"])) {
+            $0.videos["/dev/video1"] = .unopened(EACCES)
+        }
+        #expect(device == nil)
+    }
+
+    @Test func withoutUdevOnlyTheFirstNodeIsTakenForACamera() {
+        let forbid: (inout FakeProbe.Table) -> Void = {
+            $0.videos["/dev/video0"] = .unopened(EPERM)
+            $0.videos["/dev/vbi0"] = .unopened(EPERM)
+        }
+        #expect(find(Records.camera(0, index: 0), forbid)?.isUsable == false)
+        #expect(find(Records.camera(0, index: 1), forbid) == nil)
+        var other = Records.camera(0)
+        other.syspath = "/sys/devices/pci0/video4linux/vbi0"
+        other.node = "/dev/vbi0"
+        #expect(find(other, forbid) == nil)
+    }
+
+    @Test func aBusyCameraIsUsable() {
+        let device = find(Records.camera(0)) { $0.videos["/dev/video0"] = .unopened(EBUSY) }
+        #expect(device?.isUsable == true)
+    }
+
+    @Test func aNodeThatKnowsNoQuestionIsNoCamera() {
+        let device = find(Records.camera(0)) { $0.videos["/dev/video0"] = .unanswered(ENOTTY) }
+        #expect(device == nil)
+    }
+
+    @Test func aNodeIsOpenedOnce() {
+        let probe = FakeProbe()
+        var cameras = Cameras()
+        let record = Records.camera(0)
+        _ = cameras.find(in: [record], probe)
+        #expect(cameras.find(in: [record], probe).count == 1)
+        #expect(probe.opened == ["/dev/video0"])
+        probe.set { $0.failures["/dev/video0"] = EACCES }
+        #expect(cameras.find(in: [record], probe).first?.device.isUsable == false)
+        cameras.forget(record.syspath)
+        _ = cameras.find(in: [record], probe)
+        #expect(probe.opened == ["/dev/video0", "/dev/video0"])
+    }
+
+    @Test func aNodeThatJustWentIsNoCamera() {
+        let probe = FakeProbe()
+        var cameras = Cameras()
+        _ = cameras.find(in: [Records.camera(0)], probe)
+        probe.set { $0.failures["/dev/video0"] = ENOENT }
+        #expect(cameras.find(in: [Records.camera(0)], probe).isEmpty)
+    }
+
+    @Test func anAnswerIsForgottenWithItsDevice() {
+        let probe = FakeProbe()
+        var cameras = Cameras()
+        _ = cameras.find(in: [Records.camera(0)], probe)
+        _ = cameras.find(in: [], probe)
+        _ = cameras.find(in: [Records.camera(0)], probe)
+        #expect(probe.opened.count == 2)
+    }
+}

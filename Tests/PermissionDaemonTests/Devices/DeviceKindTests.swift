@@ -1,0 +1,152 @@
+// Microphones, adapters, receivers; ids and names from records.
+
+import Glibc
+import PermissionModel
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite struct DeviceKindTests {
+    // MARK: Ids
+
+    @Test(arguments: [
+        ("video4linux", "/sys/devices/pci0000:00/usb1/1-1/1-1:1.0/video4linux/video2", "pci0000:00/usb1/1-1/1-1:1.0"),
+        ("video4linux", "/sys/devices/virtual/video4linux/video0", "virtual/video4linux/video0"),
+        ("bluetooth", "/sys/devices/virtual/bluetooth/hci0", "virtual/bluetooth/hci0"),
+        ("bluetooth", "/sys/devices/platform/soc/serial0/bluetooth/hci1", "platform/soc/serial0"),
+        ("gnss", "/sys/devices/platform/serial.0/gnss/gnss0", "platform/serial.0"),
+        ("gnss", "/sys/devices/gnss", "gnss"),
+        ("gnss", "", ""),
+    ])
+    func placeLeavesOutWhatChanges(subsystem: String, syspath: String, place: String) {
+        #expect(DeviceRecord(subsystem: subsystem, syspath: syspath).place == place)
+    }
+
+    @Test func hardwareIsNamedBySerialThenPathThenPlace() {
+        var record = Records.camera(0)
+        #expect(record.hardware == "pci0000:00/usb1/1-1/1-1:1.0")
+        record.properties["ID_PATH"] = "pci-0000:00:14.0-usb-0:1:1.0"
+        #expect(record.hardware == "pci-0000:00:14.0-usb-0:1:1.0")
+        record.properties["ID_SERIAL"] = "Vendor_Model"
+        #expect(record.hardware == "pci-0000:00:14.0-usb-0:1:1.0", "a model is no serial number")
+        record.properties["ID_SERIAL"] = "Vendor_Model_A1"
+        record.properties["ID_SERIAL_SHORT"] = "A1"
+        #expect(record.hardware == "Vendor_Model_A1")
+    }
+
+    @Test func recordsKnowTheirNumbers() {
+        #expect(Records.camera(12).sysname == "video12")
+        #expect(Records.camera(12).sysnum == 12)
+        #expect(DeviceRecord(subsystem: "x", syspath: "").sysnum == 0)
+    }
+
+    @Test func twinsGetIdsOfTheirOwnAndKeepThem() {
+        func twin(_ unit: Int) -> FoundDevice {
+            FoundDevice(device: Device(permission: .camera, id: "twin", name: "\(unit)"), syspath: "/sys/\(unit)")
+        }
+        var names = DeviceNames()
+        #expect(names.withUniqueIDs([twin(2)]).map(\.device.id) == ["twin"])
+        #expect(names.withUniqueIDs([twin(1), twin(2), twin(3)]).map(\.device.id) == ["twin-2", "twin", "twin-3"])
+        #expect(names.withUniqueIDs([twin(1), twin(3)]).map(\.device.id) == ["twin-2", "twin-3"])
+        #expect(names.withUniqueIDs([twin(1), twin(3), twin(4)]).map(\.device.id) == ["twin-2", "twin-3", "twin"])
+    }
+
+    // MARK: Microphones
+
+    @Test(arguments: [
+        ("pcmC0D0c", 0, 0), ("pcmC1D10c", 1, 10), ("pcmC31D7c", 31, 7),
+    ])
+    func captureStreamsAreRead(name: String, card: Int, device: Int) {
+        let stream = Microphones.captureStream(name)
+        #expect(stream?.card == card)
+        #expect(stream?.device == device)
+    }
+
+    @Test(arguments: ["pcmC0D0p", "controlC0", "pcmC0c", "pcmCD0c", "pcmC0Dc", "pcmC-1D0c", "pcmC0D0D0c", "timer", "c"])
+    func otherNodesAreNoCaptureStreams(name: String) {
+        #expect(Microphones.captureStream(name) == nil)
+    }
+
+    @Test func microphonesAreNamedByTheirCard() {
+        let probe = FakeProbe()
+        probe.set {
+            $0.cards = ["PCH": "HDA Intel\u{2067} PCH"]
+            $0.failures["/dev/snd/pcmC1D2c"] = EACCES
+            $0.groups["/dev/snd/pcmC1D2c"] = "audio"
+        }
+        let found = Microphones.find(
+            in: [
+                Records.pcm("pcmC0D0c"), Records.pcm("pcmC0D0p"), Records.pcm("pcmC1D2c", card: "USB"),
+                Records.pcm("pcmC2D0c", card: "Modem", pcmClass: "modem"),
+            ], probe
+        ).map(\.device)
+        #expect(found.map(\.id) == ["hw:CARD=PCH,DEV=0", "hw:CARD=USB,DEV=2"])
+        #expect(found.map(\.name) == ["HDA Intel PCH", "USB, input 3"])
+        #expect(found.map(\.isUsable) == [true, false])
+        #expect(found[1].problem.contains("group audio"))
+        #expect(probe.opened.isEmpty, "opening would seize it")
+    }
+
+    @Test func aCardWithoutAnIdGoesByItsNumber() {
+        let found = Microphones.find(in: [Records.pcm("pcmC3D0c", card: "")], FakeProbe())
+        #expect(found.first?.device.id == "hw:CARD=3,DEV=0")
+    }
+
+    @Test func soundCardsAreRead() {
+        let text = """
+             0 [PCH            ]: HDA-Intel - HDA Intel PCH
+                                  HDA Intel PCH at 0xf7210000 irq 32
+             1 [U0x46d0x825    ]: USB-Audio - USB Device 0x46d:0x825 - and more
+                                  USB Device [0x46d] at usb-1 - high speed
+            """
+        #expect(
+            SoundCards.parse(text) == ["PCH": "HDA Intel PCH", "U0x46d0x825": "USB Device 0x46d:0x825 - and more"])
+        #expect(SoundCards.parse("--- no soundcards ---\n").isEmpty)
+        #expect(SoundCards.parse(" 0 [\n 1 []\n 2 [X]: y\n").isEmpty)
+    }
+
+    // MARK: Adapters and receivers
+
+    @Test(arguments: [
+        ("hci0", true), ("hci12", true), ("hci0:64", false), ("hci", false), ("hcix", false), ("rfkill0", false),
+    ])
+    func onlyAdaptersAreAdapters(name: String, isAdapter: Bool) {
+        #expect(Adapters.isAdapter(name) == isAdapter)
+    }
+
+    @Test func rfkillDecidesWhetherAnAdapterIsUsable() {
+        let one = Records.adapter("hci1", product: "Radio 7")
+        let ten = Records.adapter("hci10")
+        func problems(_ switches: DeviceRecord...) -> [String] {
+            Adapters.find(in: [one, ten], switches: switches).map(\.device.problem)
+        }
+        #expect(problems(Records.rfkill(one), Records.rfkill(ten)) == ["", ""])
+        #expect(
+            problems(Records.rfkill(ten, soft: true))[0].isEmpty,
+            "another adapter's switch, though its name begins alike")
+        #expect(problems(Records.rfkill(one, soft: true))[0].contains("rfkill unblock bluetooth"))
+        #expect(problems(Records.rfkill(one, soft: true, hard: true))[0].contains("hardware switch"))
+        #expect(
+            Adapters.find(in: [one, ten], switches: []).map(\.device.name)
+                == ["Radio 7 (hci1)", "Bluetooth adapter (hci10)"])
+    }
+
+    @Test func receiversNeedToBeReadableOnly() {
+        let found = Receivers.find(in: [Records.receiver(0)], FakeProbe()).map(\.device)
+        #expect(found.map(\.id) == ["platform/serial.0"])
+        #expect(found.map(\.name) == ["Satellite receiver (gnss0), NMEA"])
+    }
+
+    // MARK: Problems
+
+    @Test(arguments: [EACCES, EPERM, ENOENT, ENODEV, ENXIO, EIO, EMFILE])
+    func everyProblemSaysWhatToDo(code: Int32) {
+        let text = NodeProblem.text(code, node: "/dev/x", group: "root")
+        #expect(text.contains("/dev/x"))
+        #expect(text.contains(";"), "what happened; what to do")
+    }
+
+    @Test func noProblemIsNoText() {
+        #expect(NodeProblem.text(0, node: "/dev/x", group: nil).isEmpty)
+    }
+}
