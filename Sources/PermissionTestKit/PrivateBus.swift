@@ -90,6 +90,14 @@ public final class PrivateBus: Sendable {
             <allow receive_sender="*"/>
             <allow own="*"/>
           </policy>
+          <!-- The session bus of dbus has these; its built-in ones are for the system bus. -->
+          <limit name="max_incoming_bytes">1000000000</limit>
+          <limit name="max_outgoing_bytes">1000000000</limit>
+          <limit name="max_message_size">1000000000</limit>
+          <limit name="max_completed_connections">100000</limit>
+          <limit name="max_connections_per_user">100000</limit>
+          <limit name="max_match_rules_per_connection">50000</limit>
+          <limit name="max_replies_per_connection">50000</limit>
         </busconfig>
 
         """
