@@ -8,7 +8,7 @@ struct RequestOrder: Sendable {
     let permissions: [Permission]
     let reasons: [Permission: String]
     let explanation: Explanation?
-    let options: RequestOptions
+    var options: RequestOptions
 
     func body(token: String) -> [Value] {
         var values: [String: Value] = ["handle_token": .string(token)]
@@ -211,5 +211,49 @@ final class RequestRun {
         signals = []
         listener?.cancel()
         listener = nil
+    }
+}
+
+extension RequestRun {
+    /// Makes a request and returns its answer. A cancelled Task withdraws it and gets a `CancellationError`.
+    static func perform(
+        _ order: RequestOrder, on link: BusLink, onPhase: @escaping @LoopActor (RequestPhase) -> Void
+    ) async throws -> RequestResult {
+        let end = RequestEnd()
+        let run = RequestRun(
+            link, order,
+            onPhase: { phase in
+                onPhase(phase)
+                if case .settled(let result) = phase { end.reach(.success(result)) }
+            },
+            onEnd: { error in if let error { end.reach(.failure(error)) } })
+        return try await withTaskCancellationHandler {
+            run.start()
+            return try await end.wait()
+        } onCancel: {
+            Loop.shared.post {
+                run.cancel()
+                end.reach(.failure(CancellationError()))
+            }
+        }
+    }
+}
+
+/// Waits for the end of a run, which may have come already.
+@LoopActor
+private final class RequestEnd {
+    private var result: Result<RequestResult, any Error>?
+    private var continuation: CheckedContinuation<RequestResult, any Error>?
+
+    func reach(_ result: Result<RequestResult, any Error>) {
+        guard self.result == nil else { return }
+        self.result = result
+        continuation?.resume(with: result)
+        continuation = nil
+    }
+
+    func wait() async throws -> RequestResult {
+        if let result { return try result.get() }
+        return try await withCheckedThrowingContinuation { continuation = $0 }
     }
 }

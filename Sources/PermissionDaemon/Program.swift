@@ -168,7 +168,7 @@ final class Daemon {
         switch number {
         case SIGHUP:
             notifier.reloading()
-            _ = broker?.rules.reload()
+            broker?.rules.reloadAndTell()
             notifier.ready()
         default:
             notifier.stopping()

@@ -74,6 +74,8 @@ struct AccessDoor {
         let explanation = try options.pair("explanation").map {
             Explanation(title: SafeText.title($0.0), body: SafeText.body($0.1))
         }
+        let isInteractive = try options.bool("interactive") ?? true
+        // Nothing may fail from here on: the object would stay.
         let (id, path) = try broker.requests.open(owner: caller.connection, token: token)
         broker.requests.keep(call, for: id)
         broker.feed(
@@ -81,7 +83,7 @@ struct AccessDoor {
                 AccessRequest(
                     id: id, path: path, caller: caller, permissions: permissions, reasons: reasons,
                     explanation: explanation, parentWindow: parentWindow, hold: hold,
-                    isInteractive: try options.bool("interactive") ?? true, arrived: broker.now())))
+                    isInteractive: isInteractive, arrived: broker.now())))
     }
 
     private func getStatus(_ call: MethodCall) throws(PermissionError) {
@@ -104,12 +106,12 @@ struct AccessDoor {
         guard broker.standing(of: permission, for: caller) == .granted else {
             throw PermissionError(.notGranted, "\(permission.rawValue) is not granted to \(caller.app)")
         }
-        let (fd, opened) = try broker.devices.open(permission, device: device, writable: writable)
+        let (fd, isWritable, opened) = try broker.devices.open(permission, device: device, writable: writable)
         call.reply(
             .unixFD(UnixFD(owning: fd)),
             .properties([
                 "permission": .string(permission.rawValue), "id": .string(opened.id), "node": .string(opened.node),
-                "name": .string(opened.name),
+                "name": .string(opened.name), "writable": .bool(isWritable),
             ]))
     }
 

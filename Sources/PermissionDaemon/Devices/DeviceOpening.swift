@@ -23,7 +23,7 @@ extension DeviceCatalog {
     /// mapped control page need, and receivers for reading.
     public func open(
         _ permission: Permission, device name: String, writable: Bool?
-    ) throws(PermissionError) -> (fd: Int32, device: Device) {
+    ) throws(PermissionError) -> (fd: Int32, isWritable: Bool, device: Device) {
         guard canOpen(permission, device: name) else {
             throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
         }
@@ -31,7 +31,7 @@ extension DeviceCatalog {
         let isWritable = writable ?? (permission != .location)
         let node = chosen.device.node
         switch NodeOpener.open(node, number: chosen.number, isWritable: isWritable) {
-        case .success(let fd): return (fd, chosen.device)
+        case .success(let fd): return (fd, isWritable, chosen.device)
         case .failure(.otherDevice):
             throw PermissionError(.deviceUnavailable, "\(node) is another device now; ask again")
         case .failure(.system(let code)) where code == EBUSY || code == EAGAIN:

@@ -29,7 +29,7 @@ import Testing
 
     @Test(arguments: ["", "/dev/null", "pci0000:00/usb1/1-1/1-1:1.0-video-index0"])
     func opensByDefaultByNodeAndById(name: String) throws {
-        let (fd, device) = try CatalogBench([null]).catalog.open(.camera, device: name, writable: nil)
+        let (fd, _, device) = try CatalogBench([null]).catalog.open(.camera, device: name, writable: nil)
         defer { close(fd) }
         #expect(device.node == "/dev/null")
         #expect(fcntl(fd, F_GETFD) & FD_CLOEXEC != 0)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func opensForReadingWhenAsked() throws {
-        let (fd, _) = try CatalogBench([null]).catalog.open(.camera, device: "", writable: false)
+        let (fd, _, _) = try CatalogBench([null]).catalog.open(.camera, device: "", writable: false)
         defer { close(fd) }
         #expect(fcntl(fd, F_GETFL) & O_ACCMODE == O_RDONLY)
     }
@@ -46,7 +46,7 @@ import Testing
     @Test func aReceiverIsOpenedForReading() throws {
         var record = Records.receiver(0)
         record.node = "/dev/zero"
-        let (fd, _) = try CatalogBench([record]).catalog.open(.location, device: "", writable: nil)
+        let (fd, _, _) = try CatalogBench([record]).catalog.open(.location, device: "", writable: nil)
         defer { close(fd) }
         #expect(fcntl(fd, F_GETFL) & O_ACCMODE == O_RDONLY)
     }

@@ -1,0 +1,126 @@
+// The door for settings programs and permctl: decisions, history, the queue, rules, devices.
+
+import DBus
+public import PermissionModel
+
+/// Looks at and changes what was decided. Sandboxed programs are refused.
+///
+/// ```swift
+/// for row in try await PermissionSettings().decisions() { print(row.app, row.permission, row.decision) }
+/// ```
+/// Every call throws ``ClientError``: `noDaemon` and `noBus` when nobody is there, `accessDenied` in a sandbox.
+public final class PermissionSettings: Sendable {
+    let bus: PermissionBus
+
+    public init(bus: PermissionBus = .session) { self.bus = bus }
+
+    // MARK: Decisions
+
+    /// By app and permission; nil and 0 mean all.
+    public func decisions(
+        app: String? = nil, permission: Permission? = nil, limit: Int = 0, offset: Int = 0
+    ) async throws(ClientError) -> [DecisionRow] {
+        let filter = PermissionSettings.filter(app, permission, limit, offset)
+        return try await rows(BusNames.policy, "ListDecisions", [.properties(filter)], DecisionRow.init)
+    }
+
+    /// Sets a decision, for an app nobody has seen yet too.
+    /// - Parameter duration: `once` has no asking process here and is `invalidArguments`, as is an `until` that is over.
+    public func set(
+        _ verdict: Verdict, app: String, permission: Permission, duration: Duration = .always
+    ) async throws(ClientError) {
+        var options: [String: Value] = ["duration": .string(duration.word.rawValue)]
+        if let end = duration.end { options["until"] = .uint64(UInt64(clamping: end)) }
+        _ = try await call(
+            BusNames.policy, "SetDecision",
+            [
+                .string(app), .string(permission.rawValue), .string(verdict.rawValue), .properties(options),
+            ])
+    }
+
+    /// Forgets decisions and lifts the nag guard; nil means any.
+    /// - Returns: how many decisions were forgotten.
+    @discardableResult
+    public func reset(app: String? = nil, permission: Permission? = nil) async throws(ClientError) -> Int {
+        let body = try await call(
+            BusNames.policy, "Reset", [.string(app ?? ""), .string(permission?.rawValue ?? "")])
+        guard let removed = body.first?.uint32Value else { throw .unexpected("no number") }
+        return Int(removed)
+    }
+
+    /// Newest first.
+    /// - Parameter since: seconds since the epoch.
+    public func history(
+        app: String? = nil, permission: Permission? = nil, since: EpochSeconds? = nil, limit: Int = 0, offset: Int = 0
+    ) async throws(ClientError) -> [HistoryRow] {
+        var filter = PermissionSettings.filter(app, permission, limit, offset)
+        if let since { filter["since"] = .uint64(UInt64(clamping: since)) }
+        return try await rows(BusNames.policy, "ListHistory", [.properties(filter)], HistoryRow.init)
+    }
+
+    private static func filter(
+        _ app: String?, _ permission: Permission?, _ limit: Int, _ offset: Int
+    ) -> [String: Value] {
+        var filter: [String: Value] = [:]
+        if let app { filter["app"] = .string(app) }
+        if let permission { filter["permission"] = .string(permission.rawValue) }
+        if limit > 0 { filter["limit"] = .uint32(UInt32(clamping: limit)) }
+        if offset > 0 { filter["offset"] = .uint32(UInt32(clamping: offset)) }
+        return filter
+    }
+
+    // MARK: Looking
+
+    /// The queue, in order.
+    public func requests() async throws(ClientError) -> [QueuedRequest] {
+        try await rows(BusNames.policy, "ListRequests", [], QueuedRequest.init)
+    }
+
+    /// Administrators' rules, grants too.
+    public func restrictions() async throws(ClientError) -> [Restriction] {
+        try await rows(BusNames.policy, "ListRestrictions", [], Restriction.init)
+    }
+
+    /// - Parameter permission: nil for all.
+    public func devices(of permission: Permission? = nil) async throws(ClientError) -> [DeviceRow] {
+        try await rows(BusNames.devices, "ListDevices", [.string(permission?.rawValue ?? "")], DeviceRow.init)
+    }
+
+    /// The agents, best first.
+    public func agents() async throws(ClientError) -> [AgentRow] {
+        try await rows(BusNames.agentManager, "ListAgents", [], AgentRow.init)
+    }
+
+    /// What is wrong, each with what to do; checks the store's integrity on the way.
+    public func problems() async throws(ClientError) -> [Problem] {
+        try await rows(BusNames.policy, "ListProblems", [], Problem.init)
+    }
+
+    /// Of the daemon that runs.
+    public func programVersion() async throws(ClientError) -> String {
+        let body = try await call(
+            "org.freedesktop.DBus.Properties", "Get", [.string(BusNames.policy), .string("ProgramVersion")])
+        guard case .variant(.string(let version))? = body.first else { throw .unexpected("no version") }
+        return version
+    }
+
+    // MARK: The bus
+
+    private func call(_ interface: String, _ member: String, _ body: [Value]) async throws(ClientError) -> [Value] {
+        try await BusLink.shared(bus).call(interface, member, body)
+    }
+
+    private func rows<Row: Sendable>(
+        _ interface: String, _ member: String, _ body: [Value], _ read: @Sendable ([String: Value]) -> Row?
+    ) async throws(ClientError) -> [Row] {
+        guard let rows = try await call(interface, member, body).first?.rows else {
+            throw .unexpected("no rows to \(member)")
+        }
+        var result: [Row] = []
+        for row in rows {
+            guard let row = read(row) else { throw .unexpected("a row to \(member) without what belongs in it") }
+            result.append(row)
+        }
+        return result
+    }
+}

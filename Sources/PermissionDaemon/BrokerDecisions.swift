@@ -1,0 +1,132 @@
+// What becomes of decisions: written, told, watched to their end, and reset.
+
+import DBus
+import Logging
+import PermissionCore
+import PermissionModel
+
+extension Broker {
+    func commit(_ id: RequestID, _ decisions: [Decision], _ rows: [HistoryRow]) {
+        let caller = queue.entries.first { $0.request.id == id }?.request.caller
+        store.commit(decisions.map { .set($0) }, history: rows) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success: log(rows)
+            case .failure(let error):
+                log.error("Decisions could not be written and hold for the asking process only: \(error)")
+                for decision in decisions { holdInMemory(decision, caller) }
+            }
+            for decision in decisions { watchProcess(of: decision) }
+            feed(.committed(id))
+            changed(decisions.map { ($0.app, $0.permission, $0.verdict) })
+        }
+    }
+
+    /// What could not be written holds `once`, for the process that asked.
+    private func holdInMemory(_ decision: Decision, _ caller: Caller?) {
+        guard let process = decision.process ?? caller?.process else { return }
+        var held = decision
+        held.duration = .once
+        held.process = process
+        store.holdInMemory(held)
+        watchProcess(of: held)
+    }
+
+    /// A decision of `permctl` or a settings program: on disk before `completion` hears of it.
+    func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
+        let row = HistoryRow(
+            time: decision.decided, request: "", app: decision.app, permission: decision.permission,
+            outcome: decision.verdict == .grant ? .granted : .denied, by: decision.by)
+        store.commit([.set(decision)], history: [row]) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .failure(let error): completion(.failure(error.asPermissionError))
+            case .success:
+                log([row])
+                completion(.success(()))
+                feed(.nagLifted(app: decision.app, permission: decision.permission))
+                changed([(decision.app, decision.permission, decision.verdict)])
+            }
+        }
+    }
+
+    /// Forgets decisions and lifts the nag guard; nil means any. The completion gets how many decisions went.
+    func reset(
+        app: AppID?, permission: Permission?,
+        _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
+    ) throws(PermissionError) {
+        let time = now()
+        var seen: Set<HistoryRow> = []
+        let rows = try store.listDecisions(app: app, permission: permission, limit: 0, offset: 0).map {
+            HistoryRow(
+                time: time, request: "", app: $0.app, permission: $0.permission, outcome: .reset, by: .permctl)
+        }.filter { seen.insert($0).inserted }
+        store.commit(
+            [.remove(app: app, permission: permission), .removeNag(app: app, permission: permission)], history: rows
+        ) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .failure(let error): completion(.failure(error.asPermissionError))
+            case .success(let removed):
+                log(rows)
+                completion(.success(removed.count))
+                feed(.nagLifted(app: app, permission: permission))
+                changed(removed.map { ($0.app, $0.permission, nil) })
+            }
+        }
+    }
+
+    func pauses(app: AppID?, permission: Permission?) -> [Pause] {
+        queue.pauses(at: Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())).filter {
+            (app == nil || $0.app == app) && (permission == nil || $0.permission == permission)
+        }
+    }
+
+    /// Tells everybody of decisions that are made or over, and looks at the waiting requests again.
+    func changed(_ decisions: [(app: AppID, permission: Permission, verdict: Verdict?)]) {
+        guard !decisions.isEmpty else { return }
+        for decision in decisions {
+            policyDoor.tellDecision(decision.app, decision.permission, decision.verdict)
+        }
+        statuses.refresh(Set(decisions.map(\.app)))
+        feed(.worldChanged)
+        watchNextEnd()
+    }
+
+    // MARK: Ends
+
+    func watchProcess(of decision: Decision) {
+        guard let process = decision.process else { return }
+        processes.watch(process) { [weak self] in self?.drop(.endProcess(process)) }
+    }
+
+    /// Drops `until` decisions whose second has come, and waits for the next.
+    func endDecisions() {
+        if let end = store.nextEnd(after: EpochSeconds.min), end <= now() { drop(.expire(now())) }
+        watchNextEnd()
+    }
+
+    private func watchNextEnd() {
+        endTimer?.cancel()
+        endTimer = store.nextEnd(after: now()).map { end in
+            Loop.shared.at(epochSeconds: end) { [weak self] in self?.endDecisions() }
+        }
+    }
+
+    /// The last login session is over.
+    func sessionEnded() { drop(.endSession) }
+
+    func keepSessions(_ sessions: [String]) {
+        store.commit([.saveSessions(sessions)], history: []) { _ in }
+    }
+
+    private func drop(_ change: Change) {
+        store.commit([change], history: []) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let removed): changed(removed.map { ($0.app, $0.permission, nil) })
+            case .failure(let error): log.error("Decisions that are over could not be removed: \(error)")
+            }
+        }
+    }
+}
