@@ -44,7 +44,7 @@ let package = Package(
         .executableTarget(
             name: "permctl",
             dependencies: [
-                "PermissionClient",
+                "PermissionClient", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

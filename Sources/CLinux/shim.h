@@ -12,7 +12,9 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 // open(2)'s O_PATH, which its header shows under _GNU_SOURCE only.
 static const int CLINUX_O_PATH = __O_PATH;
@@ -25,4 +27,9 @@ static inline int clinux_pidfd_open(pid_t pid, unsigned int flags) {
 static inline int clinux_v4l2_querycap(int fd, struct v4l2_capability *capability) {
     return ioctl(fd, VIDIOC_QUERYCAP, capability);
 }
+
+// In their headers only with feature macros that the Glibc module is built without.
+extern char *strptime(const char *text, const char *format, struct tm *fields);
+extern int wcwidth(wchar_t character);
+
 #endif

@@ -24,6 +24,12 @@ public final class PermissionSettings: Sendable {
         return try await rows(BusNames.policy, "ListDecisions", [.properties(filter)], DecisionRow.init)
     }
 
+    /// What the permissions of every app somebody decided about come to; with `app`, of that one, seen or not.
+    public func statuses(app: String? = nil, permission: Permission? = nil) async throws(ClientError) -> [StatusRow] {
+        let filter = PermissionSettings.filter(app, permission, 0, 0)
+        return try await rows(BusNames.policy, "ListStatuses", [.properties(filter)], StatusRow.init)
+    }
+
     /// Sets a decision, for an app nobody has seen yet too.
     /// - Parameter duration: `once` has no asking process here and is `invalidArguments`, as is an `until` that is over.
     public func set(

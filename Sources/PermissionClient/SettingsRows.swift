@@ -35,6 +35,33 @@ public struct DecisionRow: Sendable, Hashable {
     }
 }
 
+/// What (app, permission) comes to, and why.
+public struct StatusRow: Sendable, Hashable {
+    public let app: AppID
+    public let permission: Permission
+    public let status: Status
+    /// The decision or pause; nil when there is none.
+    public let decision: DecisionRow?
+    /// `NAME (FILE:LINE)` of the administrator's rule that settles it; nil when none does.
+    public let rule: String?
+    /// Why no device is usable; empty when one is.
+    public let problem: String
+
+    init?(_ row: [String: Value]) {
+        guard let app = row.app, let permission = row.permission,
+            let status = row["status"]?.stringValue.flatMap(Status.init(rawValue:))
+        else { return nil }
+        self.app = app
+        self.permission = permission
+        self.status = status
+        decision = DecisionRow(row)
+        rule = row["rule"]?.stringValue.map {
+            "\($0) (\(row["file"]?.stringValue ?? ""):\(row["line"]?.uint32Value ?? 0))"
+        }
+        problem = row["problem"]?.stringValue ?? ""
+    }
+}
+
 extension HistoryRow {
     init?(_ row: [String: Value]) {
         guard let app = row.app, let permission = row.permission, let time = row.seconds("time"),

@@ -14,6 +14,7 @@ struct PolicyDoor {
             name: BusNames.policy,
             methods: [
                 method("ListDecisions", [Argument("filter", "a{sv}")], [Argument("decisions", "aa{sv}")], listDecisions),
+                method("ListStatuses", [Argument("filter", "a{sv}")], [Argument("statuses", "aa{sv}")], listStatuses),
                 method(
                     "SetDecision",
                     [
@@ -133,7 +134,7 @@ struct PolicyDoor {
         }
     }
 
-    private func row(_ decision: Decision) -> [String: Value] {
+    func row(_ decision: Decision) -> [String: Value] {
         var row: [String: Value] = [
             "app": .string(decision.app.description), "permission": .string(decision.permission.rawValue),
             "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.word.rawValue),
@@ -143,7 +144,7 @@ struct PolicyDoor {
         return row
     }
 
-    private func row(_ pause: Pause) -> [String: Value] {
+    func row(_ pause: Pause) -> [String: Value] {
         [
             "app": .string(pause.app.description), "permission": .string(pause.permission.rawValue),
             "decision": .string("pause"), "duration": .string(Duration.Word.until.rawValue),

@@ -1,5 +1,6 @@
 // An administrator's rule, and how a file of them is read.
 
+import Glibc
 public import PermissionModel
 
 public struct Rule: Sendable, Hashable {
@@ -13,6 +14,9 @@ public struct Rule: Sendable, Hashable {
     public let file: String
     /// Of its section.
     public let line: Int
+
+    /// Whether one of its patterns matches the whole identity (fnmatch(3) without flags: `*` crosses `/`).
+    func matches(_ app: String) -> Bool { apps.contains { fnmatch($0, app, 0) == 0 } }
 
     /// Every rule of a file, or the first thing that is wrong with it.
     static func read(_ text: String, file: String) throws(FileProblem) -> [Rule] {

@@ -55,11 +55,17 @@ final class RuleBook {
         !rules.isEmpty && answer(app).granted.contains(permission)
     }
 
+    /// The first rule of that action that matches.
+    func rule(_ action: Rule.Action, _ app: AppID, _ permission: Permission) -> Rule? {
+        let name = app.description
+        return rules.first { $0.action == action && $0.permissions.contains(permission) && $0.matches(name) }
+    }
+
     private func answer(_ app: AppID) -> Answer {
         if let known = answers[app] { return known }
         var answer = Answer()
         let name = app.description
-        for rule in rules where rule.apps.contains(where: { fnmatch($0, name, 0) == 0 }) {
+        for rule in rules where rule.matches(name) {
             switch rule.action {
             case .restrict: answer.restricted.formUnion(rule.permissions)
             case .grant: answer.granted.formUnion(rule.permissions)

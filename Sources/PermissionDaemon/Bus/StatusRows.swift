@@ -1,0 +1,54 @@
+// What each app's permissions come to, and why: the rows behind `permctl status`.
+
+import DBus
+import PermissionCore
+import PermissionModel
+
+extension PolicyDoor {
+    /// Of every app that somebody decided about, or of one that is named, whether anybody has seen it or not.
+    func listStatuses(_ call: MethodCall) throws(PermissionError) {
+        let filter = try RowFilter(call.arguments[0])
+        let decisions = try broker.store.listDecisions(
+            app: filter.app, permission: filter.permission, limit: 0, offset: 0)
+        let pauses = broker.pauses(app: filter.app, permission: filter.permission)
+        let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
+        let permissions = filter.permission.map { [$0] } ?? Permission.allCases
+        let decided = Dictionary(grouping: decisions, by: \.app)
+        let rows = apps.flatMap { app in
+            permissions.map { permission in
+                row(
+                    app, permission, decided[app, default: []].filter { $0.permission == permission },
+                    pauses.first { $0.app == app && $0.permission == permission })
+            }
+        }
+        call.reply(.rows(filter.page(rows)))
+    }
+
+    /// `decisions`: the app's own one if there is one, and those of its processes (`once`).
+    private func row(
+        _ app: AppID, _ permission: Permission, _ decisions: [Decision], _ pause: Pause?
+    ) -> [String: Value] {
+        let decision = decisions.first { $0.process == nil } ?? decisions.first
+        let restriction = broker.rules.rule(.restrict, app, permission)
+        let permit = broker.rules.rule(.grant, app, permission)
+        let status = PermissionCore.status(
+            restricted: restriction != nil, decision: decision?.verdict, allowedByRule: permit != nil,
+            isUsable: broker.devices.isUsable(permission))
+        var result: [String: Value] = [:]
+        if let pause { result = row(pause) }
+        if let decision { result = row(decision) }
+        result["app"] = .string(app.description)
+        result["permission"] = .string(permission.rawValue)
+        result["status"] = .string(status.rawValue)
+        if let rule = restriction ?? (decision == nil ? permit : nil) {
+            result["rule"] = .string(rule.name)
+            result["file"] = .string(rule.file)
+            result["line"] = .uint32(UInt32(clamping: rule.line))
+        }
+        if status == .unavailable {
+            let problem = broker.devices.defaultDevice(permission)?.problem ?? ""
+            result["problem"] = .string(problem.isEmpty ? "no \(permission.rawValue) is there" : problem)
+        }
+        return result
+    }
+}

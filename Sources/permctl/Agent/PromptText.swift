@@ -1,0 +1,113 @@
+// How a prompt looks in a terminal: plain lines, wrapped, nothing but text.
+
+import PermissionClient
+
+/// What a person can say to one question.
+enum Choice: CaseIterable {
+    case once, session, always, deny, notNow
+
+    var label: String {
+        switch self {
+        case .once: "Only This Time"
+        case .session: "This Session"
+        case .always: "Always"
+        case .deny: "Don't Allow"
+        case .notNow: "Not Now"
+        }
+    }
+
+    /// nil leaves it undecided.
+    var decision: ItemDecision? {
+        switch self {
+        case .once: ItemDecision(verdict: .grant, duration: .once)
+        case .session: ItemDecision(verdict: .grant, duration: .session)
+        case .always: ItemDecision(verdict: .grant, duration: .always)
+        case .deny: ItemDecision(verdict: .deny, duration: .always)
+        case .notNow: nil
+        }
+    }
+
+    private var duration: Duration.Word? {
+        switch self {
+        case .once: .once
+        case .session: .session
+        case .always: .always
+        case .deny, .notNow: nil
+        }
+    }
+
+    /// Those the daemon takes.
+    static func offered(_ durations: [Duration.Word]) -> [Choice] {
+        allCases.filter { choice in choice.duration.map(durations.contains) ?? true }
+    }
+}
+
+struct PromptText {
+    let prompt: AgentPrompt
+    let columns: Int
+
+    /// Shown before the question.
+    func explanation(_ explanation: Explanation) -> String {
+        lines(
+            [rule("\(name) says")] + wrap(explanation.title, indent: 3) + [""] + wrap(explanation.body, indent: 3)
+                + ["", "   [1] Continue   [2] Not Now"])
+    }
+
+    func question(_ item: AgentPrompt.Item, number: Int, choices: [Choice]) -> String {
+        var text = [rule("\(name) wants to use the \(item.permission.rawValue)")]
+        if prompt.items.count > 1 { text += fact("Question", "\(number) of \(prompt.items.count)") }
+        text += fact("App", prompt.app + (prompt.isSandboxed ? " (sandboxed)" : ""))
+        text += fact("Device", item.deviceName)
+        text += fact("Why", item.reason.isEmpty ? "it does not say" : "“\(item.reason)”")
+        text += fact("Waiting", prompt.waiting == 0 ? "" : "\(prompt.waiting) more")
+        text.append("")
+        text += wrap(
+            choices.enumerated().map { "[\($0.offset + 1)]\u{A0}\($0.element.label.replacing(" ", with: "\u{A0}"))" }
+                .joined(separator: "   "), indent: 3
+        ).map { $0.replacing("\u{A0}", with: " ") }
+        return lines(text)
+    }
+
+    private var name: String { prompt.appName.isEmpty ? prompt.app : prompt.appName }
+
+    private func rule(_ title: String) -> String { "── \(title) " + String(repeating: "─", count: max(2, min(columns, 78) - title.count - 4)) }
+
+    private func fact(_ name: String, _ value: String) -> [String] {
+        guard !value.isEmpty else { return [] }
+        let label = name + String(repeating: " ", count: max(0, 9 - name.count))
+        var text = wrap(value, indent: 12)
+        text[0] = "   " + label + text[0].dropFirst(12)
+        return text
+    }
+
+    /// Breaks between words, and within one that is longer than a line.
+    func wrap(_ text: String, indent: Int) -> [String] {
+        let width = max(20, min(columns, 100) - indent - 1)
+        var result: [String] = []
+        var line = ""
+        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+            var word = word
+            while line.isEmpty, word.count > width {
+                result.append(String(word.prefix(width)))
+                word = word.dropFirst(width)
+            }
+            if line.isEmpty {
+                line = String(word)
+            } else if line.count + 1 + word.count <= width {
+                line += " \(word)"
+            } else {
+                result.append(line)
+                line = ""
+                while word.count > width {
+                    result.append(String(word.prefix(width)))
+                    word = word.dropFirst(width)
+                }
+                line = String(word)
+            }
+        }
+        result.append(line)
+        return result.map { String(repeating: " ", count: indent) + $0 }
+    }
+
+    private func lines(_ lines: [String]) -> String { "\n" + lines.joined(separator: "\n") + "\n" }
+}

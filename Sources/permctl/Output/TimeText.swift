@@ -1,0 +1,89 @@
+// Times as people write and read them.
+
+import CLinux
+import Glibc
+import PermissionClient
+
+enum TimeText {
+    static func now() -> EpochSeconds { EpochSeconds(time(nil)) }
+
+    /// `2026-11-21 14:05` in local time; today, only the clock.
+    static func short(_ seconds: EpochSeconds, now: EpochSeconds = now()) -> String {
+        let isToday = format(seconds, "%F") == format(now, "%F")
+        return format(seconds, isToday ? "%H:%M" : "%F %H:%M")
+    }
+
+    static func full(_ seconds: EpochSeconds) -> String { format(seconds, "%F %H:%M:%S") }
+
+    private static func format(_ seconds: EpochSeconds, _ pattern: String) -> String {
+        var time = time_t(seconds)
+        var fields = tm()
+        guard localtime_r(&time, &fields) != nil else { return String(seconds) }
+        var buffer = [CChar](repeating: 0, count: 64)
+        let length = strftime(&buffer, buffer.count, pattern, &fields)
+        return String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    // MARK: Reading
+
+    private static let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
+
+    /// `30m`, `2h`, `1h30m`, `90` (seconds), `2d`; nil when it is none, or no longer than nothing.
+    static func duration(_ text: String) -> Int64? {
+        if let seconds = Int64(text) { return seconds > 0 ? seconds : nil }
+        var total: Int64 = 0
+        var digits = ""
+        for character in text {
+            if character.isASCII, character.isNumber {
+                digits.append(character)
+                continue
+            }
+            guard let unit = units[character], let count = Int64(digits) else { return nil }
+            let (seconds, overflows) = count.multipliedReportingOverflow(by: unit)
+            let (sum, overflowsToo) = total.addingReportingOverflow(seconds)
+            guard !overflows, !overflowsToo else { return nil }
+            total = sum
+            digits = ""
+        }
+        return digits.isEmpty && total > 0 ? total : nil
+    }
+
+    private static let patterns = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"]
+
+    /// A time of day (`18:00`: the next one), a date with or without a time, or `@SECONDS` since the epoch.
+    static func moment(_ text: String, now: EpochSeconds = now()) -> EpochSeconds? {
+        if text.hasPrefix("@") { return EpochSeconds(text.dropFirst()) }
+        for pattern in patterns {
+            var fields = tm()
+            fields.tm_isdst = -1
+            if matches(text, pattern, &fields) { return EpochSeconds(mktime(&fields)) }
+        }
+        for pattern in ["%H:%M:%S", "%H:%M"] {
+            var current = time_t(now)
+            var fields = tm()
+            localtime_r(&current, &fields)
+            fields.tm_sec = 0
+            guard matches(text, pattern, &fields) else { continue }
+            fields.tm_isdst = -1
+            let today = EpochSeconds(mktime(&fields))
+            if today > now { return today }
+            fields.tm_mday += 1
+            fields.tm_isdst = -1
+            return EpochSeconds(mktime(&fields))
+        }
+        return nil
+    }
+
+    private static func matches(_ text: String, _ pattern: String, _ fields: inout tm) -> Bool {
+        text.withCString { start in
+            guard let end = strptime(start, pattern, &fields) else { return false }
+            return end.pointee == 0
+        }
+    }
+
+    /// A moment in the past: as ``moment(_:now:)``, or so long ago (`2d`).
+    static func past(_ text: String, now: EpochSeconds = now()) -> EpochSeconds? {
+        if let ago = duration(text) { return max(0, now - ago) }
+        return moment(text, now: now)
+    }
+}

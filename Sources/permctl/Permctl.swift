@@ -1,0 +1,54 @@
+// permctl: look at permissions, decide, ask, watch, diagnose, and answer prompts in a terminal.
+
+import ArgumentParser
+import Glibc
+import PermissionClient
+
+@main
+struct Permctl: AsyncParsableCommand {
+    static let version = "0.1.0"
+
+    static let configuration = CommandConfiguration(
+        commandName: "permctl",
+        abstract: "Look at and change what apps may use: camera, microphone, bluetooth, location.",
+        discussion: """
+            APP is an identity as `permctl status` shows it (flatpak:ID, snap:NAME, desktop:ID, exe:/path), or the part \
+            after its prefix if only one app matches.
+
+            Exit status: 0; 1 the answer is no; 64 wrong usage; 65 a file that cannot be imported; 69 no bus or no \
+            permd; 75 try again later; 77 not allowed.
+            """,
+        version: "permctl \(version)",
+        subcommands: [
+            StatusVerb.self, GrantVerb.self, DenyVerb.self, ResetVerb.self, RequestVerb.self, QueueVerb.self,
+            DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, MonitorVerb.self, AgentVerb.self,
+            DoctorVerb.self, ExportVerb.self, ImportVerb.self,
+        ])
+
+    static func main() async {
+        do {
+            var command = try parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            leave(error)
+        }
+    }
+
+    /// Says what happened on stderr and leaves with its exit status.
+    private static func leave(_ error: any Error) -> Never {
+        switch error {
+        case let failure as Failure:
+            if !failure.message.isEmpty { Output.complain(failure.message) }
+            Glibc.exit(failure.status.rawValue)
+        case let error as ClientError:
+            Output.complain(error.message)
+            Glibc.exit(ExitStatus(error).rawValue)
+        default:
+            exit(withError: error)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// permctl grant and permctl deny: settle something for an app.
+
+import ArgumentParser
+import PermissionClient
+
+struct GrantVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "grant", abstract: "Allow an app something.")
+
+    @OptionGroup var decision: DecisionArguments
+
+    func run() async throws { try await decision.set(.grant) }
+}
+
+struct DenyVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "deny", abstract: "Forbid an app something.")
+
+    @OptionGroup var decision: DecisionArguments
+
+    func run() async throws { try await decision.set(.deny) }
+}
+
+struct DecisionArguments: ParsableArguments {
+    @Argument(help: "The app; a whole identity may be one nobody has seen yet.")
+    var app: AppName
+    @Argument(help: "camera, microphone, bluetooth or location.")
+    var permission: Permission
+    @OptionGroup var time: DurationOptions
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func set(_ verdict: Verdict) async throws {
+        let settings = PermissionSettings()
+        let app = try await app.resolve(settings)
+        let duration = try time.duration()
+        try await settings.set(verdict, app: app.description, permission: permission, duration: duration)
+        if json {
+            let rows = try await settings.decisions(app: app.description, permission: permission)
+            return try Output.json(rows.filter { $0.decision != .pause }.map(DecisionRecord.init))
+        }
+        let word = verdict == .grant ? "granted" : "denied"
+        Output.line("\(permission.rawValue) is \(word) to \(app): \(duration.text)")
+    }
+}

@@ -1,0 +1,118 @@
+// permctl queue, devices, restrictions and history: look.
+
+import ArgumentParser
+import PermissionClient
+
+struct QueueVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "queue", abstract: "The requests that wait, in their order.")
+
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let rows = try await PermissionSettings().requests()
+        if rows.isEmpty, !output.json { return Output.line("Nobody waits.") }
+        var table = Table("position", "state", "app", "permissions", "since")
+        for row in rows {
+            table.add(
+                Cell(String(row.position)), Cell(row.isShowing ? "showing" : "queued", row.isShowing ? .good : nil),
+                Cell(row.app.description), Cell(row.permissions.map(\.rawValue).joined(separator: ", ")),
+                Cell(TimeText.short(row.since)))
+        }
+        try output.print(table, json: rows.map(RequestRecord.init))
+    }
+}
+
+struct DevicesVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "devices", abstract: "The devices behind the permissions, and why one is unusable.")
+
+    @Argument(help: "Of one permission; of all by default.")
+    var permission: Permission?
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let rows = try await PermissionSettings().devices(of: permission)
+        if rows.isEmpty, !output.json { Output.line("No device is there.") }
+        if !rows.isEmpty || output.json {
+            var table = Table("permission", "name", "node", "usable", "id", "problem")
+            for row in rows {
+                table.add(
+                    Cell(row.permission.rawValue), Cell(row.name), Cell(row.node.isEmpty ? "-" : row.node),
+                    Cell(row.isUsable ? "yes" : "no", row.isUsable ? .good : .bad), Cell(row.id), Cell(row.problem))
+            }
+            try output.print(table, json: rows.map(DeviceRecord.init))
+        }
+        if rows.isEmpty { throw Failure(.no) }
+    }
+}
+
+struct RestrictionsVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restrictions", abstract: "The administrator's rules, grants too.")
+
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let rows = try await PermissionSettings().restrictions()
+        if rows.isEmpty, !output.json { return Output.line("There are no rules.") }
+        var table = Table("action", "permissions", "apps", "rule", "file")
+        for row in rows {
+            table.add(
+                Cell(row.action.rawValue, row.action == .restrict ? .bad : .good),
+                Cell(row.permissions.map(\.rawValue).joined(separator: " ")), Cell(row.apps), Cell(row.rule),
+                Cell("\(row.file):\(row.line)"))
+        }
+        try output.print(table, json: rows.map(RestrictionRecord.init))
+    }
+}
+
+struct HistoryVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history", abstract: "Who asked for what, what came of it, and who decided; newest first.")
+
+    @Option(help: "Of one app.")
+    var app: AppName?
+    @Option(help: "Of one permission.")
+    var permission: Permission?
+    @Option(help: ArgumentHelp("Since then: 2d, 18:00, 2026-12-24.", valueName: "time"))
+    var since: String?
+    @Option(help: ArgumentHelp("So many rows at most.", valueName: "number"))
+    var limit: Int?
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        if let since, TimeText.past(since) == nil {
+            throw ValidationError("“\(since)” is no time; 2d, 18:00 and 2026-12-24 are")
+        }
+        if let limit, limit < 1 { throw ValidationError("--limit takes a number from 1") }
+    }
+
+    func run() async throws {
+        let settings = PermissionSettings()
+        let app = try await app?.resolve(settings)
+        let rows = try await settings.history(
+            app: app?.description, permission: permission, since: since.flatMap { TimeText.past($0) },
+            limit: limit ?? 0)
+        if rows.isEmpty, !output.json { Output.line("Nothing happened.") }
+        if !rows.isEmpty || output.json {
+            var table = Table("time", "app", "permission", "outcome", "by")
+            for row in rows {
+                table.add(
+                    Cell(TimeText.full(row.time)), Cell(row.app.description), Cell(row.permission.rawValue),
+                    Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
+                    Cell(row.by == .nobody ? "-" : row.by.rawValue))
+            }
+            try output.print(table, json: rows.map(HistoryRecord.init))
+        }
+        if rows.isEmpty { throw Failure(.no) }
+    }
+
+    private static func colour(_ outcome: Outcome) -> Colour {
+        switch outcome {
+        case .granted: .good
+        case .denied, .restricted, .failed: .bad
+        case .dismissed, .unavailable, .withdrawn, .reset: .waiting
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// permctl reset: forget decisions, and lift the nag guard.
+
+import ArgumentParser
+import Glibc
+import PermissionClient
+
+struct ResetVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reset", abstract: "Forget what was decided; the app is asked about again.",
+        discussion: "Name an app, a permission or both; --all forgets everything. Says what was forgotten.")
+
+    @Argument(help: "The app, or a permission for every app.")
+    var app: AppName?
+    @Argument(help: "camera, microphone, bluetooth or location; all of them by default.")
+    var permission: Permission?
+    @Flag(help: "Everything, of every app; asks first on a terminal.")
+    var all = false
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func validate() throws {
+        if all, app != nil { throw ValidationError("--all stands alone") }
+        if !all, app == nil { throw ValidationError("name an app or a permission, or say --all") }
+    }
+
+    func run() async throws {
+        let settings = PermissionSettings()
+        var chosen: AppID?
+        var permission = permission
+        if let app {
+            if permission == nil, let named = Permission(rawValue: app.text) {
+                permission = named
+            } else {
+                chosen = try await app.resolve(settings)
+            }
+        }
+        let rows = try await settings.decisions(app: chosen?.description, permission: permission)
+        if all, !rows.isEmpty { try confirm(rows.count) }
+        let removed = try await settings.reset(app: chosen?.description, permission: permission)
+        if json { try Output.json(rows.map(DecisionRecord.init)) } else { say(rows, removed) }
+        if rows.isEmpty { throw Failure(.no, json ? "" : "there was nothing to forget") }
+    }
+
+    private func say(_ rows: [DecisionRow], _ removed: Int) {
+        for row in rows {
+            let what = row.decision == .pause ? "lifted the pause of" : "forgot"
+            let verdict = row.decision == .pause ? "" : " (\(row.decision == .grant ? "granted" : "denied"))"
+            Output.line("\(what) \(row.permission.rawValue) for \(row.app)\(verdict)")
+        }
+        let shown = rows.filter { $0.decision != .pause }.count
+        // Something may have been decided, or have ended, in between.
+        if removed != shown { Output.line("\(removed) decisions were forgotten in all") }
+    }
+
+    /// Only a person at a terminal is asked; a script that says --all means it.
+    private func confirm(_ count: Int) throws {
+        guard isatty(STDIN_FILENO) == 1 else { return }
+        Output.note("Forget all \(count) decisions of every app? [y/N] ")
+        let answer = readLine()?.lowercased() ?? ""
+        guard ["y", "yes"].contains(answer) else { throw Failure(.no, "nothing was forgotten") }
+    }
+}

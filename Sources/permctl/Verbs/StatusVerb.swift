@@ -1,0 +1,94 @@
+// permctl status: the table app × permission, or one app in detail.
+
+import ArgumentParser
+import PermissionClient
+
+struct StatusVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "What apps may use, and for how long.")
+
+    @Argument(help: "One app, with the reason and the end of each decision.")
+    var app: AppName?
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let settings = PermissionSettings()
+        let app = try await app?.resolve(settings)
+        let rows = try await settings.statuses(app: app?.description)
+        if app == nil { try printAll(rows) } else { try printOne(rows) }
+    }
+
+    private func printAll(_ rows: [StatusRow]) throws {
+        var table = Table("app", "camera", "microphone", "bluetooth", "location")
+        var byApp: [AppID: [Permission: StatusRow]] = [:]
+        for row in rows { byApp[row.app, default: [:]][row.permission] = row }
+        for (app, statuses) in byApp.sorted(by: { $0.key < $1.key }) {
+            table.add([Cell(app.description)] + Permission.allCases.map { StatusVerb.cell(statuses[$0]) })
+        }
+        if rows.isEmpty, !output.json { return Output.line("Nothing was decided yet.") }
+        try output.print(table, json: rows.map(StatusRecord.init))
+    }
+
+    private func printOne(_ rows: [StatusRow]) throws {
+        var table = Table("permission", "status", "holds", "decided", "by", "why")
+        for row in rows {
+            let decision = row.decision
+            table.add(
+                Cell(row.permission.rawValue), StatusVerb.word(row), Cell(StatusVerb.end(decision)),
+                Cell(decision.map { TimeText.short($0.decided) } ?? "-"), Cell(StatusVerb.author(row)),
+                Cell(StatusVerb.reason(row)))
+        }
+        try output.print(table, json: rows.map(StatusRecord.init))
+    }
+
+    private static func cell(_ row: StatusRow?) -> Cell {
+        guard let row else { return "-" }
+        guard row.status != .undetermined || row.decision != nil else { return Cell("-", .faint) }
+        var text = word(row).text
+        if row.decision?.decision != .pause, let duration = row.decision?.duration, duration != .always {
+            text += ", \(end(row.decision))"
+        } else if row.decision?.decision == .pause {
+            text += " \(end(row.decision))"
+        }
+        return Cell(text, word(row).colour)
+    }
+
+    /// `paused` where the nag guard answers for the person.
+    private static func word(_ row: StatusRow) -> Cell {
+        if row.decision?.decision == .pause, row.status == .undetermined { return Cell("paused", .waiting) }
+        return switch row.status {
+        case .granted: Cell("granted", .good)
+        case .denied, .restricted: Cell(row.status.rawValue, .bad)
+        case .unavailable: Cell("unavailable", .waiting)
+        case .undetermined: Cell("undetermined", .faint)
+        }
+    }
+
+    private static func end(_ decision: DecisionRow?) -> String {
+        switch decision?.duration {
+        case .once: "only this time"
+        case .session: "this session"
+        case .until: "until \(TimeText.short(decision?.until ?? 0))"
+        case .always: "always"
+        case nil: "-"
+        }
+    }
+
+    private static func author(_ row: StatusRow) -> String {
+        if row.status == .restricted || row.decision == nil && row.rule != nil { return "administrator" }
+        return row.decision?.by.rawValue ?? "-"
+    }
+
+    private static func reason(_ row: StatusRow) -> String {
+        if let rule = row.rule { return "rule \(rule)" }
+        if row.decision?.decision == .pause {
+            return "put off too often: it is not shown again before then; permctl reset lifts it"
+        }
+        switch row.status {
+        case .unavailable where row.decision?.decision == .grant: return "granted, but \(row.problem)"
+        case .unavailable: return row.problem
+        case .undetermined: return "nobody was asked, or nobody answered"
+        default: return row.decision?.duration == .once ? "for the process that asked" : ""
+        }
+    }
+}

@@ -1,0 +1,124 @@
+// permctl export and permctl import: decisions as JSON, from one machine to another.
+
+import ArgumentParser
+import FoundationEssentials
+import PermissionClient
+
+/// The file's form. A later one gets another number.
+struct DecisionsFile: Codable {
+    static let currentVersion = 1
+    var version: Int
+    var decisions: [DecisionRecord]
+}
+
+struct ExportVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Print the decisions as JSON, for permctl import.",
+        discussion: """
+            Decisions that belong to a running process or to this session, and the pauses of the nag guard, stay here.
+            """)
+
+    @Flag(help: "JSON, which it always is.")
+    var json = false
+
+    func run() async throws {
+        let rows = try await PermissionSettings().decisions()
+        let lasting = rows.filter { $0.decision != .pause && ($0.duration == .always || $0.duration == .until) }
+        try Output.json(
+            DecisionsFile(version: DecisionsFile.currentVersion, decisions: lasting.map(DecisionRecord.init)))
+    }
+}
+
+struct ImportVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import", abstract: "Take over decisions that permctl export printed.",
+        discussion: "Checks the whole file before it changes anything. - is standard input.")
+
+    @Argument(help: "The file, or - for standard input.")
+    var file: String
+    @Flag(help: "Print what was imported as JSON.")
+    var json = false
+
+    func run() async throws {
+        let content = try ImportVerb.read(file)
+        let now = TimeText.now()
+        let decisions = try ImportVerb.check(content, name: file, now: now)
+        let settings = PermissionSettings()
+        for decision in decisions {
+            try await settings.set(
+                decision.verdict, app: decision.app.description, permission: decision.permission,
+                duration: decision.duration)
+        }
+        guard !json else { return try Output.json(["imported": decisions.count]) }
+        Output.line("\(decisions.count) decisions were imported")
+    }
+
+    struct Imported: Hashable {
+        let app: AppID
+        let permission: Permission
+        let verdict: Verdict
+        let duration: Duration
+    }
+
+    private static func read(_ file: String) throws -> Data {
+        let path = file == "-" ? "/dev/stdin" : file
+        do { return try Data(contentsOf: URL(filePath: path)) } catch {
+            throw Failure(.data, "\(file) cannot be read: \(Errno.text)")
+        }
+    }
+
+    /// Everything in the file, or the first thing that is wrong with it. What is over by now is left out.
+    static func check(_ content: Data, name: String, now: EpochSeconds) throws -> [Imported] {
+        let file: DecisionsFile
+        do { file = try JSONDecoder().decode(DecisionsFile.self, from: content) } catch {
+            throw Failure(.data, "\(name): \(describe(error)); nothing was imported")
+        }
+        guard file.version == DecisionsFile.currentVersion else {
+            throw Failure(.data, "\(name) is of version \(file.version), this permctl reads \(DecisionsFile.currentVersion); nothing was imported")
+        }
+        var decisions: [Imported] = []
+        var seen: Set<[String]> = []
+        for (index, record) in file.decisions.enumerated() {
+            func wrong(_ what: String) -> Failure {
+                Failure(.data, "\(name): decision \(index + 1): \(what); nothing was imported")
+            }
+            guard let app = AppID(record.app) else { throw wrong("“\(record.app)” is no app") }
+            guard let permission = Permission(rawValue: record.permission) else {
+                throw wrong("“\(record.permission)” is no permission")
+            }
+            guard let verdict = Verdict(rawValue: record.decision) else {
+                throw wrong("“\(record.decision)” is neither grant nor deny")
+            }
+            guard seen.insert([record.app, record.permission]).inserted else {
+                throw wrong("\(record.permission) for \(record.app) is there twice")
+            }
+            let duration: Duration
+            switch (Duration.Word(rawValue: record.duration), record.until) {
+            case (.always, _): duration = .always
+            case (.session, _): duration = .session
+            case (.until, let end?) where end >= 0:
+                guard end > now else { continue }
+                duration = .until(end)
+            case (.until, _): throw wrong("it holds until a time that is missing")
+            default: throw wrong("“\(record.duration)” is none of always, session and until")
+            }
+            decisions.append(Imported(app: app, permission: permission, verdict: verdict, duration: duration))
+        }
+        return decisions
+    }
+
+    private static func describe(_ error: any Error) -> String {
+        func place(_ path: [any CodingKey]) -> String {
+            let text = path.map { $0.intValue.map { "decision \($0 + 1)" } ?? $0.stringValue }.joined(separator: ", ")
+            return text.isEmpty ? "" : " (\(text))"
+        }
+        return switch error as? DecodingError {
+        case .keyNotFound(let key, let context): "“\(key.stringValue)” is missing\(place(context.codingPath))"
+        case .typeMismatch(_, let context): "a value is of the wrong type\(place(context.codingPath))"
+        case .valueNotFound(_, let context): "a value is missing\(place(context.codingPath))"
+        case .dataCorrupted(let context) where !context.codingPath.isEmpty:
+            "a value is wrong\(place(context.codingPath))"
+        default: "this is no JSON that permctl export printed"
+        }
+    }
+}
