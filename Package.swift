@@ -54,6 +54,12 @@ let package = Package(
             name: "permd-mockdevices", dependencies: ["CUMockdev", "CLinux"], path: "Sources/MockDevicesTool",
             swiftSettings: strict),
         .executableTarget(
+            name: "permd-testapp", dependencies: ["DBus", "PermissionModel"], path: "Sources/TestAppTool",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "permd-scripted-agent", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
+            path: "Sources/ScriptedAgentTool", swiftSettings: strict),
+        .executableTarget(
             name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
 
         .testTarget(name: "DBusTests", dependencies: ["DBus", "PermissionTestKit"], swiftSettings: strict),

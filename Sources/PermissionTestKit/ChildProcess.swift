@@ -51,6 +51,18 @@ public final class ChildProcess: Sendable {
 
     deinit { terminate(SIGKILL) }
 
+    /// Our environment, for children that are to share it.
+    public static var ownEnvironment: [String: String] {
+        var variables: [String: String] = [:]
+        var next = environ
+        while let entry = next.pointee {
+            let parts = String(cString: entry).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
+            next += 1
+        }
+        return variables
+    }
+
     /// Sends a signal, unless the child has ended already.
     public func terminate(_ signal: Int32 = SIGTERM) {
         // On the loop, where children are reaped: so the pid cannot be another process's by now.

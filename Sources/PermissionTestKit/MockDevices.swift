@@ -48,7 +48,7 @@ public final class MockDevices {
 
     /// Starts without any device. `tool` is the path of `permd-mockdevices`; by default the one built beside the tests.
     public static func start(tool path: String? = nil) async throws(Failure) -> MockDevices {
-        let tool = try MockDevicesTool(path: path ?? MockDevicesTool.besideThisProgram)
+        let tool = try MockDevicesTool(path: path ?? BuiltProgram.path("permd-mockdevices"))
         let greeting = try await tool.line()
         guard greeting.hasPrefix("ROOT ") else { throw Failure(description: greeting) }
         return MockDevices(tool: tool, root: String(greeting.dropFirst(5)))
@@ -87,93 +87,43 @@ public final class MockDevices {
 /// The running program: lines in, lines out, in order.
 @LoopActor
 private final class MockDevicesTool {
-    private let process: pid_t
-    private let socket: Int32
-    private var watch: WatchToken?
-    private var received: [UInt8] = []
-    private var lines: [String] = []
-    private var waiting: [CheckedContinuation<String?, Never>] = []
-    private var isOver = false
-    private var onEnd: [CheckedContinuation<Void, Never>] = []
-
-    static var besideThisProgram: String {
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        let folder = buffer[..<length].lastIndex(of: UInt8(ascii: "/")).map { buffer[..<$0] } ?? []
-        return String(decoding: folder, as: UTF8.self) + "/permd-mockdevices"
-    }
+    private let process: ChildProcess
+    private let answers = EventLog<String?>()
+    private var taken = 0
 
     init(path: String) throws(MockDevices.Failure) {
-        // One socket for both ways: closed on exec from the start, so no other child keeps the tool's input open.
-        var ends: [Int32] = [-1, -1]
-        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
-            throw MockDevices.Failure(description: "no descriptor is left for permd-mockdevices")
+        do throws(TestKitError) {
+            // Its environment is ours, preloaded libraries included.
+            process = try ChildProcess(path, environment: ChildProcess.ownEnvironment, standardInput: .pipe)
+        } catch {
+            throw MockDevices.Failure(description: error.description)
         }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-        var arguments: [UnsafeMutablePointer<CChar>?] = [strdup(path), nil]
-        defer { free(arguments[0]) }
-        var process: pid_t = 0
-        let failure = posix_spawn(&process, path, &actions, nil, &arguments, environ)
-        close(ends[1])
-        (self.process, socket) = (process, ends[0])
-        guard failure == 0 else {
-            close(socket)
-            throw MockDevices.Failure(description: "\(path): \(String(cString: strerror(failure)))")
+        Task { [process, answers] in
+            for await line in process.lines { answers.add(line) }
+            answers.add(nil)
         }
-        watch = Loop.shared.watch(socket, .readable) { [weak self] _ in self?.receive() }
     }
 
     func ask(_ command: String) async throws(MockDevices.Failure) -> String {
         guard !command.contains("\n") else { throw MockDevices.Failure(description: "a command is one line") }
-        let bytes = Array((command + "\n").utf8)
-        guard !isOver, send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
-            throw MockDevices.Failure(description: "permd-mockdevices has ended")
-        }
+        guard process.write(command + "\n") else { throw MockDevicesTool.over }
         let answer = try await line()
         guard answer.hasPrefix("OK") else { throw MockDevices.Failure(description: "\(command): \(answer)") }
         return String(answer.dropFirst(3))
     }
 
     func line() async throws(MockDevices.Failure) -> String {
-        if !lines.isEmpty { return lines.removeFirst() }
-        let line = isOver ? nil : await withCheckedContinuation { waiting.append($0) }
-        guard let line else { throw MockDevices.Failure(description: "permd-mockdevices has ended") }
+        taken += 1
+        let index = taken - 1
+        guard let lines = try? await answers.wait(for: taken), let line = lines[index] else { throw MockDevicesTool.over }
         return line
     }
 
-    /// Ends the input, and waits for the end of the output, which comes when the folder is gone.
+    private static var over: MockDevices.Failure { MockDevices.Failure(description: "permd-mockdevices has ended") }
+
+    /// Ends the input, and waits for the program's end, when the folder is gone.
     func stop() async {
-        guard !isOver else { return }
-        shutdown(socket, Int32(SHUT_WR))
-        await withCheckedContinuation { onEnd.append($0) }
-    }
-
-    private func receive() {
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = read(socket, &buffer, buffer.count)
-        guard count > 0 else { return ended() }
-        received += buffer[..<count]
-        while let end = received.firstIndex(of: UInt8(ascii: "\n")) {
-            let line = String(decoding: received[..<end], as: UTF8.self)
-            received.removeSubrange(...end)
-            if waiting.isEmpty { lines.append(line) } else { waiting.removeFirst().resume(returning: line) }
-        }
-    }
-
-    private func ended() {
-        watch?.cancel()
-        close(socket)
-        // It has closed its output by exiting.
-        var status: Int32 = 0
-        waitpid(process, &status, 0)
-        isOver = true
-        for continuation in waiting { continuation.resume(returning: nil) }
-        for continuation in onEnd { continuation.resume() }
-        (waiting, onEnd) = ([], [])
+        process.closeInput()
+        _ = await process.waitForExit()
     }
 }

@@ -41,16 +41,24 @@ struct StatusVerb: AsyncParsableCommand {
         try output.print(table, json: rows.map(StatusRecord.init))
     }
 
+    /// What was decided, and its end; a device that is missing is no decision, and the same for every app.
     private static func cell(_ row: StatusRow?) -> Cell {
         guard let row else { return "-" }
-        guard row.status != .undetermined || row.decision != nil else { return Cell("-", .faint) }
-        var text = word(row).text
-        if row.decision?.decision != .pause, let duration = row.decision?.duration, duration != .always {
-            text += ", \(end(row.decision))"
-        } else if row.decision?.decision == .pause {
-            text += " \(end(row.decision))"
+        if row.status == .restricted { return word(row) }
+        guard let decision = row.decision else {
+            return row.rule == nil ? Cell("-", .faint) : Cell("granted, by rule", .good)
         }
-        return Cell(text, word(row).colour)
+        switch decision.decision {
+        case .pause: return Cell("paused \(end(decision))", .waiting)
+        case .deny: return Cell(decided("denied", decision), .bad)
+        case .grant where row.status == .unavailable:
+            return Cell(decided("granted", decision) + " (no device)", .waiting)
+        case .grant: return Cell(decided("granted", decision), .good)
+        }
+    }
+
+    private static func decided(_ word: String, _ decision: DecisionRow) -> String {
+        decision.duration == .always ? word : "\(word), \(end(decision))"
     }
 
     /// `paused` where the nag guard answers for the person.

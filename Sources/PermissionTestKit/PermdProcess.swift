@@ -1,0 +1,88 @@
+// The built permd on a bus of its own, with rules, settings and devices of its own.
+
+public import DBus
+public import Glibc
+
+@LoopActor
+public final class PermdProcess {
+    public let bus: PrivateBus
+    /// Stands for `/` when rules and settings are read.
+    public let root: TemporaryFolder
+    /// Its log, line by line.
+    public let log = EventLog<String>()
+    private let extraEnvironment: [String: String]
+    private var process: ChildProcess?
+
+    /// - Parameters:
+    ///   - settings: the content of `/etc/permd/permd.conf`.
+    ///   - rules: files of `/etc/permd/policy.d/` by their names.
+    ///   - devices: without them it sees none.
+    public init(
+        bus: PrivateBus? = nil, settings: String = "", rules: [String: String] = [:], devices: MockDevices? = nil
+    ) async throws {
+        let bus = if let bus { bus } else { try await PrivateBus() }
+        self.bus = bus
+        root = try TemporaryFolder(["etc", "etc/permd", "etc/permd/policy.d", "sys"])
+        extraEnvironment = devices?.environment ?? [:]
+        if !settings.isEmpty { try root.write(settings, to: "etc/permd/permd.conf") }
+        for (name, text) in rules { try root.write(text, to: "etc/permd/policy.d/\(name)") }
+        try await start()
+    }
+
+    /// Of this daemon and the programs it knows.
+    public nonisolated var environment: [String: String] {
+        var environment = bus.environment
+        environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent"
+        return environment
+    }
+
+    public var pid: Int32 { process?.pid ?? 0 }
+
+    /// Starts it; it owns its name when this returns.
+    public func start() async throws {
+        let served = log.all.filter { $0.contains("serves org.permd") }.count
+        let child = try run()
+        process = child
+        follow(child)
+        try await log.first("permd's start") { [log] _ in
+            log.all.filter { $0.contains("serves org.permd") }.count > served
+        }
+    }
+
+    /// Another one beside it, its errors as lines.
+    public nonisolated func run() throws(TestKitError) -> ChildProcess {
+        try ChildProcess(
+            BuiltProgram.path("permd"), ["--root", root.path],
+            environment: environment.merging(extraEnvironment) { $1 }, standardError: .pipe)
+    }
+
+    private func follow(_ child: ChildProcess) {
+        Task { for await line in child.errorLines { log.add(line) } }
+    }
+
+    public func signal(_ number: Int32) { process?.terminate(number) }
+
+    /// Sends a signal and waits for its end.
+    @discardableResult
+    public func stop(_ signal: Int32 = SIGTERM) async -> ChildProcess.Exit? {
+        process?.terminate(signal)
+        let exit = await process?.waitForExit()
+        process = nil
+        return exit
+    }
+
+    /// Ends it by a signal and starts it again.
+    public func restart(_ signal: Int32 = SIGTERM) async throws {
+        await stop(signal)
+        try await start()
+    }
+
+    /// How its process ended, once it has.
+    public func waitForExit() async -> ChildProcess.Exit? { await process?.waitForExit() }
+
+    /// Ends the daemon and its bus.
+    public func end() async {
+        await stop(SIGKILL)
+        await bus.stop()
+    }
+}

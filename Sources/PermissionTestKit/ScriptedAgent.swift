@@ -1,0 +1,165 @@
+// An agent that answers from a list, and may be as bad as an agent can be.
+
+public import DBus
+public import PermissionModel
+
+/// Stands for the person and their desktop.
+///
+/// ```swift
+/// let agent = ScriptedAgent(try bus.connect(), [.grant(.once), .deny(.always)], otherwise: .dismiss)
+/// try await agent.register()
+/// ```
+@LoopActor
+public final class ScriptedAgent {
+    public indirect enum Reply: Sendable {
+        /// The same for every question.
+        case grant(Duration)
+        case deny(Duration)
+        /// For each question its own, also for what was not asked.
+        case decisions([Permission: ItemDecision])
+        case dismiss
+        /// Any values, `sa{sa{sv}}` or not.
+        case values([Value])
+        case error(String)
+        /// Answers late.
+        case after(milliseconds: Int64, Reply)
+        /// Waits for ``ScriptedAgent/answer(_:with:)``.
+        case wait
+        /// Leaves the bus.
+        case die
+        case unregister
+    }
+
+    public struct Prompt: Sendable {
+        /// Its object path.
+        public let path: String
+        public let details: [String: Value]
+
+        public var app: String { details["app"]?.stringValue ?? "" }
+        public var items: [[String: Value]] { details["items"]?.rows ?? [] }
+        public var permissions: [Permission] {
+            items.compactMap { $0["permission"]?.stringValue.flatMap(Permission.init(rawValue:)) }
+        }
+    }
+
+    public struct Withdrawal: Sendable, Hashable {
+        public let path: String
+        public let why: String
+    }
+
+    public static let defaultPath = "/org/permd/test/agent"
+
+    /// Everything that was asked, in order.
+    public let prompts = EventLog<Prompt>()
+    public let withdrawals = EventLog<Withdrawal>()
+    public let connection: Connection
+    private let path: String
+    private var script: [Reply]
+    private let otherwise: Reply
+    private let server: ObjectServer
+    private var open: [String: (call: MethodCall, prompt: Prompt)] = [:]
+
+    /// - Parameters:
+    ///   - connection: the agent's own; it serves nothing else.
+    ///   - script: one answer a prompt, in order.
+    ///   - otherwise: the answer to all prompts after these.
+    public init(
+        _ connection: Connection, path: String = ScriptedAgent.defaultPath, _ script: [Reply] = [],
+        otherwise: Reply = .wait
+    ) {
+        self.connection = connection
+        self.path = path
+        self.script = script
+        self.otherwise = otherwise
+        server = ObjectServer(connection: connection) { call, text in
+            call.fail(name: ErrorKind.invalidArguments.name, body: [.string(text), .bool(false)])
+        }
+        server.add(
+            Interface(
+                name: BusNames.agent,
+                methods: [
+                    Method(
+                        name: "Prompt", inputs: [Argument("prompt", "o"), Argument("details", "a{sv}")],
+                        outputs: [Argument("outcome", "s"), Argument("decisions", "a{sa{sv}}")]
+                    ) { [weak self] in self?.asked($0) },
+                    Method(
+                        name: "Withdraw", inputs: [Argument("prompt", "o"), Argument("why", "s")], outputs: []
+                    ) { [weak self] in self?.withdrawn($0) },
+                ]), at: path)
+    }
+
+    public func register(level: AgentLevel? = nil) async throws(BusError) {
+        let options: [String: Value] = level.map { ["level": .string($0.rawValue)] } ?? [:]
+        _ = try await connection.call(manager("RegisterAgent", [.objectPath(path), .properties(options)]))
+    }
+
+    public func unregister() async throws(BusError) {
+        _ = try await connection.call(manager("UnregisterAgent", [.objectPath(path)]))
+    }
+
+    /// Answers a prompt that waits, or one that was withdrawn: the daemon ignores that.
+    public func answer(_ prompt: Prompt, with reply: Reply) {
+        guard let call = open[prompt.path]?.call else { return }
+        perform(reply, prompt, call)
+    }
+
+    /// The prompt of that number, from 0, whenever it comes.
+    public func prompt(_ number: Int) async -> Prompt {
+        while prompts.all.count <= number { await prompts.next() }
+        return prompts.all[number]
+    }
+
+    private func manager(_ member: String, _ body: [Value]) -> Message {
+        .call(
+            destination: BusNames.service, path: BusNames.root, interface: BusNames.agentManager, member: member, body)
+    }
+
+    private func asked(_ call: MethodCall) {
+        guard let path = call.arguments[0].objectPathValue, let details = call.arguments[1].properties else { return }
+        let prompt = Prompt(path: path, details: details)
+        open[path] = (call, prompt)
+        let reply = script.isEmpty ? otherwise : script.removeFirst()
+        perform(reply, prompt, call)
+        prompts.add(prompt)
+    }
+
+    private func withdrawn(_ call: MethodCall) {
+        call.reply()
+        withdrawals.add(
+            Withdrawal(path: call.arguments[0].objectPathValue ?? "", why: call.arguments[1].stringValue ?? ""))
+    }
+
+    private func perform(_ reply: Reply, _ prompt: Prompt, _ call: MethodCall) {
+        switch reply {
+        case .grant(let duration):
+            call.reply(ScriptedAgent.answered(prompt.permissions, ItemDecision(verdict: .grant, duration: duration)))
+        case .deny(let duration):
+            call.reply(ScriptedAgent.answered(prompt.permissions, ItemDecision(verdict: .deny, duration: duration)))
+        case .decisions(let decisions): call.reply(ScriptedAgent.values(decisions))
+        case .dismiss: call.reply(.string("dismissed"), .dictionary(key: "s", value: "a{sv}", []))
+        case .values(let values): call.reply(values)
+        case .error(let name): call.fail(name: name, body: [.string("scripted")])
+        case .after(let milliseconds, let reply):
+            Loop.shared.after(milliseconds: milliseconds) { [weak self] in self?.perform(reply, prompt, call) }
+        case .wait: break
+        case .die: connection.close()
+        case .unregister: connection.send(manager("UnregisterAgent", [.objectPath(path)]))
+        }
+    }
+
+    private static func answered(_ permissions: [Permission], _ decision: ItemDecision) -> [Value] {
+        values(Dictionary(uniqueKeysWithValues: permissions.map { ($0, decision) }))
+    }
+
+    /// An answer as the contract wants it.
+    public static func values(_ decisions: [Permission: ItemDecision]) -> [Value] {
+        let entries = decisions.sorted { $0.key < $1.key }.map { permission, decision in
+            var values: [String: Value] = [
+                "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.word.rawValue),
+            ]
+            if let end = decision.duration.end { values["until"] = .uint64(UInt64(clamping: end)) }
+            return DictionaryEntry(.string(permission.rawValue), .properties(values))
+        }
+        return [.string("answered"), .dictionary(key: "s", value: "a{sv}", entries)]
+    }
+}

@@ -1,0 +1,67 @@
+// An app under test's control: a process of its own, and under its own path an app of its own.
+
+public import DBus
+public import Glibc
+public import PermissionModel
+
+/// Runs `permd-testapp`, copied so that each name is another app.
+@LoopActor
+public final class TestApp {
+    /// `exe:/path`
+    public let id: AppID
+    /// What it printed: `response TOKEN …`, `state TOKEN …`, `status …`.
+    public let events = EventLog<String>()
+    private let process: ChildProcess
+    private let folder: TemporaryFolder
+    private var lastCommand = 0
+
+    public init(_ name: String = "app", on daemon: PermdProcess, sharing other: TestApp? = nil) async throws {
+        let folder = if let other { other.folder } else { try TemporaryFolder() }
+        self.folder = folder
+        let path = folder.file(name)
+        if other == nil { try BuiltProgram.copy("permd-testapp", to: path) }
+        id = AppID.executable(path.utf8)
+        process = try ChildProcess(path, environment: daemon.environment, standardInput: .pipe)
+        Task { [events, process] in for await line in process.lines { events.add(line) } }
+        try await events.first("the app's start") { $0 == "ready" }
+    }
+
+    /// The same app, as another process.
+    public func secondProcess(on daemon: PermdProcess) async throws -> TestApp {
+        let name = String(id.name.split(separator: "/").last ?? "")
+        return try await TestApp(name, on: daemon, sharing: self)
+    }
+
+    /// Sends a command line and gives its answer: `ok …` without the `ok`, or the error's `NAME retryable: MESSAGE`.
+    @discardableResult
+    public func ask(_ command: String) async throws -> String {
+        lastCommand += 1
+        let number = lastCommand
+        guard process.write("\(number) \(command)\n") else { throw TestKitError("the app \(id) has ended") }
+        let answer = try await events.first("the answer to \(command)") { $0.hasPrefix("\(number) ") }
+        return String(answer.dropFirst("\(number) ".count))
+    }
+
+    /// Asks without waiting for the prompt.
+    @discardableResult
+    public func request(_ token: String, _ permissions: [Permission], _ options: String = "") async throws -> String {
+        try await ask("request \(token) \(permissions.map(\.rawValue).joined(separator: ",")) \(options)")
+    }
+
+    /// The Response to a request: `0 camera=granted refused=`.
+    public func response(_ token: String) async throws -> String {
+        let prefix = "response \(token) "
+        let line = try await events.first("the response to \(token)") { $0.hasPrefix(prefix) }
+        return String(line.dropFirst(prefix.count))
+    }
+
+    public func status(_ permission: Permission) async throws -> String {
+        try await ask("status \(permission.rawValue)")
+    }
+
+    /// Ends its process; it has left the bus when this returns.
+    public func end(_ signal: Int32 = SIGKILL) async {
+        process.terminate(signal)
+        _ = await process.waitForExit()
+    }
+}

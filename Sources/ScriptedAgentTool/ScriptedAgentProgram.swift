@@ -1,0 +1,89 @@
+// Registers a scripted agent and prints what it is asked and what it says.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+enum ScriptedAgentProgram {
+    static let usage = """
+        Usage: permd-scripted-agent ANSWER…
+        Answers one prompt after the other; the last answer is for all that follow.
+          once, session, always, deny, dismiss, die
+
+        """
+
+    static func main() {
+        var replies: [ScriptedAgent.Reply] = []
+        for word in CommandLine.arguments.dropFirst() {
+            guard let reply = reply(word) else {
+                print(usage, terminator: "")
+                exit(word == "--help" ? 0 : 64)
+            }
+            replies.append(reply)
+        }
+        guard let last = replies.last else {
+            print(usage, terminator: "")
+            exit(64)
+        }
+        let script = replies
+        Loop.shared.adoptCurrentThread()
+        Loop.shared.post { Task(executorPreference: Loop.shared) { await run(script, last) } }
+        Loop.shared.run()
+    }
+
+    private static func reply(_ word: String) -> ScriptedAgent.Reply? {
+        switch word {
+        case "once": .grant(.once)
+        case "session": .grant(.session)
+        case "always": .grant(.always)
+        case "deny": .deny(.always)
+        case "dismiss": .dismiss
+        case "die": .die
+        default: nil
+        }
+    }
+
+    @LoopActor
+    private static func run(_ script: [ScriptedAgent.Reply], _ last: ScriptedAgent.Reply) async {
+        do {
+            let connection = try Connection.open(.session)
+            connection.onDisconnect { exit(0) }
+            let agent = ScriptedAgent(connection, script, otherwise: last)
+            try await agent.register(level: .fallback)
+            say("ready")
+            for number in 0... {
+                let prompt = await agent.prompt(number)
+                let reply = number < script.count ? script[number] : last
+                say("prompt \(number + 1): \(describe(prompt)) → \(describe(reply))")
+            }
+        } catch {
+            say("error: \(error)")
+            exit(69)
+        }
+    }
+
+    private static func describe(_ prompt: ScriptedAgent.Prompt) -> String {
+        let name = prompt.details["app_name"]?.stringValue ?? prompt.app
+        let why = prompt.items.first?["reason"]?.stringValue ?? ""
+        let waiting = prompt.details["waiting"]?.uint32Value ?? 0
+        let what = prompt.permissions.map(\.rawValue).joined(separator: ", ")
+        return "\(name) wants \(what), “\(why)”; \(waiting) wait behind it"
+    }
+
+    private static func describe(_ reply: ScriptedAgent.Reply) -> String {
+        switch reply {
+        case .grant(.once): "Only This Time"
+        case .grant(.session): "This Session"
+        case .grant: "Always"
+        case .deny: "Don't Allow"
+        case .dismiss: "Not Now"
+        default: "leaves the bus"
+        }
+    }
+
+    private static func say(_ line: String) {
+        var text = line + "\n"
+        text.withUTF8 { _ = write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+    }
+}

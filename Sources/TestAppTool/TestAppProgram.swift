@@ -1,0 +1,160 @@
+// Commands in, answers and signals out, one a line: the contract as an app sees it.
+
+import DBus
+import Glibc
+import PermissionModel
+
+/// `NUMBER COMMAND …` is answered by `NUMBER ok …` or `NUMBER ERROR retryable|final: MESSAGE`:
+///
+///     request TOKEN PERMISSION,… [hold=SECONDS] [interactive=no] [explain] [reason=TEXT]
+///     close TOKEN
+///     properties TOKEN
+///     status PERMISSION,…
+///     open PERMISSION [DEVICE]
+///     release
+///
+/// Beside them come `response TOKEN CODE …`, `state TOKEN …` and `status PERMISSION …`.
+@LoopActor
+final class TestAppProgram {
+    private let connection: Connection
+    private var input: [UInt8] = []
+    private var watch: WatchToken?
+
+    nonisolated static func main() {
+        Loop.shared.adoptCurrentThread()
+        LoopActor.assumeIsolated {
+            do {
+                let program = TestAppProgram(try Connection.open(.session))
+                program.start()
+            } catch {
+                print("error \(error)")
+                exit(69)
+            }
+        }
+        Loop.shared.run()
+    }
+
+    private init(_ connection: Connection) {
+        self.connection = connection
+    }
+
+    private func start() {
+        // Unicast signals come without a match rule.
+        connection.onSignal(addMatch: false) { [self] in signalled($0) }
+        watch = Loop.shared.watch(STDIN_FILENO, .readable) { [self] _ in read() }
+        connection.onDisconnect { exit(0) }
+        say("ready")
+    }
+
+    private func say(_ line: String) {
+        var text = line.replacing("\n", with: " ") + "\n"
+        text.withUTF8 { _ = write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+    }
+
+    private func read() {
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
+        guard count > 0 else { exit(0) }
+        input += buffer[..<count]
+        while let end = input.firstIndex(of: UInt8(ascii: "\n")) {
+            let line = String(decoding: input[..<end], as: UTF8.self)
+            input.removeSubrange(...end)
+            run(line.split(separator: " ").map(String.init))
+        }
+    }
+
+    // MARK: Commands
+
+    private func run(_ words: [String]) {
+        guard words.count >= 2 else { return }
+        let number = words[0]
+        let arguments = Array(words.dropFirst(2))
+        switch (words[1], arguments.count) {
+        case ("request", 2...): call(number, access("RequestAccess", request(arguments)))
+        case ("status", 1): call(number, access("GetStatus", [permissions(arguments[0])]))
+        case ("open", 1...):
+            let device = arguments.dropFirst().joined(separator: " ")
+            call(number, access("OpenDevice", [.string(arguments[0]), .string(device), .properties([:])]))
+        case ("release", 0): call(number, access("ReleaseHold", []))
+        case ("close", 1): call(number, ofRequest(arguments[0], BusNames.request, "Close", []))
+        case ("properties", 1):
+            call(
+                number,
+                ofRequest(
+                    arguments[0], "org.freedesktop.DBus.Properties", "GetAll", [.string(BusNames.request)]))
+        default: say("\(number) unknown command")
+        }
+    }
+
+    private func request(_ arguments: [String]) -> [Value] {
+        var options: [String: Value] = ["handle_token": .string(arguments[0])]
+        for option in arguments.dropFirst(2) {
+            let parts = option.split(separator: "=", maxSplits: 1).map(String.init)
+            switch parts[0] {
+            case "hold": options["hold"] = .uint32(UInt32(parts.last ?? "") ?? 15)
+            case "interactive": options["interactive"] = .bool(parts.last != "no")
+            case "explain": options["explanation"] = .structure([.string("A title"), .string("A body")])
+            case "reason":
+                options["reasons"] = .stringTable(
+                    arguments[1].split(separator: ",").map { (String($0), parts.last ?? "") })
+            default: break
+            }
+        }
+        return [permissions(arguments[1]), .properties(options)]
+    }
+
+    private func permissions(_ text: String) -> Value { .strings(text.split(separator: ",").map(String.init)) }
+
+    private func access(_ member: String, _ body: [Value]) -> Message {
+        .call(destination: BusNames.service, path: BusNames.root, interface: BusNames.access, member: member, body)
+    }
+
+    private func ofRequest(_ token: String, _ interface: String, _ member: String, _ body: [Value]) -> Message {
+        .call(
+            destination: BusNames.service, path: BusNames.requestPath(owner: connection.uniqueName, token: token),
+            interface: interface, member: member, body)
+    }
+
+    private func call(_ number: String, _ message: Message) {
+        connection.call(message) { [self] reply in
+            switch reply {
+            case .success(let message):
+                say("\(number) ok" + message.body.map { " " + TestAppProgram.text($0) }.joined())
+            case .failure(let error):
+                let name = error.name.split(separator: ".").last ?? ""
+                let flag = error.body.count > 1 ? error.body[1].boolValue == true ? " retryable" : " final" : ""
+                say("\(number) \(name)\(flag): \(error.message)")
+            }
+        }
+    }
+
+    // MARK: Signals
+
+    private func signalled(_ message: Message) {
+        let token = message.path?.split(separator: "/").last.map(String.init) ?? ""
+        switch message.member {
+        case "Response": say("response \(token)" + message.body.map { " " + TestAppProgram.text($0) }.joined())
+        case "PropertiesChanged": say("state \(token) \(message.body.dropFirst().prefix(1).map(TestAppProgram.text).joined())")
+        case "StatusChanged": say("status" + message.body.map { " " + TestAppProgram.text($0) }.joined())
+        default: break
+        }
+    }
+
+    /// Values for a test to compare: `key=value` for tables, by key.
+    private static func text(_ value: Value) -> String {
+        switch value {
+        case .string(let text), .objectPath(let text): return text
+        case .uint32(let number): return String(number)
+        case .uint64(let number): return String(number)
+        case .bool(let flag): return flag ? "yes" : "no"
+        case .variant(let inner): return text(inner)
+        case .unixFD(let fd):
+            var status = stat()
+            return fstat(fd.raw, &status) == 0 ? "descriptor" : "none"
+        case .array(_, let elements): return elements.map(text).joined(separator: ",")
+        case .dictionary(_, _, let entries):
+            return entries.map { "\(text($0.key))=\(text($0.value))" }.sorted().joined(separator: " ")
+        default: return value.signature
+        }
+    }
+}
