@@ -54,7 +54,7 @@ struct PromptText {
     }
 
     func question(_ item: AgentPrompt.Item, number: Int, choices: [Choice]) -> String {
-        var text = [rule("\(name) wants to use the \(item.permission.rawValue)")]
+        var text = [rule("\(name) wants to \(PromptText.wish(item.permission))")]
         if prompt.items.count > 1 { text += fact("Question", "\(number) of \(prompt.items.count)") }
         text += fact("App", prompt.app + (prompt.isSandboxed ? " (sandboxed)" : ""))
         text += fact("Device", item.deviceName)
@@ -66,6 +66,15 @@ struct PromptText {
                 .joined(separator: "   "), indent: 3
         ).map { $0.replacing("\u{A0}", with: " ") }
         return lines(text)
+    }
+
+    private static func wish(_ permission: Permission) -> String {
+        switch permission {
+        case .camera: "use the camera"
+        case .microphone: "use the microphone"
+        case .bluetooth: "use Bluetooth"
+        case .location: "know your location"
+        }
     }
 
     private var name: String { prompt.appName.isEmpty ? prompt.app : prompt.appName }

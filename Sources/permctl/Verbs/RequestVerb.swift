@@ -65,7 +65,7 @@ struct RequestVerb: AsyncParsableCommand {
         let phases = PermissionCenter().phases(of: permissions, reasons: reasons, explanation: explanation)
         for try await phase in phases {
             switch phase {
-            case .queued(let position): say(position == 0 ? "waiting for an agent" : "waiting: \(position) before this one")
+            case .queued(let position): say(position == 0 ? "waiting: next" : "waiting: \(position) before this one")
             case .showing: say("on screen: answer there")
             case .settled(let result): return result
             }

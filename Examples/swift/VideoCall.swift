@@ -1,0 +1,43 @@
+// Asks for what a call needs, says what came of it, and opens the devices.
+
+import Glibc
+import PermissionClient
+
+enum VideoCall {
+    /// What the call can use. Without a camera it is still a call.
+    struct Setup: Sendable {
+        let hasCamera: Bool
+        let hasMicrophone: Bool
+    }
+
+    /// No other app's question comes between these two.
+    static let prepare = Workflow<Setup> { context in
+        let camera = try await context.request(
+            .camera, reason: "So that Ada can see you",
+            explanation: Explanation(
+                title: "Before your call", body: "Ada sees and hears you only while the call lasts."))
+        print("camera: \(camera.rawValue)")
+        let microphone = try await context.request(.microphone, reason: "So that Ada can hear you")
+        print("microphone: \(microphone.rawValue)")
+        return Setup(hasCamera: camera == .granted, hasMicrophone: microphone == .granted)
+    }
+
+    static func main() async throws {
+        do {
+            let setup = try await PermissionCenter.session.add(prepare)
+            guard setup.hasMicrophone else {
+                print("There is no call without a microphone.")
+                exit(1)
+            }
+            if setup.hasCamera {
+                let camera = try await PermissionCenter.session.openDevice(.camera)
+                print("The call runs with \(camera.name) (\(camera.node)).")
+            } else {
+                print("The call runs without a picture.")
+            }
+        } catch let error as ClientError {
+            print("permd: \(error.message)\(error.isRetryable ? "; try again later" : "")")
+            exit(error.isRetryable ? 75 : 1)
+        }
+    }
+}

@@ -1,0 +1,41 @@
+# What the scripts share: sourced, not run. Sets ROOT and moves there.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+
+# What building and running needs, and what only tests and the demo need.
+BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-config binutils"
+DEMO_PACKAGES="$BUILD_PACKAGES dbus libumockdev-dev umockdev"
+TEST_PACKAGES="$DEMO_PACKAGES dbus-broker python3 python3-dbus python3-gi tmux util-linux procps"
+
+say() { printf '\n== %s\n' "$*"; }
+fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+
+# Installs the Debian packages that are missing, and says which.
+install_missing() {
+    local missing=() package
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null)" = "ii " ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    command -v apt-get >/dev/null || fail "please install: ${missing[*]}"
+    local sudo=
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || fail "please install as root: apt-get install ${missing[*]}"
+        sudo=sudo
+    fi
+    say "Installing ${missing[*]}"
+    if ! $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
+    then
+        # The lists may be missing or old.
+        $sudo apt-get update -q >/dev/null
+        $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
+    fi
+}
+
+need_swift() {
+    command -v swift >/dev/null || fail "Swift 6.1 or newer is needed: https://www.swift.org/install/linux/"
+    local version
+    version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
+    [ "$(printf '6.1\n%s\n' "$version" | sort -V | head -n 1)" = 6.1 ] || fail "Swift $version is too old; 6.1 is needed"
+}
