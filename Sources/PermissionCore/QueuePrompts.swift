@@ -141,8 +141,11 @@ extension Queue {
     mutating func committed(_ id: RequestID, _ now: Moment, _ world: some World) {
         // Its app may have left meanwhile, and another request may be on screen.
         if index(of: id) == slots.startIndex {
-            update(at: 0) { $0.isSettling = false }
-            takePromptAway()
+            update(at: 0) {
+                $0.isSettling = false
+                $0.prompt = nil
+            }
+            mustRenumber = true
         }
         settleAll(now, world)
     }

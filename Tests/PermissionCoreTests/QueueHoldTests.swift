@@ -1,0 +1,447 @@
+// A place kept for the next request of the same connection.
+
+import Testing
+
+@Suite
+struct QueueHoldTests {
+    /// Nothing comes between, whatever the answer was.
+    @Test func theNextRequestGoesFirst() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera hold=15
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 camera=deny/always
+            stop prompt#1
+            commit 1 camera=deny/always; a:camera=denied/person
+            = a camera denied
+            > committed 1
+            timer hold:a 15000
+            respond 1 answered camera=denied refused=camera hold=15
+            moved 2 queued 0
+            length 1
+            + 5
+            > request 3 a microphone
+            accept 3
+            stop hold:a
+            show A #2 3 microphone waiting=1
+            timer prompt#2 300000
+            moved 3 showing 0
+            moved 2 queued 1
+            length 2
+            > answer A #2 microphone=grant/always
+            stop prompt#2
+            commit 3 microphone=grant/always; a:microphone=granted/person
+            = a microphone granted
+            > committed 3
+            respond 3 answered microphone=granted
+            show A #3 2 camera waiting=0
+            timer prompt#3 300000
+            moved 2 showing 0
+            length 1
+            """)
+    }
+
+    /// After its seconds the next in the queue is shown.
+    @Test func aHoldEnds() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera hold=3
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            timer hold:a 3000
+            respond 1 dismissed camera=undetermined refused=camera hold=3
+            moved 2 queued 0
+            length 1
+            + 3
+            > timer hold a
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            """)
+    }
+
+    /// The place belongs to the connection.
+    @Test func anotherConnectionOfTheAppHasNoPartInIt() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a@x camera hold=15
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            timer hold:x 15000
+            respond 1 dismissed camera=undetermined refused=camera hold=15
+            moved 2 queued 0
+            length 1
+            > request 3 a@y microphone
+            accept 3
+            moved 3 queued 1
+            length 2
+            > request 4 a@x microphone
+            accept 4
+            stop hold:x
+            show A #2 4 microphone waiting=2
+            timer prompt#2 300000
+            moved 4 showing 0
+            moved 2 queued 1
+            moved 3 queued 2
+            length 3
+            """)
+    }
+
+    /// By its owner only.
+    @Test func releasedEarly() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera hold=15
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            timer hold:a 15000
+            respond 1 dismissed camera=undetermined refused=camera hold=15
+            moved 2 queued 0
+            length 1
+            > release b
+            > release a
+            stop hold:a
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            > release a
+            """)
+    }
+
+    /// The connection goes, the hold goes.
+    @Test func overWhenItLeaves() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera hold=15
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            timer hold:a 15000
+            respond 1 dismissed camera=undetermined refused=camera hold=15
+            moved 2 queued 0
+            length 1
+            > left a
+            stop hold:a
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            """)
+    }
+
+    /// A second hold is not given; a minute later it is.
+    @Test func oneAMinuteForAnApp() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera hold=15
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            timer hold:a 15000
+            respond 1 dismissed camera=undetermined refused=camera hold=15
+            length 0
+            > release a
+            stop hold:a
+            + 59
+            > request 2 a microphone hold=15
+            accept 2
+            moved 2 queued 0
+            show A #2 2 microphone waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            > answer A #2 dismissed
+            stop prompt#2
+            nag a microphone 1
+            record a:microphone=dismissed/person
+            respond 2 dismissed microphone=undetermined refused=microphone
+            length 0
+            + 1
+            > request 3 a location hold=15
+            accept 3
+            moved 3 queued 0
+            show A #3 3 location waiting=0
+            timer prompt#3 300000
+            moved 3 showing 0
+            length 1
+            > answer A #3 dismissed
+            stop prompt#3
+            nag a location 1
+            record a:location=dismissed/person
+            timer hold:a 15000
+            respond 3 dismissed location=undetermined refused=location hold=15
+            length 0
+            """)
+    }
+
+    /// Its idle time is one budget, however many requests pass through it.
+    @Test func aChainIsOneHold() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera hold=10
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            timer hold:a 10000
+            respond 1 dismissed camera=undetermined refused=camera hold=10
+            moved 2 queued 0
+            length 1
+            + 4
+            > request 3 a microphone hold=10
+            accept 3
+            stop hold:a
+            show A #2 3 microphone waiting=1
+            timer prompt#2 300000
+            moved 3 showing 0
+            moved 2 queued 1
+            length 2
+            + 100
+            > answer A #2 dismissed
+            stop prompt#2
+            nag a microphone 1
+            record a:microphone=dismissed/person
+            timer hold:a 6000
+            respond 3 dismissed microphone=undetermined refused=microphone hold=6
+            moved 2 queued 0
+            length 1
+            + 5
+            > request 4 a location hold=10
+            accept 4
+            stop hold:a
+            show A #3 4 location waiting=1
+            timer prompt#3 300000
+            moved 4 showing 0
+            moved 2 queued 1
+            length 2
+            > answer A #3 dismissed
+            stop prompt#3
+            nag a location 1
+            record a:location=dismissed/person
+            timer hold:a 1000
+            respond 4 dismissed location=undetermined refused=location hold=1
+            moved 2 queued 0
+            length 1
+            + 1
+            > timer hold a
+            show A #4 2 camera waiting=0
+            timer prompt#4 300000
+            moved 2 showing 0
+            """)
+    }
+
+    /// A request answered at once in the middle of a workflow.
+    @Test func whatIsKnownKeepsThePlaceToo() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            = a camera granted
+            > request 1 a microphone hold=15
+            accept 1
+            moved 1 queued 0
+            show A #1 1 microphone waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a microphone 1
+            record a:microphone=dismissed/person
+            timer hold:a 15000
+            respond 1 dismissed microphone=undetermined refused=microphone hold=15
+            moved 2 queued 0
+            length 1
+            > request 3 a camera hold=15
+            accept 3
+            stop hold:a
+            timer hold:a 15000
+            respond 3 answered camera=granted hold=15
+            record a:camera=granted
+            > request 4 a location
+            accept 4
+            stop hold:a
+            show A #2 4 location waiting=1
+            timer prompt#2 300000
+            moved 4 showing 0
+            moved 2 queued 1
+            length 2
+            """)
+    }
+
+    /// Answered at once at the end of the queue, its place is at the end.
+    @Test func aHoldOfAnAnsweredOneWaitsInLine() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 b camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            = a camera granted
+            > request 2 a camera hold=15
+            accept 2
+            timer hold:a 15000
+            respond 2 answered camera=granted hold=15
+            record a:camera=granted
+            > request 3 c camera
+            accept 3
+            moved 3 queued 1
+            length 2
+            > request 4 a microphone
+            accept 4
+            stop hold:a
+            moved 4 queued 1
+            moved 3 queued 2
+            length 3
+            """)
+    }
+
+    /// A longer wish is cut.
+    @Test func noMoreThanTheLimit() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera hold=4000
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            timer hold:a 15000
+            respond 1 dismissed camera=undetermined refused=camera hold=15
+            length 0
+            """)
+    }
+
+    /// Positions count requests.
+    @Test func heldPlacesCountForNoPosition() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera hold=15
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > request 3 c camera
+            accept 3
+            moved 3 queued 2
+            length 3
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            timer hold:a 15000
+            respond 1 dismissed camera=undetermined refused=camera hold=15
+            moved 2 queued 0
+            moved 3 queued 1
+            length 2
+            > request 4 a microphone
+            accept 4
+            stop hold:a
+            show A #2 4 microphone waiting=2
+            timer prompt#2 300000
+            moved 4 showing 0
+            moved 2 queued 1
+            moved 3 queued 2
+            length 3
+            """)
+    }
+}

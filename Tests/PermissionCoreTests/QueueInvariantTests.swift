@@ -1,0 +1,177 @@
+// Long random plays: whatever happens, in whatever order, the promises of the queue hold after every event.
+
+import PermissionCore
+import PermissionModel
+import Testing
+
+/// SplitMix64: the same plays on every machine.
+private struct Dice: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
+
+@Suite
+struct QueueInvariantTests {
+    @Test(arguments: 0..<60)
+    func promisesHold(_ seed: Int) {
+        var play = Play(seed: UInt64(seed))
+        for _ in 0..<400 { play.step() }
+        play.finish()
+        #expect(play.broken == nil, "seed \(seed)")
+    }
+}
+
+private struct Play {
+    private var dice: Dice
+    private var queue: Queue
+    private var world = FakeWorld()
+    private var now = Moment(epoch: 1000, uptime: 1_000_000)
+    private var lastID: UInt64 = 0
+    /// Accepted and not over.
+    private var open: Set<RequestID> = []
+    private var over: Set<RequestID> = []
+    private var shown: (agent: AgentID, prompt: Prompt)?
+    /// What was on screen before: its answer may be on its way to the disk.
+    private var lastShown: Prompt?
+    private var writing: [RequestID] = []
+    private var timers: Set<TimerID> = []
+    private(set) var broken: String?
+
+    private static let apps = ["a", "b", "c"].map { AppID("desktop:\($0)")! }
+    private static let agents = ["A", "B", "C", "D"].map { AgentID(connection: ":\($0)", path: "/\($0)") }
+
+    init(seed: UInt64) {
+        dice = Dice(state: seed)
+        var settings = Settings()
+        settings.waitingPerApp = 6
+        settings.waiting = 12
+        queue = Queue(settings: settings)
+    }
+
+    mutating func step() {
+        now.uptime += Int64.random(in: 0...3000, using: &dice)
+        now.epoch += Int64.random(in: 0...3, using: &dice)
+        send(event())
+    }
+
+    mutating func finish() {
+        send(.shutdown)
+        require(open.isEmpty, "\(open.count) requests were never answered")
+        require(timers.isEmpty, "timers were left: \(timers)")
+    }
+
+    private mutating func event() -> QueueEvent {
+        let app = Play.apps.randomElement(using: &dice)!
+        let permission = Permission.allCases.randomElement(using: &dice)!
+        let connection = ":\(app.name)\(Int.random(in: 0...1, using: &dice))"
+        switch Int.random(in: 0..<20, using: &dice) {
+        case 0..<6: return .requested(request(app, connection))
+        case 6: return .closed(open.sorted().randomElement(using: &dice) ?? RequestID(0))
+        case 7: return .callerLeft(connection)
+        case 8: return .agentArrived(Play.agents.randomElement(using: &dice)!, AgentLevel.allCases.randomElement(using: &dice)!)
+        case 9:
+            let agent = Play.agents.randomElement(using: &dice)!
+            return Bool.random(using: &dice) ? .agentLeft(connection: agent.connection) : .agentUnregistered(agent)
+        case 10:
+            world.statuses["\(app.name) \(permission.rawValue)"] = Status.allCases.randomElement(using: &dice)!
+            return .worldChanged
+        case 11: return timers.randomElement(using: &dice).map { .timerFired($0) } ?? .worldChanged
+        case 12: return .nagLifted(app: app, permission: nil)
+        case 13: return .holdReleased(connection)
+        case 14, 15:
+            guard !writing.isEmpty else { return .worldChanged }
+            return .committed(writing.removeFirst())
+        default: return answer()
+        }
+    }
+
+    private mutating func request(_ app: AppID, _ connection: String) -> AccessRequest {
+        lastID += 1
+        let permissions = Permission.allCases.shuffled(using: &dice).prefix(Int.random(in: 1...3, using: &dice))
+        return AccessRequest(
+            id: RequestID(lastID), path: "/r/\(lastID)",
+            caller: Caller(connection: connection, app: app, process: ProcessKey(pid: 1, startTime: 1)),
+            permissions: Array(permissions), hold: Bool.random(using: &dice) ? 15 : 0,
+            isInteractive: Int.random(in: 0..<10, using: &dice) > 0, arrived: now.epoch)
+    }
+
+    /// Mostly the right agent to the right prompt; sometimes anybody to anything.
+    private mutating func answer() -> QueueEvent {
+        var agent = shown?.agent ?? Play.agents[0]
+        if Int.random(in: 0..<5, using: &dice) == 0 { agent = Play.agents.randomElement(using: &dice)! }
+        let prompt = shown?.prompt.id ?? PromptID(UInt64.random(in: 0...9, using: &dice))
+        switch Int.random(in: 0..<4, using: &dice) {
+        case 0: return .agentFailed(agent, prompt, why: "")
+        case 1: return .agentAnswered(agent, prompt, .dismissed)
+        default:
+            let items = shown?.prompt.items ?? []
+            let decision = ItemDecision(verdict: Bool.random(using: &dice) ? .grant : .deny, duration: .always)
+            let decisions = Dictionary(uniqueKeysWithValues: items.map { ($0, decision) })
+            return .agentAnswered(agent, prompt, .answered(decisions))
+        }
+    }
+
+    // MARK: The promises
+
+    private mutating func send(_ event: QueueEvent) {
+        if case .timerFired(let timer) = event { timers.remove(timer) }
+        let effects = queue.handle(event, at: now, in: world)
+        for effect in effects { check(effect) }
+        let entries = queue.entries
+        require(entries.map(\.position) == Array(0..<entries.count), "positions \(entries.map(\.position))")
+        require(Set(entries.map(\.request.id)) == open, "the queue does not hold what was accepted")
+        require(entries.count == queue.length && queue.length <= 12, "length \(queue.length)")
+        require(entries.dropFirst().allSatisfy { $0.state == .queued }, "one behind the first is showing")
+    }
+
+    private mutating func check(_ effect: QueueEffect) {
+        switch effect {
+        case .accept(let id): require(open.insert(id).inserted && !over.contains(id), "\(id) accepted twice")
+        case .refuse(let id, _): require(!open.contains(id), "\(id) refused after it was accepted")
+        case .respond(let id, _), .forget(let id):
+            require(open.remove(id) != nil && over.insert(id).inserted, "\(id) ended twice, or never began")
+            if shown?.prompt.request.id == id, !writing.contains(id) { close() }
+        case .showPrompt(let agent, let prompt):
+            require(shown == nil, "two prompts on screen")
+            require(open.contains(prompt.request.id) && !prompt.items.isEmpty, "a prompt of nothing")
+            shown = (agent, prompt)
+        case .withdrawPrompt(let agent, let id, _):
+            require(shown?.agent == agent && shown?.prompt.id == id, "what is not shown is withdrawn")
+            shown = nil
+        case .dropPrompt(let id):
+            require(shown?.prompt.id == id, "what is not shown is dropped")
+            shown = nil
+        case .commit(let id, let decisions, _):
+            require(!decisions.isEmpty && lastShown?.request.id == id, "decisions of no prompt")
+            writing.append(id)
+            for decision in decisions {
+                world.statuses["\(decision.app.name) \(decision.permission.rawValue)"] =
+                    decision.verdict == .grant ? .granted : .denied
+            }
+        case .startTimer(let timer, let milliseconds):
+            require(milliseconds > 0, "a timer of no time")
+            timers.insert(timer)
+        case .stopTimer(let timer):
+            timers.remove(timer)
+            // An answer, a failure or an end: the prompt is not on screen any more.
+            if case .prompt(let id) = timer, shown?.prompt.id == id { close() }
+        default: break
+        }
+    }
+
+    private mutating func close() {
+        lastShown = shown?.prompt
+        shown = nil
+    }
+
+    private mutating func require(_ holds: Bool, _ promise: String) {
+        if !holds, broken == nil { broken = promise }
+    }
+}

@@ -1,0 +1,223 @@
+// Requests leave the queue with their app, their owner's wish, and the daemon.
+
+import Testing
+
+@Suite
+struct QueueLeavingTests {
+    /// Withdrawn: gone, no Response, a row in the history.
+    @Test func closedWhileQueued() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera,microphone
+            accept 2
+            moved 2 queued 1
+            length 2
+            > request 3 c camera
+            accept 3
+            moved 3 queued 2
+            length 3
+            > close 2
+            forget 2
+            record b:camera=withdrawn,b:microphone=withdrawn
+            moved 3 queued 1
+            length 2
+            > close 2
+            > close 77
+            """)
+    }
+
+    /// The prompt is withdrawn and the next one shown.
+    @Test func closedOnScreen() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > close 1
+            withdraw A #1
+            stop prompt#1
+            forget 1
+            record a:camera=withdrawn
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            > answer A #1 camera=grant/always
+            """)
+    }
+
+    /// Its requests, the one on screen included, and nobody else's.
+    @Test func aCallerTakesEverythingAlong() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a@x camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > request 3 a@x microphone
+            accept 3
+            moved 3 queued 2
+            length 3
+            > request 4 a@y microphone
+            accept 4
+            moved 4 queued 3
+            length 4
+            > left x
+            forget 3
+            record a:microphone=withdrawn
+            withdraw A #1
+            stop prompt#1
+            forget 1
+            record a:camera=withdrawn
+            show A #2 2 camera waiting=1
+            timer prompt#2 300000
+            moved 2 showing 0
+            moved 4 queued 1
+            length 2
+            > left x
+            """)
+    }
+
+    /// The decision is made; nobody is there to be told.
+    @Test func aCallerThatLeavesWhileItsAnswerIsWritten() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 camera=grant/always
+            stop prompt#1
+            commit 1 camera=grant/always; a:camera=granted/person
+            > left a
+            forget 1
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            = a camera granted
+            > committed 1
+            """)
+    }
+
+    /// As if its app had left.
+    @Test func closedWhileItsAnswerIsWritten() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 camera=grant/always
+            stop prompt#1
+            commit 1 camera=grant/always; a:camera=granted/person
+            > close 1
+            forget 1
+            length 0
+            > committed 1
+            """)
+    }
+
+    /// Response 2 for each; the prompt is withdrawn; nothing is taken any more.
+    @Test func shutdownAnswersEverybody() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera hold=15
+            accept 2
+            moved 2 queued 1
+            length 2
+            > shutdown
+            withdraw A #1
+            stop prompt#1
+            respond 1 NoAgent camera=undetermined refused=camera
+            respond 2 NoAgent camera=undetermined refused=camera
+            length 0
+            > request 3 c camera
+            refuse 3 NoAgent
+            > world
+            """)
+    }
+
+    /// The wait for an agent ends too.
+    @Test func shutdownWithoutAnAgent() {
+        QueueScript.play(
+            """
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            start-agent
+            timer agentWait 10000
+            length 1
+            > shutdown
+            stop agentWait
+            respond 1 NoAgent camera=undetermined refused=camera
+            length 0
+            """)
+    }
+
+    /// Whoever shuts down waits for the disk first; what is not written by then has no answer.
+    @Test func shutdownWhileAnAnswerIsWritten() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 camera=grant/always
+            stop prompt#1
+            commit 1 camera=grant/always; a:camera=granted/person
+            > shutdown
+            respond 1 NoAgent camera=undetermined refused=camera
+            length 0
+            """)
+    }
+}

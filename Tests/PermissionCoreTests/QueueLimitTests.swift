@@ -1,0 +1,114 @@
+// Floods are refused, and what is refused leaves nothing behind.
+
+import Testing
+
+@Suite
+struct QueueLimitTests {
+    /// The call itself is refused; another app is not.
+    @Test func requestsOfOneApp() {
+        QueueScript.play(
+            """
+            > settings waitingPerApp=2
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 a@y microphone
+            accept 2
+            moved 2 queued 1
+            length 2
+            > request 3 a location
+            refuse 3 LimitExceeded
+            > request 4 b camera
+            accept 4
+            moved 4 queued 2
+            length 3
+            = a bluetooth granted
+            > request 5 a bluetooth
+            accept 5
+            respond 5 answered bluetooth=granted
+            record a:bluetooth=granted
+            > close 1
+            withdraw A #1
+            stop prompt#1
+            forget 1
+            record a:camera=withdrawn
+            show A #2 2 microphone waiting=1
+            timer prompt#2 300000
+            moved 2 showing 0
+            moved 4 queued 1
+            length 2
+            > request 6 a location
+            accept 6
+            moved 6 queued 2
+            length 3
+            """)
+    }
+
+    /// The one on screen included.
+    @Test func requestsInAll() {
+        QueueScript.play(
+            """
+            > settings waiting=2
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > request 3 c camera
+            refuse 3 LimitExceeded
+            = c camera denied
+            > request 4 c camera
+            accept 4
+            respond 4 answered camera=denied refused=camera
+            record c:camera=denied
+            > close 2
+            forget 2
+            record b:camera=withdrawn
+            length 1
+            > request 5 c microphone
+            accept 5
+            moved 5 queued 1
+            length 2
+            """)
+    }
+
+    /// An app that asks what is settled again and again fills no history.
+    @Test func repeatedAnswersAreWrittenOnce() {
+        QueueScript.play(
+            """
+            = a camera denied
+            > request 1 a camera
+            accept 1
+            respond 1 answered camera=denied refused=camera
+            record a:camera=denied
+            > request 2 a camera
+            accept 2
+            respond 2 answered camera=denied refused=camera
+            > request 3 a@y camera
+            accept 3
+            respond 3 answered camera=denied refused=camera
+            + 60
+            > request 4 a camera
+            accept 4
+            respond 4 answered camera=denied refused=camera
+            record a:camera=denied
+            = a camera granted
+            > request 5 a camera
+            accept 5
+            respond 5 answered camera=granted
+            record a:camera=granted
+            """)
+    }
+}

@@ -1,0 +1,425 @@
+// Not now, and apps that do not take it for an answer.
+
+import Testing
+
+@Suite
+struct QueueNagTests {
+    /// Those permissions leave everything that app has waiting at that moment.
+    @Test func notNowTakesItOutEverywhere() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > request 3 a camera
+            accept 3
+            moved 3 queued 2
+            length 3
+            > request 4 a camera,microphone
+            accept 4
+            moved 4 queued 3
+            length 4
+            > request 5 a@z camera
+            accept 5
+            moved 5 queued 4
+            length 5
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person,a:camera=dismissed/person,a:camera=dismissed/person,a:camera=dismissed/person
+            respond 1 dismissed camera=undetermined refused=camera
+            respond 3 dismissed camera=undetermined refused=camera
+            respond 5 dismissed camera=undetermined refused=camera
+            show A #2 2 camera waiting=1
+            timer prompt#2 300000
+            moved 2 showing 0
+            moved 4 queued 1
+            length 2
+            > request 6 a camera
+            accept 6
+            moved 6 queued 2
+            length 3
+            """)
+    }
+
+    /// Answered 0 if something else in it was decided.
+    @Test func aDismissalIsNoDecision() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            = a location granted
+            > request 1 a location,camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            respond 1 answered camera=undetermined,location=granted refused=camera
+            record a:location=granted
+            length 0
+            """)
+    }
+
+    /// No device is no decision.
+    @Test func dismissedWithAnUnavailableOne() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            = a location unavailable
+            > request 1 a location,camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            respond 1 dismissed camera=undetermined,location=unavailable refused=location
+            record a:location=unavailable
+            length 0
+            """)
+    }
+
+    /// Then it is dismissed unseen for a while, by the guard; later it is asked again.
+    @Test func threeTimesInARow() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            respond 1 dismissed camera=undetermined refused=camera
+            length 0
+            > request 2 a camera
+            accept 2
+            moved 2 queued 0
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            > answer A #2 dismissed
+            stop prompt#2
+            nag a camera 2
+            record a:camera=dismissed/person
+            respond 2 dismissed camera=undetermined refused=camera
+            length 0
+            > request 3 a camera
+            accept 3
+            moved 3 queued 0
+            show A #3 3 camera waiting=0
+            timer prompt#3 300000
+            moved 3 showing 0
+            length 1
+            > answer A #3 dismissed
+            stop prompt#3
+            nag a camera 3 until=1600
+            record a:camera=dismissed/person
+            respond 3 dismissed camera=undetermined refused=camera
+            length 0
+            > request 4 a camera
+            record a:camera=dismissed/guard
+            accept 4
+            respond 4 dismissed camera=undetermined refused=camera
+            > request 5 a camera,microphone
+            accept 5
+            moved 5 queued 0
+            show A #4 5 microphone waiting=0
+            timer prompt#4 300000
+            moved 5 showing 0
+            length 1
+            > request 6 b camera
+            accept 6
+            moved 6 queued 1
+            length 2
+            + 599
+            > request 7 a camera
+            record a:camera=dismissed/guard
+            accept 7
+            respond 7 dismissed camera=undetermined refused=camera
+            + 1
+            > request 8 a camera
+            accept 8
+            moved 8 queued 2
+            length 3
+            """)
+    }
+
+    /// Grant or deny: the count starts anew.
+    @Test func anAnswerEndsTheRow() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            respond 1 dismissed camera=undetermined refused=camera
+            length 0
+            > request 2 a camera
+            accept 2
+            moved 2 queued 0
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            > answer A #2 dismissed
+            stop prompt#2
+            nag a camera 2
+            record a:camera=dismissed/person
+            respond 2 dismissed camera=undetermined refused=camera
+            length 0
+            > request 3 a camera
+            accept 3
+            moved 3 queued 0
+            show A #3 3 camera waiting=0
+            timer prompt#3 300000
+            moved 3 showing 0
+            length 1
+            > answer A #3 camera=deny/once
+            stop prompt#3
+            nag a camera 0
+            commit 3 camera=deny/once!; a:camera=denied/person
+            = a camera denied
+            > committed 3
+            respond 3 answered camera=denied refused=camera
+            length 0
+            = a camera undetermined
+            > request 4 a camera
+            accept 4
+            moved 4 queued 0
+            show A #4 4 camera waiting=0
+            timer prompt#4 300000
+            moved 4 showing 0
+            length 1
+            > answer A #4 dismissed
+            stop prompt#4
+            nag a camera 1
+            record a:camera=dismissed/person
+            respond 4 dismissed camera=undetermined refused=camera
+            length 0
+            """)
+    }
+
+    /// It does not count for the guard.
+    @Test func aTimeoutIsNoDismissalByAPerson() {
+        QueueScript.play(
+            """
+            > settings nagLimit=1
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > timer prompt #1
+            withdraw A #1
+            record a:camera=dismissed/timeout
+            respond 1 dismissed camera=undetermined refused=camera
+            length 0
+            > request 2 a camera
+            accept 2
+            moved 2 queued 0
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            """)
+    }
+
+    /// And each app.
+    @Test func theGuardCountsEachPermission() {
+        QueueScript.play(
+            """
+            > settings nagLimit=1 nagPause=10
+            > agent A desktop
+            > request 1 a camera,microphone
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera,microphone waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1 until=1010
+            nag a microphone 1 until=1010
+            record a:camera=dismissed/person,a:microphone=dismissed/person
+            respond 1 dismissed camera=undetermined,microphone=undetermined refused=camera
+            length 0
+            > request 2 a location,camera
+            record a:camera=dismissed/guard
+            accept 2
+            moved 2 queued 0
+            show A #2 2 location waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            > request 3 b camera
+            accept 3
+            moved 3 queued 1
+            length 2
+            """)
+    }
+
+    /// Of one permission, of one app, of all.
+    @Test func liftedByAReset() {
+        QueueScript.play(
+            """
+            > settings nagLimit=1
+            > agent A desktop
+            > request 1 a camera,microphone
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera,microphone waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1 until=1600
+            nag a microphone 1 until=1600
+            record a:camera=dismissed/person,a:microphone=dismissed/person
+            respond 1 dismissed camera=undetermined,microphone=undetermined refused=camera
+            length 0
+            > lift a camera
+            > request 2 a camera,microphone
+            record a:microphone=dismissed/guard
+            accept 2
+            moved 2 queued 0
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            > lift b *
+            > request 3 a microphone
+            accept 3
+            respond 3 dismissed microphone=undetermined refused=microphone
+            > lift * *
+            > request 4 a microphone
+            accept 4
+            moved 4 queued 1
+            length 2
+            """)
+    }
+
+    /// What earlier runs counted goes on.
+    @Test func countsSurviveARestart() {
+        QueueScript.play(
+            """
+            > restored a camera 2
+            > restored b camera 3 1600
+            > agent A desktop
+            > request 1 b camera
+            record b:camera=dismissed/guard
+            accept 1
+            respond 1 dismissed camera=undetermined refused=camera
+            > request 2 a camera
+            accept 2
+            moved 2 queued 0
+            show A #1 2 camera waiting=0
+            timer prompt#1 300000
+            moved 2 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 3 until=1600
+            record a:camera=dismissed/person
+            respond 2 dismissed camera=undetermined refused=camera
+            length 0
+            > request 3 a camera
+            record a:camera=dismissed/guard
+            accept 3
+            respond 3 dismissed camera=undetermined refused=camera
+            """)
+    }
+
+    /// After a pause three dismissals are needed again.
+    @Test func aPauseThatIsOverCountsFromTheStart() {
+        QueueScript.play(
+            """
+            > settings nagLimit=2 nagPause=10
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            respond 1 dismissed camera=undetermined refused=camera
+            length 0
+            > request 2 a camera
+            accept 2
+            moved 2 queued 0
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            > answer A #2 dismissed
+            stop prompt#2
+            nag a camera 2 until=1010
+            record a:camera=dismissed/person
+            respond 2 dismissed camera=undetermined refused=camera
+            length 0
+            + 10
+            > request 3 a camera
+            accept 3
+            moved 3 queued 0
+            show A #3 3 camera waiting=0
+            timer prompt#3 300000
+            moved 3 showing 0
+            length 1
+            > answer A #3 dismissed
+            stop prompt#3
+            nag a camera 1
+            record a:camera=dismissed/person
+            respond 3 dismissed camera=undetermined refused=camera
+            length 0
+            > request 4 a camera
+            accept 4
+            moved 4 queued 0
+            show A #4 4 camera waiting=0
+            timer prompt#4 300000
+            moved 4 showing 0
+            length 1
+            """)
+    }
+}

@@ -1,0 +1,382 @@
+// One queue: first in, first out, one prompt on screen, and one slot for each request.
+
+import Testing
+
+@Suite
+struct QueueOrderTests {
+    /// Three apps ask; each prompt comes when the one before is answered.
+    @Test func oneAfterTheOther() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b microphone
+            accept 2
+            moved 2 queued 1
+            length 2
+            > request 3 c location
+            accept 3
+            moved 3 queued 2
+            length 3
+            > answer A #1 camera=grant/always
+            stop prompt#1
+            commit 1 camera=grant/always; a:camera=granted/person
+            = a camera granted
+            > committed 1
+            respond 1 answered camera=granted
+            show A #2 2 microphone waiting=1
+            timer prompt#2 300000
+            moved 2 showing 0
+            moved 3 queued 1
+            length 2
+            > answer A #2 microphone=deny/always
+            stop prompt#2
+            commit 2 microphone=deny/always; b:microphone=denied/person
+            = b microphone denied
+            > committed 2
+            respond 2 answered microphone=denied refused=microphone
+            show A #3 3 location waiting=0
+            timer prompt#3 300000
+            moved 3 showing 0
+            length 1
+            > answer A #3 location=grant/session
+            stop prompt#3
+            commit 3 location=grant/session; c:location=granted/person
+            = c location granted
+            > committed 3
+            respond 3 answered location=granted
+            length 0
+            """)
+    }
+
+    /// Several permissions are one slot and one prompt, in the asked order.
+    @Test func nothingComesBetweenTheQuestionsOfOne() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a microphone,camera,location
+            accept 1
+            moved 1 queued 0
+            show A #1 1 microphone,camera,location waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 camera=deny/always,microphone=grant/once,location=grant/once
+            stop prompt#1
+            commit 1 microphone=grant/once!,camera=deny/always,location=grant/once!; a:microphone=granted/person,a:camera=denied/person,a:location=granted/person
+            = a microphone granted
+            = a camera denied
+            = a location granted
+            > committed 1
+            respond 1 answered camera=denied,location=granted,microphone=granted refused=camera
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            """)
+    }
+
+    /// What is answered without a prompt does not wait behind one.
+    @Test func noPromptNoWait() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            = b camera granted
+            = b microphone restricted
+            = b location unavailable
+            > request 2 b camera
+            accept 2
+            respond 2 answered camera=granted
+            record b:camera=granted
+            > request 3 b camera,microphone,location
+            accept 3
+            respond 3 answered camera=granted,location=unavailable,microphone=restricted refused=microphone
+            record b:microphone=restricted/administrator,b:location=unavailable
+            """)
+    }
+
+    /// Restricted, denied and unavailable settle; the first refused is the first in the asked order.
+    @Test func statusesAreAnsweredInTheirOrder() {
+        QueueScript.play(
+            """
+            = a camera unavailable
+            = a microphone denied
+            = a location granted
+            > request 1 a location,camera,microphone
+            accept 1
+            respond 1 answered camera=unavailable,location=granted,microphone=denied refused=camera
+            record a:location=granted,a:camera=unavailable,a:microphone=denied
+            """)
+    }
+
+    /// What is settled when a request reaches the front is not asked.
+    @Test func onlyWhatIsOpenIsAsked() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            = a microphone granted
+            = a location unavailable
+            > request 1 a camera,microphone,location
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            """)
+    }
+
+    /// Not interactive: answered from what is known.
+    @Test func quietRequestsPromptNobody() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            = a camera granted
+            > request 1 a camera,microphone quiet
+            accept 1
+            respond 1 answered camera=granted,microphone=undetermined refused=microphone
+            record a:camera=granted
+            > request 2 a microphone quiet
+            accept 2
+            respond 2 answered microphone=undetermined refused=microphone
+            > request 3 b microphone
+            accept 3
+            moved 3 queued 0
+            show A #1 3 microphone waiting=0
+            timer prompt#1 300000
+            moved 3 showing 0
+            length 1
+            > request 4 a microphone quiet
+            accept 4
+            respond 4 answered microphone=undetermined refused=microphone
+            """)
+    }
+
+    /// The second is answered by the first one's decision.
+    @Test func twoRequestsOfOneAppAskOnce() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 a camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > request 3 b camera
+            accept 3
+            moved 3 queued 2
+            length 3
+            > answer A #1 camera=grant/always
+            stop prompt#1
+            commit 1 camera=grant/always; a:camera=granted/person
+            = a camera granted
+            > committed 1
+            respond 1 answered camera=granted
+            respond 2 answered camera=granted
+            record a:camera=granted
+            show A #2 3 camera waiting=0
+            timer prompt#2 300000
+            moved 3 showing 0
+            length 1
+            """)
+    }
+
+    /// A request behind that asks for more keeps what is open.
+    @Test func theRestIsStillAsked() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 a camera,microphone
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 camera=deny/session
+            stop prompt#1
+            commit 1 camera=deny/session; a:camera=denied/person
+            = a camera denied
+            > committed 1
+            respond 1 answered camera=denied refused=camera
+            show A #2 2 microphone waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            """)
+    }
+
+    /// permctl decides while they wait: the prompt goes, the answer comes.
+    @Test func decisionsFromElsewhereSettleTheQueue() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > request 3 b microphone
+            accept 3
+            moved 3 queued 2
+            length 3
+            = a camera denied
+            = b microphone granted
+            > world
+            withdraw A #1
+            stop prompt#1
+            respond 1 answered camera=denied refused=camera
+            record a:camera=denied
+            respond 3 answered microphone=granted
+            record b:microphone=granted
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            > answer A #1 camera=grant/always
+            """)
+    }
+
+    /// Half of it is settled elsewhere; the answer counts for the other half only.
+    @Test func aPromptStaysWhileSomethingIsOpen() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera,microphone
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera,microphone waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            = a camera denied
+            > world
+            > answer A #1 camera=grant/always,microphone=grant/always
+            stop prompt#1
+            commit 1 microphone=grant/always; a:microphone=granted/person
+            = a microphone granted
+            > committed 1
+            respond 1 answered camera=denied,microphone=granted refused=camera
+            record a:camera=denied
+            length 0
+            """)
+    }
+
+    /// Unplugged while its prompt is on screen; back, it is asked again.
+    @Test func aDeviceThatGoesTakesThePromptAlong() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            = a camera unavailable
+            > world
+            withdraw A #1
+            stop prompt#1
+            respond 1 answered camera=unavailable refused=camera
+            record a:camera=unavailable
+            length 0
+            = a camera undetermined
+            > world
+            > request 2 a camera
+            accept 2
+            moved 2 queued 0
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            """)
+    }
+
+    /// Between the answer and the disk the next prompt waits, and the world may change.
+    @Test func whileAnAnswerIsWrittenNothingMoves() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > request 2 b camera
+            accept 2
+            moved 2 queued 1
+            length 2
+            > answer A #1 camera=grant/always
+            stop prompt#1
+            commit 1 camera=grant/always; a:camera=granted/person
+            > world
+            > timer prompt #1
+            > answer A #1 camera=deny/always
+            > fail A #1
+            = a camera granted
+            > committed 1
+            respond 1 answered camera=granted
+            show A #2 2 camera waiting=0
+            timer prompt#2 300000
+            moved 2 showing 0
+            length 1
+            """)
+    }
+
+    /// An answer that is over before it is told leaves it undetermined; the request ends all the same.
+    @Test func whatDidNotHoldIsAskedNoMore() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            accept 1
+            moved 1 queued 0
+            show A #1 1 camera waiting=0
+            timer prompt#1 300000
+            moved 1 showing 0
+            length 1
+            > answer A #1 camera=grant/once
+            stop prompt#1
+            commit 1 camera=grant/once!; a:camera=granted/person
+            > committed 1
+            respond 1 dismissed camera=undetermined refused=camera
+            length 0
+            """)
+    }
+}

@@ -1,0 +1,222 @@
+// Plays tables of events against the queue and compares every effect, in order.
+//
+//   > event …        what happens; the lines below it, up to the next one, are all its effects
+//   = app permission status      what the world says from now on
+//   + seconds        time passes
+//   # …              a remark
+
+import PermissionCore
+import PermissionModel
+import Testing
+
+/// Statuses as a table; what is not in it is undetermined.
+struct FakeWorld: World {
+    var statuses: [String: Status] = [:]
+
+    func status(of permission: Permission, for caller: Caller) -> Status {
+        statuses["\(caller.app.name) \(permission.rawValue)"] ?? .undetermined
+    }
+}
+
+struct QueueScript {
+    private var queue = Queue(settings: Settings())
+    private var world = FakeWorld()
+    private var now = Moment(epoch: 1000, uptime: 5_000_000)
+
+    /// Plays a script; nothing but its own lines may come out of it.
+    static func play(_ script: String, sourceLocation: SourceLocation = #_sourceLocation) {
+        var player = QueueScript()
+        var played: [String] = []
+        let lines = script.split(separator: "\n").map { $0.trimmingSpaces() }
+        for line in lines where !line.isEmpty {
+            switch line.first {
+            case ">":
+                played.append(line)
+                played += player.send(line.dropFirst().trimmingSpaces())
+            case "=":
+                played.append(line)
+                let words = line.split(separator: " ").map(String.init)
+                player.world.statuses["\(words[1]) \(words[2])"] = Status(rawValue: words[3])
+            case "+":
+                played.append(line)
+                let seconds = Int64(line.dropFirst().trimmingSpaces()) ?? 0
+                player.now.epoch += seconds
+                player.now.uptime += seconds * 1000
+            case "#": played.append(line)
+            default: break
+            }
+        }
+        let expected = lines.filter { !$0.isEmpty }
+        guard played != expected else { return }
+        let place = zip(played, expected).enumerated().first { $0.element.0 != $0.element.1 }?.offset
+        Issue.record(
+            "line \((place ?? min(played.count, expected.count)) + 1) is not as expected; what happens is\n\(played.joined(separator: "\n"))",
+            sourceLocation: sourceLocation)
+    }
+
+    // MARK: Events
+
+    private mutating func send(_ text: String) -> [String] {
+        let words = text.split(separator: " ").map(String.init)
+        guard let event = event(words) else { return ["unknown event"] }
+        return queue.handle(event, at: now, in: world).map(describe)
+    }
+
+    private func event(_ words: [String]) -> QueueEvent? {
+        func word(_ index: Int) -> String { index < words.count ? words[index] : "" }
+        switch words[0] {
+        case "request": return .requested(request(words))
+        case "close": return .closed(RequestID(UInt64(word(1)) ?? 0))
+        case "left": return .callerLeft(":\(word(1))")
+        case "release": return .holdReleased(":\(word(1))")
+        case "agent": return AgentLevel(rawValue: word(2)).map { .agentArrived(agent(word(1)), $0) }
+        case "agent-left": return .agentLeft(connection: ":\(word(1))")
+        case "unregister": return .agentUnregistered(agent(word(1)))
+        case "answer": return answer(words)
+        case "fail": return .agentFailed(agent(word(1)), prompt(word(2)), why: "")
+        case "world": return .worldChanged
+        case "committed": return .committed(RequestID(UInt64(word(1)) ?? 0))
+        case "timer": return timer(word(1), word(2)).map { .timerFired($0) }
+        case "settings": return .settingsChanged(settings(words.dropFirst()))
+        case "restored":
+            return .nagRestored([
+                NagRecord(
+                    app: app(word(1)), permission: Permission(rawValue: word(2)) ?? .camera, count: Int(word(3)) ?? 0,
+                    pausedUntil: EpochSeconds(word(4)), since: now.epoch)
+            ])
+        case "lift":
+            return .nagLifted(app: word(1) == "*" ? nil : app(word(1)), permission: Permission(rawValue: word(2)))
+        case "shutdown": return .shutdown
+        default: return nil
+        }
+    }
+
+    /// `request ID APP[@CONNECTION] PERMISSION,… [hold=SECONDS] [quiet]`
+    private func request(_ words: [String]) -> AccessRequest {
+        let names = words[2].split(separator: "@").map(String.init)
+        let caller = Caller(
+            connection: ":\(names.last ?? "")", app: app(names[0]), process: ProcessKey(pid: 1, startTime: 1))
+        var hold: UInt32 = 0
+        for word in words.dropFirst(4) where word.hasPrefix("hold=") { hold = UInt32(word.dropFirst(5)) ?? 0 }
+        return AccessRequest(
+            id: RequestID(UInt64(words[1]) ?? 0), path: "/r/\(words[1])", caller: caller,
+            permissions: words[3].split(separator: ",").compactMap { Permission(rawValue: String($0)) }, hold: hold,
+            isInteractive: !words.contains("quiet"), arrived: now.epoch)
+    }
+
+    /// `answer AGENT #PROMPT dismissed` or `answer AGENT #PROMPT camera=grant/once,…`; nothing answers no item.
+    private func answer(_ words: [String]) -> QueueEvent {
+        let items = words.count > 3 ? words[3] : ""
+        guard items != "dismissed" else { return .agentAnswered(agent(words[1]), prompt(words[2]), .dismissed) }
+        var decisions: [Permission: ItemDecision] = [:]
+        for item in items.split(separator: ",") {
+            let parts = item.split(whereSeparator: { "=/".contains($0) }).map(String.init)
+            guard parts.count == 3, let permission = Permission(rawValue: parts[0]),
+                let verdict = Verdict(rawValue: parts[1])
+            else { continue }
+            let duration: Duration =
+                switch parts[2] {
+                case "once": .once
+                case "session": .session
+                case "always": .always
+                default: .until(EpochSeconds(parts[2]) ?? 0)
+                }
+            decisions[permission] = ItemDecision(verdict: verdict, duration: duration)
+        }
+        return .agentAnswered(agent(words[1]), prompt(words[2]), .answered(decisions))
+    }
+
+    private func timer(_ kind: String, _ which: String) -> TimerID? {
+        switch kind {
+        case "agentWait": .agentWait
+        case "prompt": .prompt(prompt(which))
+        case "hold": .hold(connection: ":\(which)")
+        default: nil
+        }
+    }
+
+    private func settings(_ words: ArraySlice<String>) -> Settings {
+        var settings = Settings()
+        for word in words {
+            let parts = word.split(separator: "=").map(String.init)
+            guard parts.count == 2, let number = Int(parts[1]) else { continue }
+            switch parts[0] {
+            case "agentWait": settings.agentWait = Int64(number)
+            case "promptTimeout": settings.promptTimeout = Int64(number)
+            case "nagLimit": settings.nagLimit = number
+            case "nagPause": settings.nagPause = Int64(number)
+            case "waitingPerApp": settings.waitingPerApp = number
+            case "waiting": settings.waiting = number
+            default: break
+            }
+        }
+        return settings
+    }
+
+    private func app(_ name: String) -> AppID { AppID("desktop:\(name)")! }
+    private func agent(_ name: String) -> AgentID { AgentID(connection: ":\(name)", path: "/\(name)") }
+    private func prompt(_ text: String) -> PromptID { PromptID(UInt64(text.dropFirst()) ?? 0) }
+
+    // MARK: Effects
+
+    private func describe(_ effect: QueueEffect) -> String {
+        switch effect {
+        case .accept(let id): "accept \(id.number)"
+        case .refuse(let id, let error): "refuse \(id.number) \(error.kind.rawValue)"
+        case .respond(let id, let reply): "respond \(id.number) \(describe(reply))"
+        case .forget(let id): "forget \(id.number)"
+        case .showPrompt(let agent, let prompt):
+            "show \(agent.path.dropFirst()) #\(prompt.id.number) \(prompt.request.id.number) \(list(prompt.items)) waiting=\(prompt.waiting)"
+        case .withdrawPrompt(let agent, let id, _): "withdraw \(agent.path.dropFirst()) #\(id.number)"
+        case .dropPrompt(let id): "drop #\(id.number)"
+        case .unregisterAgent(let agent): "unregister \(agent.path.dropFirst())"
+        case .startAgentService: "start-agent"
+        case .commit(let id, let decisions, let rows):
+            "commit \(id.number) \(decisions.map(describe).joined(separator: ",")); \(rows.map(describe).joined(separator: ","))"
+        case .record(let rows): "record \(rows.map(describe).joined(separator: ","))"
+        case .saveNag(let record):
+            "nag \(record.app.name) \(record.permission.rawValue) \(record.count)\(record.pausedUntil.map { " until=\($0)" } ?? "")"
+        case .moved(let id, let state, let position): "moved \(id.number) \(state.rawValue) \(position)"
+        case .lengthChanged(let length): "length \(length)"
+        case .startTimer(let timer, let milliseconds): "timer \(describe(timer)) \(milliseconds)"
+        case .stopTimer(let timer): "stop \(describe(timer))"
+        }
+    }
+
+    private func describe(_ reply: Reply) -> String {
+        let code =
+            switch reply.code {
+            case .answered: "answered"
+            case .dismissed: "dismissed"
+            case .failed(let error): error.kind.rawValue
+            }
+        let statuses = reply.statuses.sorted { $0.key < $1.key }.map { "\($0.key.rawValue)=\($0.value.rawValue)" }
+        let refused = reply.firstRefused.map { " refused=\($0.rawValue)" } ?? ""
+        return "\(code) \(statuses.joined(separator: ","))\(refused)\(reply.hold > 0 ? " hold=\(reply.hold)" : "")"
+    }
+
+    private func describe(_ decision: Decision) -> String {
+        let end = decision.duration.end.map { String($0) } ?? decision.duration.word.rawValue
+        return "\(decision.permission.rawValue)=\(decision.verdict.rawValue)/\(end)\(decision.process == nil ? "" : "!")"
+    }
+
+    private func describe(_ row: HistoryRow) -> String {
+        "\(row.app.name):\(row.permission.rawValue)=\(row.outcome.rawValue)\(row.by == .nobody ? "" : "/\(row.by.rawValue)")"
+    }
+
+    private func describe(_ timer: TimerID) -> String {
+        switch timer {
+        case .agentWait: "agentWait"
+        case .prompt(let id): "prompt#\(id.number)"
+        case .hold(let connection): "hold\(connection)"
+        }
+    }
+
+    private func list(_ permissions: [Permission]) -> String { permissions.map(\.rawValue).joined(separator: ",") }
+}
+
+extension StringProtocol {
+    fileprivate func trimmingSpaces() -> String {
+        String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+    }
+}

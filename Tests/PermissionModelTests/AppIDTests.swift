@@ -1,0 +1,59 @@
+// Identities: the five forms, what is none, and escaping.
+
+import PermissionModel
+import Testing
+
+@Suite
+struct AppIDTests {
+    @Test(arguments: [
+        "flatpak:org.gnome.Maps", "snap:firefox", "desktop:org.kde.konsole", "exe:/usr/bin/firefox",
+        "exe:/usr/bin/python3.11:/home/a/call.py", "exe:/a%3Ab", "exe:/with space", "exe:/ünï/cödé", "desktop:a b",
+    ])
+    func formsAreRead(_ text: String) throws {
+        let app = try #require(AppID(text))
+        #expect(app.description == text)
+        #expect(AppID(app.description) == app)
+    }
+
+    @Test(arguments: [
+        "", ":", "exe", "exe:", "exe:relative", "exe:/a:relative", "exe:/a:/b:/c", "exe:/a:", "exe:/100%", "exe:/a%3",
+        "exe:/a%3a", "exe:/a%zz", "flatpak:", "flatpak:a/b", "snap:a:b", "desktop:/usr/bin/a", "host:thing", "EXE:/a",
+        "exe:/a\nb", "exe:/a\0b", "desktop:a\u{7F}", " exe:/a", "/usr/bin/firefox",
+    ])
+    func whatIsNone(_ text: String) { #expect(AppID(text) == nil) }
+
+    @Test func tooLongForAnyPath() {
+        #expect(AppID("exe:/" + String(repeating: "a", count: AppID.maximumLength)) == nil)
+        #expect(AppID("exe:/" + String(repeating: "a", count: AppID.maximumLength - 1)) != nil)
+    }
+
+    /// The prefix is part of the identity: kinds never share a grant.
+    @Test func kindsDiffer() throws {
+        let apps = try ["flatpak:a", "snap:a", "desktop:a"].map { try #require(AppID($0)) }
+        #expect(Set(apps).count == 3)
+        #expect(apps.map(\.isSandboxed) == [true, true, false])
+    }
+
+    @Test func pathsAreEscaped() {
+        #expect(AppID.executable("/opt/a:b/100%".utf8).description == "exe:/opt/a%3Ab/100%25")
+        #expect(AppID.executable("/a\nb".utf8).description == "exe:/a%0Ab")
+        #expect(AppID.executable([0x2F, 0xFF]).description == "exe:/%FF")
+        #expect(AppID.executable("/ü".utf8).description == "exe:/ü")
+        #expect(AppID.executable("/bin/sh".utf8, script: "/x:y".utf8).description == "exe:/bin/sh:/x%3Ay")
+    }
+
+    /// A path with a colon never is what an interpreter and its script are.
+    @Test func noPathPretendsToBeAScript() {
+        let path = AppID.executable("/bin/sh:/home/a/script".utf8)
+        let script = AppID.executable("/bin/sh".utf8, script: "/home/a/script".utf8)
+        #expect(path != script)
+    }
+
+    @Test func everyPathIsReadBack() {
+        for bytes in [[0x2F], [0x2F, 0x25, 0x32, 0x35], [0x2F, 0x80, 0x3A], Array("/a%3Ab".utf8)] as [[UInt8]] {
+            let app = AppID.executable(bytes)
+            #expect(AppID(app.description) == app)
+        }
+        #expect(AppID.executable("/a%3Ab".utf8) != AppID.executable("/a:b".utf8))
+    }
+}

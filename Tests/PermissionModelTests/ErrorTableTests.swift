@@ -1,0 +1,53 @@
+// The tables of the contract, word by word: errors, names, levels.
+
+import PermissionModel
+import Testing
+
+@Suite
+struct ErrorTableTests {
+    static let contract: [(String, Bool)] = [
+        ("InvalidArguments", false), ("AccessDenied", false), ("NotGranted", false), ("NotSupported", false),
+        ("NotFound", false), ("DeviceUnavailable", true), ("NoAgent", true), ("LimitExceeded", true),
+        ("StoreUnavailable", true), ("Failed", false),
+    ]
+
+    @Test func theTableIsTheContracts() {
+        #expect(ErrorKind.allCases.map(\.rawValue) == ErrorTableTests.contract.map(\.0))
+        #expect(ErrorKind.allCases.map(\.isRetryable) == ErrorTableTests.contract.map(\.1))
+        for kind in ErrorKind.allCases {
+            #expect(kind.name == "org.permd.Error.\(kind.rawValue)")
+            #expect(ErrorKind(name: kind.name) == kind)
+            #expect(!kind.text.isEmpty)
+        }
+        #expect(ErrorKind(name: "org.freedesktop.DBus.Error.Failed") == nil)
+        #expect(ErrorKind(name: "org.permd.Error.Nonsense") == nil)
+    }
+
+    @Test func levelsAreOrdered() {
+        #expect(AgentLevel.allCases.sorted(by: >) == [.system, .desktop, .terminal, .fallback])
+        #expect(AgentLevel.standard == .desktop)
+    }
+
+    @Test func limitsAreTheContracts() {
+        let settings = Settings()
+        #expect([settings.waitingPerApp, settings.waiting] == [32, 1024])
+        #expect([settings.agentWait, settings.promptTimeout, settings.nagPause] == [10, 300, 600])
+        #expect([settings.nagLimit, settings.historyRows, settings.historyDays] == [3, 10_000, 90])
+        #expect([Limits.bodyScalars, Limits.titleScalars, Limits.agentFailures] == [512, 80, 3])
+        #expect(Limits.maximumHold == 15)
+    }
+
+    @Test func requestPaths() {
+        #expect(BusNames.requestPath(owner: ":1.42", token: "a_1") == "/org/permd/request/1_42/a_1")
+        for token in ["a", "_", "A9_z", String(repeating: "x", count: 64)] { #expect(BusNames.isToken(token)) }
+        for token in ["", "a-b", "a.b", "a/b", "ä", " ", String(repeating: "x", count: 65)] {
+            #expect(!BusNames.isToken(token))
+        }
+    }
+
+    @Test func durationsKnowTheirWordAndEnd() {
+        let durations: [Duration] = [.once, .session, .until(7), .always]
+        #expect(durations.map(\.word) == [.once, .session, .until, .always])
+        #expect(durations.map(\.end) == [nil, nil, 7, nil])
+    }
+}
