@@ -71,6 +71,7 @@ public final class ScriptedAgent {
         self.path = path
         self.script = script
         self.otherwise = otherwise
+        // Its handlers keep it alive as long as its connection lives.
         server = ObjectServer(connection: connection) { call, text in
             call.fail(name: ErrorKind.invalidArguments.name, body: [.string(text), .bool(false)])
         }
@@ -81,10 +82,10 @@ public final class ScriptedAgent {
                     Method(
                         name: "Prompt", inputs: [Argument("prompt", "o"), Argument("details", "a{sv}")],
                         outputs: [Argument("outcome", "s"), Argument("decisions", "a{sa{sv}}")]
-                    ) { [weak self] in self?.asked($0) },
+                    ) { [self] in asked($0) },
                     Method(
                         name: "Withdraw", inputs: [Argument("prompt", "o"), Argument("why", "s")], outputs: []
-                    ) { [weak self] in self?.withdrawn($0) },
+                    ) { [self] in withdrawn($0) },
                 ]), at: path)
     }
 
@@ -140,7 +141,7 @@ public final class ScriptedAgent {
         case .values(let values): call.reply(values)
         case .error(let name): call.fail(name: name, body: [.string("scripted")])
         case .after(let milliseconds, let reply):
-            Loop.shared.after(milliseconds: milliseconds) { [weak self] in self?.perform(reply, prompt, call) }
+            Loop.shared.after(milliseconds: milliseconds) { [self] in perform(reply, prompt, call) }
         case .wait: break
         case .die: connection.close()
         case .unregister: connection.send(manager("UnregisterAgent", [.objectPath(path)]))

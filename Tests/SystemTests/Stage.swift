@@ -1,0 +1,118 @@
+// What every test here stands on: the built permd on its own bus, with mock devices and apps that are processes.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+struct Stage {
+    let permd: PermdProcess
+    let devices: MockDevices
+    /// A connection of this program: unsandboxed, for agents and for looking.
+    let desk: Connection
+
+    /// A camera, a microphone and a satellite receiver are there unless told otherwise.
+    init(
+        _ kinds: [MockDevices.Kind] = [.camera, .microphone, .gnss], settings: String = "",
+        rules: [String: String] = [:], bus: PrivateBus? = nil
+    ) async throws {
+        devices = try await MockDevices.start()
+        for kind in kinds { try await devices.add(kind, 0) }
+        permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices)
+        desk = try permd.bus.connect()
+    }
+
+    func app(_ name: String = "app") async throws -> TestApp { try await TestApp(name, on: permd) }
+
+    /// An agent on a connection of its own.
+    func agent(
+        _ script: [ScriptedAgent.Reply] = [], otherwise: ScriptedAgent.Reply = .wait, level: AgentLevel? = nil
+    ) async throws -> ScriptedAgent {
+        let agent = ScriptedAgent(try permd.bus.connect(), script, otherwise: otherwise)
+        try await agent.register(level: level)
+        return agent
+    }
+
+    // MARK: Calls from the desk
+
+    func call(
+        _ interface: String, _ member: String, _ body: [Value] = [], path: String = BusNames.root
+    ) async throws(BusError) -> [Value] {
+        try await desk.call(
+            .call(destination: BusNames.service, path: path, interface: interface, member: member, body)
+        ).body
+    }
+
+    /// The error of a call, as `Name retryable` or `Name final`; nil when there is none.
+    func refusal(
+        _ interface: String, _ member: String, _ body: [Value] = [], path: String = BusNames.root
+    ) async -> String? {
+        do throws(BusError) {
+            _ = try await call(interface, member, body, path: path)
+            return nil
+        } catch {
+            return Stage.describe(error)
+        }
+    }
+
+    static func describe(_ error: BusError) -> String {
+        guard error.name.hasPrefix("org.permd.Error."), error.body.count == 2, error.body[0].stringValue != nil,
+            let flag = error.body[1].boolValue
+        else { return error.name }
+        return "\(error.name.dropFirst("org.permd.Error.".count)) \(flag ? "retryable" : "final")"
+    }
+
+    func rows(_ member: String, _ filter: [String: Value]? = [:], _ interface: String = BusNames.policy)
+        async throws -> [[String: Value]]
+    {
+        let body = try await call(interface, member, filter.map { [.properties($0)] } ?? [])
+        return body.first?.rows ?? []
+    }
+
+    /// `app permission decision duration` of every decision.
+    func decisions() async throws -> [String] {
+        try await rows("ListDecisions").map { row in
+            ["app", "permission", "decision", "duration"].map { row[$0]?.stringValue ?? "?" }.joined(separator: " ")
+        }
+    }
+
+    /// `permission outcome by`, newest first.
+    func history(_ app: AppID? = nil) async throws -> [String] {
+        let filter: [String: Value] = app.map { ["app": .string($0.description)] } ?? [:]
+        return try await rows("ListHistory", filter).map { row in
+            ["permission", "outcome", "by"].map { row[$0]?.stringValue ?? "?" }.joined(separator: " ")
+        }
+    }
+
+    func set(
+        _ decision: String, _ app: AppID, _ permission: Permission, _ options: [String: Value] = [:]
+    ) async throws {
+        _ = try await call(
+            BusNames.policy, "SetDecision",
+            [.string(app.description), .string(permission.rawValue), .string(decision), .properties(options)])
+    }
+
+    func reset(_ app: String = "", _ permission: String = "") async throws -> UInt32 {
+        try await call(BusNames.policy, "Reset", [.string(app), .string(permission)]).first?.uint32Value ?? 0
+    }
+
+    /// Signals of the daemon that reach the desk, as `Member text text …`.
+    func signals(_ interface: String) async throws -> EventLog<String> {
+        let log = EventLog<String>()
+        desk.onSignal(path: BusNames.root, interface: interface, addMatch: false) { message in
+            let texts = message.body.map { value in
+                value.stringValue ?? value.uint32Value.map(String.init) ?? value.properties?["id"]?.stringValue ?? "?"
+            }
+            log.add(([message.member ?? ""] + texts).joined(separator: " "))
+        }
+        _ = try await call(interface, "Subscribe")
+        return log
+    }
+
+    func end() async {
+        desk.close()
+        await permd.end()
+        await devices.stop()
+    }
+}
