@@ -57,7 +57,7 @@ extension Broker {
     ) throws(PermissionError) {
         let time = now()
         var seen: Set<HistoryRow> = []
-        let rows = try store.listDecisions(app: app, permission: permission, limit: 0, offset: 0).map {
+        let rows = try store.listDecisions(app: app, permission: permission, at: time, limit: 0, offset: 0).map {
             HistoryRow(
                 time: time, request: "", app: $0.app, permission: $0.permission, outcome: .reset, by: .permctl)
         }.filter { seen.insert($0).inserted }

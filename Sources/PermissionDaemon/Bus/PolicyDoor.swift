@@ -66,11 +66,12 @@ struct PolicyDoor {
         let pauses = broker.pauses(app: filter.app, permission: filter.permission)
         if pauses.isEmpty {
             let decisions = try broker.store.listDecisions(
-                app: filter.app, permission: filter.permission, limit: filter.limit, offset: filter.offset)
+                app: filter.app, permission: filter.permission, at: broker.now(), limit: filter.limit,
+                offset: filter.offset)
             return call.reply(.rows(decisions.map(row)))
         }
         let decisions = try broker.store.listDecisions(
-            app: filter.app, permission: filter.permission, limit: 0, offset: 0)
+            app: filter.app, permission: filter.permission, at: broker.now(), limit: 0, offset: 0)
         let rows =
             decisions.map { (app: $0.app, permission: $0.permission, row: row($0)) }
             + pauses.map { (app: $0.app, permission: $0.permission, row: row($0)) }

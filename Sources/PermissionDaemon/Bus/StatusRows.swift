@@ -9,7 +9,7 @@ extension PolicyDoor {
     func listStatuses(_ call: MethodCall) throws(PermissionError) {
         let filter = try RowFilter(call.arguments[0])
         let decisions = try broker.store.listDecisions(
-            app: filter.app, permission: filter.permission, limit: 0, offset: 0)
+            app: filter.app, permission: filter.permission, at: broker.now(), limit: 0, offset: 0)
         let pauses = broker.pauses(app: filter.app, permission: filter.permission)
         let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
         let permissions = filter.permission.map { [$0] } ?? Permission.allCases

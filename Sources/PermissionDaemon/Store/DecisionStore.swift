@@ -111,15 +111,16 @@ public final class DecisionStore {
         }?.flatMap { $0 }
     }
 
-    /// By app and permission; a limit of 0 is all.
+    /// What holds at `now`, by app and permission; a limit of 0 is all.
     public func listDecisions(
-        app: AppID?, permission: Permission?, limit: Int, offset: Int
+        app: AppID?, permission: Permission?, at now: EpochSeconds, limit: Int, offset: Int
     ) throws(PermissionError) -> [Decision] {
         let held = (Array(sessionDecisions.values) + onceDecisions).filter {
             (app == nil || $0.app == app) && (permission == nil || $0.permission == permission)
         }
         // Merged with what only memory knows, a page of the table is no page of the list.
-        let condition = RowCondition(app: app, permission: permission)
+        var condition = RowCondition(app: app, permission: permission)
+        condition.add("(until IS NULL OR until > ?)", .integer(now))
         let page = held.isEmpty ? page(limit, offset) : page(0, 0)
         var decisions = try rows(
             "SELECT \(StoreRows.decisionColumns) FROM decision\(condition.sql) ORDER BY app, permission LIMIT ? OFFSET ?",

@@ -1,0 +1,183 @@
+// Agents from outside: good ones, bad ones, and none.
+
+import DBus
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct AgentTests {
+    /// What is no answer, and why.
+    nonisolated static let nonsense: [(String, ScriptedAgent.Reply)] = [
+        ("an error", .error("org.example.Error.Broken")),
+        ("no values", .values([])),
+        ("a wrong type", .values([.uint32(0)])),
+        ("an unknown outcome", .values([.string("perhaps"), .dictionary(key: "s", value: "a{sv}", [])])),
+        ("the daemon's own table", .values([.string("answered"), .properties([:])])),
+        ("an unknown decision", decision(["decision": .string("maybe"), "duration": .string("always")])),
+        ("an unknown duration", decision(["decision": .string("grant"), "duration": .string("ever")])),
+        ("no decision", decision(["duration": .string("always")])),
+        ("no duration", decision(["decision": .string("grant")])),
+        ("until without until", decision(["decision": .string("grant"), "duration": .string("until")])),
+        ("a decision of a wrong type", decision(["decision": .uint32(1), "duration": .string("always")])),
+        (
+            "an until that is over",
+            decision(["decision": .string("grant"), "duration": .string("until"), "until": .uint64(1)])
+        ),
+        (
+            "an until of a wrong type",
+            decision(["decision": .string("grant"), "duration": .string("until"), "until": .string("tomorrow")])
+        ),
+        ("leaving the bus", .die), ("unregistering", .unregister),
+    ]
+
+    nonisolated static func decision(_ values: [String: Value]) -> ScriptedAgent.Reply {
+        .values([
+            .string("answered"),
+            .dictionary(key: "s", value: "a{sv}", [DictionaryEntry(.string("camera"), .properties(values))]),
+        ])
+    }
+
+    /// Nothing of it is stored, and the prompt goes to the next agent.
+    @Test(arguments: nonsense.indices)
+    func whatIsNoAnswer(_ index: Int) async throws {
+        let (why, reply) = AgentTests.nonsense[index]
+        let stage = try await Stage()
+        let good = try await stage.agent([.deny(.always)], level: .fallback)
+        let bad = try await stage.agent([reply], level: .system)
+        let app = try await stage.app()
+        try await app.request("t", [.camera])
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied", "\(why)")
+        #expect(bad.prompts.all.count == 1 && good.prompts.all.count == 1)
+        #expect(try await stage.decisions() == ["\(app.id) camera deny always"])
+        await stage.end()
+    }
+
+    @Test func levelsDecideWhoShows() async throws {
+        let stage = try await Stage()
+        let terminal = try await stage.agent(level: .terminal)
+        let older = try await stage.agent()
+        let newer = try await stage.agent(level: .desktop)
+        let app = try await stage.app()
+        try await app.request("a", [.camera])
+        let prompt = try await newer.prompts.wait(for: 1)[0]
+        // A prompt on screen stays where it is when a better agent comes.
+        let shell = try await stage.agent(level: .system)
+        newer.answer(prompt, with: .dismiss)
+        _ = try await app.response("a")
+        try await app.request("b", [.microphone])
+        try await shell.prompts.wait(for: 1)
+        #expect(older.prompts.all.isEmpty && terminal.prompts.all.isEmpty)
+        let levels = try await stage.rows("ListAgents", nil, BusNames.agentManager).map { $0["level"]?.stringValue }
+        #expect(levels == ["system", "desktop", "desktop", "terminal"])
+        await stage.end()
+    }
+
+    @Test func threeFailuresInARowUnregister() async throws {
+        let stage = try await Stage()
+        let bad = try await stage.agent(otherwise: .error("org.example.Error.Broken"), level: .system)
+        let good = try await stage.agent(otherwise: .dismiss)
+        let app = try await stage.app()
+        for (number, permission) in [Permission.camera, .microphone, .location].enumerated() {
+            try await app.request("t\(number)", [permission])
+            _ = try await app.response("t\(number)")
+        }
+        #expect(bad.prompts.all.count == 3 && good.prompts.all.count == 3)
+        let agents = try await stage.rows("ListAgents", nil, BusNames.agentManager)
+        #expect(agents.count == 1 && agents[0]["owner"] == .string(good.connection.uniqueName))
+        await stage.end()
+    }
+
+    @Test func anAgentThatUnregistersLosesItsPrompt() async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent()
+        let app = try await stage.app()
+        try await app.request("t", [.camera])
+        let prompt = try await agent.prompts.wait(for: 1)[0]
+        try await agent.unregister()
+        #expect(try await agent.withdrawals.wait(for: 1)[0].path == prompt.path)
+        agent.answer(prompt, with: .grant(.always))
+        let next = try await stage.agent([.deny(.always)])
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
+        #expect(next.prompts.all.count == 1)
+        await stage.end()
+    }
+
+    @Test func somebodyElsesAgentIsNotFound() async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent()
+        let path = Value.objectPath(ScriptedAgent.defaultPath)
+        #expect(await stage.refusal(BusNames.agentManager, "UnregisterAgent", [path]) == "NotFound final")
+        try await agent.unregister()
+        await #expect(throws: BusError.self) { try await agent.unregister() }
+        await stage.end()
+    }
+
+    /// The answer is bound to the agent that was asked: a stranger has no way to give one, a late one is ignored.
+    @Test func lateAnswersAreIgnored() async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent()
+        let app = try await stage.app()
+        try await app.request("t", [.camera])
+        let prompt = try await agent.prompts.wait(for: 1)[0]
+        _ = try await app.ask("close t")
+        try await agent.withdrawals.wait(for: 1)
+        agent.answer(prompt, with: .grant(.always))
+        #expect(try await app.status(.camera) == "ok camera=undetermined")
+        #expect(try await stage.decisions().isEmpty)
+        await stage.end()
+    }
+
+    @Test func settledElsewhereWithdrawsThePrompt() async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent()
+        let app = try await stage.app()
+        try await app.request("t", [.camera])
+        try await agent.prompts.wait(for: 1)
+        try await stage.set("deny", app.id, .camera)
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
+        #expect(try await agent.withdrawals.wait(for: 1)[0].why.isEmpty == false)
+        await stage.end()
+    }
+
+    @Test func withoutAnAgentEverybodyWaitsOnce() async throws {
+        let stage = try await Stage(settings: "[Prompts]\nAgentWaitSec=1\n")
+        let apps = [try await stage.app("one"), try await stage.app("two")]
+        for app in apps { try await app.request("t", [.camera]) }
+        for app in apps {
+            let response = try await app.response("t")
+            #expect(response.hasPrefix("2 error=org.permd.Error.NoAgent message="))
+            #expect(response.hasSuffix("refused=camera retryable=yes statuses=camera=undetermined"))
+        }
+        #expect(try await stage.history(apps[0].id) == ["camera failed "])
+        await stage.end()
+    }
+
+    @Test func nobodyAnswers() async throws {
+        let stage = try await Stage(settings: "[Prompts]\nTimeoutSec=1\nNagLimit=1\n")
+        let agent = try await stage.agent()
+        let app = try await stage.app()
+        try await app.request("t", [.camera])
+        #expect(try await app.response("t") == "1 refused=camera statuses=camera=undetermined")
+        try await agent.withdrawals.wait(for: 1)
+        #expect(try await stage.history(app.id) == ["camera dismissed timeout"])
+        // It was no dismissal by a person: the guard, which would step in at one, asks again.
+        try await app.request("u", [.camera])
+        try await agent.prompts.wait(for: 2)
+        await stage.end()
+    }
+
+    /// The bus starts org.permd.Agent when nobody is there.
+    @Test func anAgentIsStarted() async throws {
+        let services = try TemporaryFolder()
+        try services.write(
+            "[D-BUS Service]\nName=org.permd.Agent\nExec=\(BuiltProgram.path("permd-scripted-agent")) deny\n",
+            to: "org.permd.Agent.service")
+        let stage = try await Stage(bus: try await PrivateBus(serviceDirectory: services.path))
+        let app = try await stage.app()
+        try await app.request("t", [.camera])
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
+        await stage.end()
+    }
+}
