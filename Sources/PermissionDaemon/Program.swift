@@ -39,6 +39,8 @@ public enum Program {
             FileDescriptorText.writeError("permd: \(problem)\n\(usage)")
             return Exit.usage
         }
+        // A reader of our log that leaves, and a limit on a file's size, are errors of a write and no reason to die.
+        for harmless in [SIGPIPE, SIGXFSZ] { signal(harmless, SIG_IGN) }
         Loop.shared.adoptCurrentThread()
         LoggingSystem.bootstrap { _ in JournalLogHandler() }
         let log = Logger(label: "permd")

@@ -17,13 +17,15 @@ public final class PermdProcess {
     ///   - settings: the content of `/etc/permd/permd.conf`.
     ///   - rules: files of `/etc/permd/policy.d/` by their names.
     ///   - devices: without them it sees none.
+    ///   - environment: what it has in its environment beside what it needs.
     public init(
-        bus: PrivateBus? = nil, settings: String = "", rules: [String: String] = [:], devices: MockDevices? = nil
+        bus: PrivateBus? = nil, settings: String = "", rules: [String: String] = [:], devices: MockDevices? = nil,
+        environment: [String: String] = [:]
     ) async throws {
         let bus = if let bus { bus } else { try await PrivateBus() }
         self.bus = bus
         root = try TemporaryFolder(["etc", "etc/permd", "etc/permd/policy.d", "sys"])
-        extraEnvironment = devices?.environment ?? [:]
+        extraEnvironment = (devices?.environment ?? [:]).merging(environment) { $1 }
         if !settings.isEmpty { try root.write(settings, to: "etc/permd/permd.conf") }
         for (name, text) in rules { try root.write(text, to: "etc/permd/policy.d/\(name)") }
         try await start()

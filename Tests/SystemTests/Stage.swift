@@ -7,6 +7,7 @@ import PermissionTestKit
 
 @LoopActor
 struct Stage {
+    private let place: StagePlace
     let permd: PermdProcess
     let devices: MockDevices
     /// A connection of this program: unsandboxed, for agents and for looking.
@@ -15,11 +16,12 @@ struct Stage {
     /// A camera, a microphone and a satellite receiver are there unless told otherwise.
     init(
         _ kinds: [MockDevices.Kind] = [.camera, .microphone, .gnss], settings: String = "",
-        rules: [String: String] = [:], bus: PrivateBus? = nil
+        rules: [String: String] = [:], bus: PrivateBus? = nil, environment: [String: String] = [:]
     ) async throws {
+        place = await StagePlace.take()
         devices = try await MockDevices.start()
         for kind in kinds { try await devices.add(kind, 0) }
-        permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices)
+        permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices, environment: environment)
         desk = try permd.bus.connect()
     }
 
@@ -33,6 +35,9 @@ struct Stage {
         try await agent.register(level: level)
         return agent
     }
+
+    /// Where decisions and history are kept.
+    var stateFolder: String { "\(permd.bus.directory)/state/permd" }
 
     // MARK: Calls from the desk
 

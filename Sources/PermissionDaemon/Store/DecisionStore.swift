@@ -141,6 +141,8 @@ public final class DecisionStore {
     ) throws(PermissionError) -> [HistoryRow] {
         var condition = RowCondition(app: app, permission: permission)
         if let since { condition.add("time >= ?", .integer(since)) }
+        // Rows beyond the bound are on their way out.
+        condition.add("id > (SELECT max(id) FROM history) - ?", .integer(Int64(historyLimits.rows)))
         return try rows(
             "SELECT \(StoreRows.historyColumns) FROM history\(condition.sql) ORDER BY id DESC LIMIT ? OFFSET ?",
             condition.values + page(limit, offset), StoreRows.history)
@@ -198,12 +200,11 @@ public final class DecisionStore {
         keep(decision)
     }
 
-    /// Writes everything queued; nothing may be added after.
+    /// Writes everything queued; nothing may be added or read after.
     public func close(then: @escaping @LoopActor () -> Void) {
-        commit([], history: []) { [weak self] _ in
-            self?.writer.stop()
-            then()
-        }
+        // The writer's connection, the last one, puts the log back into the file.
+        reader = nil
+        writer.stop(then: then)
     }
 
     // MARK: Inside

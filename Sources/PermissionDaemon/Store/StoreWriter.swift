@@ -18,12 +18,14 @@ final class StoreWriter: @unchecked Sendable {
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var jobs: [StoreJob] = []
     private var isStopping = false
+    private var onEnd: (@LoopActor () -> Void)?
     private var persistent: Database?
     private let session: Database
-    private var historyRows = 0
+    /// Rows since the last trimming. The first row of a run trims: no run may add without ever removing.
+    private var untrimmed = StoreWriter.rowsBetweenTrims
     private var historyLimits: (rows: Int, days: Int) = (10_000, 90)
 
-    /// Rows between two looks at the history's bounds: trimming on each write would double its cost.
+    /// Rows between two trimmings, as each on every write would double its cost; what is over is not shown meanwhile.
     private static let rowsBetweenTrims = 100
     /// Jobs in one transaction: bounds how long the first of them waits for its answer.
     private static let groupSize = 256
@@ -59,9 +61,12 @@ final class StoreWriter: @unchecked Sendable {
     /// Takes another lasting database, after the last was set aside; nil refuses every job.
     func replacePersistent(_ database: Database?) { locked { persistent = database } }
 
-    /// Ends the thread once everything queued is written.
-    func stop() {
-        locked { isStopping = true }
+    /// Ends the thread once everything queued is written, and closes the lasting database; then calls `completion`.
+    func stop(then completion: @escaping @LoopActor () -> Void) {
+        locked {
+            isStopping = true
+            onEnd = completion
+        }
         pthread_cond_signal(condition)
     }
 
@@ -91,6 +96,11 @@ final class StoreWriter: @unchecked Sendable {
             }
             write(group)
         }
+        let completion = locked {
+            persistent = nil
+            return onEnd
+        }
+        if let completion { Loop.shared.post(completion) }
     }
 
     private func next() -> [StoreJob]? {
@@ -157,13 +167,13 @@ final class StoreWriter: @unchecked Sendable {
             try SessionRows.apply(change, serial: job.serial, session)
         }
         for row in job.history { try PersistentRows.insert(row, persistent) }
-        historyRows += job.history.count
+        untrimmed += job.history.count
         return removed
     }
 
     private func trimHistory(_ persistent: Database) throws(DatabaseError) {
-        guard historyRows >= StoreWriter.rowsBetweenTrims else { return }
-        historyRows = 0
+        guard untrimmed >= StoreWriter.rowsBetweenTrims else { return }
+        untrimmed = 0
         let limits = locked { historyLimits }
         try persistent.run(
             "DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?", [.integer(Int64(limits.rows))])

@@ -1,0 +1,162 @@
+// From the first moment to the last: arguments, names, systemd, signals, and a bus that goes away.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct LifecycleTests {
+    private func run(_ arguments: [String], _ environment: [String: String] = [:]) async throws -> (
+        ChildProcess.Exit, String, [String]
+    ) {
+        let child = try ChildProcess(
+            BuiltProgram.path("permd"), arguments, environment: environment, standardError: .pipe)
+        let output = await child.output()
+        var errors: [String] = []
+        for await line in child.errorLines { errors.append(line) }
+        return (await child.waitForExit(), output, errors)
+    }
+
+    @Test func arguments() async throws {
+        let help = try await run(["--help"])
+        #expect(help.0 == .exited(0) && help.1.contains("--root"))
+        let version = try await run(["--version"])
+        #expect(version.0 == .exited(0) && version.1.hasPrefix("permd 0."))
+        for wrong in [["--nonsense"], ["--root"], ["--root", "relative"], ["word"], ["--root="]] {
+            let result = try await run(wrong)
+            #expect(result.0 == .exited(64) && result.1.isEmpty && !result.2.isEmpty, "\(wrong)")
+        }
+    }
+
+    @Test func withoutABus() async throws {
+        let result = try await run([], ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent/bus"])
+        #expect(result.0 == .exited(69))
+        #expect(result.2.contains { $0.contains("no session bus") })
+    }
+
+    @Test func theSecondOneLeaves() async throws {
+        let stage = try await Stage()
+        try await stage.set("grant", AppID("exe:/a")!, .camera)
+        let second = try stage.permd.run()
+        var errors: [String] = []
+        for await line in second.errorLines { errors.append(line) }
+        #expect(await second.waitForExit() == .exited(1))
+        #expect(errors.contains { $0.contains("Another permd serves this session bus already") })
+        #expect(try await stage.decisions().count == 1)
+        await stage.end()
+    }
+
+    @Test func theBusGoesAway() async throws {
+        let stage = try await Stage()
+        try await stage.set("grant", AppID("exe:/a")!, .camera)
+        await stage.permd.bus.stop()
+        #expect(await stage.permd.waitForExit() == .exited(1))
+        #expect(stage.permd.log.all.contains { $0.contains("The session bus went away") })
+        await stage.end()
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func stoppedCleanly(_ signal: Int32) async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent()
+        let shown = try await stage.app("shown")
+        let queued = try await stage.app("queued")
+        try await shown.request("t", [.camera])
+        try await queued.request("t", [.camera])
+        try await agent.prompts.wait(for: 1)
+        try await stage.set("grant", AppID("exe:/a")!, .location)
+        #expect(await stage.permd.stop(signal) == .exited(0))
+        for app in [shown, queued] {
+            let response = try await app.response("t")
+            #expect(response.hasPrefix("2 error=org.permd.Error.NoAgent "), "\(response)")
+            #expect(response.contains(" retryable=yes ") && response.hasSuffix("stopping=yes"))
+        }
+        try await agent.withdrawals.wait(for: 1)
+        try await stage.permd.start()
+        #expect(try await stage.decisions() == ["exe:/a location grant always"])
+        await stage.end()
+    }
+
+    @Test func tellsSystemd() async throws {
+        let folder = try TemporaryFolder()
+        let notices = try NoticeSocket(folder.file("notify"))
+        let stage = try await Stage(environment: [
+            "NOTIFY_SOCKET": folder.file("notify"), "WATCHDOG_USEC": "200000",
+        ])
+        try await notices.log.first { $0.hasPrefix("READY=1") }
+        // The watchdog is fed again and again.
+        try await notices.log.first { [notices] _ in notices.log.all.filter { $0 == "WATCHDOG=1" }.count >= 4 }
+        stage.permd.signal(SIGHUP)
+        try await notices.log.first { $0.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") }
+        try await notices.log.first { [notices] _ in notices.log.all.filter { $0.hasPrefix("READY=1") }.count == 2 }
+        await stage.permd.stop()
+        try await notices.log.first { $0.hasPrefix("STOPPING=1") }
+        await stage.end()
+    }
+
+    @Test func oneThreadAndTheStoresWriter() async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent([.grant(.always)])
+        let app = try await stage.app()
+        try await app.request("t", [.camera])
+        _ = try await app.response("t")
+        #expect(threads(of: stage.permd.pid) == 2)
+        withExtendedLifetime(agent) {}
+        await stage.end()
+    }
+
+    /// The bus starts the daemon with the first call.
+    @Test func activation() async throws {
+        let services = try TemporaryFolder()
+        let permd = BuiltProgram.path("permd")
+        try services.write(
+            "[D-BUS Service]\nName=org.permd\nExec=\(permd) --root \(services.path)\n", to: "org.permd.service")
+        let bus = try await PrivateBus(serviceDirectory: services.path)
+        let desk = try bus.connect()
+        let reply = try await desk.call(
+            .call(
+                destination: BusNames.service, path: BusNames.root, interface: BusNames.access, member: "GetStatus",
+                [.strings([])]))
+        #expect(reply.body.first?.stringTable?.count == 4)
+        desk.close()
+        await bus.stop()
+    }
+
+    private func threads(of pid: Int32) -> Int {
+        guard let folder = opendir("/proc/\(pid)/task") else { return 0 }
+        defer { closedir(folder) }
+        var count = 0
+        while readdir(folder) != nil { count += 1 }
+        return count - 2
+    }
+}
+
+/// Stands for systemd's end of sd_notify(3).
+@LoopActor
+private final class NoticeSocket {
+    let log = EventLog<String>()
+    private let socket: UnixFD
+    private var watch: WatchToken?
+
+    init(_ path: String) throws {
+        socket = UnixFD(owning: Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let fd = socket.raw
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(fd, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard result == 0 else { throw TestKitError("cannot bind \(path)") }
+        watch = Loop.shared.watch(fd, .readable) { [log, socket] _ in
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = recv(socket.raw, &buffer, buffer.count, 0)
+            if count > 0 { log.add(String(decoding: buffer[..<count], as: UTF8.self)) }
+        }
+    }
+}

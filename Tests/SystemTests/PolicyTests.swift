@@ -1,0 +1,153 @@
+// Administrators' files: rules, settings, errors in them, and changes while the daemon runs.
+
+import DBus
+import Foundation
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct PolicyTests {
+    nonisolated static func rule(_ apps: String, _ permissions: String, _ action: String, name: String = "r") -> String {
+        "[Rule \(name)]\nApps=\(apps)\nPermissions=\(permissions)\nAction=\(action)\n"
+    }
+
+    /// A program may ask again until it sees what it waits for: the file's change is noticed in its own time.
+    private func eventually(_ what: String, _ check: () async throws -> Bool) async throws {
+        for _ in 0..<2000 {
+            if try await check() { return }
+            await withCheckedContinuation { done in Loop.shared.after(milliseconds: 10) { done.resume() } }
+        }
+        throw TestKitError("\(what) never came true")
+    }
+
+    @Test func rulesRestrictAndGrant() async throws {
+        let stage = try await Stage(rules: [
+            "10-all.conf": PolicyTests.rule("*", "location", "restrict"),
+            "20-app.conf": PolicyTests.rule("exe:*/app exe:/nowhere", "camera microphone", "grant", name: "apps")
+                + PolicyTests.rule("exe:*/app", "microphone", "restrict", name: "but not"),
+        ])
+        let agent = try await stage.agent()
+        let app = try await stage.app()
+        try await app.request("t", [.camera, .microphone, .location])
+        #expect(
+            try await app.response("t")
+                == "0 refused=microphone statuses=camera=granted location=restricted microphone=restricted")
+        #expect(agent.prompts.all.isEmpty)
+        let other = try await stage.app("other")
+        #expect(try await other.ask("status camera,location") == "ok camera=undetermined location=restricted")
+        // A person's refusal stands against a rule that grants; restrict wins over everything.
+        try await stage.set("deny", app.id, .camera)
+        try await stage.set("grant", app.id, .location)
+        #expect(try await app.ask("status camera,location") == "ok camera=denied location=restricted")
+        let rows = try await stage.rows("ListRestrictions", nil)
+        #expect(rows.map { $0["app"]?.stringValue } == ["*", "exe:*/app", "exe:/nowhere", "exe:*/app"])
+        #expect(rows.map { $0["line"]?.uint32Value } == [1, 1, 1, 5])
+        #expect(rows.map { $0["action"]?.stringValue } == ["restrict", "grant", "grant", "restrict"])
+        #expect(rows[0]["rule"] == .string("r") && rows[0]["permissions"] == .strings(["location"]))
+        #expect(rows[0]["file"]?.stringValue?.hasSuffix("/etc/permd/policy.d/10-all.conf") == true)
+        await stage.end()
+    }
+
+    @Test func higherFoldersReplaceFilesOfTheSameName() async throws {
+        let stage = try await Stage()
+        let root = stage.permd.root
+        for folder in ["usr/lib/permd/policy.d", "run/permd/policy.d"] {
+            try FileManager.default.createDirectory(atPath: root.file(folder), withIntermediateDirectories: true)
+        }
+        try root.write(PolicyTests.rule("*", "camera", "restrict"), to: "usr/lib/permd/policy.d/a.conf")
+        try root.write(PolicyTests.rule("*", "microphone", "restrict"), to: "run/permd/policy.d/a.conf")
+        try root.write(PolicyTests.rule("*", "bluetooth", "restrict"), to: "usr/lib/permd/policy.d/b.conf")
+        try root.write("", to: "etc/permd/policy.d/b.conf")
+        try root.write(PolicyTests.rule("*", "location", "restrict"), to: "etc/permd/policy.d/c.conf.save")
+        try await stage.permd.restart()
+        let app = try await stage.app()
+        #expect(
+            try await app.ask("status camera,microphone,bluetooth,location")
+                == "ok bluetooth=unavailable camera=undetermined location=undetermined microphone=restricted")
+        await stage.end()
+    }
+
+    @Test func changesAreNoticed() async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent()
+        let app = try await stage.app()
+        try await app.request("t", [.camera])
+        try await agent.prompts.wait(for: 1)
+        try stage.permd.root.write(PolicyTests.rule("*", "camera", "restrict"), to: "etc/permd/policy.d/new.conf")
+        // The prompt on screen goes with it.
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=restricted")
+        try await agent.withdrawals.wait(for: 1)
+        try await app.events.first { $0 == "status camera restricted" }
+        unlink(stage.permd.root.file("etc/permd/policy.d/new.conf"))
+        try await app.events.first { $0 == "status camera undetermined" }
+        await stage.end()
+    }
+
+    @Test func aFileWithAnErrorIsIgnoredWhole() async throws {
+        let stage = try await Stage(rules: [
+            "bad.conf": PolicyTests.rule("*", "camera", "restrict") + PolicyTests.rule("*", "screen", "restrict", name: "second"),
+            "good.conf": PolicyTests.rule("*", "microphone", "restrict"),
+        ])
+        let app = try await stage.app()
+        #expect(try await app.ask("status camera,microphone") == "ok camera=undetermined microphone=restricted")
+        let problem = try #require(try await stage.rows("ListProblems", nil).first { $0["about"] == .string("policy") })
+        #expect(problem["file"]?.stringValue?.hasSuffix("/bad.conf") == true)
+        #expect(problem["line"] == .uint32(7))
+        #expect(problem["problem"]?.stringValue?.contains("screen") == true)
+        #expect(stage.permd.log.all.contains { $0.contains("bad.conf:7:") })
+        await stage.end()
+    }
+
+    /// Until it is mended, over a restart too.
+    @Test func whatTheLastGoodVersionRestrictedStays() async throws {
+        let good = PolicyTests.rule("*", "camera", "restrict") + PolicyTests.rule("*", "microphone", "grant", name: "g")
+        let stage = try await Stage(rules: ["a.conf": good])
+        let app = try await stage.app()
+        #expect(try await app.ask("status camera,microphone") == "ok camera=restricted microphone=granted")
+        try stage.permd.root.write("[Rule broken\nApps", to: "etc/permd/policy.d/a.conf")
+        stage.permd.signal(SIGHUP)
+        // What it granted does not stay.
+        try await app.events.first { $0 == "status microphone undetermined" }
+        #expect(try await app.status(.camera) == "ok camera=restricted")
+        for signal in [SIGTERM, SIGKILL] {
+            try await stage.permd.restart(signal)
+            #expect(try await app.ask("status camera,microphone") == "ok camera=restricted microphone=undetermined")
+        }
+        // Mended: what it says holds, and nothing else.
+        try stage.permd.root.write(PolicyTests.rule("*", "microphone", "restrict"), to: "etc/permd/policy.d/a.conf")
+        try await app.events.first { $0 == "status microphone restricted" }
+        try await eventually("camera undetermined") { try await app.status(.camera) == "ok camera=undetermined" }
+        await stage.end()
+    }
+
+    @Test func settingsAreReadAgain() async throws {
+        let stage = try await Stage(settings: "[Limits]\nWaitingPerApp=1\n")
+        let agent = try await stage.agent()
+        let app = try await stage.app()
+        try await app.request("a", [.camera])
+        #expect(try await app.request("b", [.microphone]).hasPrefix("LimitExceeded retryable"))
+        try stage.permd.root.write("[Limits]\nWaitingPerApp=2\n", to: "etc/permd/permd.conf")
+        stage.permd.signal(SIGHUP)
+        try await eventually("the new limit") {
+            let answer = try await app.request("c", [.microphone])
+            return answer.hasPrefix("ok") || answer.hasPrefix("InvalidArguments")
+        }
+        withExtendedLifetime(agent) {}
+        await stage.end()
+    }
+
+    @Test(arguments: [
+        "[Prompts]\nAgentWaitSec=soon\n", "[Prompts]\nNagLimit=0\n", "[Nonsense]\nA=1\n", "[Prompts]\nColour=1\n",
+        "AgentWaitSec=10\n", "[Prompts\n",
+    ])
+    func settingsWithAnErrorAreIgnored(_ text: String) async throws {
+        let stage = try await Stage(settings: text)
+        let problem = try #require(try await stage.rows("ListProblems", nil).first { $0["about"] == .string("settings") })
+        #expect(problem["file"]?.stringValue?.hasSuffix("/etc/permd/permd.conf") == true)
+        #expect(problem["line"]?.uint32Value != nil)
+        await stage.end()
+    }
+}

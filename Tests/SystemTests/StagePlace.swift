@@ -1,0 +1,28 @@
+// How many stages stand at once: each takes inotify instances, of which a user has 128, and a share of the processors.
+
+import DBus
+
+/// A place for one stage, given back with the last reference to it.
+@LoopActor
+final class StagePlace {
+    private static let count = 12
+    private static var free = count
+    private static var waiting: [CheckedContinuation<Void, Never>] = []
+
+    private init() {}
+
+    static func take() async -> StagePlace {
+        if free > 0 {
+            free -= 1
+        } else {
+            await withCheckedContinuation { waiting.append($0) }
+        }
+        return StagePlace()
+    }
+
+    deinit { Loop.shared.post { StagePlace.giveBack() } }
+
+    private static func giveBack() {
+        if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
+    }
+}

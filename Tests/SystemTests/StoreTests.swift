@@ -1,0 +1,175 @@
+// The store on bad days: nothing lost, nothing invented, everything said.
+
+import DBus
+import Foundation
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct StoreTests {
+    @Test func onlyTheUserCanReadIt() async throws {
+        let stage = try await Stage()
+        try await stage.set("grant", AppID("exe:/a")!, .camera)
+        var status = stat()
+        #expect(stat(stage.stateFolder, &status) == 0 && status.st_mode & 0o777 == 0o700)
+        let files = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder)
+        #expect(files.contains("permd.db"))
+        for file in files {
+            #expect(stat("\(stage.stateFolder)/\(file)", &status) == 0 && status.st_mode & 0o777 == 0o600, "\(file)")
+        }
+        await stage.end()
+    }
+
+    /// What cannot be written holds `once`; the caller is told the true status, and nobody is told a lie.
+    @Test func unwritableStores() async throws {
+        let stage = try await Stage()
+        await stage.permd.stop()
+        // A file where the folder belongs: unwritable for root as well.
+        try FileManager.default.removeItem(atPath: stage.stateFolder)
+        try Data().write(to: URL(filePath: stage.stateFolder))
+        try await stage.permd.start()
+        let app = try await stage.app()
+        let agent = try await stage.agent([.grant(.always)])
+        #expect(
+            await stage.refusal(
+                BusNames.policy, "SetDecision",
+                [.string("exe:/a"), .string("camera"), .string("grant"), .properties([:])])
+                == "StoreUnavailable retryable")
+        #expect(
+            await stage.refusal(BusNames.policy, "Reset", [.string(""), .string("")]) == "StoreUnavailable retryable")
+        try await app.request("t", [.camera])
+        #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
+        let other = try await app.secondProcess(on: stage.permd)
+        #expect(try await other.status(.camera) == "ok camera=undetermined")
+        let problems = try await stage.rows("ListProblems", nil).filter { $0["about"] == .string("store") }
+        #expect(!problems.isEmpty && problems.allSatisfy { $0["advice"]?.stringValue?.isEmpty == false })
+        #expect(stage.permd.log.all.contains { $0.contains("hold for the asking process only") })
+        #expect(agent.prompts.all.count == 1)
+        await stage.end()
+    }
+
+    @Test func damagedFilesAreSetAside() async throws {
+        let stage = try await Stage()
+        let app = AppID("exe:/usr/bin/a")!
+        try await stage.set("grant", app, .camera)
+        await stage.permd.stop()
+        let noise = Data((0..<8192).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        try noise.write(to: URL(filePath: "\(stage.stateFolder)/permd.db"))
+        try await stage.permd.start()
+        // Unknown is undetermined, never granted; and it can be written again.
+        #expect(try await stage.decisions().isEmpty)
+        try await stage.set("deny", app, .camera)
+        #expect(try await stage.decisions() == ["\(app) camera deny always"])
+        let files = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder)
+        let aside = try #require(files.first { $0.contains("damaged") }, "\(files)")
+        #expect(try Data(contentsOf: URL(filePath: "\(stage.stateFolder)/\(aside)")) == noise)
+        #expect(try await stage.rows("ListProblems", nil).contains { $0["about"] == .string("store") })
+        #expect(stage.permd.log.all.contains { $0.contains(aside) })
+        await stage.end()
+    }
+
+    /// Damage in the middle of the file, found while reading.
+    @Test func damageWithinAFile() async throws {
+        let stage = try await Stage()
+        for number in 0..<300 { try await stage.set("grant", AppID("exe:/usr/bin/app\(number)")!, .camera) }
+        await stage.permd.stop()
+        let path = "\(stage.stateFolder)/permd.db"
+        var content = try Data(contentsOf: URL(filePath: path))
+        for index in stride(from: 4096, to: content.count, by: 3) { content[index] = 0xA5 }
+        try content.write(to: URL(filePath: path))
+        try await stage.permd.start()
+        let app = try await stage.app()
+        #expect(try await app.status(.camera) == "ok camera=undetermined")
+        for number in 0..<300 {
+            let decided = try? await stage.rows("ListDecisions", ["app": .string("exe:/usr/bin/app\(number)")])
+            for row in decided ?? [] { #expect(row["decision"] == .string("grant")) }
+        }
+        #expect(try await stage.rows("ListProblems", nil).contains { $0["about"] == .string("store") })
+        await stage.end()
+    }
+
+    @Test func emptyFilesAreNewOnes() async throws {
+        let stage = try await Stage()
+        await stage.permd.stop()
+        try Data().write(to: URL(filePath: "\(stage.stateFolder)/permd.db"))
+        try await stage.permd.start()
+        try await stage.set("grant", AppID("exe:/a")!, .camera)
+        try await stage.permd.restart()
+        #expect(try await stage.decisions().count == 1)
+        await stage.end()
+    }
+
+    @Test func newerFilesAreLeftAlone() async throws {
+        let stage = try await Stage()
+        let app = try await stage.app()
+        try await stage.set("grant", app.id, .camera)
+        await stage.permd.stop()
+        let path = "\(stage.stateFolder)/permd.db"
+        var content = try Data(contentsOf: URL(filePath: path))
+        // user_version, big-endian, at offset 60 of the header (sqlite.org/fileformat2.html).
+        content.replaceSubrange(60..<64, with: [0, 0, 3, 231])
+        try content.write(to: URL(filePath: path))
+        try await stage.permd.start()
+        #expect(try await app.status(.camera) == "ok camera=undetermined")
+        #expect(
+            await stage.refusal(
+                BusNames.policy, "SetDecision",
+                [.string("exe:/a"), .string("camera"), .string("grant"), .properties([:])])
+                == "StoreUnavailable retryable")
+        let problems = try await stage.rows("ListProblems", nil).compactMap { $0["problem"]?.stringValue }
+        #expect(problems.contains { $0.contains("newer") }, "\(problems)")
+        await stage.permd.stop()
+        #expect(try Data(contentsOf: URL(filePath: path)) == content)
+        await stage.end()
+    }
+
+    /// The disk is full for a while: errors, no lies; afterwards it goes on.
+    @Test func fullDisks() async throws {
+        let stage = try await Stage()
+        let first = AppID("exe:/usr/bin/first")!
+        try await stage.set("grant", first, .camera)
+        func limit(_ bytes: String) async throws {
+            let program = try ChildProcess("prlimit", ["--pid", "\(stage.permd.pid)", "--fsize=\(bytes):unlimited"])
+            #expect(await program.waitForExit() == .exited(0))
+        }
+        // No file may grow beyond this: writes fail as they do on a full disk.
+        try await limit("4096")
+        var refused = 0
+        for number in 0..<40 {
+            let refusal = await stage.refusal(
+                BusNames.policy, "SetDecision",
+                [.string("exe:/usr/bin/app\(number)"), .string("camera"), .string("grant"), .properties([:])])
+            if let refusal {
+                #expect(refusal == "StoreUnavailable retryable")
+                refused += 1
+            }
+        }
+        #expect(refused > 0)
+        #expect(try await stage.decisions().count == 41 - refused)
+        #expect(try await stage.rows("ListProblems", nil).contains { $0["about"] == .string("store") })
+        try await limit("unlimited")
+        let last = AppID("exe:/usr/bin/last")!
+        try await stage.set("deny", last, .camera)
+        #expect(try await stage.rows("ListProblems", nil).allSatisfy { $0["about"] != .string("store") })
+        try await stage.permd.restart(SIGKILL)
+        let decisions = try await stage.decisions()
+        #expect(decisions.contains("\(first) camera grant always") && decisions.contains("\(last) camera deny always"))
+        #expect(decisions.count == 42 - refused)
+        await stage.end()
+    }
+
+    @Test func historyIsBounded() async throws {
+        let stage = try await Stage(settings: "[History]\nMaxRows=20\n")
+        for number in 0..<60 {
+            try await stage.set(number % 2 == 0 ? "grant" : "deny", AppID("exe:/usr/bin/a")!, .camera)
+        }
+        try await stage.permd.restart()
+        let rows = try await stage.rows("ListHistory")
+        #expect(rows.count <= 20 && !rows.isEmpty)
+        #expect(rows.first?["outcome"] == .string("denied"))
+        await stage.end()
+    }
+}
