@@ -15,13 +15,21 @@ public final class TestApp {
     private let folder: TemporaryFolder
     private var lastCommand = 0
 
-    public init(_ name: String = "app", on daemon: PermdProcess, sharing other: TestApp? = nil) async throws {
+    /// - Parameters:
+    ///   - other: runs the same program, so it is the same app.
+    ///   - wrapper: a command that runs the program given as its last argument, and the app that makes of it.
+    public init(
+        _ name: String = "app", on daemon: PermdProcess, sharing other: TestApp? = nil,
+        through wrapper: (command: [String], id: AppID)? = nil
+    ) async throws {
         let folder = if let other { other.folder } else { try TemporaryFolder() }
         self.folder = folder
         let path = folder.file(name)
         if other == nil { try BuiltProgram.copy("permd-testapp", to: path) }
-        id = AppID.executable(path.utf8)
-        process = try ChildProcess(path, environment: daemon.environment, standardInput: .pipe)
+        id = wrapper?.id ?? AppID.executable(path.utf8)
+        let words = (wrapper?.command ?? []) + [path]
+        process = try ChildProcess(
+            words[0], Array(words.dropFirst()), environment: daemon.environment, standardInput: .pipe)
         Task { [events, process] in for await line in process.lines { events.add(line) } }
         try await events.first("the app's start") { $0 == "ready" }
     }

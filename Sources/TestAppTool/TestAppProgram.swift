@@ -12,6 +12,8 @@ import PermissionModel
 ///     status PERMISSION,…
 ///     open PERMISSION [DEVICE]
 ///     release
+///     call INTERFACE MEMBER
+///     get INTERFACE PROPERTY
 ///
 /// Beside them come `response TOKEN CODE …`, `state TOKEN …` and `status PERMISSION …`.
 @LoopActor
@@ -82,6 +84,16 @@ final class TestAppProgram {
                 number,
                 ofRequest(
                     arguments[0], "org.freedesktop.DBus.Properties", "GetAll", [.string(BusNames.request)]))
+        case ("call", 2):
+            call(
+                number,
+                .call(destination: BusNames.service, path: BusNames.root, interface: arguments[0], member: arguments[1]))
+        case ("get", 2):
+            call(
+                number,
+                .call(
+                    destination: BusNames.service, path: BusNames.root, interface: "org.freedesktop.DBus.Properties",
+                    member: "Get", arguments.map { .string($0) }))
         default: say("\(number) unknown command")
         }
     }

@@ -1,0 +1,56 @@
+// The program as it is shipped, built by scripts/build: what it links, and what it costs.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct ReleaseTests {
+    private nonisolated static let permd = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "dist/permd").path
+
+    private nonisolated static var isBuilt: Bool { FileManager.default.fileExists(atPath: permd) }
+
+    @Test(.enabled(if: isBuilt, "dist/permd is not there; scripts/build makes it"))
+    func linksNoFoundationAndNoICU() async throws {
+        let child = try ChildProcess("readelf", ["--dynamic", "--wide", ReleaseTests.permd])
+        let needed = await child.output().split(separator: "\n").filter { $0.contains("(NEEDED)") }
+        #expect(needed.count >= 4)
+        let allowed = [
+            "libdbus-1", "libsystemd", "libsqlite3", "libinih", "libc.so", "libm.so", "libgcc_s", "libstdc++",
+            "ld-linux", "libpthread", "libdl",
+        ]
+        for line in needed { #expect(allowed.contains { line.contains($0) }, "\(line)") }
+        // What is linked in statically leaves its names behind.
+        let content = try Data(contentsOf: URL(filePath: ReleaseTests.permd))
+        for name in ["FoundationEssentials", "FoundationInternationalization", "icudt", "_foundation_unicode"] {
+            #expect(content.range(of: Data(name.utf8)) == nil, "\(name) is in permd")
+        }
+        #expect(content.count < 12 << 20, "permd has \(content.count >> 20) MiB")
+    }
+
+    @Test(.enabled(if: isBuilt, "dist/permd is not there; scripts/build makes it"))
+    func oneThreadAndTheStoresWriter() async throws {
+        let bus = try await PrivateBus()
+        var environment = bus.environment
+        environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent"
+        let permd = try ChildProcess(ReleaseTests.permd, environment: environment, standardError: .pipe)
+        let log = EventLog<String>()
+        Task { for await line in permd.errorLines { log.add(line) } }
+        try await log.first("the start") { $0.contains("serves org.permd") }
+        let desk = try bus.connect()
+        _ = try await desk.call(
+            .call(
+                destination: BusNames.service, path: BusNames.root, interface: BusNames.policy, member: "SetDecision",
+                [.string("exe:/a"), .string("camera"), .string("grant"), .properties([:])]))
+        let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(permd.pid)/task")
+        #expect(threads.count == 2)
+        desk.close()
+        permd.terminate()
+        #expect(await permd.waitForExit() == .exited(0))
+        await bus.stop()
+    }
+}

@@ -1,0 +1,74 @@
+// The house is as ARCHITECTURE.md says: who imports whom, and how long a file may be.
+
+import Foundation
+import Testing
+
+@Suite
+struct StructureTests {
+    private static let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// Part of the system and the toolchain: for everybody.
+    private static let everybodys: Set<String> = ["Glibc", "Synchronization", "Dispatch", "Swift"]
+
+    private static func files(_ folder: String) throws -> [URL] {
+        let names = try FileManager.default.subpathsOfDirectory(atPath: project.appending(path: folder).path)
+        return names.filter { $0.hasSuffix(".swift") }.map { project.appending(path: "\(folder)/\($0)") }
+    }
+
+    /// The table of ARCHITECTURE.md: `| module | does | may import |`.
+    private static func table() throws -> [String: Set<String>] {
+        let text = try String(contentsOf: project.appending(path: "ARCHITECTURE.md"), encoding: .utf8)
+        let lines = text.split(separator: "\n")
+        let start = try #require(lines.firstIndex { $0.hasPrefix("| module") })
+        var table: [String: Set<String>] = [:]
+        var all: Set<String> = []
+        for line in lines[(start + 2)...].prefix(while: { $0.hasPrefix("|") }) {
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            let module = cells[0].replacing("`", with: "")
+            var allowed = Set(cells[2].split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
+            if allowed.remove("all above") != nil { allowed.formUnion(all) }
+            if allowed.remove("standard library") != nil {}
+            table[module] = allowed
+            all.formUnion(allowed.union([module]))
+        }
+        return table
+    }
+
+    @Test func importsAreThoseOfTheTable() throws {
+        let table = try StructureTests.table()
+        #expect(table.count >= 8)
+        for (module, allowed) in table {
+            for file in try StructureTests.files("Sources/\(module)") {
+                let text = try String(contentsOf: file, encoding: .utf8)
+                for line in text.split(separator: "\n") where line.contains("import ") && !line.hasPrefix("//") {
+                    let words = line.split(separator: " ")
+                    guard let place = words.firstIndex(of: "import"), place + 1 < words.count,
+                        words[..<place].allSatisfy({ $0 == "public" || $0.hasPrefix("@") })
+                    else { continue }
+                    let name = String(words[place + 1])
+                    #expect(
+                        allowed.contains(name) || StructureTests.everybodys.contains(name),
+                        "\(module)/\(file.lastPathComponent) imports \(name)")
+                }
+            }
+        }
+    }
+
+    @Test func filesHaveOnePurpose() throws {
+        for file in try StructureTests.files("Sources") {
+            let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+            #expect(lines.count <= 400, "\(file.lastPathComponent) has \(lines.count) lines")
+            #expect(lines.first?.hasPrefix("//") == true, "\(file.lastPathComponent) does not say what it is for")
+        }
+    }
+
+    /// Where safety is ours to show, it is shown.
+    @Test func whatIsUncheckedSaysWhy() throws {
+        for file in try StructureTests.files("Sources") {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let unsafe = ["@unchecked Sendable", "nonisolated(unsafe)", "unsafeBitCast"].contains { text.contains($0) }
+            #expect(!unsafe || text.contains("// SAFETY:"), "\(file.lastPathComponent)")
+        }
+    }
+}
