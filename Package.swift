@@ -69,11 +69,11 @@ let package = Package(
             name: "PermissionDaemonTests", dependencies: ["PermissionDaemon", "PermissionTestKit"],
             swiftSettings: strict),
         .testTarget(
-            name: "PermissionClientTests", dependencies: ["PermissionClient", "PermissionTestKit"],
+            name: "PermissionClientTests", dependencies: ["PermissionClient", "DBus", "PermissionTestKit"],
             swiftSettings: strict),
         .testTarget(
-            name: "PermctlTests", dependencies: ["permctl", "PermissionTestKit"], swiftSettings: strict),
+            name: "PermctlTests", dependencies: ["permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
         .testTarget(
-            name: "SystemTests", dependencies: ["PermissionClient", "PermissionTestKit"], swiftSettings: strict),
+            name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
     ]
 )

@@ -3,13 +3,15 @@
 import Glibc
 
 public enum BuiltProgram {
-    /// The folder they are in: the one of the program that runs.
-    public static let folder: String = {
+    /// The program that runs.
+    public static let own: String = {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        let path = buffer[..<length]
-        return String(decoding: path[..<(path.lastIndex(of: UInt8(ascii: "/")) ?? 0)], as: UTF8.self)
+        return String(decoding: buffer[..<length], as: UTF8.self)
     }()
+
+    /// The folder they are in: the one of the program that runs.
+    public static let folder = String(own[..<(own.lastIndex(of: "/") ?? own.startIndex)])
 
     public static func path(_ name: String) -> String { "\(folder)/\(name)" }
 

@@ -8,7 +8,7 @@ public import PermissionModel
 @LoopActor
 public final class TestApp {
     /// `exe:/path`
-    public let id: AppID
+    public nonisolated let id: AppID
     /// What it printed: `response TOKEN …`, `state TOKEN …`, `status …`.
     public let events = EventLog<String>()
     private let process: ChildProcess

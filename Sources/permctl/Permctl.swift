@@ -46,7 +46,7 @@ struct Permctl: AsyncParsableCommand {
             Glibc.exit(failure.status.rawValue)
         case let error as ClientError:
             Output.complain(error.message)
-            Glibc.exit(ExitStatus(error).rawValue)
+            Glibc.exit(ExitReason(error).rawValue)
         default:
             exit(withError: error)
         }

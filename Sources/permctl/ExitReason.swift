@@ -2,7 +2,7 @@
 
 import PermissionClient
 
-enum ExitStatus: Int32 {
+enum ExitReason: Int32 {
     case success = 0
     /// Refused, nothing matched, or the doctor found something.
     case no = 1
@@ -29,11 +29,11 @@ enum ExitStatus: Int32 {
 
 /// Ends the program with a sentence and a status.
 struct Failure: Error {
-    let status: ExitStatus
+    let status: ExitReason
     /// Empty when everything is said.
     let message: String
 
-    init(_ status: ExitStatus, _ message: String = "") {
+    init(_ status: ExitReason, _ message: String = "") {
         self.status = status
         self.message = message
     }

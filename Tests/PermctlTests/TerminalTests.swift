@@ -1,0 +1,223 @@
+// The terminal agent on a real terminal, tmux's: what it shows, what a key does, and how it leaves.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+/// A terminal with the agent in it.
+@LoopActor
+private final class Screen {
+    private let stage: CommandStage
+    private let folder: TemporaryFolder
+
+    init(_ stage: CommandStage, columns: Int = 90, command: String = "permctl agent; echo \"left with $?\"; stty -a | grep -o -- '-\\?echo '; cat") async throws {
+        self.stage = stage
+        folder = try TemporaryFolder()
+        try await tmux(
+            "new-session", "-d", "-x", "\(columns)", "-y", "60",
+            command.replacing("permctl", with: BuiltProgram.path("permctl")))
+    }
+
+    @discardableResult
+    func tmux(_ arguments: String...) async throws -> String {
+        var environment = stage.permd.environment
+        environment["TERM"] = "xterm-256color"
+        let child = try ChildProcess(
+            "tmux", ["-S", folder.file("s"), "-f", "/dev/null"] + arguments, environment: environment)
+        let output = await child.output()
+        guard await child.waitForExit() == .exited(0) else { throw TestKitError("tmux \(arguments): \(output)") }
+        return output
+    }
+
+    func type(_ keys: String...) async throws {
+        for key in keys { try await tmux("send-keys", key) }
+    }
+
+    /// The screen, once it shows that text.
+    @discardableResult
+    func shows(_ text: String) async throws -> String {
+        var screen = ""
+        for _ in 0..<1000 {
+            screen = try await tmux("capture-pane", "-p")
+            if screen.contains(text) { return screen }
+        }
+        throw TestKitError("“\(text)” never appeared; the screen is\n\(screen)")
+    }
+
+    /// A key that comes while the guard is up counts for nothing and puts it up anew: types until it is answered.
+    func answer(_ key: String, until text: String) async throws {
+        for _ in 0..<60 {
+            await withCheckedContinuation { done in Loop.shared.after(milliseconds: 600) { done.resume() } }
+            try await type(key)
+            for _ in 0..<20 {
+                if try await tmux("capture-pane", "-p").contains(text) { return }
+            }
+        }
+        try await shows(text)
+    }
+
+    func end() async { _ = try? await tmux("kill-server") }
+}
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct TerminalTests {
+    @Test func aPromptIsShownAndAnswered() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("video-call", on: stage.permd)
+        try await app.request("t", [.camera, .microphone], "explain reason=because")
+        let explanation = try await screen.shows("[1] Continue   [2] Not Now")
+        #expect(explanation.contains("video-call says") && explanation.contains("A title") && explanation.contains("A body"))
+        try await screen.answer("1", until: "wants to use the camera")
+        let question = try await screen.shows("[5] Not Now")
+        for text in ["1 of 2", String(app.id.description.suffix(20)), "Device", "“because”", "[1] Only This Time", "[4] Don't Allow"] {
+            #expect(question.contains(text), "\(text)")
+        }
+        try await screen.answer("3", until: "→ Always")
+        try await screen.shows("2 of 2")
+        try await screen.answer("4", until: "→ Don't Allow")
+        #expect(try await app.response("t") == "0 refused=microphone statuses=camera=granted microphone=denied")
+        await screen.end()
+        await stage.end()
+    }
+
+    @Test func escapeIsNotNow() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        try await screen.shows("[5] Not Now")
+        // Arrows and letters mean nothing; nothing is chosen by Return.
+        try await screen.type("Up", "Enter", "y", "9")
+        try await screen.answer("Escape", until: "→ Not Now")
+        #expect(try await app.response("t") == "1 refused=camera statuses=camera=undetermined")
+        await screen.end()
+        await stage.end()
+    }
+
+    /// What was typed before the question, and while the guard is up, answers nothing.
+    @Test func nobodyAnswersByAccident() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        try await screen.type("1", "1", "1")
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        try await screen.shows("[5] Not Now")
+        try await screen.tmux("send-keys", "1", "1", "1", "1", "1")
+        #expect(try await !screen.tmux("capture-pane", "-p").contains("→"))
+        try await screen.answer("4", until: "→ Don't Allow")
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
+        await screen.end()
+        await stage.end()
+    }
+
+    @Test func withdrawnPromptsGo() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        try await screen.shows("[5] Not Now")
+        _ = try await app.ask("close t")
+        try await screen.shows("withdrawn")
+        // It goes on with the next one.
+        try await app.request("u", [.microphone])
+        try await screen.shows("wants to use the microphone")
+        try await screen.answer("1", until: "→ Only This Time")
+        #expect(try await app.response("u") == "0 refused= statuses=microphone=granted")
+        await screen.end()
+        await stage.end()
+    }
+
+    @Test func leavingRestoresTheTerminal() async throws {
+        let stage = try await CommandStage()
+        // Idle, and at a question.
+        let idle = try await Screen(stage)
+        try await idle.shows("Prompts appear here")
+        try await idle.type("C-c")
+        try await idle.shows("left with 0\necho")
+        await idle.end()
+        let busy = try await Screen(stage)
+        try await busy.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        try await busy.shows("[5] Not Now")
+        try await busy.answer("C-c", until: "left with 0")
+        try await busy.shows("left with 0\necho")
+        // The question is still asked, elsewhere.
+        let agent = try await stage.agent([.deny(.always)])
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
+        withExtendedLifetime(agent) {}
+        await busy.end()
+        await stage.end()
+    }
+
+    @Test func signalsRestoreTheTerminalToo() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(
+            stage, command: "permctl agent; echo \"left with $?\"; stty -a | grep -o -- '-\\?echo '; cat")
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        try await screen.shows("[5] Not Now")
+        let pid = try await screen.tmux("list-panes", "-F", "#{pane_pid}").trimmingCharacters(in: .whitespacesAndNewlines)
+        let killer = try ChildProcess("pkill", ["-TERM", "-P", pid])
+        #expect(await killer.waitForExit() == .exited(0))
+        try await screen.shows("left with 0\necho")
+        await screen.end()
+        await stage.end()
+    }
+
+    @Test func withoutATerminal() async throws {
+        let stage = try await CommandStage()
+        // setsid: no controlling terminal.
+        let child = try ChildProcess(
+            "setsid", ["--wait", BuiltProgram.path("permctl"), "agent"], environment: stage.permd.environment,
+            standardError: .pipe)
+        var errors = ""
+        for await line in child.errorLines { errors += line }
+        #expect(await child.waitForExit() == .exited(64))
+        #expect(errors.contains("no terminal"))
+        await stage.end()
+    }
+
+    @Test func fromTheBackground() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(
+            stage, command: "bash -c 'set -m; permctl agent & wait $!; echo \"left with $?\"; cat'")
+        #expect(try await screen.shows("left with 64").contains("background"))
+        await screen.end()
+        await stage.end()
+    }
+
+    @Test func narrowTerminalsWrap() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage, columns: 40)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera], "reason=" + String(repeating: "word,", count: 30))
+        let shown = try await screen.shows("[5] Not Now")
+        #expect(shown.contains("[1] Only This Time"))
+        await screen.end()
+        await stage.end()
+    }
+
+    @Test func resettingEverythingAsksFirst() async throws {
+        let stage = try await CommandStage()
+        _ = try await stage.run("grant", "exe:/a", "camera")
+        let screen = try await Screen(stage, command: "permctl reset --all; permctl reset --all; cat")
+        try await screen.shows("[y/N]")
+        try await screen.type("n", "Enter")
+        try await screen.shows("nothing was forgotten")
+        try await screen.type("y", "Enter")
+        try await screen.shows("forgot camera for exe:/a")
+        await screen.end()
+        await stage.end()
+    }
+}

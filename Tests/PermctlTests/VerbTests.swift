@@ -1,0 +1,270 @@
+// Every verb: what it prints, as a table and as JSON, and its exit status.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct VerbTests {
+    private func json(_ text: String) throws -> Any { try JSONSerialization.jsonObject(with: Data(text.utf8)) }
+
+    private func objects(_ text: String) throws -> [[String: Any]] { try #require(json(text) as? [[String: Any]]) }
+
+    @Test func decidingAndLooking() async throws {
+        let stage = try await CommandStage()
+        let granted = try await stage.run("grant", "exe:/usr/bin/firefox", "camera")
+        #expect(granted.status == 0 && granted.output == "camera is granted to exe:/usr/bin/firefox: always\n")
+        #expect(try await stage.run("deny", "firefox", "microphone", "--session").status == 0)
+        #expect(try await stage.run("grant", "flatpak:org.gnome.Maps", "location", "--for", "2h").status == 0)
+        let status = try await stage.run("status")
+        #expect(status.status == 0)
+        #expect(status.lines.count == 3)
+        #expect(status.lines[0].split(separator: " ") == ["APP", "CAMERA", "MICROPHONE", "BLUETOOTH", "LOCATION"])
+        #expect(status.lines[1].hasPrefix("exe:/usr/bin/firefox ") && status.lines[1].contains("denied, this session"))
+        // Columns align.
+        let columns = ["CAMERA", "MICROPHONE", "LOCATION"].map { status.lines[0].range(of: $0)?.lowerBound }
+        #expect(columns.allSatisfy { $0 != nil })
+        let camera = try #require(columns[0])
+        #expect(status.lines[1][camera...].hasPrefix("granted"))
+        #expect(try await stage.run("status", "--no-legend").lines.count == 2)
+        let one = try await stage.run("status", "Maps")
+        #expect(one.lines.count == 5)
+        #expect(one.lines[4].hasPrefix("location") && one.lines[4].contains("granted") && one.lines[4].contains("until "))
+        let rows = try objects(try await stage.run("status", "firefox", "--json").output)
+        #expect(rows.count == 4 && rows[0]["status"] as? String == "granted" && rows[0]["by"] as? String == "permctl")
+        await stage.end()
+    }
+
+    @Test func appsByHalfTheirName() async throws {
+        let stage = try await CommandStage()
+        _ = try await stage.run("grant", "exe:/usr/bin/firefox", "camera")
+        _ = try await stage.run("grant", "exe:/usr/bin/firefox-esr", "camera")
+        let ambiguous = try await stage.run("status", "fire")
+        #expect(ambiguous.status == 64 && ambiguous.output.isEmpty)
+        #expect(ambiguous.errors.contains("  exe:/usr/bin/firefox\n  exe:/usr/bin/firefox-esr\n"))
+        let unknown = try await stage.run("status", "opera")
+        #expect(unknown.status == 1 && unknown.errors.contains("opera"))
+        #expect(try await stage.run("status", "firefox").status == 0)
+        #expect(try await stage.run("deny", "esr", "camera").output.contains("exe:/usr/bin/firefox-esr"))
+        await stage.end()
+    }
+
+    @Test func resetting() async throws {
+        let stage = try await CommandStage()
+        for app in ["exe:/a", "exe:/b"] {
+            for permission in ["camera", "microphone"] { _ = try await stage.run("grant", app, permission) }
+        }
+        let one = try await stage.run("reset", "exe:/a", "camera")
+        #expect(one.status == 0 && one.output == "forgot camera for exe:/a (granted)\n")
+        let again = try await stage.run("reset", "exe:/a", "camera")
+        #expect(again.status == 1 && again.errors.contains("nothing to forget"))
+        let everybody = try await stage.run("reset", "microphone")
+        #expect(everybody.lines == ["forgot microphone for exe:/a (granted)", "forgot microphone for exe:/b (granted)"])
+        let all = try await stage.run("reset", "--all", "--json")
+        #expect(all.status == 0)
+        #expect(try objects(all.output).map { $0["app"] as? String } == ["exe:/b"])
+        #expect(try await stage.run("reset").status == 64)
+        #expect(try await stage.run("reset", "exe:/a", "--all").status == 64)
+        await stage.end()
+    }
+
+    @Test func requesting() async throws {
+        let stage = try await CommandStage()
+        let agent = try await stage.agent([.grant(.once), .deny(.once), .dismiss])
+        let granted = try await stage.run("request", "camera", "--reason", "a reason", "--explain", "A title", "A body")
+        #expect(granted.status == 0 && granted.lines.last == "camera      granted")
+        #expect(granted.errors.contains("on screen: answer there"))
+        let prompt = agent.prompts.all[0]
+        #expect(prompt.items[0]["reason"] == .string("a reason"))
+        #expect(prompt.details["explanation"]?.elements == [.string("A title"), .string("A body")])
+        let refused = try await stage.run("request", "--json", "microphone")
+        #expect(refused.status == 1)
+        let object = try #require(json(refused.output) as? [String: Any])
+        #expect(object["refused"] as? String == "microphone" && object["dismissed"] as? Bool == false)
+        let dismissed = try await stage.run("request", "location")
+        #expect(dismissed.status == 1 && dismissed.errors.contains("put off"))
+        // It gives up when it is told to, and takes its request along.
+        let late = try await stage.run("request", "camera", "--wait", "0.3")
+        #expect(late.status == 75 && late.errors.contains("withdrawn"))
+        try await agent.withdrawals.wait(for: 1)
+        for wrong in [["request"], ["request", "camera", "camera"], ["request", "x"], ["request", "camera", "--wait", "0"]] {
+            let child = try stage.start(wrong)
+            #expect(await child.waitForExit() == .exited(64), "\(wrong)")
+        }
+        await stage.end()
+    }
+
+    @Test func placesInTheQueueAreShown() async throws {
+        let stage = try await CommandStage()
+        let first = try stage.start(["request", "camera"])
+        let queue = try await lines(stage, "queue") { $0.count == 2 }
+        #expect(queue[1].hasPrefix("0         queued"))
+        let second = try stage.start(["request", "microphone"])
+        var notes = second.errorLines.makeAsyncIterator()
+        #expect(await notes.next() == "waiting: 1 before this one")
+        let rows = try objects(try await stage.run("queue", "--json").output)
+        #expect(rows.map { $0["permissions"] as? [String] } == [["camera"], ["microphone"]])
+        first.terminate()
+        #expect(await notes.next() == "waiting: next")
+        second.terminate()
+        #expect(try await lines(stage, "queue") { $0.count == 1 } == ["Nobody waits."])
+        await stage.end()
+    }
+
+    @Test func lookingAround() async throws {
+        let rule = "[Rule no-maps]\nApps=exe:*/maps\nPermissions=location\nAction=restrict\n"
+        let stage = try await CommandStage(rules: ["10-a.conf": rule])
+        let devices = try await stage.run("devices")
+        #expect(devices.status == 0 && devices.lines.count == 4)
+        #expect(try await stage.run("devices", "bluetooth").status == 1)
+        #expect(try objects(try await stage.run("devices", "camera", "--json").output)[0]["usable"] as? Bool == true)
+        let restrictions = try await stage.run("restrictions")
+        #expect(restrictions.lines.count == 2 && restrictions.lines[1].contains("10-a.conf:1"))
+        #expect(try await stage.run("history").status == 1)
+        _ = try await stage.run("grant", "exe:/a", "camera")
+        _ = try await stage.run("deny", "exe:/b", "microphone")
+        #expect(try await stage.run("history").lines.count == 3)
+        #expect(try await stage.run("history", "--app", "exe:/b", "--no-legend").lines.count == 1)
+        #expect(try await stage.run("history", "--permission", "camera", "--since", "1h").lines.count == 2)
+        #expect(try await stage.run("history", "--limit", "1", "--no-legend").lines[0].contains("exe:/b"))
+        #expect(try await stage.run("history", "--since", "tomorrow-ish").status == 64)
+        let restricted = try await stage.run("status", "exe:/usr/bin/maps")
+        #expect(restricted.output.contains("restricted") && restricted.output.contains("rule no-maps"))
+        await stage.end()
+    }
+
+    @Test func exportingAndImporting() async throws {
+        let stage = try await CommandStage()
+        _ = try await stage.run("grant", "exe:/a", "camera")
+        _ = try await stage.run("deny", "exe:/b", "microphone", "--until", "2100-01-01")
+        _ = try await stage.run("grant", "exe:/c", "location", "--session")
+        let exported = try await stage.run("export")
+        let folder = try TemporaryFolder()
+        let file = try folder.write(exported.output, to: "decisions.json")
+        _ = try await stage.run("reset", "--all")
+        let imported = try await stage.run("import", file)
+        #expect(imported.status == 0 && imported.output == "2 decisions were imported\n")
+        #expect(try await stage.run("export").output.contains("exe:/b"))
+        // Everything is checked before anything is changed.
+        _ = try await stage.run("reset", "--all")
+        let good = #"{"app":"exe:/a","permission":"camera","decision":"grant","duration":"always"}"#
+        let wrong = [
+            "", "[]", "{}", #"{"version":2,"decisions":[]}"#, #"{"version":1}"#,
+            #"{"version":1,"decisions":[\#(good),{"app":"x","permission":"camera","decision":"grant","duration":"always"}]}"#,
+            #"{"version":1,"decisions":[\#(good),\#(good)]}"#,
+            #"{"version":1,"decisions":[\#(good),{"app":"exe:/a","permission":"screen","decision":"grant","duration":"always"}]}"#,
+            #"{"version":1,"decisions":[{"app":"exe:/a","permission":"camera","decision":"grant","duration":"once"}]}"#,
+            #"{"version":1,"decisions":[{"app":"exe:/a","permission":"camera","decision":"grant","duration":"until"}]}"#,
+            #"{"version":1,"decisions":[{"app":7,"permission":"camera","decision":"grant","duration":"always"}]}"#,
+        ]
+        for text in wrong {
+            let result = try await stage.run("import", try folder.write(text, to: "wrong.json"))
+            #expect(result.status == 65 && result.errors.contains("nothing was imported"), "\(text)")
+        }
+        #expect(try await stage.run("import", folder.file("missing")).status == 65)
+        #expect(try await stage.run("status").output == "Nothing was decided yet.\n")
+        await stage.end()
+    }
+
+    @Test func monitoring() async throws {
+        let stage = try await CommandStage()
+        let agent = try await stage.agent([.grant(.always)])
+        let monitor = try stage.start(["monitor"])
+        let log = EventLog<String>()
+        Task { for await line in monitor.lines { log.add(line) } }
+        let app = try await TestApp("asking", on: stage.permd)
+        // It listens once it has said anything: a decision is seen in any case.
+        for _ in 0..<2000 where log.all.isEmpty {
+            _ = try await stage.run("grant", "exe:/nudge", "camera")
+        }
+        try await app.request("t", [.camera])
+        try await log.first { $0.hasSuffix("request: \(app.id) for camera is on screen") || $0.hasSuffix("is over") }
+        try await log.first { $0.hasSuffix("decision: camera for \(app.id): granted") }
+        try await stage.devices.remove(.microphone, 0)
+        try await log.first { $0.contains("device: microphone") && $0.hasSuffix("has gone") }
+        monitor.terminate()
+        withExtendedLifetime(agent) {}
+        await stage.end()
+    }
+
+    @Test func doctor() async throws {
+        let stage = try await CommandStage()
+        let ill = try await stage.run("doctor")
+        #expect(ill.status == 1)
+        #expect(ill.lines.contains { $0.hasPrefix("!!  agent") && $0.contains("permctl agent") })
+        let agent = try await stage.agent()
+        let well = try await stage.run("doctor")
+        #expect(well.status == 0, "\(well.output)")
+        for about in ["bus", "permd", "agent", "camera", "store", "policy", "settings"] {
+            #expect(well.lines.contains { $0.hasPrefix("ok  \(about)") }, "\(about)")
+        }
+        try stage.permd.root.write("[Rule x]\nApps=\n", to: "etc/permd/policy.d/bad.conf")
+        try await stage.permd.restart()
+        let bad = try await stage.run("doctor", "--json")
+        #expect(bad.status == 1)
+        let finding = try #require(try objects(bad.output).first { $0["about"] as? String == "policy" })
+        #expect((finding["text"] as? String)?.contains("bad.conf:") == true)
+        #expect((finding["advice"] as? String)?.isEmpty == false)
+        withExtendedLifetime(agent) {}
+        await stage.permd.stop()
+        let gone = try await stage.run("doctor")
+        #expect(gone.status == 1 && gone.output.contains("systemctl --user start permd"))
+        await stage.end()
+    }
+
+    @Test func exitStatusesOfBadDays() async throws {
+        let stage = try await CommandStage(settings: "[Prompts]\nAgentWaitSec=1\n")
+        let nobody = try await stage.run("request", "camera")
+        #expect(nobody.status == 75 && nobody.errors.contains("no agent"))
+        #expect(try await stage.run("grant", "exe:relative", "camera").status == 1)
+        #expect(try await stage.run("nonsense").status == 64)
+        #expect(try await stage.run("grant", "exe:/a", "camera", "--for", "ever").status == 64)
+        #expect(try await stage.run("grant", "exe:/a", "camera", "--for", "1h", "--session").status == 64)
+        await stage.permd.stop()
+        let gone = try await stage.run("status")
+        #expect(gone.status == 69 && gone.errors.contains("permd is not running"))
+        let nowhere = try await stage.run(
+            "status", environment: ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent/bus"])
+        #expect(nowhere.status == 69 && nowhere.errors.contains("no session bus"))
+        await stage.end()
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func completions(_ shell: String) async throws {
+        let child = try ChildProcess(BuiltProgram.path("permctl"), ["--generate-completion-script", shell])
+        let script = await child.output()
+        #expect(await child.waitForExit() == .exited(0))
+        #expect(script.contains("permctl") && script.contains("restrictions"))
+        guard shell == "bash" else { return }
+        let check = try ChildProcess("bash", ["-n"], standardInput: .pipe, standardError: .null)
+        check.write(script)
+        check.closeInput()
+        #expect(await check.waitForExit() == .exited(0))
+    }
+
+    @Test func everyVerbHasHelp() async throws {
+        for verb in [
+            "status", "grant", "deny", "reset", "request", "queue", "devices", "restrictions", "history", "monitor",
+            "agent", "doctor", "export", "import",
+        ] {
+            let child = try ChildProcess(BuiltProgram.path("permctl"), [verb, "--help"])
+            let help = await child.output()
+            #expect(await child.waitForExit() == .exited(0))
+            #expect(help.contains("OVERVIEW") && help.contains("USAGE: permctl \(verb)"))
+        }
+    }
+
+    /// Looks again until it fits.
+    private func lines(
+        _ stage: CommandStage, _ verb: String, _ fits: ([String]) -> Bool
+    ) async throws -> [String] {
+        for _ in 0..<500 {
+            let lines = try await stage.run(verb).lines
+            if fits(lines) { return lines }
+        }
+        throw TestKitError("permctl \(verb) never showed it")
+    }
+}
