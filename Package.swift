@@ -66,7 +66,11 @@ let package = Package(
         .testTarget(name: "PermissionModelTests", dependencies: ["PermissionModel"], swiftSettings: strict),
         .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
         .testTarget(
-            name: "PermissionDaemonTests", dependencies: ["PermissionDaemon", "PermissionTestKit"],
+            name: "PermissionDaemonTests",
+            dependencies: [
+                "PermissionDaemon", "PermissionCore", "PermissionModel", "DBus", "CLinux", "PermissionTestKit",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "PermissionClientTests", dependencies: ["PermissionClient", "DBus", "PermissionTestKit"],

@@ -68,8 +68,8 @@ struct AppDirectory {
             guard isEntry, let equals = line.firstIndex(of: "=") else { continue }
             let key = line[..<equals]
             let value = String(line[line.index(after: equals)...])
-            let ranks = ["Name[\(language)]": 3, "Name[\(short)]": 2, "Name": 1]
-            if let rank = ranks[String(key)], rank > nameRank, !value.isEmpty {
+            let rank = key == "Name[\(language)]" ? 3 : key == "Name[\(short)]" ? 2 : key == "Name" ? 1 : 0
+            if rank > nameRank, !value.isEmpty {
                 entry.name = value
                 nameRank = rank
             } else if key == "Icon" {

@@ -1,0 +1,97 @@
+// The rooms together, with a clock of our own: decisions hold to exactly their own end, however the clock is set.
+
+import DBus
+import Logging
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct BrokerClockTests {
+    private let folder: TemporaryFolder
+    private let bus: PrivateBus
+    private let clock = ManualClock(10_000)
+    private let broker: Broker
+    private let caller = Caller(
+        connection: ":1.9", app: AppID("exe:/usr/bin/a")!, process: ProcessKey(pid: 1, startTime: 1))
+
+    init() async throws {
+        folder = try TemporaryFolder()
+        bus = try await PrivateBus()
+        var log = Logger(label: "test")
+        log.logLevel = .critical
+        var camera = DeviceRecord(subsystem: "video4linux", syspath: "/sys/camera")
+        camera.node = "/dev/null"
+        let clock = clock
+        let store = DecisionStore(
+            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: clock.now,
+            log: log)
+        broker = Broker(
+            connection: try bus.connect(), store: store, rules: RuleBook(root: folder.path, lastGood: [], log: log),
+            devices: DeviceCatalog(log: log, source: FakeSource([camera]), probe: FakeProbe(), geoclue: nil),
+            now: { clock.now }, log: log)
+        broker.start()
+    }
+
+    private func decide(until end: EpochSeconds) async throws {
+        let decision = Decision(
+            app: caller.app, permission: .camera, verdict: .deny, duration: .until(end), decided: clock.now, by: .permctl)
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            broker.settle(decision) { done.resume(with: $0.mapError { $0 as any Error }) }
+        }
+    }
+
+    private var isDecided: Bool { broker.status(of: .camera, for: caller) == .denied }
+
+    private func rows() throws -> Int {
+        try broker.store.listDecisions(app: nil, permission: nil, at: .min, limit: 0, offset: 0).count
+    }
+
+    @Test func aClockThatJumpsBack() async throws {
+        try await decide(until: 10_100)
+        #expect(isDecided)
+        // An hour back: it holds to its own second, not for its length.
+        clock.advance(by: -3600)
+        broker.endDecisions()
+        #expect(isDecided)
+        clock.advance(by: 3600 + 99)
+        #expect(isDecided)
+        clock.advance(by: 1)
+        // Over at that second, whether anything has noticed or not.
+        #expect(!isDecided)
+        #expect(try rows() == 1)
+        broker.endDecisions()
+        try await settled()
+        #expect(try rows() == 0)
+        // Back again, what is over stays over.
+        clock.advance(by: -3600)
+        #expect(!isDecided)
+        await bus.stop()
+    }
+
+    @Test func aClockThatJumpsForward() async throws {
+        try await decide(until: 20_000)
+        clock.advance(by: 1_000_000)
+        #expect(!isDecided)
+        broker.endDecisions()
+        try await settled()
+        #expect(try rows() == 0)
+        await bus.stop()
+    }
+
+    @Test func whatEndedWhileNothingRan() async throws {
+        try await decide(until: 10_010)
+        clock.advance(by: 10)
+        #expect(!isDecided)
+        #expect(try broker.store.listDecisions(app: nil, permission: nil, at: clock.now, limit: 0, offset: 0).isEmpty)
+        await bus.stop()
+    }
+
+    /// Everything that was on its way to the disk is there.
+    private func settled() async throws {
+        await withCheckedContinuation { done in broker.store.commit([], history: []) { _ in done.resume() } }
+    }
+}

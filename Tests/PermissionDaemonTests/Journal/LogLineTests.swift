@@ -1,0 +1,33 @@
+// Lines of the log, for people who read stderr.
+
+import Logging
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite
+struct LogLineTests {
+    @Test func plainLines() {
+        #expect(JournalLogHandler.line(.info, "text", []) == "permd: text\n")
+        #expect(JournalLogHandler.line(.warning, "text", [("app", "a"), ("x", "")]) == "permd: warning: text (app=a)\n")
+    }
+
+    /// A name in a message makes no line of its own, and no escape reaches a terminal.
+    @Test func nothingBreaksTheLine() {
+        #expect(JournalLogHandler.line(.error, "a\nb\u{1B}[31m", []) == "permd: error: a\\u{a}b\\u{1b}[31m\n")
+    }
+
+    @Test func onlyTheJournalsStreamIsTheJournal() {
+        #expect(!JournalLogHandler.isJournal(nil))
+        #expect(!JournalLogHandler.isJournal(""))
+        #expect(!JournalLogHandler.isJournal("1:2"))
+    }
+
+    @Test(arguments: [
+        (["2"], ["2"], false), (["2"], [], true), ([], ["2"], false), ([], [], false), (["2", "3"], ["3", "4"], false),
+        (["2"], ["5"], true),
+    ])
+    func sessionsThatEndedWhileNobodyLooked(_ saved: [String], _ current: [String], _ ended: Bool) {
+        #expect(LoginSessions.sessionEnded(saved: saved, current: current) == ended)
+    }
+}

@@ -1,0 +1,100 @@
+// Rule and settings files: what they say, and the first thing that is wrong with its line.
+
+import PermissionModel
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite
+struct PolicyFileTests {
+    @Test func rulesAreRead() throws {
+        let rules = try Rule.read(
+            """
+            # office
+            ; and more
+            [Rule no-camera in browsers]
+            Apps = flatpak:org.mozilla.*  exe:/usr/bin/firefox
+            Permissions=camera microphone camera
+            Action=restrict
+
+            [Rule kiosk]
+            Apps=*
+            Permissions=location
+            Action=grant
+            """, file: "/f")
+        #expect(rules.map(\.name) == ["no-camera in browsers", "kiosk"])
+        #expect(rules[0].apps == ["flatpak:org.mozilla.*", "exe:/usr/bin/firefox"])
+        #expect(rules[0].permissions == [.camera, .microphone] && rules[0].action == .restrict)
+        #expect(rules.map(\.line) == [3, 8] && rules.map(\.file) == ["/f", "/f"])
+        #expect(try Rule.read("", file: "/f").isEmpty)
+        #expect(try Rule.read("# nothing\n\n", file: "/f").isEmpty)
+    }
+
+    nonisolated static let good = "Apps=*\nPermissions=camera\nAction=grant\n"
+
+    /// text, line, a word of the message
+    nonisolated static let wrong: [(String, Int, String)] = [
+        ("[Rule a]\nApps=*\nPermissions=camera\n", 1, "Action"), ("[Rule a]\nApps=*\nAction=grant\n", 1, "Permissions"),
+        ("[Rule a]\nPermissions=camera\nAction=grant\n", 1, "Apps"), ("[Rule]\n" + good, 1, "[Rule]"),
+        ("[Rules a]\n" + good, 1, "[Rules a]"), ("[rule a]\n" + good, 1, "[rule a]"),
+        ("[Rule a]\n\(good)Colour=red\n", 5, "Colour"), ("[Rule a]\n\(good)Apps=x\n", 2, "twice"),
+        ("[Rule a]\n\(good)[Rule a]\n\(good)", 5, "twice"), ("Apps=*\n", 1, "before any section"),
+        ("[Rule a]\nApps=*\nPermissions=screen\nAction=grant\n", 3, "screen"),
+        ("[Rule a]\nApps=*\nPermissions=camera\nAction=allow\n", 4, "allow"),
+        ("[Rule a]\nApps=\nPermissions=camera\nAction=grant\n", 2, "no value"), ("[Rule a\n" + good, 1, ""),
+        ("nonsense\n", 1, ""), ("[Rule a]\nApps=\(String(repeating: "x", count: 300))\n", 2, "longer than 198"),
+        ("[Rule a]\nApps=a\0b\n", 0, "NUL"),
+    ]
+
+    @Test(arguments: wrong.indices)
+    func firstProblem(_ index: Int) {
+        let (text, line, word) = PolicyFileTests.wrong[index]
+        do {
+            _ = try Rule.read(text, file: "/f")
+            Issue.record("\(text) was read")
+        } catch {
+            #expect(error.line == line, "\(text): \(error.message)")
+            #expect(error.message.contains(word), "\(error.message)")
+        }
+    }
+
+    nonisolated static let matches: [(String, String, Bool)] = [
+        ("*", "exe:/a/b", true), ("exe:/usr/bin/firefox", "exe:/usr/bin/firefox", true),
+        ("exe:/usr/bin/firefox", "exe:/usr/bin/firefox-esr", false), ("exe:/usr/*", "exe:/usr/a/b/c", true),
+        ("flatpak:org.mozilla.*", "flatpak:org.mozilla.firefox", true),
+        ("flatpak:org.mozilla.*", "snap:org.mozilla.firefox", false), ("snap:fire???", "snap:firefox", true),
+        ("exe:/[ab]", "exe:/b", true), ("exe:/.*", "exe:/.hidden", true), ("exe:*.py", "exe:/bin/python3:/home/a.py", true),
+        ("", "exe:/a", false), ("EXE:/a", "exe:/a", false),
+    ]
+
+    @Test(arguments: matches.indices)
+    func patternsMatchTheWholeIdentity(_ index: Int) throws {
+        let (pattern, app, expected) = PolicyFileTests.matches[index]
+        guard !pattern.isEmpty else { return }
+        let rule = try #require(
+            try Rule.read("[Rule a]\nApps=\(pattern)\nPermissions=camera\nAction=grant\n", file: "/f").first)
+        #expect(rule.matches(app) == expected, "\(pattern) \(app)")
+    }
+
+    @Test func settingsAreRead() throws {
+        var settings = Settings()
+        try SettingsFile.read(
+            "[Prompts]\nAgentWaitSec=1\nTimeoutSec=2\nNagLimit=3\nNagPauseSec=4\n[Limits]\nWaitingPerApp=5\nWaiting=6\n[History]\nMaxRows=7\nMaxDays=8\n",
+            into: &settings)
+        #expect([settings.agentWait, settings.promptTimeout, settings.nagPause] == [1, 2, 4])
+        #expect([settings.nagLimit, settings.waitingPerApp, settings.waiting] == [3, 5, 6])
+        #expect([settings.historyRows, settings.historyDays] == [7, 8])
+    }
+
+    @Test(arguments: [
+        "[Prompts]\nAgentWaitSec=0\n", "[Prompts]\nAgentWaitSec=-1\n", "[Prompts]\nAgentWaitSec=1.5\n",
+        "[Prompts]\nAgentWaitSec=9999999999999999999999\n", "[Prompts]\nNagLimit=x\n", "[Nonsense]\n",
+        "[Limits]\nWaiting=1\nWaiting=2\n", "[Prompts]\nWaiting=1\n",
+    ])
+    func settingsThatAreWrongChangeNothing(_ text: String) {
+        var settings = Settings()
+        let before = settings
+        #expect(throws: FileProblem.self) { try SettingsFile.read("[History]\nMaxRows=5\n" + text, into: &settings) }
+        #expect(settings == before)
+    }
+}

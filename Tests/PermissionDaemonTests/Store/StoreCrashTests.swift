@@ -1,0 +1,201 @@
+// The two databases after a crash at any point between their commits: nothing told is lost, nothing ended comes back.
+
+import DBus
+import Glibc
+import Logging
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct StoreCrashTests {
+    private let folder = try! TemporaryFolder()
+    private let app = AppID("exe:/usr/bin/a")!
+
+    private var paths: StorePaths { StorePaths(state: folder.file("state"), session: folder.file("run")) }
+
+    private func open(boot: String = "boot") -> DecisionStore {
+        var log = Logger(label: "test")
+        log.logLevel = .critical
+        return DecisionStore(paths: paths, bootID: boot, now: 1000, log: log)
+    }
+
+    private func commit(_ store: DecisionStore, _ changes: Change...) async throws {
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            store.commit(changes, history: []) { result in done.resume(with: result.map { _ in }.mapError { $0 as any Error }) }
+        }
+    }
+
+    private func close(_ store: DecisionStore) async {
+        await withCheckedContinuation { done in store.close { done.resume() } }
+    }
+
+    private func decision(_ verdict: Verdict, _ duration: Duration, process: ProcessKey? = nil) -> Decision {
+        Decision(
+            app: app, permission: .camera, verdict: verdict, duration: duration, decided: 1000, by: .person,
+            process: process)
+    }
+
+    private func list(_ store: DecisionStore) throws -> [String] {
+        try store.listDecisions(app: nil, permission: nil, at: 1000, limit: 0, offset: 0).map {
+            "\($0.verdict.rawValue) \($0.duration.word.rawValue)"
+        }
+    }
+
+    /// Runs SQL on one of the files, as a crash would have left it.
+    private func tamper(_ file: String, _ sql: String) throws {
+        try Database(path: folder.file(file)).execute(sql)
+    }
+
+    @Test func everyDurationComesBack() async throws {
+        let process = ProcessKey(pid: 77, startTime: 5)
+        let store = open()
+        try await commit(store, .set(decision(.grant, .once, process: process)))
+        try await commit(
+            store,
+            .set(
+                Decision(
+                    app: app, permission: .microphone, verdict: .deny, duration: .session, decided: 1, by: .permctl)),
+            .set(
+                Decision(
+                    app: app, permission: .location, verdict: .grant, duration: .until(2000), decided: 1, by: .person)))
+        await close(store)
+        let again = open()
+        #expect(try list(again).sorted() == ["deny session", "grant once", "grant until"])
+        #expect(again.processDecision(app, .camera, process)?.verdict == .grant)
+        #expect(again.processDecision(app, .camera, ProcessKey(pid: 77, startTime: 6)) == nil)
+        #expect(again.appDecision(app, .location)?.duration == .until(2000))
+        await close(again)
+        // After a boot the session's are over.
+        let booted = open(boot: "other")
+        #expect(try list(booted) == ["grant until"])
+        await close(booted)
+    }
+
+    /// A session decision was committed, and the lasting one it replaces was not deleted any more.
+    @Test func theNewerSessionDecisionStands() async throws {
+        let store = open()
+        try await commit(store, .set(decision(.grant, .always)))
+        try await commit(store, .set(decision(.deny, .session)))
+        await close(store)
+        try tamper(
+            "state/permd.db",
+            "INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 'always', NULL, 1000, 'person', 1)")
+        let again = open()
+        #expect(try list(again) == ["deny session"])
+        #expect(again.appDecision(app, .camera)?.verdict == .deny)
+        await close(again)
+    }
+
+    /// A lasting decision was committed, and the session's rows it replaces were not deleted any more.
+    @Test func theNewerLastingDecisionStands() async throws {
+        let store = open()
+        try await commit(store, .set(decision(.deny, .always)))
+        await close(store)
+        try tamper(
+            "run/session.db",
+            """
+            INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 1000, 'person', 1, 0, 0);
+            INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 1000, 'person', 1, 77, 5)
+            """)
+        let again = open()
+        #expect(try list(again) == ["deny always"])
+        #expect(again.processDecision(app, .camera, ProcessKey(pid: 77, startTime: 5)) == nil)
+        await close(again)
+    }
+
+    /// A `once` decision of one process and a lasting one of the app stand beside each other when it is newer.
+    @Test func aNewerOnceKeepsTheLastingOne() async throws {
+        let store = open()
+        try await commit(store, .set(decision(.deny, .always)))
+        try await commit(store, .set(decision(.grant, .once, process: ProcessKey(pid: 77, startTime: 5))))
+        await close(store)
+        let again = open()
+        #expect(try list(again).sorted() == ["deny always", "grant once"])
+        await close(again)
+    }
+
+    @Test func anAppWideDecisionEndsOnce() async throws {
+        let process = ProcessKey(pid: 77, startTime: 5)
+        for duration in [Duration.always, .session, .until(2000)] {
+            let store = open()
+            try await commit(store, .set(decision(.grant, .once, process: process)))
+            try await commit(store, .set(decision(.deny, duration)))
+            #expect(store.processDecision(app, .camera, process) == nil)
+            await close(store)
+            let again = open()
+            #expect(try list(again) == ["deny \(duration.word.rawValue)"])
+            try await commit(again, .remove(app: nil, permission: nil))
+            #expect(try list(again).isEmpty)
+            await close(again)
+        }
+    }
+
+    @Test func rowsThatAreNoValuesAreSkipped() async throws {
+        let store = open()
+        try await commit(store, .set(decision(.grant, .always)))
+        await close(store)
+        for row in [
+            "'nonsense', 'camera', 'grant', 'always', NULL, 1, 'person', 1",
+            "'exe:/b', 'screen', 'grant', 'always', NULL, 1, 'person', 1",
+            "'exe:/b', 'camera', 'perhaps', 'always', NULL, 1, 'person', 1",
+            "'exe:/c', 'camera', 'grant', 'until', NULL, 1, 'person', 1",
+            "'exe:/d', 'camera', 'grant', 'once', NULL, 1, 'person', 1",
+            "'exe:/e', 'camera', 'grant', 'always', NULL, 1, 'nobody', 1",
+        ] { try tamper("state/permd.db", "INSERT INTO decision VALUES (\(row))") }
+        let again = open()
+        #expect(try list(again) == ["grant always"])
+        #expect(again.appDecision(AppID("exe:/d")!, .camera) == nil)
+        await close(again)
+    }
+
+    @Test func manyAtOnceAreAllThere() async throws {
+        let store = open()
+        let done = EventLog<Int>()
+        for number in 0..<1000 {
+            let decision = Decision(
+                app: AppID("exe:/usr/bin/a\(number)")!, permission: .camera, verdict: .grant, duration: .always,
+                decided: 1, by: .permctl)
+            store.commit([.set(decision)], history: []) { _ in done.add(number) }
+        }
+        // Answered in their order.
+        #expect(try await done.wait(for: 1000) == Array(0..<1000))
+        await close(store)
+        let again = open()
+        #expect(try list(again).count == 1000)
+        #expect(again.nextEnd(after: 0) == nil)
+        await close(again)
+    }
+
+    @Test func aFailedJobSpoilsNoOther() async throws {
+        let store = open()
+        try await commit(store, .set(decision(.grant, .always)))
+        try tamper("state/permd.db", "CREATE TRIGGER no BEFORE INSERT ON decision WHEN new.app = 'exe:/bad' BEGIN SELECT RAISE(ABORT, 'no'); END")
+        let results = EventLog<Bool>()
+        for name in ["exe:/one", "exe:/bad", "exe:/two"] {
+            let decision = Decision(
+                app: AppID(name)!, permission: .camera, verdict: .grant, duration: .always, decided: 1, by: .permctl)
+            store.commit([.set(decision)], history: []) { result in
+                results.add((try? result.get()) != nil)
+            }
+        }
+        #expect(try await results.wait(for: 3) == [true, false, true])
+        #expect(try list(store).count == 3)
+        await close(store)
+    }
+
+    /// `$XDG_RUNTIME_DIR` that is not there: session decisions hold as long as the daemon does.
+    @Test func withoutARuntimeFolder() async throws {
+        var log = Logger(label: "test")
+        log.logLevel = .critical
+        let store = DecisionStore(
+            paths: StorePaths(state: folder.file("state"), session: nil), bootID: "b", now: 1000, log: log)
+        try await commit(store, .set(decision(.grant, .session)))
+        #expect(try list(store) == ["grant session"])
+        #expect(store.findings.contains { $0.contains("XDG_RUNTIME_DIR") })
+        await close(store)
+    }
+}
