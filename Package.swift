@@ -76,7 +76,9 @@ let package = Package(
             name: "PermissionClientTests", dependencies: ["PermissionClient", "DBus", "PermissionTestKit"],
             swiftSettings: strict),
         .testTarget(
-            name: "PermctlTests", dependencies: ["permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
+            name: "PermctlTests",
+            dependencies: ["permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit"],
+            swiftSettings: strict),
         .testTarget(
             name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
     ]

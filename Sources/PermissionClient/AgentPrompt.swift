@@ -45,7 +45,9 @@ public struct AgentPrompt: Sendable, Identifiable {
         explanation = pair.count == 2 ? Explanation(title: pair[0], body: pair[1]) : nil
         items = (details["items"]?.rows ?? []).compactMap { row in
             // A question this version does not know is left undecided.
-            guard let permission = row["permission"]?.stringValue.flatMap(Permission.init(rawValue:)) else { return nil }
+            guard let permission = row["permission"]?.stringValue.flatMap(Permission.init(rawValue:)) else {
+                return nil
+            }
             return Item(
                 permission: permission, deviceName: row["device_name"]?.stringValue ?? "",
                 reason: row["reason"]?.stringValue ?? "")

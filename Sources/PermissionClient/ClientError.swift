@@ -35,7 +35,9 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
         isRetryable: true)
 
     static func unexpected(_ what: String) -> ClientError {
-        ClientError(kind: .unexpected, message: "permd answered \(what), which this program does not understand", isRetryable: false)
+        ClientError(
+            kind: .unexpected, message: "permd answered \(what), which this program does not understand",
+            isRetryable: false)
     }
 
     init(_ error: BusError) {

@@ -50,7 +50,10 @@ private final class SettingsFollower {
         let handlers: [(String, String, @LoopActor ([Value]) -> SettingsEvent?)] = [
             (BusNames.policy, "DecisionChanged", SettingsFollower.decision),
             (BusNames.policy, "QueueChanged", { $0.first?.uint32Value.map { .queueChanged(length: Int($0)) } }),
-            (BusNames.devices, "DeviceAdded", { $0.first?.properties.flatMap(DeviceRow.init).map { .deviceAdded($0) } }),
+            (
+                BusNames.devices, "DeviceAdded",
+                { $0.first?.properties.flatMap(DeviceRow.init).map { .deviceAdded($0) } }
+            ),
             (BusNames.devices, "DeviceRemoved", SettingsFollower.removed),
         ]
         for (interface, member, read) in handlers {

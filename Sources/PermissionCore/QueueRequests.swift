@@ -58,7 +58,8 @@ extension Queue {
     private func limitRefusal(of request: AccessRequest) -> PermissionError? {
         let own = countOf[request.caller.app] ?? 0
         if own >= settings.waitingPerApp {
-            return PermissionError(.limitExceeded, "this app has \(own) requests waiting; ask again when one is answered")
+            return PermissionError(
+                .limitExceeded, "this app has \(own) requests waiting; ask again when one is answered")
         }
         if count >= settings.waiting {
             return PermissionError(.limitExceeded, "\(count) requests wait in all; ask again later")
@@ -202,7 +203,9 @@ extension Queue {
 
     func reply(to request: AccessRequest, _ code: Reply.Code, _ world: some World) -> Reply {
         var statuses: [Permission: Status] = [:]
-        for permission in request.permissions { statuses[permission] = world.status(of: permission, for: request.caller) }
+        for permission in request.permissions {
+            statuses[permission] = world.status(of: permission, for: request.caller)
+        }
         return Reply(
             code: code, statuses: statuses, firstRefused: request.permissions.first { statuses[$0] != .granted })
     }

@@ -151,7 +151,8 @@ final class Broker {
 
     private func respond(_ id: RequestID, _ reply: Reply) {
         var results: [String: Value] = [
-            "statuses": .stringTable(reply.statuses.map { ($0.key.rawValue, $0.value.rawValue) }.sorted { $0.0 < $1.0 }),
+            "statuses": .stringTable(
+                reply.statuses.map { ($0.key.rawValue, $0.value.rawValue) }.sorted { $0.0 < $1.0 }),
             "refused": .string(reply.firstRefused?.rawValue ?? ""),
         ]
         if reply.hold > 0 { results["hold"] = .uint32(reply.hold) }
@@ -242,7 +243,8 @@ final class Broker {
     }
 
     private func keepRules(_ files: [(path: String, text: String)], removed: [String]) {
-        let changes: [Change] = files.map { .saveRuleFile(path: $0.path, text: $0.text) } + removed.map { .removeRuleFile(path: $0) }
+        let changes: [Change] =
+            files.map { .saveRuleFile(path: $0.path, text: $0.text) } + removed.map { .removeRuleFile(path: $0) }
         store.commit(changes, history: []) { [log] result in
             if case .failure(let error) = result {
                 log.error("The rules could not be kept for bad days: \(error)")

@@ -14,7 +14,8 @@ extension Broker {
     func problems() -> [Problem] {
         var problems = (store.findings + store.checkIntegrity()).map {
             Problem(
-                about: "store", text: $0, advice: "look at the folder's free space and owner; permctl export keeps what is there")
+                about: "store", text: $0,
+                advice: "look at the folder's free space and owner; permctl export keeps what is there")
         }
         problems += rules.problems.map {
             Problem(

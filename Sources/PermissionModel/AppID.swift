@@ -39,7 +39,9 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
     }
 
     /// The identity of a plain program, and of the script it runs if it is an interpreter. Paths are bytes as the kernel has them.
-    public static func executable(_ path: some Sequence<UInt8>, script: (some Sequence<UInt8>)? = [UInt8]?.none) -> AppID {
+    public static func executable(_ path: some Sequence<UInt8>, script: (some Sequence<UInt8>)? = [UInt8]?.none)
+        -> AppID
+    {
         var name = escape(path)
         if let script { name += ":" + escape(script) }
         return AppID(kind: .exe, name: name)

@@ -115,7 +115,9 @@ private final class MockDevicesTool {
     func line() async throws(MockDevices.Failure) -> String {
         taken += 1
         let index = taken - 1
-        guard let lines = try? await answers.wait(for: taken), let line = lines[index] else { throw MockDevicesTool.over }
+        guard let lines = try? await answers.wait(for: taken), let line = lines[index] else {
+            throw MockDevicesTool.over
+        }
         return line
     }
 

@@ -87,7 +87,8 @@ final class TestAppProgram {
         case ("call", 2):
             call(
                 number,
-                .call(destination: BusNames.service, path: BusNames.root, interface: arguments[0], member: arguments[1]))
+                .call(destination: BusNames.service, path: BusNames.root, interface: arguments[0], member: arguments[1])
+            )
         case ("get", 2):
             call(
                 number,
@@ -146,7 +147,8 @@ final class TestAppProgram {
         let token = message.path?.split(separator: "/").last.map(String.init) ?? ""
         switch message.member {
         case "Response": say("response \(token)" + message.body.map { " " + TestAppProgram.text($0) }.joined())
-        case "PropertiesChanged": say("state \(token) \(message.body.dropFirst().prefix(1).map(TestAppProgram.text).joined())")
+        case "PropertiesChanged":
+            say("state \(token) \(message.body.dropFirst().prefix(1).map(TestAppProgram.text).joined())")
         case "StatusChanged": say("status" + message.body.map { " " + TestAppProgram.text($0) }.joined())
         default: break
         }

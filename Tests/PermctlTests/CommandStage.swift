@@ -43,7 +43,9 @@ struct CommandStage {
             standardError: .pipe)
     }
 
-    func agent(_ script: [ScriptedAgent.Reply] = [], otherwise: ScriptedAgent.Reply = .wait) async throws -> ScriptedAgent {
+    func agent(_ script: [ScriptedAgent.Reply] = [], otherwise: ScriptedAgent.Reply = .wait) async throws
+        -> ScriptedAgent
+    {
         let agent = ScriptedAgent(try permd.bus.connect(), script, otherwise: otherwise)
         try await agent.register()
         return agent

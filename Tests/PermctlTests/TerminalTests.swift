@@ -12,7 +12,10 @@ private final class Screen {
     private let stage: CommandStage
     private let folder: TemporaryFolder
 
-    init(_ stage: CommandStage, columns: Int = 90, command: String = "permctl agent; echo \"left with $?\"; stty -a | grep -o -- '-\\?echo '; cat") async throws {
+    init(
+        _ stage: CommandStage, columns: Int = 90,
+        command: String = "permctl agent; echo \"left with $?\"; stty -a | grep -o -- '-\\?echo '; cat"
+    ) async throws {
         self.stage = stage
         folder = try TemporaryFolder()
         try await tmux(
@@ -71,10 +74,15 @@ struct TerminalTests {
         let app = try await TestApp("video-call", on: stage.permd)
         try await app.request("t", [.camera, .microphone], "explain reason=because")
         let explanation = try await screen.shows("[1] Continue   [2] Not Now")
-        #expect(explanation.contains("video-call says") && explanation.contains("A title") && explanation.contains("A body"))
+        #expect(
+            explanation.contains("video-call says") && explanation.contains("A title") && explanation.contains("A body")
+        )
         try await screen.answer("1", until: "wants to use the camera")
         let question = try await screen.shows("[5] Not Now")
-        for text in ["1 of 2", String(app.id.description.suffix(20)), "Device", "“because”", "[1] Only This Time", "[4] Don't Allow"] {
+        for text in [
+            "1 of 2", String(app.id.description.suffix(20)), "Device", "“because”", "[1] Only This Time",
+            "[4] Don't Allow",
+        ] {
             #expect(question.contains(text), "\(text)")
         }
         try await screen.answer("3", until: "→ Always")
@@ -166,7 +174,8 @@ struct TerminalTests {
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
         try await screen.shows("[5] Not Now")
-        let pid = try await screen.tmux("list-panes", "-F", "#{pane_pid}").trimmingCharacters(in: .whitespacesAndNewlines)
+        let pid = try await screen.tmux("list-panes", "-F", "#{pane_pid}").trimmingCharacters(
+            in: .whitespacesAndNewlines)
         let killer = try ChildProcess("pkill", ["-TERM", "-P", pid])
         #expect(await killer.waitForExit() == .exited(0))
         try await screen.shows("left with 0\necho")

@@ -32,7 +32,8 @@ struct VerbTests {
         #expect(try await stage.run("status", "--no-legend").lines.count == 2)
         let one = try await stage.run("status", "Maps")
         #expect(one.lines.count == 5)
-        #expect(one.lines[4].hasPrefix("location") && one.lines[4].contains("granted") && one.lines[4].contains("until "))
+        #expect(
+            one.lines[4].hasPrefix("location") && one.lines[4].contains("granted") && one.lines[4].contains("until "))
         let rows = try objects(try await stage.run("status", "firefox", "--json").output)
         #expect(rows.count == 4 && rows[0]["status"] as? String == "granted" && rows[0]["by"] as? String == "permctl")
         await stage.end()
@@ -62,7 +63,8 @@ struct VerbTests {
         let again = try await stage.run("reset", "exe:/a", "camera")
         #expect(again.status == 1 && again.errors.contains("nothing to forget"))
         let everybody = try await stage.run("reset", "microphone")
-        #expect(everybody.lines == ["forgot microphone for exe:/a (granted)", "forgot microphone for exe:/b (granted)"])
+        #expect(
+            everybody.lines == ["forgot microphone for exe:/a (granted)", "forgot microphone for exe:/b (granted)"])
         let all = try await stage.run("reset", "--all", "--json")
         #expect(all.status == 0)
         #expect(try objects(all.output).map { $0["app"] as? String } == ["exe:/b"])
@@ -90,7 +92,9 @@ struct VerbTests {
         let late = try await stage.run("request", "camera", "--wait", "0.3")
         #expect(late.status == 75 && late.errors.contains("withdrawn"))
         try await agent.withdrawals.wait(for: 1)
-        for wrong in [["request"], ["request", "camera", "camera"], ["request", "x"], ["request", "camera", "--wait", "0"]] {
+        for wrong in [
+            ["request"], ["request", "camera", "camera"], ["request", "x"], ["request", "camera", "--wait", "0"],
+        ] {
             let child = try stage.start(wrong)
             #expect(await child.waitForExit() == .exited(64), "\(wrong)")
         }

@@ -112,7 +112,8 @@ struct AgentHostTests {
 
     @Test func promptsAreShownAndAnswered() async throws {
         let stage = try await ClientStage()
-        let presenter = Presenter(answer: .answered([.camera: ItemDecision(verdict: .grant, duration: .until(4_000_000_000))]))
+        let presenter = Presenter(
+            answer: .answered([.camera: ItemDecision(verdict: .grant, duration: .until(4_000_000_000))]))
         let events = EventLog<AgentEvent>()
         let bus = await stage.bus
         let task = Task {
@@ -166,7 +167,9 @@ struct AgentHostTests {
         let bus = await stage.bus
         let registered = EventLog<AgentEvent>()
         let task = Task {
-            try await AgentHost(bus: bus, presenter: presenter).run { event in Loop.shared.post { registered.add(event) } }
+            try await AgentHost(bus: bus, presenter: presenter).run { event in
+                Loop.shared.post { registered.add(event) }
+            }
         }
         try await registered.wait(for: 1)
         #expect(try await stage.center.request(.camera) == .denied)
@@ -203,7 +206,9 @@ struct AgentHostTests {
     private func eventually<Value: Sendable>(_ look: () async throws -> Value?) async throws -> Value {
         for _ in 0..<2000 {
             if let value = try await look() { return value }
-            await withCheckedContinuation { done in Loop.shared.post { Loop.shared.after(milliseconds: 10) { done.resume() } } }
+            await withCheckedContinuation { done in
+                Loop.shared.post { Loop.shared.after(milliseconds: 10) { done.resume() } }
+            }
         }
         throw TestKitError("it never came")
     }

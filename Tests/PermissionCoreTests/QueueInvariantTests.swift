@@ -75,7 +75,9 @@ private struct Play {
         case 0..<6: return .requested(request(app, connection))
         case 6: return .closed(open.sorted().randomElement(using: &dice) ?? RequestID(0))
         case 7: return .callerLeft(connection)
-        case 8: return .agentArrived(Play.agents.randomElement(using: &dice)!, AgentLevel.allCases.randomElement(using: &dice)!)
+        case 8:
+            return .agentArrived(
+                Play.agents.randomElement(using: &dice)!, AgentLevel.allCases.randomElement(using: &dice)!)
         case 9:
             let agent = Play.agents.randomElement(using: &dice)!
             return Bool.random(using: &dice) ? .agentLeft(connection: agent.connection) : .agentUnregistered(agent)

@@ -197,7 +197,8 @@ struct QueueScript {
 
     private func describe(_ decision: Decision) -> String {
         let end = decision.duration.end.map { String($0) } ?? decision.duration.word.rawValue
-        return "\(decision.permission.rawValue)=\(decision.verdict.rawValue)/\(end)\(decision.process == nil ? "" : "!")"
+        return
+            "\(decision.permission.rawValue)=\(decision.verdict.rawValue)/\(end)\(decision.process == nil ? "" : "!")"
     }
 
     private func describe(_ row: HistoryRow) -> String {

@@ -38,7 +38,8 @@ struct BrokerClockTests {
 
     private func decide(until end: EpochSeconds) async throws {
         let decision = Decision(
-            app: caller.app, permission: .camera, verdict: .deny, duration: .until(end), decided: clock.now, by: .permctl)
+            app: caller.app, permission: .camera, verdict: .deny, duration: .until(end), decided: clock.now,
+            by: .permctl)
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
             broker.settle(decision) { done.resume(with: $0.mapError { $0 as any Error }) }
         }

@@ -180,7 +180,9 @@ struct DecisionTests {
         try await stage.set("deny", app.id, .camera)
         _ = try await stage.reset(app.id.description)
         #expect(
-            try await stage.history(app.id) == ["camera reset permctl", "camera denied permctl", "camera granted person"])
+            try await stage.history(app.id) == [
+                "camera reset permctl", "camera denied permctl", "camera granted person",
+            ])
         let rows = try await stage.rows("ListHistory")
         #expect(rows.last?["request"]?.stringValue?.hasSuffix("/t") == true)
         #expect(rows.first?["request"] == .string(""))

@@ -18,7 +18,9 @@ struct DeviceTests {
         try await stage.devices.add(.connection, 0)
         let rows = try await list(stage)
         #expect(
-            rows.map { $0["permission"]?.stringValue ?? "" }.sorted() == ["bluetooth", "camera", "location", "microphone"])
+            rows.map { $0["permission"]?.stringValue ?? "" }.sorted() == [
+                "bluetooth", "camera", "location", "microphone",
+            ])
         for row in rows {
             #expect(row["usable"] == .bool(true) && row["problem"] == .string(""))
             #expect(row["id"]?.stringValue?.isEmpty == false && row["name"]?.stringValue?.isEmpty == false)

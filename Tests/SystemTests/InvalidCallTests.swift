@@ -51,7 +51,8 @@ struct InvalidCallTests {
             request(["camera"], ["parent_window": .string("win:7")], "parent_window of no kind"),
             request(["camera"], ["interactive": .string("no")], "interactive s"),
             request(["camera"], ["interactive": .uint32(0)], "interactive u"),
-            request(["camera"], ["hold": .uint32(16)], "hold 16"), request(["camera"], ["hold": .string("1")], "hold s"),
+            request(["camera"], ["hold": .uint32(16)], "hold 16"),
+            request(["camera"], ["hold": .string("1")], "hold s"),
             request(["camera"], ["hold": .uint32(.max)], "hold max"),
             request(["camera"], ["hold": .bool(true)], "hold b"),
             Case(BusNames.access, "GetStatus", [.strings(["camera", "x"])], "unknown permission"),
@@ -207,7 +208,8 @@ struct InvalidCallTests {
         #expect(await stage.refusal(BusNames.access, "GetStatus", path: "/nowhere") == error + "UnknownObject")
         let get = "org.freedesktop.DBus.Properties"
         #expect(
-            await stage.refusal(get, "Get", [.string(BusNames.access), .string("Nonsense")]) == error + "UnknownProperty")
+            await stage.refusal(get, "Get", [.string(BusNames.access), .string("Nonsense")]) == error
+                + "UnknownProperty")
         #expect(
             await stage.refusal(get, "Set", [.string(BusNames.access), .string("Version"), .variant(.uint32(2))])
                 == error + "PropertyReadOnly")

@@ -10,7 +10,8 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct PolicyTests {
-    nonisolated static func rule(_ apps: String, _ permissions: String, _ action: String, name: String = "r") -> String {
+    nonisolated static func rule(_ apps: String, _ permissions: String, _ action: String, name: String = "r") -> String
+    {
         "[Rule \(name)]\nApps=\(apps)\nPermissions=\(permissions)\nAction=\(action)\n"
     }
 
@@ -88,7 +89,8 @@ struct PolicyTests {
 
     @Test func aFileWithAnErrorIsIgnoredWhole() async throws {
         let stage = try await Stage(rules: [
-            "bad.conf": PolicyTests.rule("*", "camera", "restrict") + PolicyTests.rule("*", "screen", "restrict", name: "second"),
+            "bad.conf": PolicyTests.rule("*", "camera", "restrict")
+                + PolicyTests.rule("*", "screen", "restrict", name: "second"),
             "good.conf": PolicyTests.rule("*", "microphone", "restrict"),
         ])
         let app = try await stage.app()
@@ -145,7 +147,8 @@ struct PolicyTests {
     ])
     func settingsWithAnErrorAreIgnored(_ text: String) async throws {
         let stage = try await Stage(settings: text)
-        let problem = try #require(try await stage.rows("ListProblems", nil).first { $0["about"] == .string("settings") })
+        let problem = try #require(
+            try await stage.rows("ListProblems", nil).first { $0["about"] == .string("settings") })
         #expect(problem["file"]?.stringValue?.hasSuffix("/etc/permd/permd.conf") == true)
         #expect(problem["line"]?.uint32Value != nil)
         await stage.end()

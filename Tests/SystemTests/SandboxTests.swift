@@ -72,7 +72,9 @@ struct SandboxTests {
         await stage.end()
     }
 
-    @Test(arguments: ["", "no key file", "[Application]\nname=\n", "[Application]\nname=a/../b\n", "[Instance]\nname=a\n"])
+    @Test(arguments: [
+        "", "no key file", "[Application]\nname=\n", "[Application]\nname=a/../b\n", "[Instance]\nname=a\n",
+    ])
     func aSandboxWithoutAProperNameIsNobody(_ info: String) async throws {
         let stage = try await Stage()
         let folder = try TemporaryFolder()

@@ -21,7 +21,8 @@ struct Stage {
         place = await StagePlace.take()
         devices = try await MockDevices.start()
         for kind in kinds { try await devices.add(kind, 0) }
-        permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices, environment: environment)
+        permd = try await PermdProcess(
+            bus: bus, settings: settings, rules: rules, devices: devices, environment: environment)
         desk = try permd.bus.connect()
     }
 

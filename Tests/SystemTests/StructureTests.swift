@@ -57,7 +57,8 @@ struct StructureTests {
 
     @Test func filesHaveOnePurpose() throws {
         for file in try StructureTests.files("Sources") {
-            let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+            let lines = try String(contentsOf: file, encoding: .utf8).split(
+                separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.count <= 400, "\(file.lastPathComponent) has \(lines.count) lines")
             #expect(lines.first?.hasPrefix("//") == true, "\(file.lastPathComponent) does not say what it is for")
         }

@@ -75,7 +75,9 @@ final class AgentLink {
         case "answered": break
         default: return .failed("its outcome is \(quoted(outcome))")
         }
-        guard case .dictionary(_, _, let entries) = message.body[1] else { return .failed("its decisions are no a{sa{sv}}") }
+        guard case .dictionary(_, _, let entries) = message.body[1] else {
+            return .failed("its decisions are no a{sa{sv}}")
+        }
         var items: [Permission: ItemDecision] = [:]
         for entry in entries {
             // An item that no daemon asks for cannot have been asked: ignored, like any other that was not.

@@ -58,7 +58,8 @@ struct AccessDoor {
         }
         let hold = try options.uint32("hold") ?? 0
         guard hold <= Limits.maximumHold else {
-            throw PermissionError(.invalidArguments, "hold is \(hold); a place is kept \(Limits.maximumHold) seconds at most")
+            throw PermissionError(
+                .invalidArguments, "hold is \(hold); a place is kept \(Limits.maximumHold) seconds at most")
         }
         let parentWindow = try options.string("parent_window") ?? ""
         guard AccessDoor.isParentWindow(parentWindow) else {

@@ -14,7 +14,7 @@ struct DevicesDoor {
             methods: [
                 Method(
                     name: "ListDevices", inputs: [Argument("permission", "s")], outputs: [Argument("devices", "aa{sv}")]
-                ) { call in call.answering { () throws(PermissionError) in try list(call) } },
+                ) { call in call.answering { () throws(PermissionError) in try list(call) } }
             ] + subscribers.methods,
             signals: [
                 Signal(name: "DeviceAdded", arguments: [Argument("device", "a{sv}")]),

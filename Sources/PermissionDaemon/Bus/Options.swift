@@ -52,7 +52,8 @@ struct Options {
     ) throws(PermissionError) -> T? {
         guard let value = values[key] else { return nil }
         guard let decoded = decode(value) else {
-            throw PermissionError(.invalidArguments, "the option \(key) is of type \(value.signature), not \(signature)")
+            throw PermissionError(
+                .invalidArguments, "the option \(key) is of type \(value.signature), not \(signature)")
         }
         return decoded
     }
@@ -82,7 +83,8 @@ func parsePermissions(_ value: Value) throws(PermissionError) -> [Permission] {
     }
     // More than there are means one is twice or unknown; this bounds the work before each is looked at.
     guard texts.count <= Permission.allCases.count else {
-        throw PermissionError(.invalidArguments, "\(texts.count) permissions are named; there are \(Permission.allCases.count)")
+        throw PermissionError(
+            .invalidArguments, "\(texts.count) permissions are named; there are \(Permission.allCases.count)")
     }
     var permissions: [Permission] = []
     for text in texts {

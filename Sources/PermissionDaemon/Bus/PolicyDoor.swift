@@ -13,7 +13,8 @@ struct PolicyDoor {
         Interface(
             name: BusNames.policy,
             methods: [
-                method("ListDecisions", [Argument("filter", "a{sv}")], [Argument("decisions", "aa{sv}")], listDecisions),
+                method(
+                    "ListDecisions", [Argument("filter", "a{sv}")], [Argument("decisions", "aa{sv}")], listDecisions),
                 method("ListStatuses", [Argument("filter", "a{sv}")], [Argument("statuses", "aa{sv}")], listStatuses),
                 method(
                     "SetDecision",
@@ -109,7 +110,9 @@ struct PolicyDoor {
         case .always: return .always
         case .session: return .session
         case .until:
-            guard let until else { throw PermissionError(.invalidArguments, "the duration until needs the option until") }
+            guard let until else {
+                throw PermissionError(.invalidArguments, "the duration until needs the option until")
+            }
             guard until > broker.now() else {
                 throw PermissionError(.invalidArguments, "until is a time that is over")
             }

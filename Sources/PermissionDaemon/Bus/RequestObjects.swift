@@ -33,7 +33,8 @@ final class RequestObjects {
         var path = BusNames.requestPath(owner: owner, token: token ?? "permd\(lastNumber)")
         if byPath[path] != nil {
             guard token == nil else {
-                throw PermissionError(.invalidArguments, "handle_token \(token!) is in use by a request that still waits")
+                throw PermissionError(
+                    .invalidArguments, "handle_token \(token!) is in use by a request that still waits")
             }
             // A caller may have chosen a token of our form: ours steps aside.
             var suffix = 0
@@ -105,8 +106,10 @@ final class RequestObjects {
     func children(of path: String, for sender: String) -> [String] {
         guard let own = pathsOf[sender] else { return [] }
         let prefix = path + "/"
-        return Set(own.filter { $0.hasPrefix(prefix) }.compactMap { $0.dropFirst(prefix.count).split(separator: "/").first })
-            .map(String.init).sorted()
+        return Set(
+            own.filter { $0.hasPrefix(prefix) }.compactMap { $0.dropFirst(prefix.count).split(separator: "/").first }
+        )
+        .map(String.init).sorted()
     }
 
     private func interface(_ entry: Entry) -> Interface {

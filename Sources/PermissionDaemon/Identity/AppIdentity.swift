@@ -7,7 +7,8 @@ struct AppIdentity {
 
     /// Interpreters are told apart by the script they run; versions behind the name (python3.11) count as the name.
     static let interpreters: Set<String> = [
-        "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "busybox", "perl", "python", "ruby", "node", "nodejs", "lua",
+        "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "busybox", "perl", "python", "ruby", "node", "nodejs",
+        "lua",
         "luajit", "php", "tclsh", "wish", "guile", "gjs", "gjs-console", "pwsh", "deno", "bun", "Rscript", "osh",
     ]
 
@@ -95,7 +96,9 @@ struct AppIdentity {
     private static func components(_ controlGroup: String) -> [Substring] {
         let lines = controlGroup.split(separator: "\n")
         let line = lines.first { $0.hasPrefix("0::") } ?? lines.first { $0.contains(":name=systemd:") }
-        guard let path = line?.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).last else { return [] }
+        guard let path = line?.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).last else {
+            return []
+        }
         return path.split(separator: "/")
     }
 

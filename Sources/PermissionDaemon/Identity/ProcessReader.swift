@@ -78,7 +78,9 @@ struct ProcessReader {
 
     private func link(_ path: String) throws(UnknownProcess) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX) + 1)
-        let count = bytes.withUnsafeMutableBytes { readlink(path, $0.bindMemory(to: CChar.self).baseAddress!, Int(PATH_MAX)) }
+        let count = bytes.withUnsafeMutableBytes {
+            readlink(path, $0.bindMemory(to: CChar.self).baseAddress!, Int(PATH_MAX))
+        }
         guard count > 0, bytes[0] == UInt8(ascii: "/") else {
             throw UnknownProcess(reason: "\(path) cannot be read: \(errorText())")
         }

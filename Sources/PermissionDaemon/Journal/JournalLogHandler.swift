@@ -16,7 +16,9 @@ struct JournalLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let fields = metadata.merging(event.metadata ?? [:]) { $1 }.map { ($0.key, "\($0.value)") }.sorted { $0.0 < $1.0 }
+        let fields = metadata.merging(event.metadata ?? [:]) { $1 }.map { ($0.key, "\($0.value)") }.sorted {
+            $0.0 < $1.0
+        }
         if toJournal {
             send(event.level, "\(event.message)", fields)
         } else {
@@ -45,7 +47,9 @@ struct JournalLogHandler: LogHandler {
 
     /// The fields PERMD_REQUEST, PERMD_APP, PERMD_PERMISSION, PERMD_OUTCOME and their like (sd_journal_sendv(3)).
     private func send(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) {
-        var entries = ["MESSAGE=\(message)", "PRIORITY=\(JournalLogHandler.priority(level))", "SYSLOG_IDENTIFIER=permd"]
+        var entries = [
+            "MESSAGE=\(message)", "PRIORITY=\(JournalLogHandler.priority(level))", "SYSLOG_IDENTIFIER=permd",
+        ]
         entries += fields.filter { !$0.1.isEmpty }.map { "PERMD_\($0.0.uppercased())=\($0.1)" }
         let bytes = entries.map { Array($0.utf8) }
         let buffer = UnsafeMutableRawPointer.allocate(byteCount: bytes.reduce(0) { $0 + $1.count }, alignment: 1)

@@ -46,7 +46,8 @@ struct IniFile {
             { context, section, name, value in
                 guard let context, let section, let name else { return 0 }
                 let reading = Unmanaged<Reading>.fromOpaque(context).takeUnretainedValue()
-                reading.found.append((String(cString: section), String(cString: name), value.map { String(cString: $0) } ?? ""))
+                reading.found.append(
+                    (String(cString: section), String(cString: name), value.map { String(cString: $0) } ?? ""))
                 return 1
             }, Unmanaged.passUnretained(reading).toOpaque())
         guard result == 0 else {

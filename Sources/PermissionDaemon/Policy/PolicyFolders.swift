@@ -68,7 +68,8 @@ struct PolicyFolders {
         defer { closedir(directory) }
         var names: [String] = []
         while let entry = readdir(directory) {
-            names.append(withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+            names.append(
+                withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
         }
         return names
     }
@@ -86,7 +87,8 @@ struct PolicyFolders {
             if count == 0 { break }
             content += buffer.prefix(count)
             guard content.count <= PolicyFolders.maximumFile else {
-                return FoundFile(path: path, text: nil, problem: "the file is larger than \(PolicyFolders.maximumFile >> 20) MiB")
+                return FoundFile(
+                    path: path, text: nil, problem: "the file is larger than \(PolicyFolders.maximumFile >> 20) MiB")
             }
         }
         guard let text = String(validating: content, as: UTF8.self) else {

@@ -28,7 +28,8 @@ public struct Rule: Sendable, Hashable {
     private init(_ section: IniFile.Section, file: String) throws(FileProblem) {
         let words = section.name.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0] == "Rule" else {
-            throw FileProblem(line: section.line, message: "there is no section [\(section.name)]; a rule is [Rule name]")
+            throw FileProblem(
+                line: section.line, message: "there is no section [\(section.name)]; a rule is [Rule name]")
         }
         var apps: [String]?
         var permissions: [Permission]?
@@ -43,7 +44,8 @@ public struct Rule: Sendable, Hashable {
                 if action == nil {
                     throw FileProblem(line: line, message: "Action is restrict or grant, not \(value)")
                 }
-            default: throw FileProblem(line: line, message: "a rule has no key \(key); it has Apps, Permissions and Action")
+            default:
+                throw FileProblem(line: line, message: "a rule has no key \(key); it has Apps, Permissions and Action")
             }
         }
         guard let apps, let permissions, let action else {

@@ -180,7 +180,8 @@ final class RuleBook {
     }
 
     private static func isOurs(_ name: String) -> Bool {
-        name.isEmpty || name.hasSuffix(".conf") || ["permd", "policy.d", "permd.conf.d", "etc", "run", "usr", "lib"].contains(name)
+        name.isEmpty || name.hasSuffix(".conf")
+            || ["permd", "policy.d", "permd.conf.d", "etc", "run", "usr", "lib"].contains(name)
     }
 
     /// The names of `struct inotify_event`s: wd, mask, cookie and length, 16 bytes, then the padded name.

@@ -28,7 +28,8 @@ enum SettingsFile {
         for section in try IniFile(text).sections {
             guard keys.contains(where: { $0.section == section.name }) else {
                 let known = Set(keys.map(\.section)).sorted().map { "[\($0)]" }.joined(separator: ", ")
-                throw FileProblem(line: section.line, message: "there is no section [\(section.name)]; there are \(known)")
+                throw FileProblem(
+                    line: section.line, message: "there is no section [\(section.name)]; there are \(known)")
             }
             for (name, value, line) in section.values {
                 guard let key = keys.first(where: { $0.section == section.name && $0.name == name }) else {
@@ -37,7 +38,8 @@ enum SettingsFile {
                 guard let number = Int64(value), key.range.contains(number) else {
                     throw FileProblem(
                         line: line,
-                        message: "\(name) is a number from \(key.range.lowerBound) to \(key.range.upperBound), not \(value)")
+                        message:
+                            "\(name) is a number from \(key.range.lowerBound) to \(key.range.upperBound), not \(value)")
                 }
                 key.set(&changed, number)
             }

@@ -120,7 +120,10 @@ final class StoreWriter: @unchecked Sendable {
         do throws(DatabaseError) {
             results = try commit(group).map { .success($0) }
         } catch {
-            guard group.count == 1 else { return group.forEach { write([$0]) } }
+            guard group.count == 1 else {
+                for job in group { write([job]) }
+                return
+            }
             results = [.failure(error)]
         }
         for (job, result) in zip(group, results) {

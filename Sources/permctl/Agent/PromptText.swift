@@ -79,7 +79,9 @@ struct PromptText {
 
     private var name: String { prompt.appName.isEmpty ? prompt.app : prompt.appName }
 
-    private func rule(_ title: String) -> String { "── \(title) " + String(repeating: "─", count: max(2, min(columns, 78) - title.count - 4)) }
+    private func rule(_ title: String) -> String {
+        "── \(title) " + String(repeating: "─", count: max(2, min(columns, 78) - title.count - 4))
+    }
 
     private func fact(_ name: String, _ value: String) -> [String] {
         guard !value.isEmpty else { return [] }

@@ -13,7 +13,11 @@ struct OutputOptions: ParsableArguments {
     var noLegend = false
 
     func print(_ table: Table, json value: @autoclosure () -> some Encodable) throws {
-        if json { try Output.json(value()) } else { Output.line(table.text(legend: !noLegend, colour: Output.isColoured)) }
+        if json {
+            try Output.json(value())
+        } else {
+            Output.line(table.text(legend: !noLegend, colour: Output.isColoured))
+        }
     }
 }
 
@@ -47,7 +51,8 @@ enum Output {
 
     static func json(_ value: some Encodable, pretty: Bool = true) throws {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = pretty ? [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes] : [.sortedKeys, .withoutEscapingSlashes]
+        encoder.outputFormatting =
+            pretty ? [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes] : [.sortedKeys, .withoutEscapingSlashes]
         line(String(decoding: try encoder.encode(value), as: UTF8.self))
     }
 }

@@ -9,7 +9,8 @@ struct Cell: ExpressibleByStringInterpolation {
 
     init(_ text: String, _ colour: Colour? = nil) {
         // A tab or an escape in a name would move the columns.
-        self.text = String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }))
+        self.text = String(
+            String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }))
         self.colour = colour
     }
 
@@ -34,7 +35,9 @@ struct Table {
         var lines = rows
         if legend { lines.insert(header.map { Cell($0.uppercased(), .faint) }, at: 0) }
         var widths = [Int](repeating: 0, count: header.count)
-        for line in lines { for (column, cell) in line.enumerated() { widths[column] = max(widths[column], cell.width) } }
+        for line in lines {
+            for (column, cell) in line.enumerated() { widths[column] = max(widths[column], cell.width) }
+        }
         return lines.map { line in
             var text = ""
             for (column, cell) in line.enumerated() {

@@ -48,7 +48,9 @@ enum TimeText {
         return digits.isEmpty && total > 0 ? total : nil
     }
 
-    private static let patterns = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"]
+    private static let patterns = [
+        "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d",
+    ]
 
     /// A time of day (`18:00`: the next one), a date with or without a time, or `@SECONDS` since the epoch.
     static func moment(_ text: String, now: EpochSeconds = now()) -> EpochSeconds? {

@@ -143,7 +143,8 @@ private struct Examination {
     private func problems() async throws -> [Finding] {
         let problems = try await settings.problems()
         let findings = problems.map { problem in
-            let place = problem.file.isEmpty ? "" : problem.line > 0 ? "\(problem.file):\(problem.line): " : "\(problem.file): "
+            let place =
+                problem.file.isEmpty ? "" : problem.line > 0 ? "\(problem.file):\(problem.line): " : "\(problem.file): "
             return Finding(
                 // Without udev only hotplug is missing.
                 state: problem.about == "devices" ? .note : .bad, about: problem.about, text: place + problem.problem,

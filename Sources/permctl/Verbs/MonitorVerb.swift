@@ -5,7 +5,8 @@ import PermissionClient
 
 struct MonitorVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "monitor", abstract: "Requests, decisions and devices as they come, one line each; ends with Ctrl-C.")
+        commandName: "monitor",
+        abstract: "Requests, decisions and devices as they come, one line each; ends with Ctrl-C.")
 
     @Flag(help: "Print one JSON object a line.")
     var json = false
@@ -27,7 +28,9 @@ struct MonitorVerb: AsyncParsableCommand {
                 try report([Line("decision", "\(permission.rawValue) for \(app): \(word)")])
             case .deviceAdded(let device):
                 let state = device.isUsable ? "" : ", unusable: \(device.problem)"
-                try report([Line("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is there\(state)")])
+                try report([
+                    Line("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is there\(state)")
+                ])
             case .deviceRemoved(let permission, let id):
                 try report([Line("device", "\(permission.rawValue) \(id) has gone")])
             }
@@ -36,7 +39,11 @@ struct MonitorVerb: AsyncParsableCommand {
 
     private func report(_ lines: [Line]) throws {
         for line in lines {
-            if json { try Output.json(line, pretty: false) } else { Output.line("\(TimeText.full(line.time)) \(line.kind): \(line.text)") }
+            if json {
+                try Output.json(line, pretty: false)
+            } else {
+                Output.line("\(TimeText.full(line.time)) \(line.kind): \(line.text)")
+            }
         }
     }
 }

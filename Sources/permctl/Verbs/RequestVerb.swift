@@ -15,7 +15,9 @@ struct RequestVerb: AsyncParsableCommand {
     var permissions: [Permission]
     @Option(help: ArgumentHelp("Why, for the person who is asked.", valueName: "text"))
     var reason: String?
-    @Option(parsing: .upToNextOption, help: ArgumentHelp("A title and a body to show before the question.", valueName: "text"))
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp("A title and a body to show before the question.", valueName: "text"))
     var explain: [String] = []
     @Option(help: ArgumentHelp("Give up after so many seconds.", valueName: "seconds"))
     var wait: Double?
@@ -52,7 +54,8 @@ struct RequestVerb: AsyncParsableCommand {
             }
             defer { group.cancelAll() }
             guard let first = try await group.next(), let result = first else {
-                throw Failure(.retry, "nobody answered within \(wait.map { "\($0)" } ?? "") seconds; the request is withdrawn")
+                throw Failure(
+                    .retry, "nobody answered within \(wait.map { "\($0)" } ?? "") seconds; the request is withdrawn")
             }
             return result
         }

@@ -74,7 +74,10 @@ struct ImportVerb: AsyncParsableCommand {
             throw Failure(.data, "\(name): \(describe(error)); nothing was imported")
         }
         guard file.version == DecisionsFile.currentVersion else {
-            throw Failure(.data, "\(name) is of version \(file.version), this permctl reads \(DecisionsFile.currentVersion); nothing was imported")
+            throw Failure(
+                .data,
+                "\(name) is of version \(file.version), this permctl reads \(DecisionsFile.currentVersion); nothing was imported"
+            )
         }
         var decisions: [Imported] = []
         var seen: Set<[String]> = []

@@ -76,9 +76,18 @@ struct AppIdentityTests {
     /// executable, arguments, files → app
     nonisolated static let programs: [(String, [String], [String], String)] = [
         ("/usr/bin/firefox", ["firefox", "/home/a/page"], ["/home/a/page"], "exe:/usr/bin/firefox"),
-        ("/usr/bin/python3.11", ["python3", "/home/a/call.py"], ["/home/a/call.py"], "exe:/usr/bin/python3.11:/home/a/call.py"),
-        ("/usr/bin/python3.11", ["python3", "call.py", "x"], ["/home/a/call.py"], "exe:/usr/bin/python3.11:/home/a/call.py"),
-        ("/usr/bin/python3.11", ["python3", "../b/./call.py"], ["/home/b/call.py"], "exe:/usr/bin/python3.11:/home/b/call.py"),
+        (
+            "/usr/bin/python3.11", ["python3", "/home/a/call.py"], ["/home/a/call.py"],
+            "exe:/usr/bin/python3.11:/home/a/call.py"
+        ),
+        (
+            "/usr/bin/python3.11", ["python3", "call.py", "x"], ["/home/a/call.py"],
+            "exe:/usr/bin/python3.11:/home/a/call.py"
+        ),
+        (
+            "/usr/bin/python3.11", ["python3", "../b/./call.py"], ["/home/b/call.py"],
+            "exe:/usr/bin/python3.11:/home/b/call.py"
+        ),
         ("/usr/bin/python3.11", ["python3", "missing.py"], [], "exe:/usr/bin/python3.11"),
         ("/usr/bin/python3.11", ["python3"], [], "exe:/usr/bin/python3.11"),
         ("/usr/bin/python3.11", ["python3", "-c", "code"], [], "exe:/usr/bin/python3.11"),

@@ -9,7 +9,8 @@ import Testing
 struct LogLineTests {
     @Test func plainLines() {
         #expect(JournalLogHandler.line(.info, "text", []) == "permd: text\n")
-        #expect(JournalLogHandler.line(.warning, "text", [("app", "a"), ("x", "")]) == "permd: warning: text (app=a)\n")
+        #expect(
+            JournalLogHandler.line(.warning, "text", [("app", "a"), ("x", "")]) == "permd: warning: text (app=a)\n")
     }
 
     /// A name in a message makes no line of its own, and no escape reaches a terminal.
@@ -24,7 +25,8 @@ struct LogLineTests {
     }
 
     @Test(arguments: [
-        (["2"], ["2"], false), (["2"], [], true), ([], ["2"], false), ([], [], false), (["2", "3"], ["3", "4"], false),
+        (["2"], ["2"], false), (["2"], [], true), ([], ["2"], false), ([], [], false),
+        (["2", "3"], ["3", "4"], false),
         (["2"], ["5"], true),
     ])
     func sessionsThatEndedWhileNobodyLooked(_ saved: [String], _ current: [String], _ ended: Bool) {

@@ -63,7 +63,8 @@ struct PolicyFileTests {
         ("exe:/usr/bin/firefox", "exe:/usr/bin/firefox-esr", false), ("exe:/usr/*", "exe:/usr/a/b/c", true),
         ("flatpak:org.mozilla.*", "flatpak:org.mozilla.firefox", true),
         ("flatpak:org.mozilla.*", "snap:org.mozilla.firefox", false), ("snap:fire???", "snap:firefox", true),
-        ("exe:/[ab]", "exe:/b", true), ("exe:/.*", "exe:/.hidden", true), ("exe:*.py", "exe:/bin/python3:/home/a.py", true),
+        ("exe:/[ab]", "exe:/b", true), ("exe:/.*", "exe:/.hidden", true),
+        ("exe:*.py", "exe:/bin/python3:/home/a.py", true),
         ("", "exe:/a", false), ("EXE:/a", "exe:/a", false),
     ]
 

@@ -25,7 +25,9 @@ struct StoreCrashTests {
 
     private func commit(_ store: DecisionStore, _ changes: Change...) async throws {
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            store.commit(changes, history: []) { result in done.resume(with: result.map { _ in }.mapError { $0 as any Error }) }
+            store.commit(changes, history: []) { result in
+                done.resume(with: result.map { _ in }.mapError { $0 as any Error })
+            }
         }
     }
 
@@ -173,7 +175,10 @@ struct StoreCrashTests {
     @Test func aFailedJobSpoilsNoOther() async throws {
         let store = open()
         try await commit(store, .set(decision(.grant, .always)))
-        try tamper("state/permd.db", "CREATE TRIGGER no BEFORE INSERT ON decision WHEN new.app = 'exe:/bad' BEGIN SELECT RAISE(ABORT, 'no'); END")
+        try tamper(
+            "state/permd.db",
+            "CREATE TRIGGER no BEFORE INSERT ON decision WHEN new.app = 'exe:/bad' BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
         let results = EventLog<Bool>()
         for name in ["exe:/one", "exe:/bad", "exe:/two"] {
             let decision = Decision(
