@@ -117,10 +117,12 @@ private final class AgentServer {
         }
     }
 
-    /// Leaving the bus unregisters; the open prompt goes to the next agent.
-    func leave() {
+    /// Leaving the bus unregisters; the open prompt goes to the next agent. Returns when its presenter is done with it.
+    func leave() async {
+        let tasks = open.values.map(\.task)
         for prompt in Array(open.keys) { withdraw(prompt, "this agent is leaving") }
         link.close()
+        for task in tasks { await task.value }
     }
 
     // MARK: org.permd.Agent1

@@ -22,7 +22,10 @@ struct AgentVerb: AsyncParsableCommand {
         }
         let (stops, stop) = AsyncStream<Void>.makeStream()
         let signals = AgentVerb.leaveOnSignals { stop.finish() }
-        defer { for signal in signals { signal.cancel() } }
+        defer {
+            terminal.restore()
+            for signal in signals { signal.cancel() }
+        }
         let host = AgentHost(level: .terminal, presenter: TerminalAgent(terminal: terminal) { stop.finish() })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await host.run { AgentVerb.say($0, on: terminal) } }
