@@ -44,16 +44,17 @@ final class MockBench {
         }
         let entries = kind.entries(number: number, unit: unit(kind, number), name: name, adapter: adapter)
         var failure: UnsafeMutablePointer<GError>?
-        for entry in entries where umockdev_testbed_add_from_string(testbed, entry.text, &failure) == 0 {
-            throw MockBench.failed(failure)
-        }
         let node = entries.compactMap(\.node).first.map { "/dev/\($0)" } ?? ""
         var camera: MockCamera?
+        // Before the node is there: whoever opens it without somebody to answer its ioctls is aborted by umockdev.
         if let flags = kind.videoFlags {
             camera = MockCamera(flags: flags, card: name ?? "Mock Camera \(number)", bus: "platform:mockcam.\(number)")
             guard umockdev_testbed_attach_ioctl(testbed, node, camera?.handler, &failure) != 0 else {
                 throw MockBench.failed(failure)
             }
+        }
+        for entry in entries where umockdev_testbed_add_from_string(testbed, entry.text, &failure) == 0 {
+            throw MockBench.failed(failure)
         }
         plugged[plug] = Plugged(entries: entries, camera: camera)
         for entry in entries { announce(entry, "add") }
@@ -65,9 +66,6 @@ final class MockBench {
         plugged[Plug(kind: kind, number: number)] = nil
         for entry in gone.entries.reversed() {
             announce(entry, "remove")
-            if gone.camera != nil, let node = entry.node {
-                umockdev_testbed_detach_ioctl(testbed, "/dev/\(node)", nil)
-            }
             if let node = entry.node, let number = entry.attributes.first(where: { $0.0 == "dev" })?.1 {
                 // umockdev leaves these behind.
                 unlink("\(root)/sys/dev/char/\(number)")
@@ -75,6 +73,9 @@ final class MockBench {
                 unlink("\(root)/dev/\(node).aside")
             }
             umockdev_testbed_remove_device(testbed, entry.syspath)
+            if gone.camera != nil, let node = entry.node {
+                umockdev_testbed_detach_ioctl(testbed, "/dev/\(node)", nil)
+            }
         }
     }
 

@@ -9,6 +9,8 @@ public enum SettingsEvent: Sendable, Hashable {
     case decisionChanged(app: AppID, Permission, Verdict?)
     /// Requests waiting, the one on screen included.
     case queueChanged(length: Int)
+    /// A request is `queued`, `showing`, `answered`, `dismissed`, `failed` or `withdrawn`.
+    case requestChanged(app: AppID, [Permission], state: String)
     /// A device came, or one that was there changed.
     case deviceAdded(DeviceRow)
     case deviceRemoved(Permission, id: String)
@@ -49,6 +51,7 @@ private final class SettingsFollower {
         signals = []
         let handlers: [(String, String, @LoopActor ([Value]) -> SettingsEvent?)] = [
             (BusNames.policy, "DecisionChanged", SettingsFollower.decision),
+            (BusNames.policy, "RequestChanged", SettingsFollower.request),
             (BusNames.policy, "QueueChanged", { $0.first?.uint32Value.map { .queueChanged(length: Int($0)) } }),
             (
                 BusNames.devices, "DeviceAdded",
@@ -90,6 +93,13 @@ private final class SettingsFollower {
             return nil
         }
         return .decisionChanged(app: app, permission, Verdict(rawValue: words[2]))
+    }
+
+    private static func request(_ body: [Value]) -> SettingsEvent? {
+        guard body.count == 4, let app = body[1].stringValue.flatMap(AppID.init), let names = body[2].strings,
+            let state = body[3].stringValue
+        else { return nil }
+        return .requestChanged(app: app, names.compactMap(Permission.init(rawValue:)), state: state)
     }
 
     private static func removed(_ body: [Value]) -> SettingsEvent? {

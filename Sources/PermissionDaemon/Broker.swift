@@ -28,6 +28,8 @@ final class Broker {
     var endTimer: LoopTimer?
     /// Events that wait until the one before has had its effects.
     private var inbox: [QueueEvent] = []
+    /// Requests under way, each with the state that was told last.
+    private var under: [RequestID: (request: AccessRequest, told: RequestState?)] = [:]
     private var isFeeding = false
     private var isStopping = false
 
@@ -115,6 +117,7 @@ final class Broker {
         defer { isFeeding = false }
         while !inbox.isEmpty {
             let next = inbox.removeFirst()
+            if case .requested(let request) = next { under[request.id] = (request, nil) }
             let moment = Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())
             for effect in queue.handle(next, at: moment, in: Snapshot(broker: self)) { perform(effect) }
         }
@@ -123,9 +126,15 @@ final class Broker {
     private func perform(_ effect: QueueEffect) {
         switch effect {
         case .accept(let id): requests.accept(id)
-        case .refuse(let id, let error): requests.refuse(id, error)
-        case .respond(let id, let reply): respond(id, reply)
-        case .forget(let id): requests.forget(id)
+        case .refuse(let id, let error):
+            under[id] = nil
+            requests.refuse(id, error)
+        case .respond(let id, let reply):
+            respond(id, reply)
+            tellEnd(of: id, reply.code.word)
+        case .forget(let id):
+            requests.forget(id)
+            tellEnd(of: id, Outcome.withdrawn.rawValue)
         case .showPrompt(let agent, let prompt): show(prompt, to: agent)
         case .withdrawPrompt(let agent, let id, let why): agents.withdraw(id, from: agent, why: why)
         case .dropPrompt(let id): agents.drop(id)
@@ -137,7 +146,9 @@ final class Broker {
         case .commit(let id, let decisions, let rows): commit(id, decisions, rows)
         case .record(let rows): record(rows)
         case .saveNag(let record): saveNag(record)
-        case .moved(let id, let state, let position): requests.moved(id, state, position)
+        case .moved(let id, let state, let position):
+            requests.moved(id, state, position)
+            tell(id, state)
         case .lengthChanged(let length): policyDoor.tellLength(length)
         case .startTimer(let id, let milliseconds):
             timers[id]?.cancel()
@@ -168,6 +179,16 @@ final class Broker {
             if isStopping { results["stopping"] = .bool(true) }
         }
         requests.respond(id, code, results)
+    }
+
+    private func tell(_ id: RequestID, _ state: RequestState) {
+        guard let (request, told) = under[id], told != state else { return }
+        under[id]?.told = state
+        policyDoor.tellRequest(request, state.rawValue)
+    }
+
+    private func tellEnd(of id: RequestID, _ word: String) {
+        if let (request, _) = under.removeValue(forKey: id) { policyDoor.tellRequest(request, word) }
     }
 
     private func startAgentService() {
@@ -280,7 +301,7 @@ final class Broker {
     func stop(_ completion: @escaping @LoopActor () -> Void) {
         guard !isStopping else { return }
         // What is being written now is answered as what it is: the store answers in order.
-        store.commit([], history: []) { [weak self] _ in
+        store.whenWritten { [weak self] in
             guard let self else { return completion() }
             isStopping = true
             feed(.shutdown)
@@ -295,5 +316,16 @@ private struct Snapshot: World {
 
     func status(of permission: Permission, for caller: Caller) -> Status {
         LoopActor.assumeIsolated { broker.status(of: permission, for: caller) }
+    }
+}
+
+extension Reply.Code {
+    /// As RequestChanged has it.
+    fileprivate var word: String {
+        switch self {
+        case .answered: "answered"
+        case .dismissed: "dismissed"
+        case .failed: "failed"
+        }
     }
 }

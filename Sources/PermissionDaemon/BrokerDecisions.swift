@@ -97,7 +97,8 @@ extension Broker {
 
     func watchProcess(of decision: Decision) {
         guard let process = decision.process else { return }
-        processes.watch(process) { [weak self] in self?.drop(.endProcess(process)) }
+        let isRunning = processes.watch(process) { [weak self] in self?.drop(.endProcess(process)) }
+        if !isRunning { drop(.endProcess(process)) }
     }
 
     /// Drops `until` decisions whose second has come, and waits for the next.

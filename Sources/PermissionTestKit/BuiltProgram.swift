@@ -16,17 +16,11 @@ public enum BuiltProgram {
     public static func path(_ name: String) -> String { "\(folder)/\(name)" }
 
     /// A copy under another path: to the kernel, and to permd, another app.
-    public static func copy(_ name: String, to path: String) throws(TestKitError) {
-        let source = open(BuiltProgram.path(name), O_RDONLY | O_CLOEXEC)
-        guard source >= 0 else { throw .system("cannot read \(name)", errno) }
-        defer { close(source) }
-        let target = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o755)
-        guard target >= 0 else { throw .system("cannot write \(path)", errno) }
-        defer { close(target) }
-        while true {
-            let count = sendfile(target, source, nil, 1 << 30)
-            guard count >= 0 else { throw .system("cannot copy \(name)", errno) }
-            if count == 0 { return }
-        }
+    ///
+    /// By a program of its own: while we had it open for writing, a child of another thread would have it open as well,
+    /// and nobody could execute it (ETXTBSY).
+    public static func copy(_ name: String, to path: String) async throws(TestKitError) {
+        let copy = try ChildProcess("cp", [BuiltProgram.path(name), path])
+        guard await copy.waitForExit() == .exited(0) else { throw TestKitError("cannot copy \(name) to \(path)") }
     }
 }

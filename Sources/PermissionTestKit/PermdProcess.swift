@@ -5,6 +5,7 @@ public import Glibc
 
 @LoopActor
 public final class PermdProcess {
+    private let place: PermdPlace
     public let bus: PrivateBus
     /// Stands for `/` when rules and settings are read.
     public let root: TemporaryFolder
@@ -22,6 +23,7 @@ public final class PermdProcess {
         bus: PrivateBus? = nil, settings: String = "", rules: [String: String] = [:], devices: MockDevices? = nil,
         environment: [String: String] = [:]
     ) async throws {
+        place = await PermdPlace.take()
         let bus = if let bus { bus } else { try await PrivateBus() }
         self.bus = bus
         root = try TemporaryFolder(["etc", "etc/permd", "etc/permd/policy.d", "sys"])

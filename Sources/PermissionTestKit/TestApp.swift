@@ -25,7 +25,7 @@ public final class TestApp {
         let folder = if let other { other.folder } else { try TemporaryFolder() }
         self.folder = folder
         let path = folder.file(name)
-        if other == nil { try BuiltProgram.copy("permd-testapp", to: path) }
+        if other == nil { try await BuiltProgram.copy("permd-testapp", to: path) }
         id = wrapper?.id ?? AppID.executable(path.utf8)
         let words = (wrapper?.command ?? []) + [path]
         process = try ChildProcess(

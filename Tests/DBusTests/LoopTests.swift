@@ -70,12 +70,12 @@ struct LoopTests {
         let events = Events<String>()
         let (first, firstEnd) = pair()
         let (second, secondEnd) = pair()
-        var tokens: [WatchToken] = []
+        let tokens = Events<WatchToken>()
         for (fd, name) in [(first, "first"), (second, "second")] {
-            tokens.append(
+            tokens.add(
                 Loop.shared.watch(fd.raw, .readable) { what in
                     events.add("\(name) \(what.contains(.readable))")
-                    for token in tokens { token.cancel() }
+                    for token in tokens.seen { token.cancel() }
                 })
         }
         // Both are ready in the same turn; the first one served ends the other.
@@ -99,8 +99,8 @@ struct LoopTests {
             for token in tokens.values { token.cancel() }
             guard successor == nil else { return }
             let number = other.raw
-            close(other.take())
-            // A pipe nobody has written to, under the other's number.
+            _ = other.take()
+            // A pipe nobody has written to, under the other's number, which is free at no moment: other tests run, too.
             let (fresh, freshEnd) = pair()
             dup2(fresh.raw, number)
             successor = UnixFD(owning: number)

@@ -185,7 +185,9 @@ struct VerbTests {
             _ = try await stage.run("grant", "exe:/nudge", "camera")
         }
         try await app.request("t", [.camera])
-        try await log.first { $0.hasSuffix("request: \(app.id) for camera is on screen") || $0.hasSuffix("is over") }
+        for state in ["queued", "showing", "answered"] {
+            try await log.first { $0.hasSuffix(" request: \(app.id) for camera: \(state)") }
+        }
         try await log.first { $0.hasSuffix("decision: camera for \(app.id): granted") }
         try await stage.devices.remove(.microphone, 0)
         try await log.first { $0.contains("device: microphone") && $0.hasSuffix("has gone") }

@@ -93,6 +93,6 @@ struct BrokerClockTests {
 
     /// Everything that was on its way to the disk is there.
     private func settled() async throws {
-        await withCheckedContinuation { done in broker.store.commit([], history: []) { _ in done.resume() } }
+        await withCheckedContinuation { done in broker.store.whenWritten { done.resume() } }
     }
 }

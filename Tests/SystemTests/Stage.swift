@@ -7,7 +7,6 @@ import PermissionTestKit
 
 @LoopActor
 struct Stage {
-    private let place: StagePlace
     let permd: PermdProcess
     let devices: MockDevices
     /// A connection of this program: unsandboxed, for agents and for looking.
@@ -18,7 +17,6 @@ struct Stage {
         _ kinds: [MockDevices.Kind] = [.camera, .microphone, .gnss], settings: String = "",
         rules: [String: String] = [:], bus: PrivateBus? = nil, environment: [String: String] = [:]
     ) async throws {
-        place = await StagePlace.take()
         devices = try await MockDevices.start()
         for kind in kinds { try await devices.add(kind, 0) }
         permd = try await PermdProcess(

@@ -13,9 +13,7 @@ struct PolicyDoor {
         Interface(
             name: BusNames.policy,
             methods: [
-                method(
-                    "ListDecisions", [Argument("filter", "a{sv}")], [Argument("decisions", "aa{sv}")], listDecisions),
-                method("ListStatuses", [Argument("filter", "a{sv}")], [Argument("statuses", "aa{sv}")], listStatuses),
+                listing("ListDecisions", "decisions", listDecisions), listing("ListStatuses", "statuses", listStatuses),
                 method(
                     "SetDecision",
                     [
@@ -24,7 +22,7 @@ struct PolicyDoor {
                     ], [], setDecision),
                 method(
                     "Reset", [Argument("app", "s"), Argument("permission", "s")], [Argument("removed", "u")], reset),
-                method("ListHistory", [Argument("filter", "a{sv}")], [Argument("rows", "aa{sv}")], listHistory),
+                listing("ListHistory", "rows", listHistory),
                 method("ListRequests", [], [Argument("requests", "aa{sv}")], listRequests),
                 method("ListRestrictions", [], [Argument("rules", "aa{sv}")], listRestrictions),
                 method("ListProblems", [], [Argument("problems", "aa{sv}")], listProblems),
@@ -34,6 +32,12 @@ struct PolicyDoor {
                     name: "DecisionChanged",
                     arguments: [Argument("app", "s"), Argument("permission", "s"), Argument("decision", "s")]),
                 Signal(name: "QueueChanged", arguments: [Argument("length", "u")]),
+                Signal(
+                    name: "RequestChanged",
+                    arguments: [
+                        Argument("request", "o"), Argument("app", "s"), Argument("permissions", "as"),
+                        Argument("state", "s"),
+                    ]),
             ],
             properties: [
                 Property(name: "ProgramVersion", signature: "s") { _ in .string(Program.version) }
@@ -45,6 +49,15 @@ struct PolicyDoor {
         subscribers.send(
             "DecisionChanged",
             [.string(app.description), .string(permission.rawValue), .string(verdict?.rawValue ?? "")])
+    }
+
+    func tellRequest(_ request: AccessRequest, _ state: String) {
+        subscribers.send(
+            "RequestChanged",
+            [
+                .objectPath(request.path), .string(request.caller.app.description),
+                .strings(request.permissions.map(\.rawValue)), .string(state),
+            ])
     }
 
     func tellLength(_ length: Int) {
@@ -60,10 +73,23 @@ struct PolicyDoor {
         }
     }
 
+    /// A method that lists by a filter what is in the store. It comes after what is on its way there, so that whoever
+    /// saw something happen finds it.
+    private func listing(
+        _ name: String, _ rows: String,
+        _ body: @escaping @LoopActor (MethodCall, RowFilter) throws(PermissionError) -> Void
+    ) -> Method {
+        method(name, [Argument("filter", "a{sv}")], [Argument(rows, "aa{sv}")]) { call throws(PermissionError) in
+            let filter = try RowFilter(call.arguments[0])
+            broker.store.whenWritten {
+                call.answering { () throws(PermissionError) in try body(call, filter) }
+            }
+        }
+    }
+
     // MARK: Decisions
 
-    private func listDecisions(_ call: MethodCall) throws(PermissionError) {
-        let filter = try RowFilter(call.arguments[0])
+    private func listDecisions(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
         let pauses = broker.pauses(app: filter.app, permission: filter.permission)
         if pauses.isEmpty {
             let decisions = try broker.store.listDecisions(
@@ -159,8 +185,7 @@ struct PolicyDoor {
 
     // MARK: Looking
 
-    private func listHistory(_ call: MethodCall) throws(PermissionError) {
-        let filter = try RowFilter(call.arguments[0])
+    private func listHistory(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
         let rows = try broker.store.listHistory(
             app: filter.app, permission: filter.permission, since: filter.since, limit: filter.limit,
             offset: filter.offset)

@@ -6,8 +6,7 @@ import PermissionModel
 
 extension PolicyDoor {
     /// Of every app that somebody decided about, or of one that is named, whether anybody has seen it or not.
-    func listStatuses(_ call: MethodCall) throws(PermissionError) {
-        let filter = try RowFilter(call.arguments[0])
+    func listStatuses(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
         let decisions = try broker.store.listDecisions(
             app: filter.app, permission: filter.permission, at: broker.now(), limit: 0, offset: 0)
         let pauses = broker.pauses(app: filter.app, permission: filter.permission)

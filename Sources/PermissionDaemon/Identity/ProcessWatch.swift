@@ -15,21 +15,22 @@ final class ProcessWatch {
     private var watches: [ProcessKey: Watch] = [:]
     private let reader = ProcessReader()
 
-    /// Calls `onExit` once, in a later turn, when that very process has exited; a process watched already stays so.
-    func watch(_ process: ProcessKey, onExit: @escaping @LoopActor () -> Void) {
-        guard watches[process] == nil else { return }
+    /// Calls `onExit` once, when that very process has exited; a process watched already stays so. False: it has exited
+    /// before, and nothing is called.
+    func watch(_ process: ProcessKey, onExit: @escaping @LoopActor () -> Void) -> Bool {
+        guard watches[process] == nil else { return true }
         let opened = clinux_pidfd_open(process.pid, 0)
         // The pidfd is of whoever has the pid now: the start time says whether that is the one meant.
         guard opened >= 0, (try? reader.startTime(process.pid)) == process.startTime else {
             if opened >= 0 { close(opened) }
-            Loop.shared.after(milliseconds: 0, onExit)
-            return
+            return false
         }
         let token = Loop.shared.watch(opened, .readable) { [weak self] _ in
             self?.watches.removeValue(forKey: process)?.token.cancel()
             onExit()
         }
         watches[process] = Watch(pidfd: UnixFD(owning: opened), token: token)
+        return true
     }
 
     /// A pidfd is readable once its process has exited (pidfd_open(2)).

@@ -176,7 +176,8 @@ public final class DecisionStore {
                 guard let self else { return }
                 switch result {
                 case .success(let removed):
-                    wrote()
+                    // A barrier has written nothing, and proves nothing.
+                    if !changes.isEmpty || !history.isEmpty { wrote() }
                     var gone = removed
                     for change in changes { gone += apply(change, removed) }
                     then(.success(gone))
@@ -192,6 +193,11 @@ public final class DecisionStore {
     /// Writes rows of history when it suits; nobody waits for them.
     public func record(_ rows: [HistoryRow]) {
         commit([], history: rows) { _ in }
+    }
+
+    /// Calls `body` once everything that was queued before is on disk, or could not be written.
+    public func whenWritten(_ body: @escaping @LoopActor () -> Void) {
+        commit([], history: []) { _ in body() }
     }
 
     /// What could not be written, for one process, until it ends or permd does.

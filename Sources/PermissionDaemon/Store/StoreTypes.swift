@@ -63,6 +63,7 @@ struct StoreJob: Sendable {
     let history: [HistoryRow]
     /// Later than that of any job before, however the clock is set.
     let serial: Int64
+    var isEmpty: Bool { changes.isEmpty && history.isEmpty }
     /// On the loop: the decisions that are gone, of the lasting database, or why nothing was changed.
     let completion: @Sendable @LoopActor (Result<[Decision], DatabaseError>) -> Void
 }

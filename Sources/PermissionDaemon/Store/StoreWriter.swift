@@ -132,6 +132,8 @@ final class StoreWriter: @unchecked Sendable {
     }
 
     private func commit(_ group: [StoreJob]) throws(DatabaseError) -> [[Decision]] {
+        // Barriers have nothing to write.
+        guard group.contains(where: { !$0.isEmpty }) else { return group.map { _ in [] } }
         guard let persistent = locked({ persistent }) else {
             throw DatabaseError(code: 8, description: "there is no store that can be written")
         }

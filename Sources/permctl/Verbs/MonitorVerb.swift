@@ -12,83 +12,35 @@ struct MonitorVerb: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let settings = PermissionSettings()
-        let events = try await settings.events()
-        var queue = RequestDifference()
-        try report(queue.update(try await settings.requests()))
-        for await event in events {
+        for await event in try await PermissionSettings().events() {
             switch event {
-            case .queueChanged: try report(queue.update(await settings.currentRequests()))
-            case .daemonBack:
-                try report([Line("daemon", "permd is back")])
-                try report(queue.update(await settings.currentRequests()))
-            case .daemonLost: try report([Line("daemon", "permd has gone")])
+            case .queueChanged: break
+            case .requestChanged(let app, let permissions, let state):
+                let what = permissions.map(\.rawValue).joined(separator: ", ")
+                try report("request", "\(app) for \(what): \(state)")
             case .decisionChanged(let app, let permission, let verdict):
                 let word = verdict.map { $0 == .grant ? "granted" : "denied" } ?? "forgotten or over"
-                try report([Line("decision", "\(permission.rawValue) for \(app): \(word)")])
+                try report("decision", "\(permission.rawValue) for \(app): \(word)")
             case .deviceAdded(let device):
                 let state = device.isUsable ? "" : ", unusable: \(device.problem)"
-                try report([
-                    Line("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is there\(state)")
-                ])
+                try report("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is there\(state)")
             case .deviceRemoved(let permission, let id):
-                try report([Line("device", "\(permission.rawValue) \(id) has gone")])
+                try report("device", "\(permission.rawValue) \(id) has gone")
+            case .daemonLost: try report("daemon", "permd has gone")
+            case .daemonBack: try report("daemon", "permd is back")
             }
         }
     }
 
-    private func report(_ lines: [Line]) throws {
-        for line in lines {
-            if json {
-                try Output.json(line, pretty: false)
-            } else {
-                Output.line("\(TimeText.full(line.time)) \(line.kind): \(line.text)")
-            }
-        }
+    private func report(_ kind: String, _ text: String) throws {
+        let now = TimeText.now()
+        guard !json else { return try Output.json(Line(time: now, kind: kind, text: text), pretty: false) }
+        Output.line("\(TimeText.full(now)) \(kind): \(text)")
     }
 }
 
-struct Line: Encodable, Equatable {
+private struct Line: Encodable {
     let time: EpochSeconds
     let kind: String
     let text: String
-
-    init(_ kind: String, _ text: String) {
-        time = TimeText.now()
-        self.kind = kind
-        self.text = text
-    }
-}
-
-/// Tells which requests came, moved to the screen and went, from one look at the queue to the next.
-struct RequestDifference {
-    private var known: [String: QueuedRequest] = [:]
-
-    mutating func update(_ requests: [QueuedRequest]) -> [Line] {
-        var lines: [Line] = []
-        let now = Dictionary(uniqueKeysWithValues: requests.map { ($0.request, $0) })
-        for (path, request) in known.sorted(by: { $0.value.since < $1.value.since }) where now[path] == nil {
-            lines.append(Line("request", "\(RequestDifference.text(request)) is over"))
-        }
-        for request in requests {
-            let before = known[request.request]
-            if before == nil {
-                lines.append(Line("request", "\(RequestDifference.text(request)) waits at \(request.position)"))
-            }
-            if request.isShowing, before?.isShowing != true {
-                lines.append(Line("request", "\(RequestDifference.text(request)) is on screen"))
-            }
-        }
-        known = now
-        return lines
-    }
-
-    private static func text(_ request: QueuedRequest) -> String {
-        "\(request.app) for \(request.permissions.map(\.rawValue).joined(separator: ", "))"
-    }
-}
-
-extension PermissionSettings {
-    /// The queue; none when the daemon has gone meanwhile, which is an event of its own.
-    fileprivate func currentRequests() async -> [QueuedRequest] { (try? await requests()) ?? [] }
 }

@@ -1,26 +1,26 @@
-// How many stages stand at once: each takes inotify instances, of which a user has 128, and a share of the processors.
+// How many daemons run at once: each takes inotify instances, of which a user has 128, and a share of the processors.
 
 import DBus
 
-/// A place for one stage, given back with the last reference to it.
+/// A place for one permd, given back with the last reference to it.
 @LoopActor
-final class StagePlace {
+final class PermdPlace {
     private static let count = 12
     private static var free = count
     private static var waiting: [CheckedContinuation<Void, Never>] = []
 
     private init() {}
 
-    static func take() async -> StagePlace {
+    static func take() async -> PermdPlace {
         if free > 0 {
             free -= 1
         } else {
             await withCheckedContinuation { waiting.append($0) }
         }
-        return StagePlace()
+        return PermdPlace()
     }
 
-    deinit { Loop.shared.post { StagePlace.giveBack() } }
+    deinit { Loop.shared.post { PermdPlace.giveBack() } }
 
     private static func giveBack() {
         if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
