@@ -74,7 +74,12 @@ struct StoreTests {
     /// Damage in the middle of the file, found while reading.
     @Test func damageWithinAFile() async throws {
         let stage = try await Stage()
-        for number in 0..<300 { try await stage.set("grant", AppID("exe:/usr/bin/app\(number)")!, .camera) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<300 {
+                group.addTask { try await stage.set("grant", AppID("exe:/usr/bin/app\(number)")!, .camera) }
+            }
+            try await group.waitForAll()
+        }
         await stage.permd.stop()
         let path = "\(stage.stateFolder)/permd.db"
         var content = try Data(contentsOf: URL(filePath: path))
