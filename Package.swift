@@ -1,4 +1,5 @@
 // swift-tools-version: 6.1
+import Foundation
 import PackageDescription
 
 let strict: [SwiftSetting] = [
@@ -6,6 +7,21 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
+
+/// The window of permd-agent needs GTK 4; without its headers everything else is built.
+let hasGtk = ["/usr/include", "/usr/local/include"].contains {
+    FileManager.default.fileExists(atPath: "\($0)/gtk-4.0/gtk/gtk.h")
+}
+let agentTargets: [Target] =
+    !hasGtk
+    ? []
+    : [
+        .systemLibrary(name: "CGtk", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
+        .executableTarget(name: "permd-agent", dependencies: ["PermissionClient", "CGtk"], swiftSettings: strict),
+        .testTarget(
+            name: "AgentWindowTests",
+            dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"], swiftSettings: strict),
+    ]
 
 let package = Package(
     name: "permd",
@@ -81,5 +97,5 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
-    ]
+    ] + agentTargets
 )

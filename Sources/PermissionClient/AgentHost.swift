@@ -16,14 +16,19 @@ public protocol PromptPresenter: Sendable {
 /// try await AgentHost(level: .desktop, presenter: MyWindow()).run()
 /// ```
 public final class AgentHost: Sendable {
-    private static let path = "/org/permd/agent/1"
-
     private let bus: PermissionBus
     private let level: AgentLevel
     private let presenter: any PromptPresenter
+    private let ownsServiceName: Bool
 
-    /// - Parameter level: the highest level present shows the prompts; within a level, the newest agent.
-    public init(bus: PermissionBus = .session, level: AgentLevel = .standard, presenter: any PromptPresenter) {
+    /// - Parameters:
+    ///   - level: the highest level present shows the prompts; within a level, the newest agent.
+    ///   - ownsServiceName: for the agent that the bus starts by `org.permd.Agent`.
+    public init(
+        bus: PermissionBus = .session, level: AgentLevel = .standard, presenter: any PromptPresenter,
+        ownsServiceName: Bool = false
+    ) {
+        self.ownsServiceName = ownsServiceName
         self.bus = bus
         self.level = level
         self.presenter = presenter
@@ -33,7 +38,7 @@ public final class AgentHost: Sendable {
     /// - Parameter onEvent: told of registering and of losing the daemon.
     /// - Throws: ``ClientError`` when the first registration fails.
     public func run(onEvent: @escaping @Sendable (AgentEvent) -> Void = { _ in }) async throws(ClientError) {
-        let server = await AgentServer(bus, level, presenter, path: AgentHost.path, onEvent)
+        let server = await AgentServer(bus, level, presenter, ownsServiceName, onEvent)
         try await server.register()
         await server.untilCancelled()
         await server.leave()
@@ -55,7 +60,8 @@ private final class AgentServer {
     private let link: BusLink
     private let level: AgentLevel
     private let presenter: any PromptPresenter
-    private let path: String
+    private let path = "/org/permd/agent/1"
+    private let ownsServiceName: Bool
     private let onEvent: @Sendable (AgentEvent) -> Void
     private var server: ObjectServer?
     private var open: [String: (task: Task<Void, Never>, withdrawal: Withdrawal)] = [:]
@@ -63,14 +69,14 @@ private final class AgentServer {
     private var cancelled: CheckedContinuation<Void, Never>?
 
     init(
-        _ bus: PermissionBus, _ level: AgentLevel, _ presenter: any PromptPresenter, path: String,
+        _ bus: PermissionBus, _ level: AgentLevel, _ presenter: any PromptPresenter, _ ownsServiceName: Bool,
         _ onEvent: @escaping @Sendable (AgentEvent) -> Void
     ) {
         // A connection of its own: an app that also shows prompts stays one app.
         link = BusLink(bus)
         self.level = level
         self.presenter = presenter
-        self.path = path
+        self.ownsServiceName = ownsServiceName
         self.onEvent = onEvent
     }
 
@@ -128,6 +134,8 @@ private final class AgentServer {
     // MARK: org.permd.Agent1
 
     private func serve(_ connection: Connection) {
+        // Somebody else may have it already: then there are two agents, which harms nobody.
+        if ownsServiceName { _ = try? connection.requestName(BusNames.agentService) }
         let server = ObjectServer(connection: connection) { call, explanation in
             call.fail(name: ErrorKind.invalidArguments.name, body: [.string(explanation), .bool(false)])
         }

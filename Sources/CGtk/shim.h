@@ -1,0 +1,44 @@
+// GTK 4 and gettext, with inline shims for what Swift cannot import: cast macros and variadic functions.
+#ifndef CGTK_SHIM_H
+#define CGTK_SHIM_H
+#include <glib-unix.h>
+#include <gtk/gtk.h>
+#include <libintl.h>
+#include <locale.h>
+#include <signal.h>
+
+// The casts: GTK checks the type at run time and warns.
+static inline GtkWindow *cgtk_window(GtkWidget *widget) { return GTK_WINDOW(widget); }
+static inline GtkBox *cgtk_box(GtkWidget *widget) { return GTK_BOX(widget); }
+static inline GtkLabel *cgtk_label(GtkWidget *widget) { return GTK_LABEL(widget); }
+static inline GtkButton *cgtk_button(GtkWidget *widget) { return GTK_BUTTON(widget); }
+static inline GtkImage *cgtk_image(GtkWidget *widget) { return GTK_IMAGE(widget); }
+static inline GtkScrolledWindow *cgtk_scrolled(GtkWidget *widget) { return GTK_SCROLLED_WINDOW(widget); }
+static inline GtkStyleProvider *cgtk_style_provider(GtkCssProvider *provider) { return GTK_STYLE_PROVIDER(provider); }
+static inline GtkGestureSingle *cgtk_gesture_single(GtkGesture *gesture) { return GTK_GESTURE_SINGLE(gesture); }
+static inline GtkEventController *cgtk_controller(GtkGesture *gesture) { return GTK_EVENT_CONTROLLER(gesture); }
+
+// gtk_accessible_update_property(3): what a screen reader says beside the name.
+static inline void cgtk_describe(GtkWidget *widget, const char *text) {
+    gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, text, -1);
+}
+static inline void cgtk_name(GtkWidget *widget, const char *text) {
+    gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_LABEL, text, -1);
+}
+
+// g_signal_connect_data(3) with G_CONNECT_SWAPPED: `body` gets `context` first, whatever the signal's other arguments.
+static inline void cgtk_connect(gpointer instance, const char *signal, void (*body)(gpointer), gpointer context) {
+    g_signal_connect_data(instance, signal, G_CALLBACK(body), context, NULL, G_CONNECT_SWAPPED);
+}
+// The same for signals that are answered: close-request.
+static inline void cgtk_connect_answered(
+    gpointer instance, const char *signal, gboolean (*body)(gpointer), gpointer context) {
+    g_signal_connect_data(instance, signal, G_CALLBACK(body), context, NULL, G_CONNECT_SWAPPED);
+}
+// key-pressed of GtkEventControllerKey, its arguments in their own order.
+static inline void cgtk_connect_key(
+    GtkEventController *keys,
+    gboolean (*body)(GtkEventController *, guint, guint, GdkModifierType, gpointer), gpointer context) {
+    g_signal_connect_data(keys, "key-pressed", G_CALLBACK(body), context, NULL, (GConnectFlags)0);
+}
+#endif

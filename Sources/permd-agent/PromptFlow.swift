@@ -1,0 +1,102 @@
+// A prompt as pages: the explanation, then each question; and what comes of the answers.
+
+import PermissionClient
+
+/// What a person can say to a question.
+enum Choice: CaseIterable {
+    case deny, once, session, always
+
+    var decision: ItemDecision {
+        switch self {
+        case .deny: ItemDecision(verdict: .deny, duration: .always)
+        case .once: ItemDecision(verdict: .grant, duration: .once)
+        case .session: ItemDecision(verdict: .grant, duration: .session)
+        case .always: ItemDecision(verdict: .grant, duration: .always)
+        }
+    }
+
+    private var duration: Duration.Word? {
+        switch self {
+        case .deny: nil
+        case .once: .once
+        case .session: .session
+        case .always: .always
+        }
+    }
+
+    /// Those the daemon takes.
+    static func offered(_ durations: [Duration.Word]) -> [Choice] {
+        allCases.filter { choice in choice.duration.map(durations.contains) ?? true }
+    }
+}
+
+struct PromptFlow {
+    enum Page: Equatable {
+        case explanation(Explanation)
+        /// The question of that index.
+        case question(Int)
+        case over(AgentAnswer)
+    }
+
+    let items: [AgentPrompt.Item]
+    let choices: [Choice]
+    private(set) var page: Page
+    private var seen: Set<Int> = []
+    private var decisions: [Permission: ItemDecision] = [:]
+
+    init(_ prompt: AgentPrompt) {
+        self.init(items: prompt.items, durations: prompt.durations, explanation: prompt.explanation)
+    }
+
+    init(items: [AgentPrompt.Item], durations: [Duration.Word], explanation: Explanation?) {
+        self.items = items
+        choices = Choice.offered(durations)
+        page = explanation.map { .explanation($0) } ?? .question(0)
+        if items.isEmpty { page = .over(.failed("a prompt without a question")) }
+        note()
+    }
+
+    /// Every question was on screen once, so all may be answered together.
+    var mayAllowAll: Bool { items.count > 1 && seen.count == items.count }
+
+    /// The one after the page's, for who wants to see it before answering.
+    var hasNext: Bool { if case .question(let index) = page { index + 1 < items.count } else { false } }
+    var hasPrevious: Bool { if case .question(let index) = page { index > 0 } else { false } }
+
+    mutating func proceed() {
+        guard case .explanation = page else { return }
+        page = .question(0)
+        note()
+    }
+
+    mutating func answer(_ choice: Choice) {
+        guard case .question(let index) = page else { return }
+        decisions[items[index].permission] = choice.decision
+        let open = items.indices.filter { decisions[items[$0].permission] == nil }
+        page = (open.first { $0 > index } ?? open.first).map { .question($0) } ?? .over(.answered(decisions))
+        note()
+    }
+
+    /// Every question, for this time.
+    mutating func allowAll() {
+        guard mayAllowAll, choices.contains(.once) else { return }
+        for item in items { decisions[item.permission] = Choice.once.decision }
+        page = .over(.answered(decisions))
+    }
+
+    mutating func turn(by step: Int) {
+        guard case .question(let index) = page, items.indices.contains(index + step) else { return }
+        page = .question(index + step)
+        note()
+    }
+
+    /// Not now: what was answered counts, the rest stays undecided.
+    mutating func dismiss() {
+        if case .over = page { return }
+        page = .over(decisions.isEmpty ? .dismissed : .answered(decisions))
+    }
+
+    private mutating func note() {
+        if case .question(let index) = page { seen.insert(index) }
+    }
+}

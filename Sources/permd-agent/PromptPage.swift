@@ -1,0 +1,173 @@
+// One page of a prompt as widgets. All of an app's texts are plain text, wrapped, and bounded in height.
+
+import CGtk
+import PermissionClient
+
+final class PromptPage {
+    enum Action: Equatable {
+        case proceed
+        case choose(Choice)
+        case allowAll
+        case notNow
+        case turn(Int)
+    }
+
+    let widget: UnsafeMutablePointer<GtkWidget>
+    private let onAction: (Action) -> Void
+    private var buttons: [(widget: UnsafeMutablePointer<GtkWidget>, target: ButtonTarget)] = []
+
+    init(_ prompt: AgentPrompt, _ flow: PromptFlow, _ onAction: @escaping (Action) -> Void) {
+        self.onAction = onAction
+        widget = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
+        gtk_widget_add_css_class(widget, "page")
+        switch flow.page {
+        case .explanation(let explanation): build(explanation, prompt)
+        case .question(let index): build(flow, index, prompt)
+        case .over: break
+        }
+    }
+
+    /// Asleep, buttons look and are insensitive, to assistive technology too.
+    func setAwake(_ isAwake: Bool) {
+        for button in buttons where button.target.action != .notNow {
+            gtk_widget_set_sensitive(button.widget, isAwake ? 1 : 0)
+        }
+    }
+
+    // MARK: Pages
+
+    private func build(_ explanation: Explanation, _ prompt: AgentPrompt) {
+        addHeader(prompt)
+        let name = prompt.appName.isEmpty ? prompt.app : prompt.appName
+        add(Texts.text("%@ says:", Texts.isolated(name)), "dim-label", lines: 2)
+        add(explanation.title, "title", lines: 4)
+        add(explanation.body, nil, lines: 12)
+        addButton(Texts.text("Continue"), .proceed)
+        addNotNow()
+    }
+
+    private func build(_ flow: PromptFlow, _ index: Int, _ prompt: AgentPrompt) {
+        let item = flow.items[index]
+        addHeader(prompt)
+        let name = prompt.appName.isEmpty ? prompt.app : prompt.appName
+        add(Texts.question(item.permission, Texts.isolated(name)), "title", lines: 4)
+        if flow.items.count > 1 {
+            add(Texts.text("%@ of %@", "\(index + 1)", "\(flow.items.count)"), "dim-label", lines: 1)
+        }
+        if !item.deviceName.isEmpty { add(Texts.text("Device: %@", Texts.isolated(item.deviceName)), nil, lines: 2) }
+        if item.reason.isEmpty {
+            add(Texts.text("The app does not say why."), "dim-label", lines: 1)
+        } else {
+            add(Texts.text("The app says: %@", Texts.isolated("“\(item.reason)”")), "reason", lines: 6)
+        }
+        if prompt.waiting > 0 { add(Texts.text("Waiting behind this: %@", "\(prompt.waiting)"), "dim-label", lines: 1) }
+        for choice in flow.choices {
+            addButton(Texts.label(choice), .choose(choice), Texts.description(choice))
+        }
+        if flow.mayAllowAll { addButton(Texts.text("Allow All, Only This Time"), .allowAll) }
+        if flow.hasPrevious { addButton(Texts.text("Previous"), .turn(-1), isFlat: true) }
+        if flow.hasNext { addButton(Texts.text("Next"), .turn(1), isFlat: true) }
+        addNotNow()
+    }
+
+    /// Who asks: icon and identity. A program without a desktop entry is shown with its path, as unknown.
+    private func addHeader(_ prompt: AgentPrompt) {
+        let row = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 12)!
+        let icon = image(prompt)
+        gtk_image_set_pixel_size(cgtk_image(icon), 48)
+        gtk_box_append(cgtk_box(row), icon)
+        let isUnknown = prompt.app.hasPrefix("exe:")
+        let identity =
+            isUnknown ? Texts.text("Unknown program: %@", Texts.isolated(String(prompt.app.dropFirst(4)))) : prompt.app
+        let text = label(prompt.isSandboxed ? "\(identity) · \(Texts.text("In a sandbox"))" : identity, lines: 3)
+        gtk_widget_add_css_class(text, isUnknown ? "unknown" : "dim-label")
+        gtk_widget_set_hexpand(text, 1)
+        gtk_box_append(cgtk_box(row), text)
+        gtk_box_append(cgtk_box(widget), row)
+    }
+
+    private func image(_ prompt: AgentPrompt) -> UnsafeMutablePointer<GtkWidget> {
+        let fallback = "application-x-executable"
+        if prompt.appIcon.hasPrefix("/") { return gtk_image_new_from_file(prompt.appIcon) }
+        return gtk_image_new_from_icon_name(prompt.appIcon.isEmpty ? fallback : prompt.appIcon)
+    }
+
+    // MARK: Widgets
+
+    private func add(_ text: String, _ style: String?, lines: Int32) {
+        let widget = label(text, lines: lines)
+        if let style { gtk_widget_add_css_class(widget, style) }
+        gtk_box_append(cgtk_box(self.widget), widget)
+    }
+
+    /// Plain text, never markup; wrapped by word and character, so many lines at most.
+    private func label(_ text: String, lines: Int32) -> UnsafeMutablePointer<GtkWidget> {
+        let widget = gtk_label_new(text)!
+        let label = cgtk_label(widget)
+        gtk_label_set_wrap(label, 1)
+        gtk_label_set_wrap_mode(label, PANGO_WRAP_WORD_CHAR)
+        gtk_label_set_lines(label, lines)
+        gtk_label_set_ellipsize(label, PANGO_ELLIPSIZE_END)
+        gtk_label_set_xalign(label, 0)
+        gtk_label_set_max_width_chars(label, 44)
+        gtk_label_set_width_chars(label, 24)
+        return widget
+    }
+
+    private func addNotNow() {
+        addButton(Texts.text("Not Now"), .notNow, Texts.text("Decides nothing; you may be asked again"), isFlat: true)
+    }
+
+    private func addButton(_ text: String, _ action: Action, _ description: String = "", isFlat: Bool = false) {
+        let button = gtk_button_new()!
+        let text = label(text, lines: 2)
+        gtk_label_set_xalign(cgtk_label(text), 0.5)
+        gtk_button_set_child(cgtk_button(button), text)
+        if isFlat { gtk_widget_add_css_class(button, "flat") }
+        if !description.isEmpty { cgtk_describe(button, description) }
+        let target = ButtonTarget(action) { [unowned self] in onAction($0) }
+        cgtk_connect(
+            button, "clicked",
+            { context in
+                guard let context else { return }
+                Unmanaged<ButtonTarget>.fromOpaque(context).takeUnretainedValue().press()
+            }, Unmanaged.passUnretained(target).toOpaque())
+        gtk_box_append(cgtk_box(widget), button)
+        buttons.append((button, target))
+    }
+}
+
+/// What a button does, for as long as its page lives.
+private final class ButtonTarget {
+    let action: PromptPage.Action
+    private let body: (PromptPage.Action) -> Void
+
+    init(_ action: PromptPage.Action, _ body: @escaping (PromptPage.Action) -> Void) {
+        self.action = action
+        self.body = body
+    }
+
+    func press() { body(action) }
+}
+
+enum Style {
+    private static let css = """
+        window.permd .page { margin: 24px; }
+        window.permd .title { font-weight: bold; font-size: 1.2em; }
+        window.permd .reason { font-style: italic; }
+        window.permd .unknown { font-weight: bold; }
+        """
+
+    /// For the display, once.
+    static func install() {
+        guard !isInstalled, let display = gdk_display_get_default() else { return }
+        isInstalled = true
+        let provider = gtk_css_provider_new()!
+        gtk_css_provider_load_from_data(provider, css, -1)
+        gtk_style_context_add_provider_for_display(
+            display, cgtk_style_provider(provider), UInt32(GTK_STYLE_PROVIDER_PRIORITY_APPLICATION))
+    }
+
+    // SAFETY: touched on GTK's thread alone.
+    nonisolated(unsafe) private static var isInstalled = false
+}

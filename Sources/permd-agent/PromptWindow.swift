@@ -1,0 +1,135 @@
+// The window of one prompt: its pages as widgets, its keys, and the guard over its buttons.
+
+import CGtk
+import PermissionClient
+
+/// Lives on GTK's thread. Kept by its stage until it is closed.
+final class PromptWindow {
+    let answer: PendingAnswer
+    private let prompt: AgentPrompt
+    private let onEnd: () -> Void
+    private let window: UnsafeMutablePointer<GtkWidget>
+    private var flow: PromptFlow
+    private var clickGuard = ClickGuard()
+    private var guardTimer: UInt32 = 0
+    private var content: PromptPage?
+
+    init(_ prompt: AgentPrompt, _ answer: PendingAnswer, onEnd: @escaping () -> Void) {
+        self.prompt = prompt
+        self.answer = answer
+        self.onEnd = onEnd
+        flow = PromptFlow(prompt)
+        window = gtk_window_new()
+        Style.install()
+        gtk_window_set_title(cgtk_window(window), Texts.text("Permission request"))
+        gtk_window_set_default_size(cgtk_window(window), 420, -1)
+        gtk_widget_add_css_class(window, "permd")
+        connect()
+        show()
+        gtk_window_present(cgtk_window(window))
+        guardTimer = g_timeout_add(
+            50,
+            { context in
+                PromptWindow.at(context)?.lookAtGuard()
+                return 1
+            }, unmanaged)
+    }
+
+    /// Takes it off the screen; does nothing the second time.
+    func close() {
+        guard guardTimer != 0 else { return }
+        g_source_remove(guardTimer)
+        guardTimer = 0
+        gtk_window_destroy(cgtk_window(window))
+    }
+
+    // MARK: Pages
+
+    private func show() {
+        switch flow.page {
+        case .over(let result):
+            answer.give(result)
+            return onEnd()
+        case .explanation, .question: break
+        }
+        let page = PromptPage(prompt, flow) { [unowned self] action in act(action) }
+        gtk_window_set_child(cgtk_window(window), page.widget)
+        // Nothing is preselected: the focus is nowhere until a key moves it.
+        gtk_window_set_focus(cgtk_window(window), nil)
+        content = page
+        arm()
+    }
+
+    private func act(_ action: PromptPage.Action) {
+        guard clickGuard.isAwake || action == .notNow else { return }
+        switch action {
+        case .proceed: flow.proceed()
+        case .choose(let choice): flow.answer(choice)
+        case .allowAll: flow.allowAll()
+        case .notNow: flow.dismiss()
+        case .turn(let step): flow.turn(by: step)
+        }
+        show()
+    }
+
+    // MARK: The guard
+
+    private static func now() -> Int64 { Int64(g_get_monotonic_time()) / 1000 }
+
+    private func arm() {
+        if gtk_window_is_active(cgtk_window(window)) != 0 {
+            clickGuard.arm(at: PromptWindow.now())
+        } else {
+            clickGuard.disarm()
+        }
+        content?.setAwake(false)
+    }
+
+    private func lookAtGuard() {
+        if clickGuard.look(at: PromptWindow.now()) { content?.setAwake(true) }
+    }
+
+    private func pressed() { clickGuard.press(at: PromptWindow.now()) }
+
+    // MARK: Signals
+
+    private var unmanaged: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+    private static func at(_ context: UnsafeMutableRawPointer?) -> PromptWindow? {
+        context.map { Unmanaged<PromptWindow>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    // SAFETY: the handlers go with the window, which `close` destroys before its stage lets go of this object.
+    private func connect() {
+        cgtk_connect_answered(
+            window, "close-request",
+            { context in
+                PromptWindow.at(context)?.act(.notNow)
+                return 1
+            }, unmanaged)
+        cgtk_connect(window, "notify::is-active", { PromptWindow.at($0)?.arm() }, unmanaged)
+        let clicks = gtk_gesture_click_new()!
+        gtk_gesture_single_set_button(cgtk_gesture_single(clicks), 0)
+        gtk_event_controller_set_propagation_phase(cgtk_controller(clicks), GTK_PHASE_CAPTURE)
+        cgtk_connect(UnsafeMutableRawPointer(clicks), "pressed", { PromptWindow.at($0)?.pressed() }, unmanaged)
+        gtk_widget_add_controller(window, cgtk_controller(clicks))
+        let keys = gtk_event_controller_key_new()!
+        gtk_event_controller_set_propagation_phase(keys, GTK_PHASE_CAPTURE)
+        cgtk_connect_key(
+            keys,
+            { _, key, _, _, context in PromptWindow.at(context)?.key(key) == true ? 1 : 0 }, unmanaged)
+        gtk_widget_add_controller(window, keys)
+    }
+
+    /// True: the key is used up. Return never answers anything, Escape is Not Now.
+    private func key(_ key: UInt32) -> Bool {
+        pressed()
+        switch Int32(bitPattern: key) {
+        case GDK_KEY_Escape:
+            act(.notNow)
+            return true
+        case GDK_KEY_Return, GDK_KEY_KP_Enter, GDK_KEY_ISO_Enter: return true
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,80 @@
+// Every text a person sees, in one place, through gettext.
+
+import CGtk
+import Glibc
+import PermissionClient
+
+enum Texts {
+    static let domain = "permd"
+
+    /// All of them, in English: the keys of the catalogs in po/.
+    static let all = [
+        "Permission request", "%@ says:", "%@ would like to use the camera", "%@ would like to use the microphone",
+        "%@ would like to use Bluetooth", "%@ would like to know your location", "Device: %@", "The app says: %@",
+        "The app does not say why.", "%@ of %@", "Waiting behind this: %@", "Unknown program: %@", "In a sandbox",
+        "Don't Allow", "Only This Time", "Until I Log Out", "Always Allow", "Allow All, Only This Time", "Continue",
+        "Not Now", "Previous", "Next", "Decides nothing; you may be asked again",
+        "Holds until you change it in the settings", "Holds until the app is closed", "Holds until you log out",
+    ]
+
+    /// Finds the catalogs: `$PERMD_LOCALE_DIR`, else beside the program (`../share/locale`), else the system's.
+    static func bind() {
+        setlocale(LC_ALL, "")
+        var folders = ["/usr/share/locale"]
+        if let beside = beside() { folders.insert(beside, at: 0) }
+        if let chosen = getenv("PERMD_LOCALE_DIR") { folders.insert(String(cString: chosen), at: 0) }
+        let folder = folders.first { access($0, R_OK) == 0 }
+        bindtextdomain(domain, folder)
+        bind_textdomain_codeset(domain, "UTF-8")
+    }
+
+    private static func beside() -> String? {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
+        let parts = String(decoding: buffer[..<length], as: UTF8.self).split(separator: "/").dropLast(2)
+        return "/" + parts.joined(separator: "/") + "/share/locale"
+    }
+
+    /// The text in the person's language, each `%@` replaced in order: values are never formats.
+    static func text(_ key: String, _ values: String...) -> String {
+        // Without a translation gettext gives back the very pointer it got.
+        let translated = key.withCString { String(cString: dgettext(domain, $0)) }
+        let pieces = translated.split(separator: "%@", omittingEmptySubsequences: false)
+        var result = ""
+        for (index, piece) in pieces.enumerated() {
+            if index > 0 { result += index <= values.count ? values[index - 1] : "" }
+            result += piece
+        }
+        return result
+    }
+
+    static func question(_ permission: Permission, _ name: String) -> String {
+        switch permission {
+        case .camera: text("%@ would like to use the camera", name)
+        case .microphone: text("%@ would like to use the microphone", name)
+        case .bluetooth: text("%@ would like to use Bluetooth", name)
+        case .location: text("%@ would like to know your location", name)
+        }
+    }
+
+    static func label(_ choice: Choice) -> String {
+        switch choice {
+        case .deny: text("Don't Allow")
+        case .once: text("Only This Time")
+        case .session: text("Until I Log Out")
+        case .always: text("Always Allow")
+        }
+    }
+
+    /// What a screen reader adds.
+    static func description(_ choice: Choice) -> String {
+        switch choice {
+        case .deny, .always: text("Holds until you change it in the settings")
+        case .once: text("Holds until the app is closed")
+        case .session: text("Holds until you log out")
+        }
+    }
+
+    /// Keeps a name's direction to itself (Unicode FSI and PDI).
+    static func isolated(_ name: String) -> String { "\u{2068}\(name)\u{2069}" }
+}

@@ -1,0 +1,115 @@
+// Where the agent's two threads meet: prompts come on the bus's, windows live on GTK's.
+
+import CGtk
+import PermissionClient
+import Synchronization
+
+// SAFETY: `window` and `idleTimer` are touched on GTK's thread alone, which `onGtk` gets to; `loop` never changes, and
+// GLib's main loop may be woken from any thread.
+final class WindowStage: PromptPresenter, @unchecked Sendable {
+    let loop = g_main_loop_new(nil, 0)!
+    private let idleSeconds: UInt32
+    private var window: PromptWindow?
+    private var idleTimer: UInt32 = 0
+
+    /// - Parameter idleSeconds: leaves after so long without a prompt; 0 stays.
+    init(idleSeconds: UInt32) { self.idleSeconds = idleSeconds }
+
+    /// Serves GTK on the calling thread until it is time to leave.
+    func run() {
+        restIdle()
+        g_main_loop_run(loop)
+        window?.close()
+    }
+
+    func present(_ prompt: AgentPrompt) async -> AgentAnswer {
+        let answer = PendingAnswer()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                answer.take(continuation)
+                WindowStage.onGtk { [self] in show(prompt, answer) }
+            }
+        } onCancel: {
+            answer.give(.failed("withdrawn"))
+            WindowStage.onGtk { [self] in hide(answer) }
+        }
+    }
+
+    // MARK: On GTK's thread
+
+    private func show(_ prompt: AgentPrompt, _ answer: PendingAnswer) {
+        guard !answer.isGiven else { return }
+        stopIdle()
+        window?.close()
+        window = PromptWindow(prompt, answer) { [self] in hide(answer) }
+    }
+
+    private func hide(_ answer: PendingAnswer) {
+        guard let window, window.answer === answer else { return }
+        window.close()
+        self.window = nil
+        restIdle()
+    }
+
+    private func restIdle() {
+        guard idleSeconds > 0 else { return }
+        stopIdle()
+        idleTimer = g_timeout_add_seconds(
+            idleSeconds,
+            { context in
+                g_main_loop_quit(OpaquePointer(context))
+                return 0
+            }, UnsafeMutableRawPointer(loop))
+    }
+
+    private func stopIdle() {
+        if idleTimer != 0 { g_source_remove(idleTimer) }
+        idleTimer = 0
+    }
+
+    private static func onGtk(_ body: @escaping @Sendable () -> Void) {
+        let box = Unmanaged.passRetained(Box(body))
+        g_idle_add_full(
+            G_PRIORITY_DEFAULT,
+            { context in
+                guard let context else { return 0 }
+                Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body()
+                return 0
+            }, box.toOpaque(), nil)
+    }
+
+    private final class Box: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+}
+
+/// The one answer to a prompt: the first counts, whether it comes from the person or from a withdrawal.
+final class PendingAnswer: Sendable {
+    private enum State {
+        case open(CheckedContinuation<AgentAnswer, Never>?)
+        case given(AgentAnswer)
+    }
+
+    private let state = Mutex(State.open(nil))
+
+    var isGiven: Bool { state.withLock { if case .given = $0 { true } else { false } } }
+
+    func take(_ continuation: CheckedContinuation<AgentAnswer, Never>) {
+        let early: AgentAnswer? = state.withLock { state in
+            if case .given(let answer) = state { return answer }
+            state = .open(continuation)
+            return nil
+        }
+        if let early { continuation.resume(returning: early) }
+    }
+
+    func give(_ answer: AgentAnswer) {
+        let waiting: CheckedContinuation<AgentAnswer, Never>? = state.withLock { state in
+            guard case .open(let continuation) = state else { return nil }
+            state = .given(answer)
+            return continuation
+        }
+        waiting?.resume(returning: answer)
+    }
+}

@@ -1,0 +1,3 @@
+// permd-agent: the desktop's prompts, in a window.
+
+AgentProgram.main()
