@@ -20,7 +20,8 @@ let agentTargets: [Target] =
         .executableTarget(name: "permd-agent", dependencies: ["PermissionClient", "CGtk"], swiftSettings: strict),
         .testTarget(
             name: "AgentWindowTests",
-            dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"], swiftSettings: strict),
+            dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"], exclude: ["look.py"],
+            swiftSettings: strict),
     ]
 
 let package = Package(

@@ -12,6 +12,12 @@ public struct AgentPrompt: Sendable, Identifiable {
         public let deviceName: String
         /// Why the app wants it, in the app's words; may be empty.
         public let reason: String
+
+        public init(permission: Permission, deviceName: String, reason: String) {
+            self.permission = permission
+            self.deviceName = deviceName
+            self.reason = reason
+        }
     }
 
     /// The prompt's object path.

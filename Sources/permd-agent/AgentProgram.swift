@@ -10,8 +10,8 @@ enum AgentProgram {
     private static let idleSeconds: UInt32 = 60
 
     static let usage = """
-        Usage: permd-agent [--stay] [--help] [--version]
-        Shows permd's prompts in a window. Leaves after \(idleSeconds) seconds without one, unless told to stay.
+        Usage: permd-agent [--idle SECONDS] [--help] [--version]
+        Shows permd's prompts in a window. Leaves after \(idleSeconds) seconds without one, or those given; with 0 it stays.
 
         """
 
@@ -21,10 +21,16 @@ enum AgentProgram {
     }
 
     static func main() {
-        var stays = false
-        for argument in CommandLine.arguments.dropFirst() {
+        var idle = idleSeconds
+        var arguments = CommandLine.arguments.dropFirst()
+        while let argument = arguments.popFirst() {
             switch argument {
-            case "--stay": stays = true
+            case "--idle":
+                guard let seconds = arguments.popFirst().flatMap(UInt32.init) else {
+                    complain("--idle takes a number of seconds\n\(usage)")
+                    exit(Exit.usage)
+                }
+                idle = seconds
             case "--help", "-h": return print(usage, terminator: "")
             case "--version": return print("permd-agent \(version)")
             default:
@@ -34,11 +40,14 @@ enum AgentProgram {
         }
         preferSmallRenderer()
         Texts.bind()
+        // How window managers and assistive technology call it.
+        g_set_prgname("permd-agent")
+        g_set_application_name(Texts.text("Permission request"))
         guard gtk_init_check() != 0 else {
             complain("there is no display to show a prompt on\n")
             exit(Exit.unavailable)
         }
-        run(stays: stays)
+        run(idleSeconds: idle)
     }
 
     /// 40 ms and 50 MB instead of 190 ms and 190 MB, for a window of text. The person's own choice stands.
@@ -47,8 +56,8 @@ enum AgentProgram {
         setenv("GDK_DEBUG", "gl-disable", 0)
     }
 
-    private static func run(stays: Bool) {
-        let stage = WindowStage(idleSeconds: stays ? 0 : idleSeconds)
+    private static func run(idleSeconds: UInt32) {
+        let stage = WindowStage(idleSeconds: idleSeconds)
         let host = AgentHost(level: .desktop, presenter: stage, ownsServiceName: true)
         let serving = Task {
             do throws(ClientError) { try await host.run() } catch {

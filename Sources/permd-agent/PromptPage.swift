@@ -29,9 +29,7 @@ final class PromptPage {
 
     /// Asleep, buttons look and are insensitive, to assistive technology too.
     func setAwake(_ isAwake: Bool) {
-        for button in buttons where button.target.action != .notNow {
-            gtk_widget_set_sensitive(button.widget, isAwake ? 1 : 0)
-        }
+        for button in buttons { gtk_widget_set_sensitive(button.widget, isAwake ? 1 : 0) }
     }
 
     // MARK: Pages
@@ -120,9 +118,10 @@ final class PromptPage {
 
     private func addButton(_ text: String, _ action: Action, _ description: String = "", isFlat: Bool = false) {
         let button = gtk_button_new()!
-        let text = label(text, lines: 2)
-        gtk_label_set_xalign(cgtk_label(text), 0.5)
-        gtk_button_set_child(cgtk_button(button), text)
+        let label = label(text, lines: 2)
+        gtk_label_set_xalign(cgtk_label(label), 0.5)
+        gtk_button_set_child(cgtk_button(button), label)
+        cgtk_name(button, text)
         if isFlat { gtk_widget_add_css_class(button, "flat") }
         if !description.isEmpty { cgtk_describe(button, description) }
         let target = ButtonTarget(action) { [unowned self] in onAction($0) }

@@ -1,0 +1,50 @@
+// Every text is in every language, with the same places for values.
+
+import Foundation
+import Testing
+
+@testable import permd_agent
+
+@Suite
+struct CatalogTests {
+    static let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// msgid → msgstr; none of these texts spans lines.
+    private func catalog(_ language: String) throws -> [String: String] {
+        let text = try String(contentsOf: CatalogTests.project.appending(path: "po/\(language).po"), encoding: .utf8)
+        var found: [String: String] = [:]
+        var key = ""
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("msgid \"") { key = String(line.dropFirst(7).dropLast()) }
+            if line.hasPrefix("msgstr \""), !key.isEmpty { found[key] = String(line.dropFirst(8).dropLast()) }
+        }
+        return found
+    }
+
+    @Test(arguments: ["de", "ja"])
+    func nothingIsUntranslated(_ language: String) throws {
+        let catalog = try catalog(language)
+        #expect(Set(catalog.keys) == Set(Texts.all))
+        for (key, text) in catalog {
+            #expect(!text.isEmpty, "\(key)")
+            #expect(text.components(separatedBy: "%@").count == key.components(separatedBy: "%@").count, "\(key)")
+        }
+    }
+
+    /// No text is written past the table.
+    @Test func everyTextIsInTheTable() throws {
+        let folder = CatalogTests.project.appending(path: "Sources/permd-agent")
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+            let source = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+            for match in source.matches(of: /text\(\s*"([^"]+)"/) {
+                #expect(Texts.all.contains(String(match.1)), "\(name): \(match.1)")
+            }
+        }
+    }
+
+    @Test func valuesAreNeverFormats() {
+        #expect(Texts.text("%@ of %@", "%n", "%@") == "%n of %@")
+        #expect(Texts.text("Device: %@") == "Device: ")
+    }
+}

@@ -1,0 +1,164 @@
+// A screen without a monitor, a window manager, the built permd and permd-agent, and hands and eyes for them.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class WindowBench {
+    /// What assistive technology says of one widget.
+    struct Widget {
+        let role: String
+        let name: String
+        let description: String
+        let states: Set<Substring>
+        /// In the window: x, y, width, height.
+        let place: [Int]
+    }
+
+    let permd: PermdProcess
+    let devices: MockDevices
+    private let folder: TemporaryFolder
+    private let display: ChildProcess
+    private let manager: ChildProcess
+    private let environment: [String: String]
+    private var agent: ChildProcess?
+
+    init(settings: String = "", environment extra: [String: String] = [:]) async throws {
+        folder = try TemporaryFolder()
+        // Of the machine's services, only the bus of assistive technology.
+        let services = "/usr/share/dbus-1/services/org.a11y.Bus.service"
+        try folder.write(try String(contentsOfFile: services, encoding: .utf8), to: "org.a11y.Bus.service")
+        devices = try await MockDevices.start()
+        try await devices.add(.camera, 0, name: "Front Camera")
+        try await devices.add(.microphone, 0, name: "Headset")
+        let bus = try await PrivateBus(serviceDirectory: folder.path)
+        permd = try await PermdProcess(bus: bus, settings: settings, devices: devices)
+        display = try ChildProcess(
+            "Xvfb", ["-displayfd", "1", "-screen", "0", "1000x900x24", "-nolisten", "tcp", "-noreset"],
+            environment: [:], standardError: .null)
+        // It prints its number when it can be used.
+        var number = ""
+        for await line in display.lines {
+            number = line
+            break
+        }
+        environment = permd.environment.merging(["DISPLAY": ":\(number)", "LANGUAGE": "en"].merging(extra) { $1 }) {
+            $1
+        }
+        manager = try ChildProcess("openbox", environment: environment, standardError: .null)
+    }
+
+    /// Starts the agent; it is registered when this returns.
+    func startAgent(_ arguments: [String] = ["--idle", "0"]) async throws {
+        agent = try ChildProcess(
+            BuiltProgram.path("permd-agent"), arguments, environment: environment, standardError: .null)
+        let desk = try permd.bus.connect()
+        defer { desk.close() }
+        try await until("the agent") {
+            let call = Message.call(
+                destination: BusNames.service, path: BusNames.root, interface: BusNames.agentManager,
+                member: "ListAgents")
+            return try await desk.call(call).body.first?.rows?.isEmpty == false
+        }
+    }
+
+    func endAgent(_ signal: Int32) async -> ChildProcess.Exit? {
+        agent?.terminate(signal)
+        return await agent?.waitForExit()
+    }
+
+    func waitForAgentsEnd() async -> ChildProcess.Exit? { await agent?.waitForExit() }
+
+    func end() async {
+        _ = await endAgent(SIGKILL)
+        manager.terminate()
+        display.terminate()
+        await permd.end()
+        await devices.stop()
+    }
+
+    // MARK: Eyes
+
+    /// Runs a program to its end; what it printed.
+    @discardableResult
+    func run(_ program: String, _ arguments: String...) async throws -> String { try await run(program, arguments) }
+
+    @discardableResult
+    func run(_ program: String, _ arguments: [String]) async throws -> String {
+        let child = try ChildProcess(program, arguments, environment: environment, standardError: .null)
+        let output = await child.output()
+        _ = await child.waitForExit()
+        return output
+    }
+
+    func widgets() async throws -> [Widget] {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "look.py").path
+        return try await run("/usr/bin/python3", script, "permd-agent").split(separator: "\n").compactMap { line in
+            let parts = line.split(separator: "|", omittingEmptySubsequences: false)
+            guard parts.count == 5 else { return nil }
+            return Widget(
+                role: String(parts[0]), name: String(parts[1]), description: String(parts[2]),
+                states: Set(parts[3].split(separator: " ")),
+                place: parts[4].split(separator: " ").compactMap { Int($0) })
+        }
+    }
+
+    func labels() async throws -> [String] {
+        try await widgets().filter { $0.role == "label" }.map { $0.name.filter { !"\u{2068}\u{2069}".contains($0) } }
+    }
+
+    /// The button, once it is there and awake.
+    func awake(_ name: String) async throws -> Widget {
+        var found: Widget?
+        try await until("the button \(name)") {
+            found = try await widgets().first {
+                $0.role == "push button" && $0.name == name && $0.states.contains("sensitive")
+            }
+            return found != nil
+        }
+        return found!
+    }
+
+    func window() async throws -> String? {
+        try await run("xdotool", "search", "--onlyvisible", "--class", "permd-agent").split(separator: "\n").last.map(
+            String.init)
+    }
+
+    func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
+        for _ in 0..<400 {
+            if try await isTrue() { return }
+            await pause(25)
+        }
+        throw TestKitError("\(what) never came; there are \((try? await widgets().map(\.name)) ?? [])")
+    }
+
+    func pause(_ milliseconds: Int64) async {
+        await withCheckedContinuation { done in Loop.shared.after(milliseconds: milliseconds) { done.resume() } }
+    }
+
+    // MARK: Hands
+
+    func click(_ name: String) async throws {
+        let button = try await awake(name)
+        guard let window = try await window(), button.place.count == 4 else { throw TestKitError("no window") }
+        let x = button.place[0] + button.place[2] / 2
+        let y = button.place[1] + button.place[3] / 2
+        try await run("xdotool", "mousemove", "--window", window, "\(x)", "\(y)", "click", "1")
+    }
+
+    func key(_ keys: String...) async throws {
+        for key in keys { try await run("xdotool", "key", key) }
+    }
+
+    /// Moves the focus with Tab until it is on that button.
+    func focus(_ name: String) async throws {
+        _ = try await awake(name)
+        for _ in 0..<20 {
+            try await key("Tab")
+            if try await widgets().contains(where: { $0.name == name && $0.states.contains("focused") }) { return }
+        }
+        throw TestKitError("\(name) never had the focus")
+    }
+}
