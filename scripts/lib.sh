@@ -5,8 +5,10 @@ cd "$ROOT"
 
 # What building and running needs, and what only tests and the demo need.
 BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-config binutils"
+WINDOW_PACKAGES="libgtk-4-dev gettext"
 DEMO_PACKAGES="$BUILD_PACKAGES dbus libumockdev-dev umockdev"
-TEST_PACKAGES="$DEMO_PACKAGES dbus-broker python3 python3-dbus python3-gi tmux util-linux procps"
+SCREEN_PACKAGES="xvfb openbox xdotool at-spi2-core gir1.2-atspi-2.0 python3-gi fonts-dejavu-core adwaita-icon-theme"
+TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus tmux util-linux procps"
 
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
@@ -31,6 +33,16 @@ install_missing() {
         $sudo apt-get update -q >/dev/null
         $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
     fi
+}
+
+# permd-agent's texts in other languages, as $1/LANGUAGE/LC_MESSAGES/permd.mo.
+compile_texts() {
+    local catalog language
+    for catalog in po/*.po; do
+        language=$(basename "$catalog" .po)
+        mkdir -p "$1/$language/LC_MESSAGES"
+        msgfmt --check -o "$1/$language/LC_MESSAGES/permd.mo" "$catalog"
+    done
 }
 
 need_swift() {

@@ -54,14 +54,33 @@ final class WindowBench {
     func startAgent(_ arguments: [String] = ["--idle", "0"]) async throws {
         agent = try ChildProcess(
             BuiltProgram.path("permd-agent"), arguments, environment: environment, standardError: .null)
+        try await until("the agent") { try await hasAgent() }
+    }
+
+    /// Lets the bus start the agent when the daemon wants one.
+    func allowActivation() async throws {
+        try folder.write(
+            "[D-BUS Service]\nName=org.permd.Agent\nExec=\(BuiltProgram.path("permd-agent")) --idle 1\n",
+            to: "org.permd.Agent.service")
         let desk = try permd.bus.connect()
         defer { desk.close() }
-        try await until("the agent") {
-            let call = Message.call(
-                destination: BusNames.service, path: BusNames.root, interface: BusNames.agentManager,
-                member: "ListAgents")
-            return try await desk.call(call).body.first?.rows?.isEmpty == false
+        func bus(_ member: String, _ body: [Value]) -> Message {
+            .call(
+                destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+                member: member, body)
         }
+        _ = try await desk.call(bus("ReloadConfig", []))
+        // As a session does for what it starts.
+        _ = try await desk.call(bus("UpdateActivationEnvironment", [.stringTable(environment)]))
+    }
+
+    /// Whether an agent is registered.
+    func hasAgent() async throws -> Bool {
+        let desk = try permd.bus.connect()
+        defer { desk.close() }
+        let call = Message.call(
+            destination: BusNames.service, path: BusNames.root, interface: BusNames.agentManager, member: "ListAgents")
+        return try await desk.call(call).body.first?.rows?.isEmpty == false
     }
 
     func endAgent(_ signal: Int32) async -> ChildProcess.Exit? {

@@ -188,6 +188,21 @@ struct WindowTests {
         await bench.end()
     }
 
+    /// No process while idle: the bus starts it for a prompt, and it leaves after it, again and again.
+    @Test func startedWhenAPromptIsDue() async throws {
+        let bench = try await WindowBench()
+        try await bench.allowActivation()
+        let app = try await TestApp("app", on: bench.permd)
+        for (token, permission) in [("a", Permission.camera), ("b", .microphone)] {
+            #expect(try await !bench.hasAgent())
+            try await app.request(token, [permission])
+            try await bench.click("Don't Allow")
+            #expect(try await app.response(token).hasPrefix("0 refused=\(permission.rawValue)"))
+            try await bench.until("the agent's end") { try await !bench.hasAgent() }
+        }
+        await bench.end()
+    }
+
     @Test func withoutADisplay() async throws {
         let child = try ChildProcess(BuiltProgram.path("permd-agent"), environment: [:], standardError: .pipe)
         var errors = ""
