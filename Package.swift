@@ -17,7 +17,8 @@ let agentTargets: [Target] =
     ? []
     : [
         .systemLibrary(name: "CGtk", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
-        .executableTarget(name: "permd-agent", dependencies: ["PermissionClient", "CGtk"], swiftSettings: strict),
+        .executableTarget(
+            name: "permd-agent", dependencies: ["PermissionClient", "DBus", "CGtk"], swiftSettings: strict),
         .testTarget(
             name: "AgentWindowTests",
             dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"], exclude: ["look.py"],

@@ -10,8 +10,9 @@ enum AgentProgram {
     private static let idleSeconds: UInt32 = 60
 
     static let usage = """
-        Usage: permd-agent [--idle SECONDS] [--help] [--version]
-        Shows permd's prompts in a window. Leaves after \(idleSeconds) seconds without one, or those given; with 0 it stays.
+        Usage: permd-agent [--portal] [--idle SECONDS] [--help] [--version]
+        Shows permd's prompts in a window; with --portal in the dialog of the desktop's portal backend, and stays.
+        Leaves after \(idleSeconds) seconds without one, or those given; with 0 it stays.
 
         """
 
@@ -31,6 +32,7 @@ enum AgentProgram {
                     exit(Exit.usage)
                 }
                 idle = seconds
+            case "--portal": return borrow()
             case "--help", "-h": return print(usage, terminator: "")
             case "--version": return print("permd-agent \(version)")
             default:
@@ -79,6 +81,27 @@ enum AgentProgram {
         Task {
             await serving.value
             exit(0)
+        }
+        // The host's Task ends the program.
+        while true { pause() }
+    }
+
+    /// Shows prompts through the desktop's dialog; needs no display of its own.
+    private static func borrow() {
+        Texts.bind()
+        guard let backend = PortalBackends.standard().find() else {
+            complain("no portal backend has the dialogs of \(PortalBackends.access)\n")
+            exit(Exit.unavailable)
+        }
+        Task {
+            do throws(ClientError) {
+                let presenter = try await PortalPresenter.open(backend)
+                let host = AgentHost(level: backend.isSystemModal ? .desktop : .fallback, presenter: presenter)
+                try await host.run()
+            } catch {
+                complain("\(error.message)\n")
+            }
+            exit(Exit.unavailable)
         }
         // The host's Task ends the program.
         while true { pause() }

@@ -13,7 +13,7 @@ enum Texts {
         "%@ would like to use Bluetooth", "%@ would like to know your location", "Device: %@", "The app says: %@",
         "The app does not say why.", "%@ of %@", "Waiting behind this: %@", "Unknown program: %@", "In a sandbox",
         "Don't Allow", "Only This Time", "Until I Log Out", "Always Allow", "Allow All, Only This Time", "Continue",
-        "Not Now", "Previous", "Next", "Decides nothing; you may be asked again",
+        "Not Now", "Previous", "Next", "Allow", "How long", "Decides nothing; you may be asked again",
         "Holds until you change it in the settings", "Holds until the app is closed", "Holds until you log out",
     ]
 

@@ -1,0 +1,131 @@
+// Which desktop's dialog to borrow: the backend that xdg-desktop-portal would ask (portals.conf(5), *.portal files).
+
+import Glibc
+
+/// A program that shows dialogs for org.freedesktop.impl.portal.Access.
+struct PortalBackend: Equatable {
+    /// The name of its `.portal` file without the suffix.
+    let name: String
+    let busName: String
+
+    /// GNOME Shell's and Phosh's dialogs are modal to the whole screen, as good as a shell's own.
+    var isSystemModal: Bool { ["gnome", "gnome-shell", "phosh"].contains(name) }
+}
+
+struct PortalBackends {
+    static let access = "org.freedesktop.impl.portal.Access"
+    /// Ours, which asks the daemon: asking it would be asking ourselves.
+    static let own = "org.freedesktop.impl.portal.desktop.permd"
+
+    /// Folders of portals.conf, the first that has one counts.
+    let configuration: [String]
+    /// Folders of `portals/*.portal`.
+    let data: [String]
+    /// `$XDG_CURRENT_DESKTOP`, in lower case.
+    let desktops: [String]
+
+    /// As the environment says (XDG Base Directory and Desktop Entry specifications).
+    static func standard() -> PortalBackends {
+        func variable(_ name: String) -> String? {
+            getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+        }
+        func list(_ name: String, _ standard: String) -> [String] {
+            (variable(name) ?? standard).split(separator: ":").map { "\($0)/xdg-desktop-portal" }
+        }
+        let home = variable("HOME") ?? "/"
+        let data =
+            ["\(variable("XDG_DATA_HOME") ?? "\(home)/.local/share")/xdg-desktop-portal"]
+            + list("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
+        let configuration =
+            ["\(variable("XDG_CONFIG_HOME") ?? "\(home)/.config")/xdg-desktop-portal"]
+            + list("XDG_CONFIG_DIRS", "/etc/xdg") + ["/etc/xdg-desktop-portal"] + data
+        return PortalBackends(
+            configuration: configuration, data: data,
+            desktops: (variable("XDG_CURRENT_DESKTOP") ?? "").split(separator: ":").map { $0.lowercased() })
+    }
+
+    /// The best one that has dialogs; nil when there is none.
+    func find() -> PortalBackend? {
+        let installed = installed()
+        let preferred = preferred()
+        for name in preferred ?? [] {
+            if name == "none" { return nil }
+            if let found = installed.first(where: { name == "*" || $0.backend.name == name }) { return found.backend }
+        }
+        // Before version 1.17 the portal went by UseIn alone.
+        let fitting = installed.first { $0.useIn.contains(where: desktops.contains) }
+        return (fitting ?? installed.first { $0.backend.name == "gtk" } ?? installed.first)?.backend
+    }
+
+    /// `[preferred]` of the first configuration file there is, for Access or else the default.
+    private func preferred() -> [String]? {
+        for folder in configuration {
+            for name in desktops.map({ "\($0)-portals.conf" }) + ["portals.conf"] {
+                guard let group = PortalBackends.read("\(folder)/\(name)", "preferred") else { continue }
+                return (group[PortalBackends.access] ?? group["default"]).map(PortalBackends.words)
+            }
+        }
+        return nil
+    }
+
+    private func installed() -> [(backend: PortalBackend, useIn: [String])] {
+        var found: [(backend: PortalBackend, useIn: [String])] = []
+        for folder in data.map({ "\($0)/portals" }) {
+            for file in PortalBackends.files(folder)
+            where !found.contains(where: { "\($0.backend.name).portal" == file }) {
+                guard let group = PortalBackends.read("\(folder)/\(file)", "portal"), let busName = group["DBusName"],
+                    busName != PortalBackends.own,
+                    PortalBackends.words(group["Interfaces"] ?? "").contains(PortalBackends.access)
+                else { continue }
+                let useIn = PortalBackends.words(group["UseIn"] ?? "").map { $0.lowercased() }
+                found.append((PortalBackend(name: String(file.dropLast(".portal".count)), busName: busName), useIn))
+            }
+        }
+        return found
+    }
+
+    private static func files(_ folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasSuffix(".portal") { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    private static func words(_ text: String) -> [String] {
+        text.split(separator: ";").map { String($0.trimmingSpaces()) }.filter { !$0.isEmpty }
+    }
+
+    /// One group of a key file; nil when the file is not there.
+    private static func read(_ path: String, _ group: String) -> [String: String]? {
+        guard let file = fopen(path, "re") else { return nil }
+        defer { fclose(file) }
+        // These files are a few hundred bytes.
+        var bytes = [UInt8](repeating: 0, count: 64 << 10)
+        let count = fread(&bytes, 1, bytes.count, file)
+        var values: [String: String] = [:]
+        var isInGroup = false
+        for line in String(decoding: bytes[..<count], as: UTF8.self).split(whereSeparator: \.isNewline) {
+            let line = line.trimmingSpaces()
+            if line.hasPrefix("[") { isInGroup = line == "[\(group)]" }
+            guard isInGroup, !line.hasPrefix("#"), let equals = line.firstIndex(of: "=") else { continue }
+            values[String(line[..<equals].trimmingSpaces())] = String(
+                line[line.index(after: equals)...].trimmingSpaces())
+        }
+        return values
+    }
+}
+
+extension Substring {
+    fileprivate func trimmingSpaces() -> Substring {
+        var text = self
+        while text.first?.isWhitespace == true { text.removeFirst() }
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return text
+    }
+}

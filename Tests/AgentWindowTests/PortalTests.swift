@@ -1,0 +1,248 @@
+// Borrowed dialogs: every quirk of the desktops, by a backend that has it.
+
+import DBus
+import Foundation
+import PermissionClient
+import PermissionTestKit
+import Testing
+
+@testable import permd_agent
+
+/// A portal backend that answers from a list, after so many milliseconds.
+@LoopActor
+private final class FakeBackend {
+    enum Reply: Sendable {
+        case answer(UInt32, [String: Value], after: Int64)
+        case error(String)
+        /// Until it is closed.
+        case wait
+        case vanish
+    }
+
+    static let name = "org.freedesktop.impl.portal.desktop.fake"
+
+    let dialogs = EventLog<[Value]>()
+    let closed = EventLog<String>()
+    private let connection: Connection
+    private var script: [Reply]
+
+    init(_ bus: PrivateBus, _ script: [Reply]) throws {
+        connection = try bus.connect()
+        self.script = script
+        guard try connection.requestName(FakeBackend.name) else { throw TestKitError("the name is taken") }
+        connection.methodHandler = { [self] in handle($0) }
+    }
+
+    private func handle(_ message: Message) {
+        guard message.member == "AccessDialog" else {
+            closed.add(message.path ?? "")
+            return connection.reply(to: message)
+        }
+        dialogs.add(message.body)
+        switch script.isEmpty ? .wait : script.removeFirst() {
+        case .answer(let response, let results, let delay):
+            Loop.shared.after(milliseconds: delay) { [self] in
+                connection.reply(to: message, [.uint32(response), .properties(results)])
+            }
+        case .error(let name): connection.reply(to: message, error: name, [.string("scripted")])
+        case .wait: break
+        case .vanish: connection.close()
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+@LoopActor
+struct PortalTests {
+    /// A person takes longer than this.
+    private nonisolated static let read: Int64 = 600
+
+    nonisolated static func choice(_ word: String) -> Value {
+        .array(of: "(ss)", [.structure([.string("duration"), .string(word)])])
+    }
+
+    private struct Bench {
+        let permd: PermdProcess
+        let devices: MockDevices
+        let backend: FakeBackend
+        let host: Task<Void, any Error>
+        let app: TestApp
+
+        func end() async {
+            host.cancel()
+            _ = await host.result
+            await permd.end()
+            await devices.stop()
+        }
+    }
+
+    private func bench(_ script: [FakeBackend.Reply], settings: String = "") async throws -> Bench {
+        let devices = try await MockDevices.start()
+        try await devices.add(.camera, 0, name: "100% Camera")
+        try await devices.add(.microphone, 0)
+        let permd = try await PermdProcess(settings: settings, devices: devices)
+        let backend = try FakeBackend(permd.bus, script)
+        let presenter = PortalPresenter(
+            try permd.bus.connect(), PortalBackend(name: "fake", busName: FakeBackend.name))
+        let address = permd.bus.address
+        let registered = EventLog<AgentEvent>()
+        let host = Task {
+            try await AgentHost(bus: .address(address), level: .fallback, presenter: presenter).run { event in
+                Loop.shared.post { registered.add(event) }
+            }
+        }
+        try await registered.wait(for: 1)
+        return Bench(
+            permd: permd, devices: devices, backend: backend, host: host, app: try await TestApp("app", on: permd))
+    }
+
+    @Test func allowedWithItsDuration() async throws {
+        // Flat as the specification has it, nested as portal-gtk, missing as KDE.
+        let results: [[String: Value]] = [
+            ["choices": PortalTests.choice("always")],
+            ["results": .properties(["choices": PortalTests.choice("session")])],
+        ]
+        let bench = try await bench(results.map { .answer(0, $0, after: PortalTests.read) })
+        try await bench.app.request("t", [.camera, .microphone], "reason=100%n")
+        #expect(try await bench.app.response("t") == "0 refused= statuses=camera=granted microphone=granted")
+        let settings = PermissionSettings(bus: .address(bench.permd.bus.address))
+        #expect(try await settings.decisions().map(\.duration) == [.always, .session])
+        let dialog = bench.backend.dialogs.all[0]
+        #expect(dialog.map(\.signature).joined() == "osssssa{sv}")
+        let texts = dialog.compactMap(\.stringValue)
+        #expect(texts.contains { $0.contains("would like to use the camera") })
+        #expect(texts.contains { $0.contains("100％ Camera") && $0.contains("“100％n”") })
+        #expect(!texts.contains { $0.contains("%") })
+        let options = try #require(dialog.last?.properties)
+        #expect(options["modal"] == .bool(true) && options["grant_label"] == .string("Allow"))
+        #expect(options["choices"]?.signature == "a(ssa(ss)s)")
+        await bench.end()
+    }
+
+    @Test func aMissingChoiceMeansOnce() async throws {
+        let bench = try await bench([.answer(0, [:], after: PortalTests.read)])
+        try await bench.app.request("t", [.camera])
+        #expect(try await bench.app.response("t") == "0 refused= statuses=camera=granted")
+        let settings = PermissionSettings(bus: .address(bench.permd.bus.address))
+        #expect(try await settings.decisions().map(\.duration) == [.once])
+        await bench.end()
+    }
+
+    /// Escape is 2 with some, 1 with others: neither is a word for ever.
+    @Test func escapeIsNoWordForEver() async throws {
+        let bench = try await bench([
+            .answer(2, [:], after: PortalTests.read), .answer(1, [:], after: PortalTests.read),
+        ])
+        try await bench.app.request("t", [.camera])
+        #expect(try await bench.app.response("t") == "1 refused=camera statuses=camera=undetermined")
+        try await bench.app.request("u", [.microphone])
+        #expect(try await bench.app.response("u") == "0 refused=microphone statuses=microphone=denied")
+        let settings = PermissionSettings(bus: .address(bench.permd.bus.address))
+        #expect(try await settings.decisions().map(\.duration) == [.once])
+        await bench.end()
+    }
+
+    /// A grant faster than a person, a second dialog refused, and "there is one open already": asked again.
+    @Test func whatIsNoPersonsAnswerIsAskedAgain() async throws {
+        let bench = try await bench([
+            .answer(0, ["choices": PortalTests.choice("always")], after: 0), .answer(2, [:], after: 0),
+            .error("org.freedesktop.DBus.Error.LimitsExceeded"), .answer(1, [:], after: PortalTests.read),
+        ])
+        try await bench.app.request("t", [.camera])
+        #expect(try await bench.app.response("t") == "0 refused=camera statuses=camera=denied")
+        #expect(bench.backend.dialogs.all.count == 4)
+        await bench.end()
+    }
+
+    @Test func aBackendThatNeverAsksFails() async throws {
+        let replies = [FakeBackend.Reply](repeating: .answer(0, [:], after: 0), count: PortalPresenter.tries)
+        let bench = try await bench(replies, settings: "[Prompts]\nAgentWaitSec=1\n")
+        try await bench.app.request("t", [.camera])
+        #expect(try await bench.app.response("t").hasPrefix("2 error=org.permd.Error.NoAgent"))
+        await bench.end()
+    }
+
+    @Test func itsOwnerVanishes() async throws {
+        let bench = try await bench([.vanish], settings: "[Prompts]\nAgentWaitSec=1\n")
+        try await bench.app.request("t", [.camera])
+        #expect(try await bench.app.response("t").hasPrefix("2 error=org.permd.Error.NoAgent"))
+        await bench.end()
+    }
+
+    @Test func withdrawnDialogsAreClosed() async throws {
+        let bench = try await bench([.wait])
+        try await bench.app.request("t", [.camera])
+        let dialog = try await bench.backend.dialogs.wait(for: 1)[0]
+        _ = try await bench.app.ask("close t")
+        #expect(try await bench.backend.closed.wait(for: 1)[0] == dialog[0].objectPathValue)
+        await bench.end()
+    }
+
+    @Test func theExplanationIsADialogOfItsOwn() async throws {
+        let bench = try await bench([
+            .answer(0, [:], after: PortalTests.read), .answer(0, [:], after: PortalTests.read),
+            .answer(1, [:], after: PortalTests.read),
+        ])
+        try await bench.app.request("t", [.camera], "explain")
+        #expect(try await bench.app.response("t") == "0 refused= statuses=camera=granted")
+        #expect(bench.backend.dialogs.all[0][3] == .string("A title"))
+        #expect(bench.backend.dialogs.all[0].last?.properties?["choices"] == nil)
+        // Not Now at the explanation decides nothing.
+        try await bench.app.request("u", [.microphone], "explain")
+        #expect(try await bench.app.response("u") == "1 refused=microphone statuses=microphone=undetermined")
+        await bench.end()
+    }
+}
+
+@Suite
+struct PortalBackendTests {
+    private static func portal(_ busName: String, _ useIn: String, access: Bool = true) -> String {
+        let interfaces = "org.freedesktop.impl.portal.FileChooser;" + (access ? "\(PortalBackends.access);" : "")
+        return "[portal]\nDBusName=\(busName)\nInterfaces=\(interfaces)\nUseIn=\(useIn)\n"
+    }
+
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder(["conf", "data", "data/portals"])
+        try folder.write(PortalBackendTests.portal("a.gtk", "gnome"), to: "data/portals/gtk.portal")
+        try folder.write(PortalBackendTests.portal("a.kde", "KDE"), to: "data/portals/kde.portal")
+        try folder.write(PortalBackendTests.portal("a.wlr", "sway", access: false), to: "data/portals/wlr.portal")
+        try folder.write(PortalBackendTests.portal("a.phosh", "phosh"), to: "data/portals/phosh.portal")
+        try folder.write(PortalBackendTests.portal(PortalBackends.own, "kde;gnome"), to: "data/portals/permd.portal")
+    }
+
+    private func find(_ desktops: String..., preferred: String? = nil) throws -> String? {
+        if let preferred { try folder.write("[preferred]\n\(preferred)\n", to: "conf/portals.conf") }
+        return PortalBackends(
+            configuration: [folder.file("conf")], data: [folder.file("data")], desktops: desktops
+        ).find()?.name
+    }
+
+    @Test func byTheDesktop() throws {
+        #expect(try find("kde") == "kde")
+        #expect(try find("gnome") == "gtk")
+        #expect(try find("sway") == "gtk")
+        #expect(try find() == "gtk")
+    }
+
+    @Test func byTheConfiguration() throws {
+        #expect(try find("kde", preferred: "default=gtk") == "gtk")
+        #expect(try find("kde", preferred: "default=gtk\n\(PortalBackends.access)=phosh;kde") == "phosh")
+        #expect(try find("kde", preferred: "default=wlr;*") == "gtk")
+        #expect(try find("kde", preferred: "default=none") == nil)
+        // Ours would ask ourselves.
+        #expect(try find("kde", preferred: "\(PortalBackends.access)=permd") == "kde")
+    }
+
+    @Test func theDesktopsOwnFileComesFirst() throws {
+        try folder.write("[preferred]\ndefault=phosh\n", to: "conf/kde-portals.conf")
+        #expect(try find("kde", preferred: "default=gtk") == "phosh")
+    }
+
+    @Test func noneAtAll() {
+        #expect(PortalBackends(configuration: [], data: ["/nonexistent"], desktops: []).find() == nil)
+        #expect(PortalBackend(name: "phosh", busName: "x").isSystemModal)
+        #expect(!PortalBackend(name: "gtk", busName: "x").isSystemModal)
+    }
+}
