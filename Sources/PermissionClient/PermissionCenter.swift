@@ -103,7 +103,7 @@ public final class PermissionCenter: Sendable {
 
     private func run<Action: PermissionAction>(_ action: Action, in turn: Turn) async throws -> Action.Output {
         // A single request has no successor to keep a place for.
-        let isSingle = action is any PermissionRequest || action is GroupRequest
+        let isSingle = action is any PermissionRequest || action is any LoneRequest
         let context = ActionContext(center: self, holdSeconds: isSingle ? 0 : Int(Limits.maximumHold))
         return try await ActionContext.run(action, in: turn, of: line, context: context)
     }
@@ -134,7 +134,10 @@ public final class PermissionCenter: Sendable {
     }
 }
 
-private struct GroupRequest: PermissionAction {
+/// An action of ours that makes one request.
+protocol LoneRequest {}
+
+private struct GroupRequest: PermissionAction, LoneRequest {
     let permissions: [Permission]
     let reasons: [Permission: String]
     let explanation: Explanation?

@@ -43,7 +43,7 @@ public struct RequestPhases: AsyncSequence, Sendable {
 }
 
 /// The whole of a request as one action, so that it waits for its turn like any other.
-private struct PhasedRequest: PermissionAction {
+private struct PhasedRequest: PermissionAction, LoneRequest {
     let order: RequestOrder
     let stream: AsyncThrowingStream<RequestPhase, any Error>.Continuation
 

@@ -119,6 +119,19 @@ struct PortalTests {
         await bench.end()
     }
 
+    @Test func everyFormOfResults() {
+        let forms: [[String: Value]] = [
+            ["choices": PortalTests.choice("always")], ["choices": .properties(["duration": .string("always")])],
+            ["choices": .stringTable(["duration": "always"])], ["duration": .string("always")],
+            ["results": .properties(["choices": PortalTests.choice("always")])],
+        ]
+        for form in forms { #expect(PortalDialog.duration(of: .properties(form)) == .always, "\(form)") }
+        for form in [[:], ["choices": .string("always")], ["other": PortalTests.choice("ever")]] as [[String: Value]] {
+            #expect(PortalDialog.duration(of: .properties(form)) == .once, "\(form)")
+        }
+        #expect(PortalDialog.duration(of: .uint32(1)) == .once)
+    }
+
     @Test func aMissingChoiceMeansOnce() async throws {
         let bench = try await bench([.answer(0, [:], after: PortalTests.read)])
         try await bench.app.request("t", [.camera])

@@ -24,6 +24,9 @@ final class WindowBench {
     private let manager: ChildProcess
     private let environment: [String: String]
     private var agent: ChildProcess?
+    private var backend: ChildProcess?
+    /// Whose windows are looked at.
+    private var program = "permd-agent"
 
     init(settings: String = "", environment extra: [String: String] = [:]) async throws {
         folder = try TemporaryFolder()
@@ -55,6 +58,22 @@ final class WindowBench {
         agent = try ChildProcess(
             BuiltProgram.path("permd-agent"), arguments, environment: environment, standardError: .null)
         try await until("the agent") { try await hasAgent() }
+    }
+
+    /// Starts portal-gtk, and the agent that borrows its dialogs.
+    func startBorrowing() async throws {
+        program = "xdg-desktop-portal-gtk"
+        var environment = environment
+        environment["GTK_MODULES"] = "gail:atk-bridge"
+        backend = try ChildProcess(
+            "/usr/libexec/xdg-desktop-portal-gtk", environment: environment, standardError: .null)
+        let desk = try permd.bus.connect()
+        defer { desk.close() }
+        let owner = Message.call(
+            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+            member: "GetNameOwner", [.string("org.freedesktop.impl.portal.desktop.gtk")])
+        try await until("portal-gtk") { (try? await desk.call(owner)) != nil }
+        try await startAgent(["--portal"])
     }
 
     /// Lets the bus start the agent when the daemon wants one.
@@ -92,6 +111,7 @@ final class WindowBench {
 
     func end() async {
         _ = await endAgent(SIGKILL)
+        backend?.terminate(SIGKILL)
         manager.terminate()
         display.terminate()
         await permd.end()
@@ -114,7 +134,7 @@ final class WindowBench {
 
     func widgets() async throws -> [Widget] {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "look.py").path
-        return try await run("/usr/bin/python3", script, "permd-agent").split(separator: "\n").compactMap { line in
+        return try await run("/usr/bin/python3", script, program).split(separator: "\n").compactMap { line in
             let parts = line.split(separator: "|", omittingEmptySubsequences: false)
             guard parts.count == 5 else { return nil }
             return Widget(
@@ -129,11 +149,11 @@ final class WindowBench {
     }
 
     /// The button, once it is there and awake.
-    func awake(_ name: String) async throws -> Widget {
+    func awake(_ name: String, role: String = "push button") async throws -> Widget {
         var found: Widget?
         try await until("the button \(name)") {
             found = try await widgets().first {
-                $0.role == "push button" && $0.name == name && $0.states.contains("sensitive")
+                $0.role == role && $0.name == name && $0.states.contains("sensitive")
             }
             return found != nil
         }
@@ -141,7 +161,7 @@ final class WindowBench {
     }
 
     func window() async throws -> String? {
-        try await run("xdotool", "search", "--onlyvisible", "--class", "permd-agent").split(separator: "\n").last.map(
+        try await run("xdotool", "search", "--onlyvisible", "--class", program).split(separator: "\n").last.map(
             String.init)
     }
 
@@ -159,8 +179,8 @@ final class WindowBench {
 
     // MARK: Hands
 
-    func click(_ name: String) async throws {
-        let button = try await awake(name)
+    func click(_ name: String, role: String = "push button") async throws {
+        let button = try await awake(name, role: role)
         guard let window = try await window(), button.place.count == 4 else { throw TestKitError("no window") }
         let x = button.place[0] + button.place[2] / 2
         let y = button.place[1] + button.place[3] / 2

@@ -211,21 +211,25 @@ struct PortalDialog {
         }
     }
 
-    /// The choice among the results, flat (`choices` a(ss)) as the specification has it, or within another `a{sv}`. A
-    /// missing one means once.
+    /// The choice among the results. A missing one means once.
     static func duration(of results: Value) -> Duration {
-        guard let values = results.properties else { return .once }
-        for table in [values] + values.values.compactMap(\.properties) {
-            for pair in table["choices"]?.elements ?? [] {
-                let words = pair.elements?.compactMap(\.stringValue) ?? []
-                guard words.count == 2, words[0] == "duration" else { continue }
-                switch words[1] {
-                case Duration.Word.session.rawValue: return .session
-                case Duration.Word.always.rawValue: return .always
-                default: return .once
-                }
-            }
+        switch word(in: results) {
+        case Duration.Word.session.rawValue: .session
+        case Duration.Word.always.rawValue: .always
+        default: .once
         }
-        return .once
+    }
+
+    /// `choices` is a(ss) in the specification and a table with portal-gtk; GNOME Shell has the choices in the results.
+    private static func word(in value: Value) -> String? {
+        if let table = value.stringTable { return table["duration"] }
+        if let table = value.properties {
+            return table["duration"]?.stringValue ?? table.values.lazy.compactMap { word(in: $0) }.first
+        }
+        for pair in value.elements ?? [] {
+            let words = pair.elements?.compactMap(\.stringValue) ?? []
+            if words.count == 2, words[0] == "duration" { return words[1] }
+        }
+        return nil
     }
 }
