@@ -22,9 +22,10 @@ final class WindowBench {
     private let folder: TemporaryFolder
     private let display: ChildProcess
     private let manager: ChildProcess
-    private let environment: [String: String]
+    private var environment: [String: String]
     private var agent: ChildProcess?
     private var backend: ChildProcess?
+    private var compositor: ChildProcess?
     /// Whose windows are looked at.
     private var program = "permd-agent"
 
@@ -58,6 +59,18 @@ final class WindowBench {
         agent = try ChildProcess(
             BuiltProgram.path("permd-agent"), arguments, environment: environment, standardError: .null)
         try await until("the agent") { try await hasAgent() }
+    }
+
+    /// Programs started from now on have a Wayland compositor instead of the X server.
+    func startCompositor() async throws {
+        compositor = try ChildProcess(
+            "weston", ["--backend=headless-backend.so", "--use-pixman", "--socket=wayland-test", "--idle-time=0"],
+            environment: environment, standardOutput: .null, standardError: .null)
+        let socket = "\(environment["XDG_RUNTIME_DIR"] ?? "")/wayland-test"
+        try await until("the compositor") { FileManager.default.fileExists(atPath: socket) }
+        environment["WAYLAND_DISPLAY"] = "wayland-test"
+        environment["GDK_BACKEND"] = "wayland"
+        environment["DISPLAY"] = nil
     }
 
     /// Starts portal-gtk, and the agent that borrows its dialogs.
@@ -112,6 +125,7 @@ final class WindowBench {
     func end() async {
         _ = await endAgent(SIGKILL)
         backend?.terminate(SIGKILL)
+        compositor?.terminate()
         manager.terminate()
         display.terminate()
         await permd.end()

@@ -1,0 +1,27 @@
+// The window under Wayland, on a compositor without a screen.
+
+import DBus
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+@LoopActor
+struct WaylandTests {
+    @Test func theWindowComesAndGoes() async throws {
+        let bench = try await WindowBench()
+        try await bench.startCompositor()
+        try await bench.startAgent()
+        let app = try await TestApp("app", on: bench.permd)
+        try await app.request("t", [.camera], "explain")
+        try await bench.until("the window") { try await bench.labels().contains("A body") }
+        _ = try await app.ask("close t")
+        try await bench.until("the window's end") { try await bench.labels().isEmpty }
+        // A second one on the same connection to the compositor.
+        try await app.request("u", [.microphone])
+        try await bench.until("the window") {
+            try await bench.labels().contains("app would like to use the microphone")
+        }
+        await bench.end()
+    }
+}
