@@ -13,18 +13,45 @@ final class PromptPage {
     }
 
     let widget: UnsafeMutablePointer<GtkWidget>
+    private let texts: UnsafeMutablePointer<GtkWidget>
+    private let scrolled: UnsafeMutablePointer<GtkWidget>
     private let onAction: (Action) -> Void
     private var buttons: [(widget: UnsafeMutablePointer<GtkWidget>, target: ButtonTarget)] = []
 
     init(_ prompt: AgentPrompt, _ flow: PromptFlow, _ onAction: @escaping (Action) -> Void) {
         self.onAction = onAction
         widget = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
+        texts = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
         gtk_widget_add_css_class(widget, "page")
+        scrolled = PromptPage.scrolling(texts)
+        gtk_box_append(cgtk_box(widget), scrolled)
         switch flow.page {
         case .explanation(let explanation): build(explanation, prompt)
         case .question(let index): build(flow, index, prompt)
         case .over: break
         }
+    }
+
+    /// Shows all of the texts in a window of that width, or as much of them as a screen of that height has room for
+    /// beside the buttons; the rest scrolls.
+    func fit(width: Int32, screenHeight: Int32) {
+        let margins: Int32 = 48
+        let spacing: Int32 = 12
+        let buttonsHeight = buttons.reduce(0) { $0 + PromptPage.height(of: $1.widget, width - margins) + spacing }
+        let room = screenHeight - buttonsHeight - margins - PromptPage.titleBarRoom
+        let height = max(PromptPage.leastTextHeight, min(PromptPage.height(of: texts, width - margins), room))
+        gtk_scrolled_window_set_min_content_height(cgtk_scrolled(scrolled), height)
+    }
+
+    /// The app's name and two lines of the question.
+    private static let leastTextHeight: Int32 = 96
+    /// A title bar and a panel.
+    private static let titleBarRoom: Int32 = 80
+
+    private static func height(of widget: UnsafeMutablePointer<GtkWidget>, _ width: Int32) -> Int32 {
+        var natural: Int32 = 0
+        gtk_widget_measure(widget, GTK_ORIENTATION_VERTICAL, width, nil, &natural, nil, nil)
+        return natural
     }
 
     /// Asleep, buttons look and are insensitive, to assistive technology too.
@@ -81,7 +108,7 @@ final class PromptPage {
         gtk_widget_add_css_class(text, isUnknown ? "unknown" : "dim-label")
         gtk_widget_set_hexpand(text, 1)
         gtk_box_append(cgtk_box(row), text)
-        gtk_box_append(cgtk_box(widget), row)
+        gtk_box_append(cgtk_box(texts), row)
     }
 
     private func image(_ prompt: AgentPrompt) -> UnsafeMutablePointer<GtkWidget> {
@@ -92,10 +119,19 @@ final class PromptPage {
 
     // MARK: Widgets
 
+    /// On a small screen, or with large text, the texts scroll and the buttons stay.
+    private static func scrolling(_ texts: UnsafeMutablePointer<GtkWidget>) -> UnsafeMutablePointer<GtkWidget> {
+        let scrolled = gtk_scrolled_window_new()!
+        gtk_scrolled_window_set_policy(cgtk_scrolled(scrolled), GTK_POLICY_NEVER, GTK_POLICY_AUTOMATIC)
+        gtk_scrolled_window_set_child(cgtk_scrolled(scrolled), texts)
+        gtk_widget_set_vexpand(scrolled, 1)
+        return scrolled
+    }
+
     private func add(_ text: String, _ style: String?, lines: Int32) {
         let widget = label(text, lines: lines)
         if let style { gtk_widget_add_css_class(widget, style) }
-        gtk_box_append(cgtk_box(self.widget), widget)
+        gtk_box_append(cgtk_box(texts), widget)
     }
 
     /// Plain text, never markup; wrapped by word and character, so many lines at most.

@@ -22,7 +22,7 @@ final class PromptWindow {
         window = gtk_window_new()
         Style.install()
         gtk_window_set_title(cgtk_window(window), Texts.text("Permission request"))
-        gtk_window_set_default_size(cgtk_window(window), 420, -1)
+        gtk_window_set_default_size(cgtk_window(window), PromptWindow.width, -1)
         gtk_widget_add_css_class(window, "permd")
         connect()
         show()
@@ -54,6 +54,8 @@ final class PromptWindow {
         }
         let page = PromptPage(prompt, flow) { [unowned self] action in act(action) }
         gtk_window_set_child(cgtk_window(window), page.widget)
+        let screen = PromptWindow.screen()
+        page.fit(width: min(PromptWindow.width, screen.width), screenHeight: screen.height)
         // Nothing is preselected: the focus is nowhere until a key moves it.
         gtk_window_set_focus(cgtk_window(window), nil)
         content = page
@@ -70,6 +72,24 @@ final class PromptWindow {
         case .turn(let step): flow.turn(by: step)
         }
         show()
+    }
+
+    private static let width: Int32 = 420
+
+    /// The smallest of the monitors: the window may come up on any of them.
+    private static func screen() -> (width: Int32, height: Int32) {
+        var smallest = (width: Int32(1024), height: Int32(768))
+        guard let display = gdk_display_get_default(), let monitors = gdk_display_get_monitors(display) else {
+            return smallest
+        }
+        for index in 0..<g_list_model_get_n_items(monitors) {
+            guard let monitor = g_list_model_get_item(monitors, index) else { continue }
+            var area = GdkRectangle()
+            gdk_monitor_get_geometry(OpaquePointer(monitor), &area)
+            g_object_unref(monitor)
+            if index == 0 || area.height < smallest.height { smallest = (area.width, area.height) }
+        }
+        return smallest
     }
 
     // MARK: The guard

@@ -29,7 +29,7 @@ final class WindowBench {
     /// Whose windows are looked at.
     private var program = "permd-agent"
 
-    init(settings: String = "", environment extra: [String: String] = [:]) async throws {
+    init(settings: String = "", environment extra: [String: String] = [:], screen: String = "1000x900") async throws {
         folder = try TemporaryFolder()
         // Of the machine's services, only the bus of assistive technology.
         let services = "/usr/share/dbus-1/services/org.a11y.Bus.service"
@@ -40,7 +40,7 @@ final class WindowBench {
         let bus = try await PrivateBus(serviceDirectory: folder.path)
         permd = try await PermdProcess(bus: bus, settings: settings, devices: devices)
         display = try ChildProcess(
-            "Xvfb", ["-displayfd", "1", "-screen", "0", "1000x900x24", "-nolisten", "tcp", "-noreset"],
+            "Xvfb", ["-displayfd", "1", "-screen", "0", "\(screen)x24", "-nolisten", "tcp", "-noreset"],
             environment: [:], standardError: .null)
         // It prints its number when it can be used.
         var number = ""

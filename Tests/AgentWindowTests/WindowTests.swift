@@ -139,6 +139,28 @@ struct WindowTests {
         await bench.end()
     }
 
+    /// A phone's screen, and text half as large again.
+    @Test(arguments: [("360x640", "1"), ("400x560", "1.5"), ("1000x900", "2")])
+    func smallScreensAndLargeText(_ screen: String, _ scale: String) async throws {
+        let bench = try await WindowBench(environment: ["GDK_DPI_SCALE": scale], screen: screen)
+        try await bench.startAgent()
+        let app = try await TestApp("app", on: bench.permd)
+        try await app.request("t", [.camera, .microphone], "reason=" + String(repeating: "word,", count: 60))
+        _ = try await bench.awake("Don't Allow")
+        let size = screen.split(separator: "x").compactMap { Int($0) }
+        let widgets = try await bench.widgets()
+        let frame = try #require(widgets.first { $0.role == "frame" }).place
+        #expect(frame[2] <= size[0] && frame[3] <= size[1], "\(frame)")
+        for button in widgets where button.role == "push button" {
+            #expect(button.place[0] >= 0 && button.place[0] + button.place[2] <= frame[2], "\(button)")
+            #expect(button.place[1] >= 0 && button.place[1] + button.place[3] <= frame[3], "\(button)")
+        }
+        try await bench.click("Don't Allow")
+        try await bench.click("Don't Allow")
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied microphone=denied")
+        await bench.end()
+    }
+
     @Test func assistiveTechnologyIsToldEverything() async throws {
         let bench = try await WindowBench()
         try await bench.startAgent()
