@@ -51,4 +51,7 @@ need_swift() {
     local version
     version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
     [ "$(printf '6.1\n%s\n' "$version" | sort -V | head -n 1)" = 6.1 ] || fail "Swift $version is too old; 6.1 is needed"
+    # SwiftPM remembers what Package.swift came to, as long as the environment is the same: GTK may be new since then.
+    PERMD_GTK=$(pkg-config --modversion gtk4 2>/dev/null || echo none)
+    export PERMD_GTK
 }
