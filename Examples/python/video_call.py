@@ -36,9 +36,9 @@ def ask(permission, reason, **options):
 
 
 try:
-    about = dbus.Struct(("Before your call", "Ada sees and hears you only while the call lasts."))
-    camera = ask("camera", "So that Ada can see you", explanation=about, hold=dbus.UInt32(15))
-    microphone = ask("microphone", "So that Ada can hear you")
+    about = dbus.Struct(("Before your call", "The others see and hear you only while the call lasts."))
+    camera = ask("camera", "So that the others can see you", explanation=about, hold=dbus.UInt32(15))
+    microphone = ask("microphone", "So that the others can hear you")
 except dbus.DBusException as error:
     sys.exit(f"permd: {error.get_dbus_message()}")
 if microphone != "granted":

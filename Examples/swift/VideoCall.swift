@@ -13,11 +13,11 @@ enum VideoCall {
     /// No other app's question comes between these two.
     static let prepare = Workflow<Setup> { context in
         let camera = try await context.request(
-            .camera, reason: "So that Ada can see you",
+            .camera, reason: "So that the others can see you",
             explanation: Explanation(
-                title: "Before your call", body: "Ada sees and hears you only while the call lasts."))
+                title: "Before your call", body: "The others see and hear you only while the call lasts."))
         print("camera: \(camera.rawValue)")
-        let microphone = try await context.request(.microphone, reason: "So that Ada can hear you")
+        let microphone = try await context.request(.microphone, reason: "So that the others can hear you")
         print("microphone: \(microphone.rawValue)")
         return Setup(hasCamera: camera == .granted, hasMicrophone: microphone == .granted)
     }

@@ -35,7 +35,7 @@ struct ExampleTests {
         #expect(prompts.map(\.permissions) == [[.camera], [.microphone]])
         #expect(prompts[0].app.hasSuffix(identity), "\(prompts[0].app)")
         #expect(prompts[0].details["explanation"]?.elements?.first == .string("Before your call"))
-        #expect(prompts[0].items[0]["reason"] == .string("So that Ada can see you"))
+        #expect(prompts[0].items[0]["reason"] == .string("So that the others can see you"))
         await stage.end()
     }
 
