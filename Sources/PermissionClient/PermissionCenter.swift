@@ -38,7 +38,9 @@ public final class PermissionCenter: Sendable {
         options: RequestOptions = RequestOptions()
     ) async throws -> RequestResult {
         try await add(
-            GroupRequest(permissions: permissions, reasons: reasons, explanation: explanation, options: options))
+            OrderedRequest(
+                order: RequestOrder(
+                    permissions: permissions, reasons: reasons, explanation: explanation, options: options)))
     }
 
     /// Asks for one permission and gives its status.
@@ -103,7 +105,7 @@ public final class PermissionCenter: Sendable {
 
     private func run<Action: PermissionAction>(_ action: Action, in turn: Turn) async throws -> Action.Output {
         // A single request has no successor to keep a place for.
-        let isSingle = action is any PermissionRequest || action is any LoneRequest
+        let isSingle = action is any PermissionRequest || action is OrderedRequest
         let context = ActionContext(center: self, holdSeconds: isSingle ? 0 : Int(Limits.maximumHold))
         return try await ActionContext.run(action, in: turn, of: line, context: context)
     }
@@ -134,24 +136,28 @@ public final class PermissionCenter: Sendable {
     }
 }
 
-/// An action of ours that makes one request.
-protocol LoneRequest {}
-
-private struct GroupRequest: PermissionAction, LoneRequest {
-    let permissions: [Permission]
-    let reasons: [Permission: String]
-    let explanation: Explanation?
-    let options: RequestOptions
+/// A whole request as one action, so that it waits for its turn like any other.
+struct OrderedRequest: PermissionAction {
+    let order: RequestOrder
+    var onPhase: @Sendable @LoopActor (RequestPhase) -> Void = { _ in }
 
     func execute(in context: ActionContext) async throws -> RequestResult {
-        try await context.request(permissions, reasons: reasons, explanation: explanation, options: options)
+        try await context.perform(order, onPhase: onPhase)
     }
 }
 
 extension BusLink {
     func statuses(_ permissions: [Permission]) async throws(ClientError) -> [Permission: Status] {
         let body = try await call(BusNames.access, "GetStatus", [.strings(permissions.map(\.rawValue))])
-        guard let table = body.first?.stringTable else { throw .unexpected("no table of statuses") }
+        guard let statuses = body.first?.statuses else { throw .unexpected("no table of statuses") }
+        return statuses
+    }
+}
+
+extension Value {
+    /// An `a{ss}` of permissions and what they come to; words of a newer daemon are left out.
+    var statuses: [Permission: Status]? {
+        guard let table = stringTable else { return nil }
         var statuses: [Permission: Status] = [:]
         for (name, word) in table {
             if let permission = Permission(rawValue: name) { statuses[permission] = Status(rawValue: word) }

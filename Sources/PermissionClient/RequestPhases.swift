@@ -25,7 +25,7 @@ public struct RequestPhases: AsyncSequence, Sendable {
         // More phases than a slow reader needs: each new position makes the older ones worthless.
         let (stream, continuation) = AsyncThrowingStream<RequestPhase, any Error>.makeStream(
             bufferingPolicy: .bufferingNewest(16))
-        let task = center.submit(PhasedRequest(order: order, stream: continuation)) { result in
+        let task = center.submit(OrderedRequest(order: order) { continuation.yield($0) }) { result in
             switch result {
             case .success: continuation.finish()
             case .failure(let error): continuation.finish(throwing: error)
@@ -39,15 +39,5 @@ public struct RequestPhases: AsyncSequence, Sendable {
         fileprivate var base: AsyncThrowingStream<RequestPhase, any Error>.Iterator
 
         public mutating func next() async throws -> RequestPhase? { try await base.next() }
-    }
-}
-
-/// The whole of a request as one action, so that it waits for its turn like any other.
-private struct PhasedRequest: PermissionAction, LoneRequest {
-    let order: RequestOrder
-    let stream: AsyncThrowingStream<RequestPhase, any Error>.Continuation
-
-    func execute(in context: ActionContext) async throws {
-        _ = try await context.perform(order) { [stream] in stream.yield($0) }
     }
 }

@@ -43,7 +43,7 @@ final class RequestRun {
     private let order: RequestOrder
     private let token: String
     private let onPhase: @LoopActor (RequestPhase) -> Void
-    private let onEnd: @LoopActor (ClientError?) -> Void
+    private let onEnd: @LoopActor (Result<RequestResult, ClientError>) -> Void
     private var state = State.lost
     private var wasAccepted = false
     private var isCancelled = false
@@ -53,10 +53,10 @@ final class RequestRun {
     private var signals: [SignalToken] = []
     private var listener: ListenerToken?
 
-    /// `onEnd` is called once, after the phase `settled` or with the error; never after ``cancel()``.
+    /// `onEnd` is called once, after the phase `settled` if there is an answer; never after ``cancel()``.
     init(
         _ link: BusLink, _ order: RequestOrder, onPhase: @escaping @LoopActor (RequestPhase) -> Void,
-        onEnd: @escaping @LoopActor (ClientError?) -> Void
+        onEnd: @escaping @LoopActor (Result<RequestResult, ClientError>) -> Void
     ) {
         self.link = link
         self.order = order
@@ -89,7 +89,7 @@ final class RequestRun {
                 noReply: true, noAutoStart: true))
     }
 
-    private func ask(mayStart: Bool = true) {
+    private func ask() {
         do throws(ClientError) {
             let connection = try link.open()
             path = BusNames.requestPath(owner: connection.uniqueName, token: token)
@@ -98,7 +98,7 @@ final class RequestRun {
             connection.call(
                 .call(
                     destination: BusNames.service, path: BusNames.root, interface: BusNames.access,
-                    member: "RequestAccess", order.body(token: token), noAutoStart: !mayStart)
+                    member: "RequestAccess", order.body(token: token))
             ) { [self] in asked($0) }
         } catch {
             if wasAccepted { state = .lost } else { fail(error) }
@@ -162,16 +162,12 @@ final class RequestRun {
             let results = message.body[1].properties
         else { return fail(.unexpected("a Response of the signature \(message.signature)")) }
         guard code != 2 else { return failed(results) }
-        var statuses: [Permission: Status] = [:]
-        for (name, word) in results["statuses"]?.stringTable ?? [:] {
-            if let permission = Permission(rawValue: name) { statuses[permission] = Status(rawValue: word) }
-        }
         let result = RequestResult(
-            permissions: order.permissions, statuses: statuses, isDismissed: code == 1,
+            permissions: order.permissions, statuses: results["statuses"]?.statuses ?? [:], isDismissed: code == 1,
             heldSeconds: results["hold"]?.uint32Value.map(Int.init) ?? 0)
         end()
         onPhase(.settled(result))
-        onEnd(nil)
+        onEnd(.success(result))
     }
 
     private func failed(_ results: [String: Value]) {
@@ -202,7 +198,7 @@ final class RequestRun {
 
     private func fail(_ error: ClientError) {
         end()
-        if !isCancelled { onEnd(error) }
+        if !isCancelled { onEnd(.failure(error)) }
     }
 
     private func end() {
@@ -221,12 +217,7 @@ extension RequestRun {
     ) async throws -> RequestResult {
         let end = RequestEnd()
         let run = RequestRun(
-            link, order,
-            onPhase: { phase in
-                onPhase(phase)
-                if case .settled(let result) = phase { end.reach(.success(result)) }
-            },
-            onEnd: { error in if let error { end.reach(.failure(error)) } })
+            link, order, onPhase: onPhase, onEnd: { end.reach($0.mapError { $0 as any Error }) })
         return try await withTaskCancellationHandler {
             run.start()
             return try await end.wait()
