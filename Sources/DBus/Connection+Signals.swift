@@ -23,11 +23,11 @@ extension Connection {
         if let name = pattern.wellKnownSender { listen(to: name) }
         let id = signals.add(pattern, handler)
         let rule = pattern.matchRule
-        if addMatch { send(Connection.busCall("AddMatch", [.string(rule)], noReply: true)) }
+        if addMatch { send(.busCall("AddMatch", [.string(rule)], noReply: true)) }
         return SignalToken { [weak self] in
             guard let self else { return }
             signals.remove(id, pattern)
-            if addMatch { send(Connection.busCall("RemoveMatch", [.string(rule)], noReply: true)) }
+            if addMatch { send(.busCall("RemoveMatch", [.string(rule)], noReply: true)) }
             if let name = pattern.wellKnownSender { stopListening(to: name) }
         }
     }
@@ -42,13 +42,13 @@ extension Connection {
             body()
         }
         let token = onSignal(
-            sender: Connection.busName, interface: Connection.busName, member: "NameOwnerChanged", firstArgument: name
+            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged", firstArgument: name
         ) { message in
             if message.body.count == 3, message.body[2].stringValue == "" { vanished() }
         }
         guard name.hasPrefix(":") else { return token }
         // It may have left before the bus had our match.
-        let question = call(Connection.busCall("GetNameOwner", [.string(name)], noReply: false)) { result in
+        let question = call(.busCall("GetNameOwner", [.string(name)])) { result in
             if case .failure(let error) = result, error.name == BusError.Name.nameHasNoOwner { vanished() }
         }
         return SignalToken {
@@ -76,13 +76,13 @@ extension Connection {
         entry.listeners = 1
         owners[name] = entry
         entry.token = onSignal(
-            sender: Connection.busName, interface: Connection.busName, member: "NameOwnerChanged", firstArgument: name
+            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged", firstArgument: name
         ) { message in
             guard message.body.count == 3, let owner = message.body[2].stringValue else { return }
             entry.owner = owner.isEmpty ? nil : owner
         }
         // The answer and the signals come in the order in which things happened.
-        call(Connection.busCall("GetNameOwner", [.string(name)], noReply: false)) { result in
+        call(.busCall("GetNameOwner", [.string(name)])) { result in
             if case .success(let message) = result { entry.owner = message.body.first?.stringValue }
         }
     }

@@ -144,7 +144,7 @@ public final class Connection {
     }
 
     public func releaseName(_ name: String) {
-        send(Connection.busCall("ReleaseName", [.string(name)], noReply: true))
+        send(.busCall("ReleaseName", [.string(name)], noReply: true))
     }
 
     // MARK: Sending
@@ -244,7 +244,7 @@ public final class Connection {
         switch message.kind {
         case .methodReturn, .error:
             guard let pending = replies[message.replySerial] else { return }
-            if let answerer = pending.answerer, message.sender != answerer, message.sender != Connection.busName {
+            if let answerer = pending.answerer, message.sender != answerer, message.sender != Message.busName {
                 return
             }
             if message.kind == .error {
@@ -281,14 +281,6 @@ public final class Connection {
     }
 
     private static let gone = BusError(name: BusError.Name.disconnected, message: "the connection to the bus is closed")
-
-    nonisolated static let busName = "org.freedesktop.DBus"
-
-    static func busCall(_ member: String, _ body: [Value], noReply: Bool) -> Message {
-        .call(
-            destination: busName, path: "/org/freedesktop/DBus", interface: busName, member: member, body,
-            noReply: noReply)
-    }
 
     /// The error's texts; frees what libdbus allocated for it.
     private static func take(_ error: inout DBusError) -> BusError {

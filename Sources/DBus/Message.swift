@@ -35,6 +35,15 @@ public struct Message: Sendable {
         return message
     }
 
+    /// A method of the bus itself (D-Bus specification, "Message Bus Messages").
+    public static func busCall(_ member: String, _ body: [Value] = [], noReply: Bool = false) -> Message {
+        call(
+            destination: busName, path: "/org/freedesktop/DBus", interface: busName, member: member, body,
+            noReply: noReply)
+    }
+
+    static let busName = "org.freedesktop.DBus"
+
     /// A signal; with a destination it is unicast and needs no match rule.
     public static func signal(
         path: String, interface: String, member: String, _ body: [Value] = [], destination: String? = nil

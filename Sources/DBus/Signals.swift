@@ -24,7 +24,7 @@ struct SignalPattern: Hashable {
 
     /// The sender, when it is a well-known name: messages carry the unique name of its owner.
     var wellKnownSender: String? {
-        guard let sender, !sender.hasPrefix(":"), sender != Connection.busName else { return nil }
+        guard let sender, !sender.hasPrefix(":"), sender != Message.busName else { return nil }
         return sender
     }
 

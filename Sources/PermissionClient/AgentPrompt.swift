@@ -63,6 +63,9 @@ public struct AgentPrompt: Sendable, Identifiable {
         waiting = Int(details["waiting"]?.uint32Value ?? 0)
     }
 
+    /// What a person knows the app by: its name, else its identity.
+    public var displayName: String { appName.isEmpty ? app : appName }
+
     /// Why the prompt was taken back, in words for a person; nil while it stands.
     public func withdrawnWhy() async -> String? { await withdrawal.why }
 }

@@ -61,10 +61,7 @@ final class BusLink {
             guard message.body.count == 3, let now = message.body[2].stringValue else { return }
             self?.ownerChanged(now.isEmpty ? nil : now)
         }
-        let ask = Message.call(
-            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
-            member: "GetNameOwner", [.string(BusNames.service)])
-        connection.call(ask) { [weak self] reply in
+        connection.call(.busCall("GetNameOwner", [.string(BusNames.service)])) { [weak self] reply in
             if let name = (try? reply.get())?.body.first?.stringValue { self?.owner = name }
         }
     }

@@ -192,10 +192,8 @@ final class Broker {
     }
 
     private func startAgentService() {
-        let message = Message.call(
-            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
-            member: "StartServiceByName", [.string(BusNames.agentService), .uint32(0)])
-        connection.call(message) { [log] result in
+        let start = Message.busCall("StartServiceByName", [.string(BusNames.agentService), .uint32(0)])
+        connection.call(start) { [log] result in
             if case .failure(let error) = result {
                 log.info("No agent could be started: \(error.message)")
             }

@@ -2,34 +2,6 @@
 
 import PermissionClient
 
-/// What a person can say to a question.
-enum Choice: CaseIterable {
-    case deny, once, session, always
-
-    var decision: ItemDecision {
-        switch self {
-        case .deny: ItemDecision(verdict: .deny, duration: .always)
-        case .once: ItemDecision(verdict: .grant, duration: .once)
-        case .session: ItemDecision(verdict: .grant, duration: .session)
-        case .always: ItemDecision(verdict: .grant, duration: .always)
-        }
-    }
-
-    private var duration: Duration.Word? {
-        switch self {
-        case .deny: nil
-        case .once: .once
-        case .session: .session
-        case .always: .always
-        }
-    }
-
-    /// Those the daemon takes.
-    static func offered(_ durations: [Duration.Word]) -> [Choice] {
-        allCases.filter { choice in choice.duration.map(durations.contains) ?? true }
-    }
-}
-
 struct PromptFlow {
     enum Page: Equatable {
         case explanation(Explanation)
@@ -39,7 +11,7 @@ struct PromptFlow {
     }
 
     let items: [AgentPrompt.Item]
-    let choices: [Choice]
+    let choices: [PromptChoice]
     private(set) var page: Page
     private var seen: Set<Int> = []
     private var decisions: [Permission: ItemDecision] = [:]
@@ -50,7 +22,7 @@ struct PromptFlow {
 
     init(items: [AgentPrompt.Item], durations: [Duration.Word], explanation: Explanation?) {
         self.items = items
-        choices = Choice.offered(durations)
+        choices = PromptChoice.offered(durations)
         page = explanation.map { .explanation($0) } ?? .question(0)
         if items.isEmpty { page = .over(.failed("a prompt without a question")) }
         note()
@@ -69,7 +41,7 @@ struct PromptFlow {
         note()
     }
 
-    mutating func answer(_ choice: Choice) {
+    mutating func answer(_ choice: PromptChoice) {
         guard case .question(let index) = page else { return }
         decisions[items[index].permission] = choice.decision
         let open = items.indices.filter { decisions[items[$0].permission] == nil }
@@ -80,7 +52,7 @@ struct PromptFlow {
     /// Every question, for this time.
     mutating func allowAll() {
         guard mayAllowAll, choices.contains(.once) else { return }
-        for item in items { decisions[item.permission] = Choice.once.decision }
+        for item in items { decisions[item.permission] = PromptChoice.once.decision }
         page = .over(.answered(decisions))
     }
 

@@ -6,7 +6,7 @@ import PermissionClient
 final class PromptPage {
     enum Action: Equatable {
         case proceed
-        case choose(Choice)
+        case choose(PromptChoice)
         case allowAll
         case notNow
         case turn(Int)
@@ -63,8 +63,7 @@ final class PromptPage {
 
     private func build(_ explanation: Explanation, _ prompt: AgentPrompt) {
         addHeader(prompt)
-        let name = prompt.appName.isEmpty ? prompt.app : prompt.appName
-        add(Texts.text("%@ says:", Texts.isolated(name)), "dim-label", lines: 2)
+        add(Texts.text("%@ says:", Texts.isolated(prompt.displayName)), "dim-label", lines: 2)
         add(explanation.title, "title", lines: 4)
         add(explanation.body, nil, lines: 12)
         addButton(Texts.text("Continue"), .proceed)
@@ -74,17 +73,12 @@ final class PromptPage {
     private func build(_ flow: PromptFlow, _ index: Int, _ prompt: AgentPrompt) {
         let item = flow.items[index]
         addHeader(prompt)
-        let name = prompt.appName.isEmpty ? prompt.app : prompt.appName
-        add(Texts.question(item.permission, Texts.isolated(name)), "title", lines: 4)
+        add(Texts.question(item.permission, Texts.isolated(prompt.displayName)), "title", lines: 4)
         if flow.items.count > 1 {
             add(Texts.text("%@ of %@", "\(index + 1)", "\(flow.items.count)"), "dim-label", lines: 1)
         }
         if !item.deviceName.isEmpty { add(Texts.text("Device: %@", Texts.isolated(item.deviceName)), nil, lines: 2) }
-        if item.reason.isEmpty {
-            add(Texts.text("The app does not say why."), "dim-label", lines: 1)
-        } else {
-            add(Texts.text("The app says: %@", Texts.isolated("“\(item.reason)”")), "reason", lines: 6)
-        }
+        add(Texts.reason(item), item.reason.isEmpty ? "dim-label" : "reason", lines: 6)
         if prompt.waiting > 0 { add(Texts.text("Waiting behind this: %@", "\(prompt.waiting)"), "dim-label", lines: 1) }
         for choice in flow.choices {
             addButton(Texts.label(choice), .choose(choice), Texts.description(choice))
@@ -101,11 +95,10 @@ final class PromptPage {
         let icon = image(prompt)
         gtk_image_set_pixel_size(cgtk_image(icon), 48)
         gtk_box_append(cgtk_box(row), icon)
-        let isUnknown = prompt.app.hasPrefix("exe:")
-        let identity =
-            isUnknown ? Texts.text("Unknown program: %@", Texts.isolated(String(prompt.app.dropFirst(4)))) : prompt.app
+        let unknown = Texts.unknownProgram(prompt)
+        let identity = unknown ?? prompt.app
         let text = label(prompt.isSandboxed ? "\(identity) · \(Texts.text("In a sandbox"))" : identity, lines: 3)
-        gtk_widget_add_css_class(text, isUnknown ? "unknown" : "dim-label")
+        gtk_widget_add_css_class(text, unknown == nil ? "dim-label" : "unknown")
         gtk_widget_set_hexpand(text, 1)
         gtk_box_append(cgtk_box(row), text)
         gtk_box_append(cgtk_box(texts), row)

@@ -57,7 +57,19 @@ enum Texts {
         }
     }
 
-    static func label(_ choice: Choice) -> String {
+    /// For a program without a desktop entry, its path; nil for others.
+    static func unknownProgram(_ prompt: AgentPrompt) -> String? {
+        guard prompt.app.hasPrefix("exe:") else { return nil }
+        return text("Unknown program: %@", isolated(String(prompt.app.dropFirst("exe:".count))))
+    }
+
+    /// The app's own reason, marked as the app's words.
+    static func reason(_ item: AgentPrompt.Item) -> String {
+        guard !item.reason.isEmpty else { return text("The app does not say why.") }
+        return text("The app says: %@", isolated("“\(item.reason)”"))
+    }
+
+    static func label(_ choice: PromptChoice) -> String {
         switch choice {
         case .deny: text("Don't Allow")
         case .once: text("Only This Time")
@@ -67,7 +79,7 @@ enum Texts {
     }
 
     /// What a screen reader adds.
-    static func description(_ choice: Choice) -> String {
+    static func description(_ choice: PromptChoice) -> String {
         switch choice {
         case .deny, .always: text("Holds until you change it in the settings")
         case .once: text("Holds until the app is closed")

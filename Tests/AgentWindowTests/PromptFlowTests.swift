@@ -77,8 +77,8 @@ struct PromptFlowTests {
     }
 
     @Test func onlyWhatTheDaemonTakesIsOffered() {
-        #expect(Choice.offered([.once]) == [.deny, .once])
-        #expect(Choice.offered([]) == [.deny])
+        #expect(PromptChoice.offered([.once]) == [.deny, .once])
+        #expect(PromptChoice.offered([]) == [.deny])
         let empty = PromptFlow(items: [], durations: [], explanation: nil)
         #expect(empty.page == .over(.failed("a prompt without a question")))
     }

@@ -82,9 +82,7 @@ final class WindowBench {
             "/usr/libexec/xdg-desktop-portal-gtk", environment: environment, standardError: .null)
         let desk = try permd.bus.connect()
         defer { desk.close() }
-        let owner = Message.call(
-            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
-            member: "GetNameOwner", [.string("org.freedesktop.impl.portal.desktop.gtk")])
+        let owner = Message.busCall("GetNameOwner", [.string("org.freedesktop.impl.portal.desktop.gtk")])
         try await until("portal-gtk") { (try? await desk.call(owner)) != nil }
         try await startAgent(["--portal"])
     }
@@ -96,14 +94,9 @@ final class WindowBench {
             to: "org.permd.Agent.service")
         let desk = try permd.bus.connect()
         defer { desk.close() }
-        func bus(_ member: String, _ body: [Value]) -> Message {
-            .call(
-                destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
-                member: member, body)
-        }
-        _ = try await desk.call(bus("ReloadConfig", []))
+        _ = try await desk.call(.busCall("ReloadConfig"))
         // As a session does for what it starts.
-        _ = try await desk.call(bus("UpdateActivationEnvironment", [.stringTable(environment)]))
+        _ = try await desk.call(.busCall("UpdateActivationEnvironment", [.stringTable(environment)]))
     }
 
     /// Whether an agent is registered.

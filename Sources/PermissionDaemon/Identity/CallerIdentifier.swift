@@ -88,9 +88,6 @@ final class CallerIdentifier {
     }
 
     private func ask(_ member: String, _ name: String, _ completion: @escaping @LoopActor (Value?) -> Void) {
-        let message = Message.call(
-            destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
-            member: member, [.string(name)])
-        connection.call(message) { completion((try? $0.get())?.body.first) }
+        connection.call(.busCall(member, [.string(name)])) { completion((try? $0.get())?.body.first) }
     }
 }

@@ -2,59 +2,35 @@
 
 import PermissionClient
 
-/// What a person can say to one question.
-enum Choice: CaseIterable {
-    case once, session, always, deny, notNow
-
-    var label: String {
-        switch self {
-        case .once: "Only This Time"
-        case .session: "This Session"
-        case .always: "Always"
-        case .deny: "Don't Allow"
-        case .notNow: "Not Now"
-        }
-    }
-
-    /// nil leaves it undecided.
-    var decision: ItemDecision? {
-        switch self {
-        case .once: ItemDecision(verdict: .grant, duration: .once)
-        case .session: ItemDecision(verdict: .grant, duration: .session)
-        case .always: ItemDecision(verdict: .grant, duration: .always)
-        case .deny: ItemDecision(verdict: .deny, duration: .always)
-        case .notNow: nil
-        }
-    }
-
-    private var duration: Duration.Word? {
-        switch self {
-        case .once: .once
-        case .session: .session
-        case .always: .always
-        case .deny, .notNow: nil
-        }
-    }
-
-    /// Those the daemon takes.
-    static func offered(_ durations: [Duration.Word]) -> [Choice] {
-        allCases.filter { choice in choice.duration.map(durations.contains) ?? true }
-    }
-}
-
 struct PromptText {
     let prompt: AgentPrompt
     let columns: Int
 
+    /// In the order of their keys; the last one, nil, is Not Now.
+    var choices: [PromptChoice?] {
+        PromptChoice.offered(prompt.durations).filter { $0 != .deny } + [.deny, nil]
+    }
+
+    static func label(_ choice: PromptChoice?) -> String {
+        switch choice {
+        case .once: "Only This Time"
+        case .session: "This Session"
+        case .always: "Always"
+        case .deny: "Don't Allow"
+        case nil: "Not Now"
+        }
+    }
+
     /// Shown before the question.
     func explanation(_ explanation: Explanation) -> String {
         lines(
-            [rule("\(name) says")] + wrap(explanation.title, indent: 3) + [""] + wrap(explanation.body, indent: 3)
+            [rule("\(prompt.displayName) says")] + wrap(explanation.title, indent: 3) + [""]
+                + wrap(explanation.body, indent: 3)
                 + ["", "   [1] Continue   [2] Not Now"])
     }
 
-    func question(_ item: AgentPrompt.Item, number: Int, choices: [Choice]) -> String {
-        var text = [rule("\(name) wants to \(PromptText.wish(item.permission))")]
+    func question(_ item: AgentPrompt.Item, number: Int) -> String {
+        var text = [rule("\(prompt.displayName) wants to \(PromptText.wish(item.permission))")]
         if prompt.items.count > 1 { text += fact("Question", "\(number) of \(prompt.items.count)") }
         text += fact("App", prompt.app + (prompt.isSandboxed ? " (sandboxed)" : ""))
         text += fact("Device", item.deviceName)
@@ -62,8 +38,10 @@ struct PromptText {
         text += fact("Waiting", prompt.waiting == 0 ? "" : "\(prompt.waiting) more")
         text.append("")
         text += wrap(
-            choices.enumerated().map { "[\($0.offset + 1)]\u{A0}\($0.element.label.replacing(" ", with: "\u{A0}"))" }
-                .joined(separator: "   "), indent: 3
+            choices.enumerated().map {
+                "[\($0.offset + 1)]\u{A0}\(PromptText.label($0.element).replacing(" ", with: "\u{A0}"))"
+            }
+            .joined(separator: "   "), indent: 3
         ).map { $0.replacing("\u{A0}", with: " ") }
         return lines(text)
     }
@@ -76,8 +54,6 @@ struct PromptText {
         case .location: "know your location"
         }
     }
-
-    private var name: String { prompt.appName.isEmpty ? prompt.app : prompt.appName }
 
     private func rule(_ title: String) -> String {
         "── \(title) " + String(repeating: "─", count: max(2, min(columns, 78) - title.count - 4))

@@ -54,15 +54,7 @@ final class Terminal: Sendable {
         return Int(size.ws_col)
     }
 
-    func write(_ text: String) {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(fd, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
-            rest = rest.dropFirst(count)
-        }
-    }
+    func write(_ text: String) { Output.write(text, to: fd) }
 
     /// Keys come one by one and are not shown; what was typed before is thrown away.
     func makeRaw() {

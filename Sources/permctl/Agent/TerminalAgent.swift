@@ -57,12 +57,12 @@ final class TerminalAgent: PromptPresenter {
             terminal.write("   → Continue\n")
         }
         var decisions: [Permission: ItemDecision] = [:]
-        let choices = Choice.offered(prompt.durations)
+        let choices = text.choices
         for (index, item) in prompt.items.enumerated() {
-            terminal.write(text.question(item, number: index + 1, choices: choices))
+            terminal.write(text.question(item, number: index + 1))
             let choice = choices[try await choose(choices.count, escape: choices.count - 1)]
-            terminal.write("   → \(choice.label)\n")
-            decisions[item.permission] = choice.decision
+            terminal.write("   → \(PromptText.label(choice))\n")
+            decisions[item.permission] = choice?.decision
         }
         return decisions.isEmpty ? .dismissed : .answered(decisions)
     }

@@ -38,8 +38,8 @@ enum Output {
     /// To stderr, as it is.
     static func note(_ text: String) { write(text, to: STDERR_FILENO) }
 
-    /// At once, so that a pipe's reader sees each line as it happens.
-    private static func write(_ text: String, to fd: Int32) {
+    /// At once, so that a pipe's reader sees each line as it happens. To a reader that has left, nothing.
+    static func write(_ text: String, to fd: Int32) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(fd, $0.baseAddress, $0.count) }

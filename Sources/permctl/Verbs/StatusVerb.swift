@@ -72,15 +72,7 @@ struct StatusVerb: AsyncParsableCommand {
         }
     }
 
-    private static func end(_ decision: DecisionRow?) -> String {
-        switch decision?.duration {
-        case .once: "only this time"
-        case .session: "this session"
-        case .until: "until \(TimeText.short(decision?.until ?? 0))"
-        case .always: "always"
-        case nil: "-"
-        }
-    }
+    private static func end(_ decision: DecisionRow?) -> String { decision?.holds?.text ?? "-" }
 
     private static func author(_ row: StatusRow) -> String {
         if row.status == .restricted || row.decision == nil && row.rule != nil { return "administrator" }
@@ -97,6 +89,18 @@ struct StatusVerb: AsyncParsableCommand {
         case .unavailable: return row.problem
         case .undetermined: return "nobody was asked, or nobody answered"
         default: return row.decision?.duration == .once ? "for the process that asked" : ""
+        }
+    }
+}
+
+extension DecisionRow {
+    fileprivate var holds: Duration? {
+        switch duration {
+        case .once: .once
+        case .session: .session
+        case .until: .until(until ?? 0)
+        case .always: .always
+        case nil: nil
         }
     }
 }

@@ -136,24 +136,19 @@ struct PortalDialog {
 
     init(_ explanation: Explanation, _ prompt: AgentPrompt) {
         self.init(
-            prompt, title: explanation.title, subtitle: Texts.text("%@ says:", PortalDialog.name(prompt)),
+            prompt, title: explanation.title, subtitle: Texts.text("%@ says:", Texts.isolated(prompt.displayName)),
             body: explanation.body, grant: Texts.text("Continue"), deny: Texts.text("Not Now"), durations: [])
     }
 
     init(_ item: AgentPrompt.Item, number: Int, _ prompt: AgentPrompt) {
         var lines: [String] = []
-        if prompt.app.hasPrefix("exe:") {
-            lines.append(Texts.text("Unknown program: %@", Texts.isolated(String(prompt.app.dropFirst(4)))))
-        }
+        if let unknown = Texts.unknownProgram(prompt) { lines.append(unknown) }
         if !item.deviceName.isEmpty { lines.append(Texts.text("Device: %@", Texts.isolated(item.deviceName))) }
-        lines.append(
-            item.reason.isEmpty
-                ? Texts.text("The app does not say why.")
-                : Texts.text("The app says: %@", Texts.isolated("“\(item.reason)”")))
+        lines.append(Texts.reason(item))
         if prompt.items.count > 1 { lines.append(Texts.text("%@ of %@", "\(number)", "\(prompt.items.count)")) }
         self.init(
             prompt, title: Texts.text("Permission request"),
-            subtitle: Texts.question(item.permission, PortalDialog.name(prompt)),
+            subtitle: Texts.question(item.permission, Texts.isolated(prompt.displayName)),
             body: lines.joined(separator: "\n"), grant: Texts.text("Allow"), deny: Texts.text("Don't Allow"),
             durations: [.once, .session, .always].filter(prompt.durations.contains))
     }
@@ -171,10 +166,6 @@ struct PortalDialog {
         self.grant = grant
         self.deny = deny
         self.durations = durations
-    }
-
-    private static func name(_ prompt: AgentPrompt) -> String {
-        Texts.isolated(prompt.appName.isEmpty ? prompt.app : prompt.appName)
     }
 
     /// `osssssa{sv}`
