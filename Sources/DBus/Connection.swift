@@ -74,6 +74,7 @@ public final class Connection {
     private static let filter: DBusHandleMessageFunction = { _, message, context in
         guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
         let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
+        // SAFETY: used within this call only, on this thread.
         nonisolated(unsafe) let pointer = message
         LoopActor.assumeIsolated { connection.receive(pointer) }
         return DBUS_HANDLER_RESULT_HANDLED

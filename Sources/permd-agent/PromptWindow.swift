@@ -27,12 +27,13 @@ final class PromptWindow {
         connect()
         show()
         gtk_window_present(cgtk_window(window))
-        guardTimer = g_timeout_add(
-            50,
+        // After all events that wait: on a busy machine a press that came before must not be seen after the waking.
+        guardTimer = g_timeout_add_full(
+            G_PRIORITY_DEFAULT_IDLE, 50,
             { context in
                 PromptWindow.at(context)?.lookAtGuard()
                 return 1
-            }, unmanaged)
+            }, unmanaged, nil)
     }
 
     /// Takes it off the screen; does nothing the second time.

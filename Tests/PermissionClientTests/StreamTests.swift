@@ -102,8 +102,11 @@ struct AgentHostTests {
             await shown.add(prompt)
             if let answer { return answer }
             // Until it is withdrawn.
-            for await _ in AsyncStream<Void>(unfolding: { try? await Task.sleep(for: .seconds(3600)) }) {
-                if Task.isCancelled { break }
+            let cancelled = EventLog<Bool>()
+            await withTaskCancellationHandler {
+                _ = try? await cancelled.wait(for: 1)
+            } onCancel: {
+                Loop.shared.post { cancelled.add(true) }
             }
             await withdrawn.add(await prompt.withdrawnWhy() ?? "?")
             return .dismissed
