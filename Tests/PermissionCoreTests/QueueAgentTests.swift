@@ -14,12 +14,7 @@ struct QueueAgentTests {
             > agent E desktop
             > agent S system
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show S #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown S #1 camera
             > unregister S
             withdraw S #1
             stop prompt#1
@@ -55,16 +50,9 @@ struct QueueAgentTests {
             """
             > agent T terminal
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show T #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown T #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > agent S system
             > answer T #1 camera=grant/always
             stop prompt#1
@@ -87,12 +75,7 @@ struct QueueAgentTests {
             > agent B desktop
             > agent A terminal
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show B #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown B #1 camera
             """)
     }
 
@@ -108,9 +91,7 @@ struct QueueAgentTests {
             length 1
             + 5
             > request 2 b microphone
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             = c camera granted
             > request 3 c camera
             accept 3
@@ -143,9 +124,7 @@ struct QueueAgentTests {
             timer agentWait 10000
             length 1
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > agent A terminal
             stop agentWait
             show A #1 1 camera waiting=1
@@ -191,12 +170,7 @@ struct QueueAgentTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > agent-left A
             drop #1
             stop prompt#1
@@ -219,12 +193,7 @@ struct QueueAgentTests {
             > agent A desktop
             > agent B terminal
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > fail A #1
             stop prompt#1
             show B #2 1 camera waiting=0
@@ -256,12 +225,7 @@ struct QueueAgentTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > fail A #1
             stop prompt#1
             start-agent
@@ -284,12 +248,7 @@ struct QueueAgentTests {
             stop agentWait
             length 0
             > request 2 a camera
-            accept 2
-            moved 2 queued 0
-            show A #3 2 camera waiting=0
-            timer prompt#3 300000
-            moved 2 showing 0
-            length 1
+            shown A #3 camera
             > answer A #3 dismissed
             stop prompt#3
             nag a camera 1
@@ -297,12 +256,7 @@ struct QueueAgentTests {
             respond 2 dismissed camera=undetermined refused=camera
             length 0
             > request 3 b camera
-            accept 3
-            moved 3 queued 0
-            show A #4 3 camera waiting=0
-            timer prompt#4 300000
-            moved 3 showing 0
-            length 1
+            shown A #4 camera
             > fail A #4
             stop prompt#4
             start-agent
@@ -314,12 +268,7 @@ struct QueueAgentTests {
             stop agentWait
             length 0
             > request 4 b camera
-            accept 4
-            moved 4 queued 0
-            show A #5 4 camera waiting=0
-            timer prompt#5 300000
-            moved 4 showing 0
-            length 1
+            shown A #5 camera
             > fail A #5
             stop prompt#5
             start-agent
@@ -331,12 +280,7 @@ struct QueueAgentTests {
             stop agentWait
             length 0
             > request 5 b camera
-            accept 5
-            moved 5 queued 0
-            show A #6 5 camera waiting=0
-            timer prompt#6 300000
-            moved 5 showing 0
-            length 1
+            shown A #6 camera
             > fail A #6
             stop prompt#6
             unregister A
@@ -359,12 +303,7 @@ struct QueueAgentTests {
             > agent B desktop
             > agent C system
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show C #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown C #1 camera
             > unregister C
             withdraw C #1
             stop prompt#1
@@ -376,197 +315,6 @@ struct QueueAgentTests {
             show A #3 1 camera waiting=0
             timer prompt#3 300000
             > unregister Z
-            """)
-    }
-
-    /// Anybody else's word, for any other prompt, is nothing.
-    @Test func onlyTheAskedAgentAnswersTheOpenPrompt() {
-        QueueScript.play(
-            """
-            > agent A desktop
-            > agent B terminal
-            > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
-            > answer B #1 camera=grant/always
-            > answer A #2 camera=grant/always
-            > answer A #0 camera=grant/always
-            > fail B #1
-            > fail A #9
-            > agent-left B
-            """)
-    }
-
-    /// And what was left out stays undecided: dismissed by the person, counted by nobody.
-    @Test func whatWasNotAskedIsIgnored() {
-        QueueScript.play(
-            """
-            > agent A desktop
-            > request 1 a camera,microphone
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera,microphone waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
-            > answer A #1 camera=grant/always,location=grant/always
-            stop prompt#1
-            commit 1 camera=grant/always; a:camera=granted/person,a:microphone=dismissed/person
-            = a camera granted
-            > committed 1
-            respond 1 answered camera=granted,microphone=undetermined refused=microphone
-            length 0
-            """)
-    }
-
-    /// Everything left out: the request is over, dismissed.
-    @Test func anEmptyAnswerDecidesNothing() {
-        QueueScript.play(
-            """
-            > agent A desktop
-            > request 1 a camera,microphone
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera,microphone waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
-            > answer A #1
-            stop prompt#1
-            record a:camera=dismissed/person,a:microphone=dismissed/person
-            respond 1 dismissed camera=undetermined,microphone=undetermined refused=camera
-            length 0
-            """)
-    }
-
-    /// The same as an empty answer.
-    @Test func onlyForeignItems() {
-        QueueScript.play(
-            """
-            > agent A desktop
-            > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
-            > answer A #1 location=grant/always
-            stop prompt#1
-            record a:camera=dismissed/person
-            respond 1 dismissed camera=undetermined refused=camera
-            length 0
-            """)
-    }
-
-    /// Nothing of it is stored, not even its good half.
-    @Test func anUntilThatIsOverIsNoAnswer() {
-        QueueScript.play(
-            """
-            > agent A desktop
-            > agent B terminal
-            > request 1 a camera,microphone
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera,microphone waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
-            > answer A #1 camera=grant/always,microphone=grant/1000
-            stop prompt#1
-            show B #2 1 camera,microphone waiting=0
-            timer prompt#2 300000
-            > answer B #2 camera=grant/always,microphone=grant/1001
-            stop prompt#2
-            commit 1 camera=grant/always,microphone=grant/1001; a:camera=granted/person,a:microphone=granted/person
-            = a camera granted
-            = a microphone granted
-            > committed 1
-            respond 1 answered camera=granted,microphone=granted
-            length 0
-            """)
-    }
-
-    /// A decision of duration once carries the asking process.
-    @Test func onceBelongsToTheProcess() {
-        QueueScript.play(
-            """
-            > agent A desktop
-            > request 1 a camera,microphone
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera,microphone waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
-            > answer A #1 camera=grant/once,microphone=deny/session
-            stop prompt#1
-            commit 1 camera=grant/once!,microphone=deny/session; a:camera=granted/person,a:microphone=denied/person
-            """)
-    }
-
-    /// After the time the prompt is withdrawn: dismissed, but by no person.
-    @Test func nobodyAnswers() {
-        QueueScript.play(
-            """
-            > settings promptTimeout=60
-            > agent A desktop
-            > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 60000
-            moved 1 showing 0
-            length 1
-            > request 2 a camera,microphone
-            accept 2
-            moved 2 queued 1
-            length 2
-            > request 3 b camera
-            accept 3
-            moved 3 queued 2
-            length 3
-            + 60
-            > timer prompt #1
-            withdraw A #1
-            record a:camera=dismissed/timeout,a:camera=dismissed/timeout
-            respond 1 dismissed camera=undetermined refused=camera
-            show A #2 2 microphone waiting=1
-            timer prompt#2 60000
-            moved 2 showing 0
-            moved 3 queued 1
-            length 2
-            > answer A #1 camera=grant/always
-            """)
-    }
-
-    /// Says nothing about the next one.
-    @Test func aTimerOfAnOldPrompt() {
-        QueueScript.play(
-            """
-            > agent A desktop
-            > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
-            > fail A #1
-            stop prompt#1
-            start-agent
-            timer agentWait 10000
-            moved 1 queued 0
-            > agent B desktop
-            stop agentWait
-            show B #2 1 camera waiting=0
-            timer prompt#2 300000
-            moved 1 showing 0
-            > timer prompt #1
             """)
     }
 }

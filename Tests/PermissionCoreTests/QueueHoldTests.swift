@@ -10,16 +10,9 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 a camera hold=15
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 camera=deny/always
             stop prompt#1
             commit 1 camera=deny/always; a:camera=denied/person
@@ -57,16 +50,9 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 a camera hold=3
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -89,16 +75,9 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 a@x camera hold=15
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -108,9 +87,7 @@ struct QueueHoldTests {
             moved 2 queued 0
             length 1
             > request 3 a@y microphone
-            accept 3
-            moved 3 queued 1
-            length 2
+            queued 1
             > request 4 a@x microphone
             accept 4
             stop hold:x
@@ -129,16 +106,9 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 a camera hold=15
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -163,16 +133,9 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 a camera hold=15
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -195,12 +158,7 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 a camera hold=15
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -212,12 +170,7 @@ struct QueueHoldTests {
             stop hold:a
             + 59
             > request 2 a microphone hold=15
-            accept 2
-            moved 2 queued 0
-            show A #2 2 microphone waiting=0
-            timer prompt#2 300000
-            moved 2 showing 0
-            length 1
+            shown A #2 microphone
             > answer A #2 dismissed
             stop prompt#2
             nag a microphone 1
@@ -226,12 +179,7 @@ struct QueueHoldTests {
             length 0
             + 1
             > request 3 a location hold=15
-            accept 3
-            moved 3 queued 0
-            show A #3 3 location waiting=0
-            timer prompt#3 300000
-            moved 3 showing 0
-            length 1
+            shown A #3 location
             > answer A #3 dismissed
             stop prompt#3
             nag a location 1
@@ -248,16 +196,9 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 a camera hold=10
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -316,16 +257,9 @@ struct QueueHoldTests {
             > agent A desktop
             = a camera granted
             > request 1 a microphone hold=15
-            accept 1
-            moved 1 queued 0
-            show A #1 1 microphone waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 microphone
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 dismissed
             stop prompt#1
             nag a microphone 1
@@ -357,12 +291,7 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 b camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             = a camera granted
             > request 2 a camera hold=15
             accept 2
@@ -370,9 +299,7 @@ struct QueueHoldTests {
             respond 2 answered camera=granted hold=15
             record a:camera=granted
             > request 3 c camera
-            accept 3
-            moved 3 queued 1
-            length 2
+            queued 1
             > request 4 a microphone
             accept 4
             stop hold:a
@@ -388,12 +315,7 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 a camera hold=4000
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -410,20 +332,11 @@ struct QueueHoldTests {
             """
             > agent A desktop
             > request 1 a camera hold=15
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > request 3 c camera
-            accept 3
-            moved 3 queued 2
-            length 3
+            queued 2
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1

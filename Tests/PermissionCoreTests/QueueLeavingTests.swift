@@ -10,20 +10,11 @@ struct QueueLeavingTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera,microphone
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > request 3 c camera
-            accept 3
-            moved 3 queued 2
-            length 3
+            queued 2
             > close 2
             forget 2
             record b:camera=withdrawn,b:microphone=withdrawn
@@ -40,16 +31,9 @@ struct QueueLeavingTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > close 1
             withdraw A #1
             stop prompt#1
@@ -69,24 +53,13 @@ struct QueueLeavingTests {
             """
             > agent A desktop
             > request 1 a@x camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > request 3 a@x microphone
-            accept 3
-            moved 3 queued 2
-            length 3
+            queued 2
             > request 4 a@y microphone
-            accept 4
-            moved 4 queued 3
-            length 4
+            queued 3
             > left x
             forget 3
             record a:microphone=withdrawn
@@ -109,16 +82,9 @@ struct QueueLeavingTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
@@ -139,12 +105,7 @@ struct QueueLeavingTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
@@ -161,16 +122,9 @@ struct QueueLeavingTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera hold=15
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > shutdown
             withdraw A #1
             stop prompt#1
@@ -206,12 +160,7 @@ struct QueueLeavingTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person

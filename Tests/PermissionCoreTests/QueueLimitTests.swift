@@ -11,22 +11,13 @@ struct QueueLimitTests {
             > settings waitingPerApp=2
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 a@y microphone
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > request 3 a location
             refuse 3 LimitExceeded
             > request 4 b camera
-            accept 4
-            moved 4 queued 2
-            length 3
+            queued 2
             = a bluetooth granted
             > request 5 a bluetooth
             accept 5
@@ -43,9 +34,7 @@ struct QueueLimitTests {
             moved 4 queued 1
             length 2
             > request 6 a location
-            accept 6
-            moved 6 queued 2
-            length 3
+            queued 2
             """)
     }
 
@@ -56,16 +45,9 @@ struct QueueLimitTests {
             > settings waiting=2
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > request 3 c camera
             refuse 3 LimitExceeded
             = c camera denied
@@ -78,9 +60,7 @@ struct QueueLimitTests {
             record b:camera=withdrawn
             length 1
             > request 5 c microphone
-            accept 5
-            moved 5 queued 1
-            length 2
+            queued 1
             """)
     }
 

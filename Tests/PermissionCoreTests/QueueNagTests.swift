@@ -10,28 +10,15 @@ struct QueueNagTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > request 3 a camera
-            accept 3
-            moved 3 queued 2
-            length 3
+            queued 2
             > request 4 a camera,microphone
-            accept 4
-            moved 4 queued 3
-            length 4
+            queued 3
             > request 5 a@z camera
-            accept 5
-            moved 5 queued 4
-            length 5
+            queued 4
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -45,9 +32,7 @@ struct QueueNagTests {
             moved 4 queued 1
             length 2
             > request 6 a camera
-            accept 6
-            moved 6 queued 2
-            length 3
+            queued 2
             """)
     }
 
@@ -58,12 +43,7 @@ struct QueueNagTests {
             > agent A desktop
             = a location granted
             > request 1 a location,camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -81,12 +61,7 @@ struct QueueNagTests {
             > agent A desktop
             = a location unavailable
             > request 1 a location,camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -103,12 +78,7 @@ struct QueueNagTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -116,12 +86,7 @@ struct QueueNagTests {
             respond 1 dismissed camera=undetermined refused=camera
             length 0
             > request 2 a camera
-            accept 2
-            moved 2 queued 0
-            show A #2 2 camera waiting=0
-            timer prompt#2 300000
-            moved 2 showing 0
-            length 1
+            shown A #2 camera
             > answer A #2 dismissed
             stop prompt#2
             nag a camera 2
@@ -129,12 +94,7 @@ struct QueueNagTests {
             respond 2 dismissed camera=undetermined refused=camera
             length 0
             > request 3 a camera
-            accept 3
-            moved 3 queued 0
-            show A #3 3 camera waiting=0
-            timer prompt#3 300000
-            moved 3 showing 0
-            length 1
+            shown A #3 camera
             > answer A #3 dismissed
             stop prompt#3
             nag a camera 3 until=1600
@@ -146,16 +106,9 @@ struct QueueNagTests {
             accept 4
             respond 4 dismissed camera=undetermined refused=camera
             > request 5 a camera,microphone
-            accept 5
-            moved 5 queued 0
-            show A #4 5 microphone waiting=0
-            timer prompt#4 300000
-            moved 5 showing 0
-            length 1
+            shown A #4 microphone
             > request 6 b camera
-            accept 6
-            moved 6 queued 1
-            length 2
+            queued 1
             + 599
             > request 7 a camera
             record a:camera=dismissed/guard
@@ -163,9 +116,7 @@ struct QueueNagTests {
             respond 7 dismissed camera=undetermined refused=camera
             + 1
             > request 8 a camera
-            accept 8
-            moved 8 queued 2
-            length 3
+            queued 2
             """)
     }
 
@@ -175,12 +126,7 @@ struct QueueNagTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -188,12 +134,7 @@ struct QueueNagTests {
             respond 1 dismissed camera=undetermined refused=camera
             length 0
             > request 2 a camera
-            accept 2
-            moved 2 queued 0
-            show A #2 2 camera waiting=0
-            timer prompt#2 300000
-            moved 2 showing 0
-            length 1
+            shown A #2 camera
             > answer A #2 dismissed
             stop prompt#2
             nag a camera 2
@@ -201,12 +142,7 @@ struct QueueNagTests {
             respond 2 dismissed camera=undetermined refused=camera
             length 0
             > request 3 a camera
-            accept 3
-            moved 3 queued 0
-            show A #3 3 camera waiting=0
-            timer prompt#3 300000
-            moved 3 showing 0
-            length 1
+            shown A #3 camera
             > answer A #3 camera=deny/once
             stop prompt#3
             nag a camera 0
@@ -217,12 +153,7 @@ struct QueueNagTests {
             length 0
             = a camera undetermined
             > request 4 a camera
-            accept 4
-            moved 4 queued 0
-            show A #4 4 camera waiting=0
-            timer prompt#4 300000
-            moved 4 showing 0
-            length 1
+            shown A #4 camera
             > answer A #4 dismissed
             stop prompt#4
             nag a camera 1
@@ -239,24 +170,14 @@ struct QueueNagTests {
             > settings nagLimit=1
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > timer prompt #1
             withdraw A #1
             record a:camera=dismissed/timeout
             respond 1 dismissed camera=undetermined refused=camera
             length 0
             > request 2 a camera
-            accept 2
-            moved 2 queued 0
-            show A #2 2 camera waiting=0
-            timer prompt#2 300000
-            moved 2 showing 0
-            length 1
+            shown A #2 camera
             """)
     }
 
@@ -267,12 +188,7 @@ struct QueueNagTests {
             > settings nagLimit=1 nagPause=10
             > agent A desktop
             > request 1 a camera,microphone
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera,microphone waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera,microphone
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1 until=1010
@@ -289,9 +205,7 @@ struct QueueNagTests {
             moved 2 showing 0
             length 1
             > request 3 b camera
-            accept 3
-            moved 3 queued 1
-            length 2
+            queued 1
             """)
     }
 
@@ -302,12 +216,7 @@ struct QueueNagTests {
             > settings nagLimit=1
             > agent A desktop
             > request 1 a camera,microphone
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera,microphone waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera,microphone
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1 until=1600
@@ -330,9 +239,7 @@ struct QueueNagTests {
             respond 3 dismissed microphone=undetermined refused=microphone
             > lift * *
             > request 4 a microphone
-            accept 4
-            moved 4 queued 1
-            length 2
+            queued 1
             """)
     }
 
@@ -348,12 +255,7 @@ struct QueueNagTests {
             accept 1
             respond 1 dismissed camera=undetermined refused=camera
             > request 2 a camera
-            accept 2
-            moved 2 queued 0
-            show A #1 2 camera waiting=0
-            timer prompt#1 300000
-            moved 2 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 3 until=1600
@@ -374,12 +276,7 @@ struct QueueNagTests {
             > settings nagLimit=2 nagPause=10
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1
@@ -387,12 +284,7 @@ struct QueueNagTests {
             respond 1 dismissed camera=undetermined refused=camera
             length 0
             > request 2 a camera
-            accept 2
-            moved 2 queued 0
-            show A #2 2 camera waiting=0
-            timer prompt#2 300000
-            moved 2 showing 0
-            length 1
+            shown A #2 camera
             > answer A #2 dismissed
             stop prompt#2
             nag a camera 2 until=1010
@@ -401,12 +293,7 @@ struct QueueNagTests {
             length 0
             + 10
             > request 3 a camera
-            accept 3
-            moved 3 queued 0
-            show A #3 3 camera waiting=0
-            timer prompt#3 300000
-            moved 3 showing 0
-            length 1
+            shown A #3 camera
             > answer A #3 dismissed
             stop prompt#3
             nag a camera 1
@@ -414,12 +301,7 @@ struct QueueNagTests {
             respond 3 dismissed camera=undetermined refused=camera
             length 0
             > request 4 a camera
-            accept 4
-            moved 4 queued 0
-            show A #4 4 camera waiting=0
-            timer prompt#4 300000
-            moved 4 showing 0
-            length 1
+            shown A #4 camera
             """)
     }
 }

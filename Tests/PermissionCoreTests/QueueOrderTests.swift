@@ -10,20 +10,11 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b microphone
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > request 3 c location
-            accept 3
-            moved 3 queued 2
-            length 3
+            queued 2
             > answer A #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
@@ -61,16 +52,9 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a microphone,camera,location
-            accept 1
-            moved 1 queued 0
-            show A #1 1 microphone,camera,location waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 microphone,camera,location
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 camera=deny/always,microphone=grant/once,location=grant/once
             stop prompt#1
             commit 1 microphone=grant/once!,camera=deny/always,location=grant/once!; a:microphone=granted/person,a:camera=denied/person,a:location=granted/person
@@ -92,12 +76,7 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             = b camera granted
             = b microphone restricted
             = b location unavailable
@@ -134,12 +113,7 @@ struct QueueOrderTests {
             = a microphone granted
             = a location unavailable
             > request 1 a camera,microphone,location
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             """)
     }
 
@@ -157,12 +131,7 @@ struct QueueOrderTests {
             accept 2
             respond 2 answered microphone=undetermined refused=microphone
             > request 3 b microphone
-            accept 3
-            moved 3 queued 0
-            show A #1 3 microphone waiting=0
-            timer prompt#1 300000
-            moved 3 showing 0
-            length 1
+            shown A #1 microphone
             > request 4 a microphone quiet
             accept 4
             respond 4 answered microphone=undetermined refused=microphone
@@ -175,20 +144,11 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 a camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > request 3 b camera
-            accept 3
-            moved 3 queued 2
-            length 3
+            queued 2
             > answer A #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
@@ -210,16 +170,9 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 a camera,microphone
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 camera=deny/session
             stop prompt#1
             commit 1 camera=deny/session; a:camera=denied/person
@@ -239,20 +192,11 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > request 3 b microphone
-            accept 3
-            moved 3 queued 2
-            length 3
+            queued 2
             = a camera denied
             = b microphone granted
             > world
@@ -276,12 +220,7 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a camera,microphone
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera,microphone waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera,microphone
             = a camera denied
             > world
             > answer A #1 camera=grant/always,microphone=grant/always
@@ -301,12 +240,7 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             = a camera unavailable
             > world
             withdraw A #1
@@ -317,12 +251,7 @@ struct QueueOrderTests {
             = a camera undetermined
             > world
             > request 2 a camera
-            accept 2
-            moved 2 queued 0
-            show A #2 2 camera waiting=0
-            timer prompt#2 300000
-            moved 2 showing 0
-            length 1
+            shown A #2 camera
             """)
     }
 
@@ -332,16 +261,9 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > request 2 b camera
-            accept 2
-            moved 2 queued 1
-            length 2
+            queued 1
             > answer A #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
@@ -365,12 +287,7 @@ struct QueueOrderTests {
             """
             > agent A desktop
             > request 1 a camera
-            accept 1
-            moved 1 queued 0
-            show A #1 1 camera waiting=0
-            timer prompt#1 300000
-            moved 1 showing 0
-            length 1
+            shown A #1 camera
             > answer A #1 camera=grant/once
             stop prompt#1
             commit 1 camera=grant/once!; a:camera=granted/person

@@ -3,6 +3,8 @@
 //   > event …        what happens; the lines below it, up to the next one, are all its effects
 //   = app permission status      what the world says from now on
 //   + seconds        time passes
+//   shown A #1 camera   below a request: everything that comes when it goes to the agent A at once, alone in the queue
+//   queued 2            below a request: everything that comes when it waits as the last, at that position
 //   # …              a remark
 
 import PermissionCore
@@ -27,7 +29,7 @@ struct QueueScript {
     static func play(_ script: String, sourceLocation: SourceLocation = #_sourceLocation) {
         var player = QueueScript()
         var played: [String] = []
-        let lines = script.split(separator: "\n").map { $0.trimmingSpaces() }
+        let lines = expanded(script.split(separator: "\n").map { $0.trimmingSpaces() })
         for line in lines where !line.isEmpty {
             switch line.first {
             case ">":
@@ -52,6 +54,29 @@ struct QueueScript {
         Issue.record(
             "line \((place ?? min(played.count, expected.count)) + 1) is not as expected; what happens is\n\(played.joined(separator: "\n"))",
             sourceLocation: sourceLocation)
+    }
+
+    /// With the effects that `shown` and `queued` stand for, each in its line.
+    private static func expanded(_ lines: [String]) -> [String] {
+        var request = ""
+        return lines.flatMap { line -> [String] in
+            let words = line.split(separator: " ").map(String.init)
+            if line.hasPrefix("> request ") { request = words[2] }
+            switch words.first {
+            case "shown":
+                let prompt = words[2]
+                return [
+                    "accept \(request)", "moved \(request) queued 0",
+                    "show \(words[1]) \(prompt) \(request) \(words[3]) waiting=0", "timer prompt\(prompt) 300000",
+                    "moved \(request) showing 0", "length 1",
+                ]
+            case "queued":
+                return [
+                    "accept \(request)", "moved \(request) queued \(words[1])", "length \((Int(words[1]) ?? 0) + 1)",
+                ]
+            default: return [line]
+            }
+        }
     }
 
     // MARK: Events

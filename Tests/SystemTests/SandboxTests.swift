@@ -1,6 +1,7 @@
 // An app in a flatpak's sandbox: its identity is its own, and settings are not its business.
 
 import DBus
+import Foundation
 import Glibc
 import PermissionModel
 import PermissionTestKit
@@ -10,26 +11,15 @@ import Testing
 @LoopActor
 struct SandboxTests {
     /// Runs a program at a root of its own, which has a /.flatpak-info as flatpak makes it.
-    private nonisolated static let enter = """
-        set -e
-        root=$1/root; info=$1/info; shift
-        mkdir -p "$root"
-        mount -t tmpfs none "$root"
-        for entry in /*; do
-            if [ -L "$entry" ]; then cp -P "$entry" "$root/"
-            elif [ -d "$entry" ]; then mkdir "$root$entry"; mount --rbind "$entry" "$root$entry"
-            fi
-        done
-        cp "$info" "$root/.flatpak-info"
-        exec chroot "$root" "$@"
-        """
+    private nonisolated static let enter = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "scripts/as-flatpak").path
 
     private func flatpak(
         _ id: String, _ folder: TemporaryFolder, on stage: Stage, info: String? = nil
     ) async throws -> TestApp {
         try folder.write(info ?? "[Application]\nname=\(id)\n\n[Instance]\ninstance-id=7\n", to: "info")
         let user = geteuid() == 0 ? [] : ["--map-root-user"]
-        let command = ["unshare"] + user + ["--mount", "sh", "-c", SandboxTests.enter, "sh", folder.path]
+        let command = ["unshare"] + user + ["--mount", SandboxTests.enter, folder.path]
         return try await TestApp("inside", on: stage.permd, through: (command, AppID("flatpak:\(id)")!))
     }
 
