@@ -12,6 +12,7 @@ static inline GtkWindow *cgtk_window(GtkWidget *widget) { return GTK_WINDOW(widg
 static inline GtkBox *cgtk_box(GtkWidget *widget) { return GTK_BOX(widget); }
 static inline GtkLabel *cgtk_label(GtkWidget *widget) { return GTK_LABEL(widget); }
 static inline GtkButton *cgtk_button(GtkWidget *widget) { return GTK_BUTTON(widget); }
+static inline GtkCheckButton *cgtk_check(GtkWidget *widget) { return GTK_CHECK_BUTTON(widget); }
 static inline GtkImage *cgtk_image(GtkWidget *widget) { return GTK_IMAGE(widget); }
 static inline GtkScrolledWindow *cgtk_scrolled(GtkWidget *widget) { return GTK_SCROLLED_WINDOW(widget); }
 static inline GtkStyleProvider *cgtk_style_provider(GtkCssProvider *provider) { return GTK_STYLE_PROVIDER(provider); }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)), .serialized)
 @LoopActor
-struct PortalGtkTests {
+struct BorrowedGtkTests {
     /// Clicks a button of the dialog, as late as a person would.
     private func click(_ name: String, _ bench: WindowBench) async throws {
         _ = try await bench.awake(name)
