@@ -19,6 +19,11 @@ static inline GtkStyleProvider *cgtk_style_provider(GtkCssProvider *provider) { 
 static inline GtkGestureSingle *cgtk_gesture_single(GtkGesture *gesture) { return GTK_GESTURE_SINGLE(gesture); }
 static inline GtkEventController *cgtk_controller(GtkGesture *gesture) { return GTK_EVENT_CONTROLLER(gesture); }
 
+// A check button that is one of several options, told to assistive technology as what it is.
+static inline GtkWidget *cgtk_option_new(void) {
+    return g_object_new(GTK_TYPE_CHECK_BUTTON, "accessible-role", GTK_ACCESSIBLE_ROLE_RADIO, NULL);
+}
+
 // gtk_accessible_update_property(3): what a screen reader says beside the name.
 static inline void cgtk_describe(GtkWidget *widget, const char *text) {
     gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, text, -1);

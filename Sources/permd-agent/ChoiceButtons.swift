@@ -6,14 +6,14 @@ import PermissionClient
 extension PromptPage {
     func add(_ choice: PortalChoice, _ selection: String) {
         if choice.isCheckbox {
-            return addCheck(choice.label, isOn: selection == "true", group: nil) { isOn in
+            return addCheck(gtk_check_button_new(), choice.label, isOn: selection == "true") { isOn in
                 .select(option: isOn ? "true" : "false", choice: choice.id)
             }
         }
         add(choice.label, nil, lines: 2)
         var first: UnsafeMutablePointer<GtkWidget>?
         for option in choice.options {
-            addCheck(option.label, isOn: option.id == selection, group: first) { isOn in
+            addCheck(cgtk_option_new(), option.label, isOn: option.id == selection, group: first) { isOn in
                 isOn ? .select(option: option.id, choice: choice.id) : nil
             }
             first = first ?? lastCheck
@@ -21,9 +21,9 @@ extension PromptPage {
     }
 
     private func addCheck(
-        _ text: String, isOn: Bool, group: UnsafeMutablePointer<GtkWidget>?, _ action: @escaping (Bool) -> Action?
+        _ button: UnsafeMutablePointer<GtkWidget>, _ text: String, isOn: Bool,
+        group: UnsafeMutablePointer<GtkWidget>? = nil, _ action: @escaping (Bool) -> Action?
     ) {
-        let button = gtk_check_button_new()!
         gtk_check_button_set_child(cgtk_check(button), label(text, lines: 2))
         cgtk_name(button, text)
         if let group { gtk_check_button_set_group(cgtk_check(button), cgtk_check(group)) }

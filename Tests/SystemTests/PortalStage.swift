@@ -15,7 +15,6 @@ final class PortalStage {
     let portal: DesktopPortal
     /// `table id app=word,word …` each time an id of the portals' store has changed.
     let changes = EventLog<String>()
-    private var folders: [TemporaryFolder] = []
     private var apps: [TestApp] = []
 
     init(settings: String = "", rules: [String: String] = [:]) async throws {
@@ -32,13 +31,7 @@ final class PortalStage {
     }
 
     func flatpak(_ id: String) async throws -> TestApp {
-        let folder = try TemporaryFolder()
-        folders.append(folder)
-        try folder.write("[Application]\nname=\(id)\n\n[Instance]\ninstance-id=7\n", to: "info")
-        let enter = PortalStage.project.appending(path: "scripts/as-flatpak").path
-        let user = geteuid() == 0 ? [] : ["--map-root-user"]
-        let command = ["unshare"] + user + ["--mount", enter, folder.path]
-        let app = try await TestApp("inside", on: stage.permd, through: (command, AppID("flatpak:\(id)")!))
+        let app = try await TestApp.flatpak(id, on: stage.permd)
         apps.append(app)
         return app
     }
