@@ -119,6 +119,36 @@ struct BorrowedDialogTests {
         await bench.end()
     }
 
+    /// A portal's own question goes on as it is, its choices come back.
+    @Test func aPortalsQuestionIsHandedOn() async throws {
+        let results: [String: Value] = [
+            "choices": .array(of: "(ss)", [.structure([.string("area"), .string("all")])])
+        ]
+        let bench = try await bench([.answer(0, results, after: BorrowedDialogTests.read)])
+        let portal = try FakePortal(on: bench.permd.bus)
+        let app = try bench.permd.bus.connect()
+        let answer = await portal.ask(
+            FakePortal.dialog(
+                FakePortal.handle(app.uniqueName), icon: "applets-screenshooter-symbolic",
+                options: [
+                    "grant_label": .string("Take It"),
+                    "choices": FakePortal.choices([
+                        ("area", "How much", [("window", "Window"), ("all", "All")], "window"),
+                        ("pointer", "Pointer", [], "true"),
+                    ]),
+                ]))
+        #expect(answer == "0 area=all pointer=true")
+        let dialog = bench.backend.dialogs.all[0]
+        #expect(dialog.contains(.string("A title")))
+        let options = try #require(dialog.last?.properties)
+        #expect(options["grant_label"] == .string("Take It"))
+        // How long is the portal's affair.
+        #expect(options["choices"]?.elements?.count == 2)
+        portal.end()
+        app.close()
+        await bench.end()
+    }
+
     @Test func everyFormOfResults() {
         let forms: [[String: Value]] = [
             ["choices": BorrowedDialogTests.choice("always")],

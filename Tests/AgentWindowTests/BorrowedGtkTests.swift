@@ -1,6 +1,7 @@
 // The real portal-gtk as the dialog that is borrowed.
 
 import DBus
+import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -39,6 +40,18 @@ struct BorrowedGtkTests {
         try await app.request("d", [.microphone])
         try await click("Don't Allow", bench)
         #expect(try await app.response("d") == "0 refused=microphone statuses=microphone=denied")
+        await bench.end()
+    }
+
+    /// The dialog is not left behind for nobody.
+    @Test func itGoesWithTheAgent() async throws {
+        let bench = try await WindowBench()
+        try await bench.startBorrowing()
+        let app = try await TestApp("app", on: bench.permd)
+        try await app.request("t", [.camera])
+        _ = try await bench.awake("Allow")
+        #expect(await bench.endAgent(SIGTERM) == .exited(0))
+        try await bench.until("the dialog's end") { try await bench.window() == nil }
         await bench.end()
     }
 

@@ -46,39 +46,19 @@ struct PortalWindowTests {
     @Test func aPortalsChoicesAreShownAndSelected() async throws {
         let bench = try await WindowBench()
         try await bench.startAgent()
-        let portal = try bench.permd.bus.connect()
-        _ = try portal.requestName(BusNames.portal)
+        let portal = try FakePortal(on: bench.permd.bus)
         let app = try bench.permd.bus.connect()
-        let sender = app.uniqueName.dropFirst().map { $0 == "." ? "_" : String($0) }.joined()
-        func pair(_ id: String, _ label: String) -> Value { .structure([.string(id), .string(label)]) }
-        let answers = EventLog<[Value]>()
-        portal.call(
-            .call(
-                destination: BusNames.portalBackend, path: BusNames.portalRoot, interface: BusNames.portalAccess,
-                member: "AccessDialog",
-                [
-                    .objectPath("\(BusNames.portalRequestRoot)/\(sender)/t"), .string(""), .string(""),
-                    .string("Allow a %n screenshot?"), .string("To show <b>it</b>"), .string("The portal keeps this."),
-                    .properties([
-                        "icon": .string("applets-screenshooter-symbolic"), "grant_label": .string("Take It"),
-                        "deny_label": .string("Never"),
-                        "choices": .array(
-                            of: "(ssa(ss)s)",
-                            [
-                                .structure([
-                                    .string("area"), .string("How much"),
-                                    .array(of: "(ss)", [pair("window", "The window"), pair("all", "Everything")]),
-                                    .string("window"),
-                                ]),
-                                .structure([
-                                    .string("pointer"), .string("With the pointer"), .array(of: "(ss)", []),
-                                    .string("false"),
-                                ]),
-                            ]),
-                    ]),
-                ]), timeoutMilliseconds: nil
-        ) { reply in answers.add((try? reply.get())?.body ?? []) }
-
+        let dialog = FakePortal.dialog(
+            FakePortal.handle(app.uniqueName), icon: "applets-screenshooter-symbolic",
+            title: "Allow a %n screenshot?", subtitle: "To show <b>it</b>", body: "The portal keeps this.",
+            options: [
+                "grant_label": .string("Take It"), "deny_label": .string("Never"),
+                "choices": FakePortal.choices([
+                    ("area", "How much", [("window", "The window"), ("all", "Everything")], "window"),
+                    ("pointer", "With the pointer", [], "false"),
+                ]),
+            ])
+        let asking = Task { await portal.ask(dialog) }
         _ = try await bench.awake("Take It")
         let labels = try await bench.labels()
         for text in [
@@ -89,11 +69,8 @@ struct PortalWindowTests {
         try await bench.click("Everything", role: "radio button")
         try await bench.click("With the pointer", role: "check box")
         try await bench.click("Take It")
-        let answer = try await answers.wait(for: 1)[0]
-        #expect(answer.first == .uint32(0))
-        #expect(
-            answer.last?.properties?["choices"]?.elements == [pair("area", "all"), pair("pointer", "true")])
-        portal.close()
+        #expect(await asking.value == "0 area=all pointer=true")
+        portal.end()
         app.close()
         await bench.end()
     }
