@@ -60,7 +60,7 @@ struct UnitTests {
     @Test(arguments: ["KILL", "STOP"])
     func itComesBack(_ signal: String) async throws {
         // Longer than a busy machine keeps a healthy daemon waiting.
-        let login = try await Login("WatchdogSec=4s")
+        let login = try await Login("WatchdogSec=4s\nTimeoutAbortSec=1s")
         try await login.succeed("permctl deny exe:/usr/bin/a camera")
         let pid = try await login.unit("MainPID")
         try await login.watchName()
