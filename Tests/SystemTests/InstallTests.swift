@@ -112,6 +112,19 @@ struct InstallTests {
                 == home.file(".local/share/systemd/user/permd.service"))
     }
 
+    /// A package's unit is enabled: that link is the package's, before and after.
+    @Test func anotherInstallationKeepsItsLink() async throws {
+        let folders = ["etc", "etc/systemd", "etc/systemd/user", "etc/systemd/user/default.target.wants"]
+        let root = try TemporaryFolder(folders)
+        let link = root.file("etc/systemd/user/default.target.wants/permd.service")
+        let target = "/usr/lib/systemd/user/permd.service"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+        try await Installer.install(["--destdir", root.path])
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
+        _ = try await Installer.run(["--uninstall", "--destdir", root.path])
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
+    }
+
     @Test func forPackageBuilders() async throws {
         let root = try TemporaryFolder()
         try await Installer.install(["--package", "--prefix", "/usr", "--destdir", root.path])
