@@ -5,7 +5,8 @@ import Foundation
 import PermissionTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(3)))
+// One after the other: each starts a whole manager, and the tests beside them want the processors too.
+@Suite(.serialized, .timeLimit(.minutes(3)))
 @LoopActor
 struct UnitTests {
     @Test func itIsThereAfterLogin() async throws {
