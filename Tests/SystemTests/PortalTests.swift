@@ -147,12 +147,14 @@ struct PortalTests {
 
     @Test func aTimedGrantEndsThereToo() async throws {
         let bench = try await PortalStage()
-        let end = EpochSeconds(time(nil)) + 3
-        _ = try await bench.stage.agent([.grant(.until(end))])
+        let agent = try await bench.stage.agent()
         let app = try await bench.flatpak("org.example.Call")
         #expect(try await app.ask("camera a").hasPrefix("ok"))
+        let prompt = await agent.prompt(0)
+        let end = EpochSeconds(time(nil)) + 2
+        agent.answer(prompt, with: .grant(.until(end)))
         #expect(try await app.response("a") == "0 ")
-        try await bench.camera(becomes: "org.example.Call=yes")
+        try await bench.changes.first("the portal's yes") { $0 == "devices camera org.example.Call=yes" }
         try await bench.camera(becomes: "")
         #expect(EpochSeconds(time(nil)) >= end)
         await bench.end()
