@@ -216,7 +216,7 @@ extension Queue {
         reply.hold = hold
         reply.answers = waiting.answers
         let isDecided =
-            !waiting.answers.isEmpty
+            waiting.answers.keys.contains(where: \.isOfPortals)
             || reply.statuses.values.contains { [.granted, .denied, .restricted].contains($0) }
         if !isDecided, reply.statuses.values.contains(.undetermined) { reply.code = .dismissed }
         return reply

@@ -2,6 +2,7 @@
 
 import DBus
 import Foundation
+import PermissionClient
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -52,23 +53,44 @@ struct WindowTests {
         let bench = try await WindowBench()
         try await bench.startAgent()
         let app = try await TestApp("app", on: bench.permd)
-        try await app.request("t", [.camera])
+        var isProven = false
+        for trial in 0..<20 where !isProven {
+            try await app.request("t\(trial)", [.camera])
+            isProven = try await clickEverywhere(bench)
+            let isAnswered = app.events.all.contains { $0.hasPrefix("response t\(trial) ") }
+            if isProven {
+                #expect(!isAnswered)
+                try await bench.click("Don't Allow")
+                #expect(try await app.response("t\(trial)") == "0 refused=camera statuses=camera=denied")
+            } else {
+                // A busy machine made a pause as long as a person's: that proves nothing.
+                if !isAnswered { _ = try await app.ask("close t\(trial)") }
+                _ = try await PermissionSettings(bus: .address(bench.permd.bus.address)).reset()
+                try await bench.until("the window's end") { try await bench.window() == nil }
+            }
+        }
+        #expect(isProven, "the machine is too busy for quick clicks")
+        await bench.end()
+    }
+
+    /// Clicks from the window's top to its bottom; false as soon as two clicks may have been 400 ms apart.
+    private func clickEverywhere(_ bench: WindowBench) async throws -> Bool {
         var window: String?
         try await bench.until("the window") {
             window = try await bench.window()
             return window != nil
         }
-        // Everywhere in it, with 100 ms between two clicks, by one program: no load on the machine makes it slower.
-        var clicks: [String] = []
         let height = try await bench.widgets().first { $0.role == "frame" }?.place.last ?? 0
+        var last = Loop.uptimeMilliseconds()
         for row in stride(from: 10, to: height - 10, by: 14) {
-            clicks += ["mousemove", "--window", window ?? "", "210", "\(row)", "click", "1", "sleep", "0.1"]
+            let start = Loop.uptimeMilliseconds()
+            // The X server has taken the click when this has ended.
+            try await bench.run("xdotool", "mousemove", "--window", window ?? "", "210", "\(row)", "click", "1")
+            if row > 10, Loop.uptimeMilliseconds() - last > 400 { return false }
+            last = start
+            await bench.pause(50)
         }
-        try await bench.run("xdotool", clicks)
-        #expect(!app.events.all.contains { $0.contains("granted") || $0.contains("denied") })
-        try await bench.click("Don't Allow")
-        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
-        await bench.end()
+        return height > 0
     }
 
     @Test func severalPermissionsAreStepsOfOneWindow() async throws {
