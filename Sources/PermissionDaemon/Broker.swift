@@ -131,6 +131,7 @@ final class Broker {
             requests.refuse(id, error)
         case .respond(let id, let reply):
             respond(id, reply)
+            if let (request, told) = under[id], told != nil { note("is answered: \(reply.words)", of: request) }
             tellEnd(of: id, reply.code.word)
         case .forget(let id):
             requests.forget(id)
@@ -183,6 +184,10 @@ final class Broker {
 
     private func tell(_ id: RequestID, _ state: RequestState) {
         guard let (request, told) = under[id], told != state else { return }
+        // What is answered at once is no news, however often it is asked.
+        if told == nil {
+            note("asks for \(request.permissions.map(\.rawValue).joined(separator: ", "))", of: request)
+        }
         under[id]?.told = state
         policyDoor.tellRequest(request, state.rawValue)
     }
@@ -204,6 +209,7 @@ final class Broker {
 
     private func show(_ prompt: Prompt, to agent: AgentID) {
         let app = prompt.request.caller.app
+        note("gets its prompt, by the agent of \(agent.connection)", of: prompt.request)
         let entry = directory.entry(for: app)
         var details: [String: Value] = [
             "app": .string(app.description), "app_name": .string(SafeText.title(entry.name)),
@@ -277,6 +283,12 @@ final class Broker {
         }
     }
 
+    /// A step of a request's way, for the journal.
+    private func note(_ step: String, of request: AccessRequest) {
+        let app = request.caller.app
+        log.info("\(app) \(step)", metadata: ["request": "\(request.path)", "app": "\(app)"])
+    }
+
     private func record(_ rows: [HistoryRow]) {
         store.record(rows)
         log(rows)
@@ -314,6 +326,15 @@ private struct Snapshot: World {
 
     func status(of permission: Permission, for caller: Caller) -> Status {
         LoopActor.assumeIsolated { broker.status(of: permission, for: caller) }
+    }
+}
+
+extension Reply {
+    /// `camera=granted, microphone=denied`, or why there is no answer.
+    fileprivate var words: String {
+        if case .failed(let error) = code { return error.message }
+        return statuses.sorted { $0.key < $1.key }.map { "\($0.key.rawValue)=\($0.value.rawValue)" }
+            .joined(separator: ", ")
     }
 }
 

@@ -34,12 +34,13 @@ refute() {
     ! "$@" >"$work/expected" 2>&1 || fail "$what; it said: $(cat "$work/expected")"
 }
 
-# says PATTERN COMMAND…: whether what the command prints has a line of that pattern.
+# says PATTERN COMMAND…: whether what the command prints has a line of that pattern. Prints all of it.
 says() {
-    local pattern=$1
+    local pattern=$1 said
     shift
-    "$@" 2>/dev/null >"$work/said" || true
-    grep -Eq -- "$pattern" "$work/said"
+    said=$("$@" 2>&1) || true
+    printf '%s\n' "$said"
+    grep -Eq -- "$pattern" <<<"$said"
 }
 
 says_not() { ! says "$@"; }
