@@ -1,7 +1,8 @@
 # What the scripts share: sourced, not run. Sets ROOT and moves there.
+# shellcheck shell=bash
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$ROOT"
+cd "$ROOT" || exit
 
 # What building and running needs, and what only tests and the demo need.
 BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-config binutils"
@@ -10,14 +11,18 @@ DEMO_PACKAGES="$BUILD_PACKAGES dbus libumockdev-dev umockdev"
 SCREEN_PACKAGES="xvfb openbox xdotool at-spi2-core gir1.2-atspi-2.0 python3-gi fonts-dejavu-core adwaita-icon-theme"
 SCREEN_PACKAGES="$SCREEN_PACKAGES xdg-desktop-portal-gtk libatk-adaptor weston"
 TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus tmux util-linux procps"
+TEST_PACKAGES="$TEST_PACKAGES systemd dbus-user-session shellcheck man-db mandoc"
+# shellcheck disable=SC2034 # For scripts/package.
+PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES dpkg-dev debhelper fakeroot lintian"
 
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
-# Installs the Debian packages that are missing, and says which.
+# Installs the Debian packages that are missing, and says which. Its words are packages, or lists of them.
 install_missing() {
-    local missing=() package
-    for package in "$@"; do
+    local wanted missing=() package
+    read -ra wanted <<<"$*"
+    for package in "${wanted[@]}"; do
         [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null)" = "ii " ] || missing+=("$package")
     done
     [ ${#missing[@]} -eq 0 ] && return
@@ -44,6 +49,25 @@ compile_texts() {
         mkdir -p "$1/$language/LC_MESSAGES"
         msgfmt -o "$1/$language/LC_MESSAGES/permd.mo" "$catalog"
     done
+}
+
+# The nearest folder that is there, on the way to $1.
+nearest() {
+    local folder=$1
+    while [ -n "$folder" ] && [ ! -e "$folder" ]; do folder=${folder%/*}; done
+    echo "${folder:-/}"
+}
+
+# Removes the files, links and folders that the list $2 names, under $1; a folder only if nothing else is in it.
+remove_listed() {
+    local files folders path
+    files=$(sed -nE 's/^(file|link) //p' "$2")
+    folders=$(sed -n 's/^folder //p' "$2" | sort -r)
+    while read -r path; do if [ -n "$path" ]; then rm -f "$1$path"; fi; done <<<"$files"
+    # The deepest first.
+    while read -r path; do
+        if [ -n "$path" ] && [ -d "$1$path" ]; then rmdir --ignore-fail-on-non-empty "$1$path"; fi
+    done <<<"$folders"
 }
 
 need_swift() {

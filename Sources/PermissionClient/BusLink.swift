@@ -119,6 +119,17 @@ final class BusLink {
         }
     }
 
+    /// Whether the bus can start a program for that name.
+    func canStart(_ name: String) async throws(ClientError) -> Bool {
+        let connection = try open()
+        do throws(BusError) {
+            let names = try await connection.call(.busCall("ListActivatableNames")).body.first?.strings
+            return names?.contains(name) == true
+        } catch {
+            throw ClientError(error)
+        }
+    }
+
     /// Hears a signal of the daemon that is sent to us alone.
     func onSignal(
         _ interface: String, _ member: String, path: String = BusNames.root,

@@ -97,6 +97,11 @@ public final class PermissionSettings: Sendable {
         try await rows(BusNames.agentManager, "ListAgents", [], AgentRow.init)
     }
 
+    /// Whether the bus can start an agent when a prompt is due and none is there.
+    public func canStartAgent() async throws(ClientError) -> Bool {
+        try await BusLink.shared(bus).canStart(BusNames.agentService)
+    }
+
     /// What is wrong, each with what to do; checks the store's integrity on the way.
     public func problems() async throws(ClientError) -> [Problem] {
         try await rows(BusNames.policy, "ListProblems", [], Problem.init)

@@ -16,10 +16,10 @@ struct CommandStage {
         var lines: [String] { output.split(separator: "\n").map(String.init) }
     }
 
-    init(settings: String = "", rules: [String: String] = [:]) async throws {
+    init(settings: String = "", rules: [String: String] = [:], bus: PrivateBus? = nil) async throws {
         devices = try await MockDevices.start()
         for kind in [MockDevices.Kind.camera, .microphone, .gnss] { try await devices.add(kind, 0) }
-        permd = try await PermdProcess(settings: settings, rules: rules, devices: devices)
+        permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices)
     }
 
     /// Runs it to its end.

@@ -221,6 +221,17 @@ struct VerbTests {
         await stage.end()
     }
 
+    /// An agent that leaves when idle is no illness while the bus can start it again.
+    @Test func doctorKnowsAnAgentThatCanBeStarted() async throws {
+        let services = try TemporaryFolder()
+        try services.write("[D-BUS Service]\nName=org.permd.Agent\nExec=/bin/false\n", to: "org.permd.Agent.service")
+        let stage = try await CommandStage(bus: try await PrivateBus(serviceDirectory: services.path))
+        let well = try await stage.run("doctor")
+        #expect(well.status == 0, "\(well.output)")
+        #expect(well.lines.contains { $0.hasPrefix("ok  agent") && $0.contains("the bus starts one") })
+        await stage.end()
+    }
+
     @Test func exitStatusesOfBadDays() async throws {
         let stage = try await CommandStage(settings: "[Prompts]\nAgentWaitSec=1\n")
         let nobody = try await stage.run("request", "camera")

@@ -95,6 +95,9 @@ private struct Examination {
     private func agents() async throws -> [Finding] {
         let agents = try await settings.agents()
         guard !agents.isEmpty else {
+            if try await settings.canStartAgent() {
+                return [Finding(state: .good, about: "agent", text: "the bus starts one when a prompt is due")]
+            }
             return [
                 Finding(
                     state: .bad, about: "agent", text: "nobody is there to show a prompt",

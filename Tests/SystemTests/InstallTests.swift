@@ -1,0 +1,143 @@
+// scripts/install: what it puts where, and that it takes exactly that away again.
+
+import DBus
+import Foundation
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+struct InstallTests {
+    /// Every file and link under a folder, by its path in it.
+    private static func tree(_ folder: String) throws -> Set<String> {
+        let names = try FileManager.default.subpathsOfDirectory(atPath: folder)
+        return Set(
+            try names.filter { name in
+                let kind = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)")[.type]
+                return kind as? FileAttributeType != .typeDirectory
+            })
+    }
+
+    private static func text(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
+
+    private static let hasAgent = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-agent"))
+
+    @Test(arguments: [
+        ("/usr", "lib/systemd/user"), ("/usr/local", "lib/systemd/user"), ("/opt/permd", "share/systemd/user"),
+    ])
+    func everythingIsInItsPlace(_ prefix: String, _ units: String) async throws {
+        let root = try TemporaryFolder()
+        try await Installer.install(["--prefix", prefix, "--destdir", root.path])
+        let tree = try InstallTests.tree(root.path)
+        var expected = [
+            "bin/permctl", "libexec/permd", "\(units)/permd.service", "share/dbus-1/services/org.permd.service",
+            "share/dbus-1/services/org.freedesktop.impl.portal.desktop.permd.service",
+            "share/dbus-1/interfaces/org.permd.Access1.xml", "share/xdg-desktop-portal/portals/permd.portal",
+            "share/bash-completion/completions/permctl", "share/fish/vendor_completions.d/permctl.fish",
+            "share/zsh/\(prefix == "/usr" ? "vendor-completions" : "site-functions")/_permctl",
+            "share/doc/permd/examples/50-office.conf", "share/doc/permd/examples/portals.conf",
+            "share/permd/swift/Package.swift", "share/permd/swift/Sources/PermissionClient/PermissionCenter.swift",
+        ]
+        expected += ["man1/permctl.1", "man5/permd.conf.5", "man5/permd.policy.5", "man5/org.permd.5", "man8/permd.8"]
+            .map { "share/man/\($0)" }
+        if InstallTests.hasAgent {
+            expected += [
+                "libexec/permd-agent", "\(units)/permd-agent.service", "share/dbus-1/services/org.permd.Agent.service",
+                "share/man/man1/permd-agent.1", "share/locale/de/LC_MESSAGES/permd.mo",
+                "share/locale/ja/LC_MESSAGES/permd.mo",
+            ]
+        }
+        for name in expected { #expect(tree.contains("\(prefix.dropFirst())/\(name)"), "\(name)") }
+        // The one file elsewhere enables the unit; no desktop's choice of portals is touched.
+        let elsewhere = tree.filter { !$0.hasPrefix("\(prefix.dropFirst())/") }
+        #expect(elsewhere == ["etc/systemd/user/default.target.wants/permd.service"])
+        #expect(!tree.contains { $0.hasSuffix("xdg-desktop-portal/portals.conf") })
+        #expect(
+            try FileManager.default.destinationOfSymbolicLink(atPath: root.file(elsewhere.first ?? ""))
+                == "\(prefix)/\(units)/permd.service")
+
+        // What starts a program names one that is there.
+        for name in tree where name.hasSuffix(".service") && !elsewhere.contains(name) {
+            let start = try #require(
+                try InstallTests.text(root.file(name)).split(separator: "\n").first {
+                    $0.hasPrefix("Exec=") || $0.hasPrefix("ExecStart=")
+                })
+            let program = start.drop { $0 != "/" }
+            #expect(program.hasPrefix("\(prefix)/libexec/"), "\(name): \(start)")
+            #expect(FileManager.default.isExecutableFile(atPath: root.path + program), "\(name): \(start)")
+        }
+        for name in expected where name.contains("permctl") && name.contains("complet") {
+            #expect(try InstallTests.text(root.file("\(prefix.dropFirst())/\(name)")).contains("monitor"), "\(name)")
+        }
+    }
+
+    @Test func uninstallLeavesWhatWasThere() async throws {
+        let root = try TemporaryFolder(["usr", "usr/share", "usr/share/man", "home"])
+        try root.write("somebody else's", to: "usr/share/man/other.1")
+        let before = try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted()
+        let arguments = ["--prefix", "/usr", "--destdir", root.path]
+        try await Installer.install(arguments)
+        // Twice is as once.
+        let once = try InstallTests.tree(root.path)
+        try await Installer.install(arguments)
+        #expect(try InstallTests.tree(root.path) == once)
+        let removed = try await Installer.run(["--uninstall"] + arguments)
+        #expect(removed.exit == .exited(0) && removed.text.contains("$XDG_STATE_HOME/permd"))
+        #expect(try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted() == before)
+        // There is nothing to remove any more, and it says what it looked for.
+        let again = try await Installer.run(["--uninstall"] + arguments)
+        #expect(again.exit == .exited(1) && again.text.contains("share/permd/installed"))
+    }
+
+    /// What an older version brought and this one does not.
+    @Test func anUpgradeLeavesNothingOld() async throws {
+        let root = try TemporaryFolder()
+        let arguments = ["--destdir", root.path]
+        try await Installer.install(arguments)
+        let list = "usr/local/share/permd/installed"
+        try root.write("old", to: "usr/local/share/permd/old")
+        try root.write(
+            try InstallTests.text(root.file(list)) + "file /usr/local/share/permd/old\n", to: list)
+        try await Installer.install(arguments)
+        #expect(try !InstallTests.tree(root.path).contains("usr/local/share/permd/old"))
+        _ = try await Installer.run(["--uninstall"] + arguments)
+        #expect(try FileManager.default.subpathsOfDirectory(atPath: root.path) == [])
+    }
+
+    @Test func aPersonsOwnFolder() async throws {
+        let home = try TemporaryFolder()
+        try await Installer.install(["--prefix", home.file(".local")], home: home.path)
+        let link = home.file(".config/systemd/user/default.target.wants/permd.service")
+        #expect(
+            try FileManager.default.destinationOfSymbolicLink(atPath: link)
+                == home.file(".local/share/systemd/user/permd.service"))
+    }
+
+    /// A package's unit is enabled: that link is the package's, before and after.
+    @Test func anotherInstallationKeepsItsLink() async throws {
+        let folders = ["etc", "etc/systemd", "etc/systemd/user", "etc/systemd/user/default.target.wants"]
+        let root = try TemporaryFolder(folders)
+        let link = root.file("etc/systemd/user/default.target.wants/permd.service")
+        let target = "/usr/lib/systemd/user/permd.service"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+        try await Installer.install(["--destdir", root.path])
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
+        _ = try await Installer.run(["--uninstall", "--destdir", root.path])
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
+    }
+
+    @Test func forPackageBuilders() async throws {
+        let root = try TemporaryFolder()
+        try await Installer.install(["--package", "--prefix", "/usr", "--destdir", root.path])
+        let tree = try InstallTests.tree(root.path)
+        #expect(tree.contains("usr/libexec/permd"))
+        #expect(tree.allSatisfy { $0.hasPrefix("usr/") } && !tree.contains("usr/share/permd/installed"))
+    }
+
+    @Test(arguments: [["--prefix", "relative"], ["--prefix"], ["--nonsense"], ["--from", "/nonexistent"]])
+    func itSaysWhatIsWrong(_ arguments: [String]) async throws {
+        let root = try TemporaryFolder()
+        let result = try await Installer.run(["--destdir", root.path] + arguments)
+        #expect(result.exit == .exited(1) && result.text.contains("install: "), "\(result.text)")
+        #expect(try FileManager.default.subpathsOfDirectory(atPath: root.path) == [])
+    }
+}

@@ -1,0 +1,106 @@
+// A login with systemd's user manager and a bus, and permd installed for that person: what its units are tested in.
+
+import DBus
+import Foundation
+import Glibc
+import PermissionTestKit
+
+/// scripts/install, as a person or a package builder calls it.
+enum Installer {
+    static let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().path
+
+    /// Its exit, and what it said.
+    static func run(
+        _ arguments: [String], home: String = "/nonexistent"
+    ) async throws -> (exit: ChildProcess.Exit, text: String) {
+        let child = try ChildProcess(
+            "sh", ["-c", "exec \"$0\" \"$@\" 2>&1", "\(project)/scripts/install"] + arguments,
+            environment: ["HOME": home, "LC_ALL": "C.UTF-8"])
+        let text = await child.output()
+        return (await child.waitForExit(), text)
+    }
+
+    /// With the programs that were built together with the tests.
+    static func install(_ arguments: [String], home: String = "/nonexistent") async throws {
+        let result = try await run(["--from", BuiltProgram.folder] + arguments, home: home)
+        guard result.exit == .exited(0) else { throw TestKitError("scripts/install failed: \(result.text)") }
+    }
+}
+
+@LoopActor
+final class Login {
+    private let folder: TemporaryFolder
+    private let shell: ChildProcess
+    private let lines = EventLog<String>()
+    private var commands = 0
+
+    var home: String { folder.file("home") }
+    var state: String { folder.file("home/.local/state/permd") }
+
+    /// - Parameters:
+    ///   - settings: of the unit, instead of or beside its own.
+    ///   - enabled: whether it starts at login.
+    init(_ settings: String = "", enabled: Bool = true) async throws {
+        folder = try TemporaryFolder(["home"])
+        let home = folder.file("home")
+        try await Installer.install(["--prefix", "\(home)/.local"], home: home)
+        let units = "home/.config/systemd/user"
+        if !enabled { unlink(folder.file("\(units)/default.target.wants/permd.service")) }
+        if !settings.isEmpty {
+            guard mkdir(folder.file("\(units)/permd.service.d"), 0o755) == 0 else { throw TestKitError("no drop-in") }
+            try folder.write("[Service]\n\(settings)\n", to: "\(units)/permd.service.d/test.conf")
+        }
+        // Its control groups and its user take root.
+        let command = (geteuid() == 0 ? [] : ["sudo", "-n"]) + ["\(Installer.project)/scripts/as-login", folder.path]
+        shell = try ChildProcess(
+            command[0], Array(command.dropFirst()) + ["sh"], environment: [:], standardInput: .pipe)
+        Task { [lines, shell] in for await line in shell.lines { lines.add(line) } }
+        try await succeed("PATH=$HOME/.local/bin:$PATH; systemctl --user is-system-running --wait")
+    }
+
+    /// Runs a command of the person's shell, and waits for its end.
+    func run(_ command: String) async throws -> (status: Int32, text: String) {
+        commands += 1
+        let mark = "end \(commands) "
+        guard shell.write("{ \(command)\n} >\"$HOME/output\" 2>&1; echo \"\(mark)$?\"\n") else {
+            throw TestKitError("the login is over: \(lines.all)")
+        }
+        let end = try await lines.first("the end of \(command)") { $0.hasPrefix(mark) }
+        let text = try String(contentsOfFile: "\(home)/output", encoding: .utf8)
+        return (Int32(end.dropFirst(mark.count)) ?? -1, text.trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+
+    /// What a command says that has to succeed.
+    @discardableResult
+    func succeed(_ command: String) async throws -> String {
+        let result = try await run(command)
+        guard result.status == 0 else { throw TestKitError("\(command) failed (\(result.status)): \(result.text)") }
+        return result.text
+    }
+
+    /// A property of the unit.
+    func unit(_ property: String) async throws -> String {
+        try await succeed("systemctl --user show --value --property \(property) permd")
+    }
+
+    /// From now on, what becomes of the name org.permd on the bus is seen.
+    func watchName() async throws {
+        let match = "type='signal',member='NameOwnerChanged',arg0='org.permd'"
+        guard shell.write("busctl --user --json=short monitor --match=\"\(match)\" 2>&1 &\n") else { return }
+        try await lines.first("the monitor") { $0.hasPrefix("Monitoring") }
+    }
+
+    /// Waits until the name has gone and come back that often.
+    func nameCameBack(_ times: Int = 1) async throws {
+        try await lines.first("org.permd's return") { [lines] _ in
+            lines.all.filter { $0.contains("\"data\":[\"org.permd\",\"\",\":") }.count >= times
+        }
+    }
+
+    /// The person logs out.
+    func end() async {
+        shell.closeInput()
+        _ = await shell.waitForExit()
+    }
+}

@@ -1,0 +1,114 @@
+// What is written for people is as the programs are: manual pages, examples, activation files.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct ManualTests {
+    private nonisolated static let pages = [
+        "permd.8", "permctl.1", "permd-agent.1", "permd.conf.5", "permd.policy.5", "org.permd.5",
+    ]
+
+    private static func text(_ name: String) throws -> String {
+        try String(contentsOfFile: "\(Installer.project)/\(name)", encoding: .utf8)
+    }
+
+    /// As a terminal shows it, without hyphens and bold.
+    private static func shown(_ page: String) async throws -> String {
+        let child = try ChildProcess(
+            "man", ["--local-file", "\(Installer.project)/docs/man/\(page)"],
+            environment: ["MANWIDTH": "100", "MANPAGER": "cat", "LC_ALL": "C.UTF-8", "MANROFFOPT": "-rHY=0"])
+        return await child.output().split { $0.isWhitespace }.joined(separator: " ")
+    }
+
+    @Test(arguments: pages)
+    func everyPageIsWellFormed(_ page: String) async throws {
+        let file = "\(Installer.project)/docs/man/\(page)"
+        for command in [
+            ["man", "--warnings", "--encoding=UTF-8", "--local-file", file],
+            ["mandoc", "-T", "lint", "-W", "warning", file],
+        ] {
+            let child = try ChildProcess(
+                "sh", ["-c", "exec \"$0\" \"$@\" 2>&1 >/dev/null"] + command,
+                environment: ["MANPAGER": "cat", "LC_ALL": "C.UTF-8"])
+            #expect(await child.output() == "", "\(command[0])")
+        }
+    }
+
+    @Test func everyPageIsThere() throws {
+        let found = try FileManager.default.contentsOfDirectory(atPath: "\(Installer.project)/docs/man")
+        #expect(Set(found) == Set(ManualTests.pages))
+    }
+
+    /// permctl(1) has every verb, and every option of it, that --help has.
+    @Test func permctlsPageHasWhatHelpHas() async throws {
+        let page = try await ManualTests.shown("permctl.1")
+        let help = await (try ChildProcess(BuiltProgram.path("permctl"), ["--help"])).output()
+        let verbs = help.split(separator: "\n").drop { !$0.hasPrefix("SUBCOMMANDS:") }.dropFirst()
+            .filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
+            .compactMap { $0.split(separator: " ").first.map(String.init) }.filter { $0.allSatisfy(\.isLowercase) }
+        #expect(verbs.count >= 14)
+        for verb in verbs {
+            let hasVerb = page.contains(" \(verb) ")
+            #expect(hasVerb, "\(verb)")
+            let details = await (try ChildProcess(BuiltProgram.path("permctl"), [verb, "--help"])).output()
+            for word in details.split(whereSeparator: { " \n,[]".contains($0) })
+            where word.hasPrefix("--") && word.count > 2 {
+                let hasOption = page.contains(word)
+                #expect(hasOption, "\(verb) \(word)")
+            }
+        }
+    }
+
+    /// org.permd(5) names every member and every error, each with its word on trying again.
+    @Test func theInterfacesPageIsWhole() async throws {
+        let page = try await ManualTests.shown("org.permd.5")
+        for name in try FileManager.default.contentsOfDirectory(atPath: "\(Installer.project)/dbus")
+        where name.hasSuffix(".xml") {
+            for line in try ManualTests.text("dbus/\(name)").split(separator: "\n") {
+                guard ["<method ", "<signal ", "<property "].contains(where: { line.contains($0) }),
+                    let member = line.split(separator: "\"").dropFirst().first
+                else { continue }
+                let hasMember = page.contains(member)
+                #expect(hasMember, "\(name) \(member)")
+            }
+        }
+        for kind in ErrorKind.allCases {
+            let row = try #require(page.firstRange(of: kind.rawValue + " " + kind.pageText), "\(kind.rawValue)")
+            #expect(page[row.upperBound...].hasPrefix(kind.isRetryable ? " yes" : " no"), "\(kind.rawValue)")
+        }
+    }
+
+    /// The examples are read without a complaint, and set what they say.
+    @Test func theExamplesHold() async throws {
+        let settings = try ManualTests.text("Examples/policy/permd.conf")
+        let rules = ["50-office.conf": try ManualTests.text("Examples/policy/50-office.conf")]
+        let stage = try await Stage(settings: settings, rules: rules)
+        #expect(try await stage.rows("ListProblems", nil).filter { $0["about"]?.stringValue != "devices" } == [])
+        let found = try await stage.rows("ListRestrictions", nil).compactMap { $0["rule"]?.stringValue }
+        #expect(Set(found) == ["no-camera-in-browsers", "maps-know-the-way"])
+        // Every key is there with its default, in the example and in the page.
+        let page = try await ManualTests.shown("permd.conf.5")
+        for line in settings.split(separator: "\n") where line.contains("=") && !line.hasPrefix("#") {
+            let parts = line.split(separator: "=")
+            let isThere = page.contains("\(parts[0])= (\(parts[1]))")
+            #expect(isThere, "\(line)")
+        }
+        await stage.end()
+    }
+}
+
+extension ErrorKind {
+    /// What the page says of it: shorter where the text speaks of now.
+    fileprivate var pageText: String {
+        switch self {
+        case .deviceUnavailable: "no usable device now"
+        case .failed: "a bug; details are in the journal only"
+        default: text
+        }
+    }
+}

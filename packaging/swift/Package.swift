@@ -1,0 +1,21 @@
+// swift-tools-version: 6.1
+// PermissionClient as it is installed: its sources, built into a program against the machine's libdbus.
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "permd",
+    products: [.library(name: "PermissionClient", targets: ["PermissionClient"])],
+    targets: [
+        .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .systemLibrary(name: "CLinux"),
+        .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
+        .target(name: "PermissionModel", swiftSettings: strict),
+        .target(name: "PermissionClient", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
+    ]
+)
