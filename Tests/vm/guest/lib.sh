@@ -1,4 +1,7 @@
-# What the steps share: sourced by guest/day before each of them, in the guest.
+# What the steps share, in the guest: sourced, not run.
+# shellcheck shell=bash
+
+set -euo pipefail
 
 apps=/opt/permd-test
 work=$(mktemp -d /run/permd-step-XXXXXX)
