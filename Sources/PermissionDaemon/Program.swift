@@ -168,7 +168,9 @@ final class Daemon {
         sessions.onChange = { [weak broker] in broker?.keepSessions($0) }
         self.sessions = sessions
         let attention = Attention(log: log)
-        attention.start { [weak broker] in broker?.feed(.attention($0)) }
+        attention.start(
+            onChange: { [weak broker] in broker?.feed(.attention($0)) },
+            onSwitch: { [weak broker] in broker?.devices.checkRights() })
         self.attention = attention
     }
 

@@ -22,6 +22,7 @@ final class Attention {
     private let log: Logger
     private var connection: Connection?
     private var onChange: (@LoopActor (Bool) -> Void)?
+    private var onSwitch: (@LoopActor () -> Void)?
     /// By object path; nil while logind has not been heard.
     private var sessions: [String: Session]?
     /// Answers of an earlier logind do not count.
@@ -33,9 +34,11 @@ final class Attention {
         self.log = log
     }
 
-    /// Reports each change of ``isThere``. Until logind has answered nobody is there; without one, somebody.
-    func start(onChange: @escaping @LoopActor (Bool) -> Void) {
+    /// Reports each change of ``isThere``, and when a session has come to the front or left it. Until logind has answered
+    /// nobody is there; without one, somebody.
+    func start(onChange: @escaping @LoopActor (Bool) -> Void, onSwitch: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
+        self.onSwitch = onSwitch
         guard let connection = try? Connection.open(address) else { return }
         self.connection = connection
         connection.onDisconnect { [weak self] in
@@ -106,8 +109,12 @@ final class Attention {
             guard let found, found["User"]?.elements?.first?.uint32Value == user,
                 found["Class"]?.stringValue?.hasPrefix("user") == true, found["State"]?.stringValue != "closing"
             else { return remove(path) }
-            sessions?[path] = Session(
+            let before = sessions?[path]
+            let now = Session(
                 isActive: found["Active"]?.boolValue ?? true, isLocked: found["LockedHint"]?.boolValue ?? false)
+            sessions?[path] = now
+            // logind answers after it has handed over the devices.
+            if before?.isActive != now.isActive { onSwitch?() }
             weigh()
         }
     }
