@@ -12,11 +12,17 @@ static inline GtkWindow *cgtk_window(GtkWidget *widget) { return GTK_WINDOW(widg
 static inline GtkBox *cgtk_box(GtkWidget *widget) { return GTK_BOX(widget); }
 static inline GtkLabel *cgtk_label(GtkWidget *widget) { return GTK_LABEL(widget); }
 static inline GtkButton *cgtk_button(GtkWidget *widget) { return GTK_BUTTON(widget); }
+static inline GtkCheckButton *cgtk_check(GtkWidget *widget) { return GTK_CHECK_BUTTON(widget); }
 static inline GtkImage *cgtk_image(GtkWidget *widget) { return GTK_IMAGE(widget); }
 static inline GtkScrolledWindow *cgtk_scrolled(GtkWidget *widget) { return GTK_SCROLLED_WINDOW(widget); }
 static inline GtkStyleProvider *cgtk_style_provider(GtkCssProvider *provider) { return GTK_STYLE_PROVIDER(provider); }
 static inline GtkGestureSingle *cgtk_gesture_single(GtkGesture *gesture) { return GTK_GESTURE_SINGLE(gesture); }
 static inline GtkEventController *cgtk_controller(GtkGesture *gesture) { return GTK_EVENT_CONTROLLER(gesture); }
+
+// A check button that is one of several options, told to assistive technology as what it is.
+static inline GtkWidget *cgtk_option_new(void) {
+    return g_object_new(GTK_TYPE_CHECK_BUTTON, "accessible-role", GTK_ACCESSIBLE_ROLE_RADIO, NULL);
+}
 
 // gtk_accessible_update_property(3): what a screen reader says beside the name.
 static inline void cgtk_describe(GtkWidget *widget, const char *text) {

@@ -42,7 +42,7 @@ public struct Message: Sendable {
             noReply: noReply)
     }
 
-    static let busName = "org.freedesktop.DBus"
+    public static let busName = "org.freedesktop.DBus"
 
     /// A signal; with a destination it is unicast and needs no match rule.
     public static func signal(

@@ -204,6 +204,7 @@ private final class AgentServer {
                     "duration": .string(decision.duration.word.rawValue),
                 ]
                 if let end = decision.duration.end { values["until"] = .uint64(UInt64(clamping: end)) }
+                if !decision.choices.isEmpty { values["choices"] = .stringTable(decision.choices) }
                 return DictionaryEntry(.string(permission.rawValue), .properties(values))
             }
             call.reply(.string("answered"), .dictionary(key: "s", value: "a{sv}", entries))

@@ -12,11 +12,15 @@ public struct AgentPrompt: Sendable, Identifiable {
         public let deviceName: String
         /// Why the app wants it, in the app's words; may be empty.
         public let reason: String
+        /// What a desktop portal wants shown, when the question comes through one. For a permission that only portals
+        /// ask about (``Permission/isOfPortals``) it is all there is; the title is the question.
+        public let dialog: PortalDialog?
 
-        public init(permission: Permission, deviceName: String, reason: String) {
+        public init(permission: Permission, deviceName: String, reason: String, dialog: PortalDialog? = nil) {
             self.permission = permission
             self.deviceName = deviceName
             self.reason = reason
+            self.dialog = dialog
         }
     }
 
@@ -56,11 +60,28 @@ public struct AgentPrompt: Sendable, Identifiable {
             }
             return Item(
                 permission: permission, deviceName: row["device_name"]?.stringValue ?? "",
-                reason: row["reason"]?.stringValue ?? "")
+                reason: row["reason"]?.stringValue ?? "", dialog: AgentPrompt.dialog(row))
         }
         durations = (details["durations"]?.strings ?? []).compactMap(Duration.Word.init(rawValue:))
         parentWindow = text("parent_window")
         waiting = Int(details["waiting"]?.uint32Value ?? 0)
+    }
+
+    private static func dialog(_ row: [String: Value]) -> PortalDialog? {
+        func text(_ key: String) -> String { row[key]?.stringValue ?? "" }
+        guard row["title"]?.stringValue != nil else { return nil }
+        let choices = (row["choices"]?.elements ?? []).compactMap { value -> PortalChoice? in
+            guard let fields = value.elements, fields.count == 4, let id = fields[0].stringValue else { return nil }
+            let options = (fields[2].elements ?? []).compactMap { option -> PortalChoice.Option? in
+                guard let words = option.elements?.compactMap(\.stringValue), words.count == 2 else { return nil }
+                return PortalChoice.Option(id: words[0], label: words[1])
+            }
+            return PortalChoice(
+                id: id, label: fields[1].stringValue ?? "", options: options, initial: fields[3].stringValue ?? "")
+        }
+        return PortalDialog(
+            title: text("title"), subtitle: text("subtitle"), body: text("body"), grantLabel: text("grant_label"),
+            denyLabel: text("deny_label"), icon: text("icon"), choices: choices)
     }
 
     /// What a person knows the app by: its name, else its identity.

@@ -100,6 +100,8 @@ public struct Reply: Sendable, Hashable {
     public var firstRefused: Permission?
     /// Seconds the place is kept; 0 for none.
     public var hold: UInt32 = 0
+    /// What the person said to this very request.
+    public var answers: [Permission: ItemDecision] = [:]
 
     public init(code: Code, statuses: [Permission: Status], firstRefused: Permission?, hold: UInt32 = 0) {
         self.code = code

@@ -112,6 +112,7 @@ extension Queue {
         let request = waiting.request
         var made: [Decision] = []
         var rows: [HistoryRow] = []
+        var answers: [Permission: ItemDecision] = [:]
         /// Asked and answered: not asked again, whatever comes of it.
         var over: [Permission] = []
         // What was settled meanwhile is not asked any more; an answer to it is not wanted.
@@ -121,17 +122,16 @@ extension Queue {
                 rows.append(row(request, permission, .dismissed, .person, now))
                 continue
             }
-            made.append(
-                Decision(
-                    app: waiting.app, permission: permission, verdict: decision.verdict, duration: decision.duration,
-                    decided: now.epoch, by: .person,
-                    process: decision.duration == .once ? request.caller.process : nil))
+            answers[permission] = decision
+            // What only a portal asks about, the portal keeps.
+            if !permission.isOfPortals { made.append(waiting.decision(permission, decision, now)) }
             rows.append(row(request, permission, decision.verdict == .grant ? .granted : .denied, .person, now))
             if let record = nag.answered(waiting.app, permission, at: now.epoch) { effects.append(.saveNag(record)) }
         }
         update(at: 0) {
             $0.leftOut.formUnion(over)
             $0.recorded.formUnion(rows.map(\.permission))
+            $0.answers.merge(answers) { $1 }
             $0.isSettling = true
             $0.tried = []
         }

@@ -214,7 +214,10 @@ extension Queue {
     private func settledReply(to waiting: WaitingRequest, _ world: some World, hold: UInt32) -> Reply {
         var reply = reply(to: waiting.request, .answered, world)
         reply.hold = hold
-        let isDecided = reply.statuses.values.contains { [.granted, .denied, .restricted].contains($0) }
+        reply.answers = waiting.answers
+        let isDecided =
+            !waiting.answers.isEmpty
+            || reply.statuses.values.contains { [.granted, .denied, .restricted].contains($0) }
         if !isDecided, reply.statuses.values.contains(.undetermined) { reply.code = .dismissed }
         return reply
     }

@@ -16,6 +16,8 @@ struct WaitingRequest {
     var leftOut: Set<Permission> = []
     /// Permissions whose outcome is in the history already.
     var recorded: Set<Permission> = []
+    /// What the person said to it.
+    var answers: [Permission: ItemDecision] = [:]
     /// Agents that were offered it.
     var tried: Set<AgentID> = []
     var prompt: (id: PromptID, agent: AgentID, items: [Permission])?
@@ -29,6 +31,12 @@ struct WaitingRequest {
     init(_ request: AccessRequest) { self.request = request }
 
     var app: AppID { request.caller.app }
+
+    func decision(_ permission: Permission, _ answer: ItemDecision, _ now: Moment) -> Decision {
+        Decision(
+            app: app, permission: permission, verdict: answer.verdict, duration: answer.duration, decided: now.epoch,
+            by: .person, process: answer.duration == .once ? request.caller.process : nil)
+    }
 
     /// What is still to be asked, in the asked order.
     func open(in world: some World) -> [Permission] {

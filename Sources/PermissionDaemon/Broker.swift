@@ -13,6 +13,9 @@ final class Broker {
     let devices: DeviceCatalog
     let identifier: CallerIdentifier
     let requests: RequestObjects
+    let portalAnswers: PortalAnswers
+    private let dialogs: PortalDialogs
+    lazy var portalDoor = PortalDoor(broker: self, dialogs: dialogs)
     let now: @Sendable () -> EpochSeconds
     let log: Logger
     private(set) var queue: Queue
@@ -30,6 +33,7 @@ final class Broker {
     private var inbox: [QueueEvent] = []
     /// Requests under way, each with the state that was told last.
     private var under: [RequestID: (request: AccessRequest, told: RequestState?)] = [:]
+    private var lastRequest: UInt64 = 0
     private var isFeeding = false
     private var isStopping = false
 
@@ -45,6 +49,8 @@ final class Broker {
         self.log = log
         identifier = CallerIdentifier(connection: connection, log: log)
         requests = RequestObjects(connection: connection)
+        portalAnswers = PortalAnswers(connection: connection, store: store, log: log)
+        dialogs = PortalDialogs(connection: connection, answers: portalAnswers)
         agents = AgentLink(connection: connection)
         processes = ProcessWatch()
         queue = Queue(settings: rules.settings)
@@ -61,12 +67,15 @@ final class Broker {
     /// Takes up what the rooms say from now on, and what earlier runs left.
     func start() {
         requests.onClose = { [weak self] in self?.feed(.closed($0)) }
+        dialogs.onClose = { [weak self] in self?.feed(.closed($0)) }
         identifier.onLeft = { [weak self] in self?.left($0) }
         devices.start { [weak self] in self?.devicesChanged($0) }
         rules.saveLastGood = { [weak self] in self?.keepRules($0, removed: $1) }
         rules.start { [weak self] in self?.rulesChanged() }
         Loop.shared.onClockSet { [weak self] in self?.endDecisions() }
         restore()
+        portalAnswers.broker = self
+        portalAnswers.start()
     }
 
     private func restore() {
@@ -101,13 +110,23 @@ final class Broker {
     }
 
     private func verdict(_ permission: Permission, _ caller: Caller) -> Verdict? {
-        let decision =
-            store.appDecision(caller.app, permission) ?? store.processDecision(caller.app, permission, caller.process)
+        verdict(
+            store.appDecision(caller.app, permission) ?? store.processDecision(caller.app, permission, caller.process))
+    }
+
+    func verdict(_ decision: Decision?) -> Verdict? {
         if let end = decision?.duration.end, end <= now() { return nil }
         return decision?.verdict
     }
 
     // MARK: The queue
+
+    func newRequestID() -> RequestID {
+        lastRequest += 1
+        return RequestID(lastRequest)
+    }
+
+    private func keeper(of id: RequestID) -> any RequestKeeper { dialogs.holds(id) ? dialogs : requests }
 
     /// Gives an event to the queue. Effects that lead to further events are seen in order, never nested.
     func feed(_ event: QueueEvent) {
@@ -125,16 +144,16 @@ final class Broker {
 
     private func perform(_ effect: QueueEffect) {
         switch effect {
-        case .accept(let id): requests.accept(id)
+        case .accept(let id): keeper(of: id).accept(id)
         case .refuse(let id, let error):
             under[id] = nil
-            requests.refuse(id, error)
+            keeper(of: id).refuse(id, error)
         case .respond(let id, let reply):
-            respond(id, reply)
+            keeper(of: id).respond(id, reply, isStopping: isStopping)
             if let (request, told) = under[id], told != nil { note("is answered: \(reply.words)", of: request) }
             tellEnd(of: id, reply.code.word)
         case .forget(let id):
-            requests.forget(id)
+            keeper(of: id).forget(id)
             tellEnd(of: id, Outcome.withdrawn.rawValue)
         case .showPrompt(let agent, let prompt): show(prompt, to: agent)
         case .withdrawPrompt(let agent, let id, let why): agents.withdraw(id, from: agent, why: why)
@@ -148,7 +167,7 @@ final class Broker {
         case .record(let rows): record(rows)
         case .saveNag(let record): saveNag(record)
         case .moved(let id, let state, let position):
-            requests.moved(id, state, position)
+            keeper(of: id).moved(id, state, position)
             tell(id, state)
         case .lengthChanged(let length): policyDoor.tellLength(length)
         case .startTimer(let id, let milliseconds):
@@ -159,27 +178,6 @@ final class Broker {
             }
         case .stopTimer(let id): timers.removeValue(forKey: id)?.cancel()
         }
-    }
-
-    private func respond(_ id: RequestID, _ reply: Reply) {
-        var results: [String: Value] = [
-            "statuses": .stringTable(
-                reply.statuses.map { ($0.key.rawValue, $0.value.rawValue) }.sorted { $0.0 < $1.0 }),
-            "refused": .string(reply.firstRefused?.rawValue ?? ""),
-        ]
-        if reply.hold > 0 { results["hold"] = .uint32(reply.hold) }
-        let code: UInt32
-        switch reply.code {
-        case .answered: code = 0
-        case .dismissed: code = 1
-        case .failed(let error):
-            code = 2
-            results["error"] = .string(error.kind.name)
-            results["message"] = .string(error.message)
-            results["retryable"] = .bool(error.kind.isRetryable)
-            if isStopping { results["stopping"] = .bool(true) }
-        }
-        requests.respond(id, code, results)
     }
 
     private func tell(_ id: RequestID, _ state: RequestState) {
@@ -210,23 +208,8 @@ final class Broker {
     private func show(_ prompt: Prompt, to agent: AgentID) {
         let app = prompt.request.caller.app
         note("gets its prompt, by the agent of \(agent.connection)", of: prompt.request)
-        let entry = directory.entry(for: app)
-        var details: [String: Value] = [
-            "app": .string(app.description), "app_name": .string(SafeText.title(entry.name)),
-            "app_icon": .string(SafeText.title(entry.icon)), "sandboxed": .bool(app.isSandboxed),
-            "durations": .strings(Duration.Word.allCases.map(\.rawValue)),
-            "parent_window": .string(prompt.request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
-            "items": .rows(
-                prompt.items.map { permission in
-                    [
-                        "permission": .string(permission.rawValue),
-                        "device_name": .string(SafeText.title(devices.defaultDevice(permission)?.name ?? "")),
-                        "reason": .string(prompt.request.reasons[permission] ?? ""),
-                    ]
-                }),
-        ]
-        if let explanation = prompt.request.explanation {
-            details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
+        let details = PromptDetails.encoded(prompt, directory.entry(for: app)) {
+            devices.defaultDevice($0)?.name ?? ""
         }
         agents.show(prompt, to: agent, details: details) { [weak self] result in
             switch result {
@@ -245,6 +228,7 @@ final class Broker {
     private func left(_ name: String) {
         requestsOwnerLeft(name)
         statuses.left(name)
+        portalAnswers.left(name)
         policyDoor.subscribers.left(name)
         devicesDoor.subscribers.left(name)
     }
@@ -264,6 +248,7 @@ final class Broker {
         store.historyLimits = (rows: rules.settings.historyRows, days: rules.settings.historyDays)
         feed(.settingsChanged(rules.settings))
         statuses.refresh(nil)
+        portalAnswers.review()
         feed(.worldChanged)
     }
 

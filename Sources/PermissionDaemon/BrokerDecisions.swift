@@ -52,14 +52,14 @@ extension Broker {
 
     /// Forgets decisions and lifts the nag guard; nil means any. The completion gets how many decisions went.
     func reset(
-        app: AppID?, permission: Permission?,
+        app: AppID?, permission: Permission?, by: Author = .permctl,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
     ) throws(PermissionError) {
         let time = now()
         var seen: Set<HistoryRow> = []
         let rows = try store.listDecisions(app: app, permission: permission, at: time, limit: 0, offset: 0).map {
             HistoryRow(
-                time: time, request: "", app: $0.app, permission: $0.permission, outcome: .reset, by: .permctl)
+                time: time, request: "", app: $0.app, permission: $0.permission, outcome: .reset, by: by)
         }.filter { seen.insert($0).inserted }
         store.commit(
             [.remove(app: app, permission: permission), .removeNag(app: app, permission: permission)], history: rows
@@ -89,8 +89,48 @@ extension Broker {
             policyDoor.tellDecision(decision.app, decision.permission, decision.verdict)
         }
         statuses.refresh(Set(decisions.map(\.app)))
+        portalAnswers.review()
         feed(.worldChanged)
         watchNextEnd()
+    }
+
+    // MARK: The portals' store
+
+    /// What decisions and rules say about an app as portals know it, which is every process of it at once. The Camera
+    /// portal looks again when the camera is opened, so what one process has once stays as long as the process does.
+    func portalStanding(of permission: Permission, for app: AppID) -> Verdict? {
+        if rules.isRestricted(app, permission) { return .deny }
+        if let decided = verdict(store.appDecision(app, permission)) { return decided }
+        if rules.isGranted(app, permission) { return .grant }
+        let isOnce = store.onceDecisions.contains {
+            $0.app == app && $0.permission == permission && $0.verdict == .grant
+        }
+        return permission == .camera && isOnce ? .grant : nil
+    }
+
+    /// Another program wrote it into the portals' store; true once it is a decision here.
+    func portalSettled(
+        _ app: AppID, _ permission: Permission, _ verdict: Verdict, _ completion: @escaping @LoopActor (Bool) -> Void
+    ) {
+        if portalStanding(of: permission, for: app) == verdict { return completion(true) }
+        let decision = Decision(
+            app: app, permission: permission, verdict: verdict, duration: .always, decided: now(), by: .person)
+        settle(decision) { [log] result in
+            if case .failure(let error) = result { log.error("What the portals say is not kept here: \(error)") }
+            completion((try? result.get()) != nil)
+        }
+    }
+
+    /// Another program deleted it from the portals' store.
+    func portalForgot(_ app: AppID, _ permission: Permission) {
+        guard store.appDecision(app, permission) != nil else { return }
+        do throws(PermissionError) {
+            try reset(app: app, permission: permission, by: .person) { [log] result in
+                if case .failure(let error) = result { log.error("A decision could not be forgotten: \(error)") }
+            }
+        } catch {
+            log.error("A decision could not be forgotten: \(error)")
+        }
     }
 
     // MARK: Ends

@@ -129,6 +129,7 @@ final class Daemon {
             log.error("The bus does not let permd own \(BusNames.service): \(error.message)")
             return Program.unavailable
         }
+        servePortals(connection)
         broker.start()
         followSessions(broker)
         connection.onDisconnect { [weak self] in self?.busLost() }
@@ -147,13 +148,27 @@ final class Daemon {
             ObjectTree(
                 interfaces: { broker.requests.interfaces(at: $0, for: $1) },
                 children: { broker.requests.children(of: $0, for: $1) }))
-        let gate = Gate(identifier: broker.identifier, log: log)
+        server.add(broker.portalDoor.access, at: BusNames.portalRoot)
+        server.addSubtree(
+            prefix: BusNames.portalRequestRoot,
+            ObjectTree(interfaces: { _, _ in [broker.portalDoor.request] }, children: { _, _ in [] }))
+        let gate = Gate(connection: connection, identifier: broker.identifier, log: log)
         server.gate = { gate.check($0, $1, $2) }
         if let serve = connection.methodHandler {
             connection.methodHandler = { message in gate.admit(message, on: connection, serve) }
         }
         self.server = server
         self.gate = gate
+    }
+
+    /// Without that name everything else works.
+    private func servePortals(_ connection: Connection) {
+        do throws(BusError) {
+            guard try !connection.requestName(BusNames.portalBackend) else { return }
+            log.error("Another program has the name \(BusNames.portalBackend); portals do not ask permd")
+        } catch {
+            log.error("The bus does not let permd own \(BusNames.portalBackend): \(error.message)")
+        }
     }
 
     /// Session decisions end with the last login session, also one that ended while no permd ran. Prompts wait while

@@ -13,10 +13,31 @@ public enum BusNames {
     public static let policy = "org.permd.Policy1"
     public static let devices = "org.permd.Devices1"
 
+    /// As the backend of xdg-desktop-portal for `org.freedesktop.impl.portal.Access`.
+    public static let portalBackend = "org.freedesktop.impl.portal.desktop.permd"
+    public static let portal = "org.freedesktop.portal.Desktop"
+    public static let portalRoot = "/org/freedesktop/portal/desktop"
+    public static let portalRequestRoot = "/org/freedesktop/portal/desktop/request"
+    public static let portalAccess = "org.freedesktop.impl.portal.Access"
+    public static let portalRequest = "org.freedesktop.impl.portal.Request"
+    /// The portals' own store, also the name of its interface.
+    public static let portalStore = "org.freedesktop.impl.portal.PermissionStore"
+    public static let portalStorePath = "/org/freedesktop/impl/portal/PermissionStore"
+
     /// The object of a request: the owner's unique name without its `:` and with `.` as `_`, then the token.
     public static func requestPath(owner: String, token: String) -> String {
         let sender = String(owner.drop { $0 == ":" }.map { $0 == "." ? "_" : $0 })
         return "\(requestRoot)/\(sender)/\(token)"
+    }
+
+    /// The connection that a portal's request is of: the unique name in its handle
+    /// `/org/freedesktop/portal/desktop/request/SENDER/TOKEN`; nil for a handle of another form.
+    public static func portalCaller(ofHandle handle: String) -> String? {
+        guard handle.hasPrefix(portalRequestRoot + "/") else { return nil }
+        let parts = handle.dropFirst(portalRequestRoot.count + 1).split(
+            separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), parts[0].contains("_") else { return nil }
+        return ":" + parts[0].map { $0 == "_" ? "." : String($0) }.joined()
     }
 
     /// `[A-Za-z0-9_]{1,64}`: what may be the last element of a request's path.

@@ -1,8 +1,18 @@
-// The four permissions of the contract, and what each can come to.
+// The permissions apps ask for, those that only desktop portals ask about, and what each can come to.
 
 /// Something a person can allow an app to use.
 public enum Permission: String, Sendable, Hashable, CaseIterable, Comparable {
     case camera, microphone, bluetooth, location
+    /// What only a desktop portal asks about, which also keeps the answer: no app requests these here.
+    case background, screenshot, speakers, wallpaper
+    /// A portal's question of a kind that has no name yet.
+    case other
+
+    /// The ones an app can request, and decisions are kept for.
+    public static let allCases: [Permission] = [.camera, .microphone, .bluetooth, .location]
+
+    /// Asked about by portals alone, which keep the answer themselves.
+    public var isOfPortals: Bool { !Permission.allCases.contains(self) }
 
     public static func < (a: Permission, b: Permission) -> Bool { a.rawValue < b.rawValue }
 }

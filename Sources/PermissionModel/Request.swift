@@ -47,11 +47,13 @@ public struct AccessRequest: Sendable, Hashable {
     public var hold: UInt32
     public var isInteractive: Bool
     public let arrived: EpochSeconds
+    /// The portal's dialog it stands for; nil for a request of an app itself.
+    public var dialog: PortalDialog?
 
     public init(
         id: RequestID, path: String, caller: Caller, permissions: [Permission], reasons: [Permission: String] = [:],
         explanation: Explanation? = nil, parentWindow: String = "", hold: UInt32 = 0, isInteractive: Bool = true,
-        arrived: EpochSeconds
+        arrived: EpochSeconds, dialog: PortalDialog? = nil
     ) {
         self.id = id
         self.path = path
@@ -63,6 +65,7 @@ public struct AccessRequest: Sendable, Hashable {
         self.hold = hold
         self.isInteractive = isInteractive
         self.arrived = arrived
+        self.dialog = dialog
     }
 }
 
@@ -70,9 +73,13 @@ public struct AccessRequest: Sendable, Hashable {
 public struct ItemDecision: Sendable, Hashable {
     public var verdict: Verdict
     public var duration: Duration
-    public init(verdict: Verdict, duration: Duration) {
+    /// What was chosen of a portal dialog's choices, by their ids.
+    public var choices: [String: String]
+
+    public init(verdict: Verdict, duration: Duration, choices: [String: String] = [:]) {
         self.verdict = verdict
         self.duration = duration
+        self.choices = choices
     }
 }
 

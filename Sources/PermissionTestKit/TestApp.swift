@@ -13,15 +13,19 @@ public final class TestApp {
     public let events = EventLog<String>()
     private let process: ChildProcess
     private let folder: TemporaryFolder
+    /// What its wrapper needs for as long as it runs.
+    private let kept: TemporaryFolder?
     private var lastCommand = 0
 
     /// - Parameters:
     ///   - other: runs the same program, so it is the same app.
+    ///   - kept: a folder that goes when the app does.
     ///   - wrapper: a command that runs the program given as its last argument, and the app that makes of it.
     public init(
         _ name: String = "app", on daemon: PermdProcess, sharing other: TestApp? = nil,
-        through wrapper: (command: [String], id: AppID)? = nil
+        through wrapper: (command: [String], id: AppID)? = nil, keeping kept: TemporaryFolder? = nil
     ) async throws {
+        self.kept = kept
         let folder = if let other { other.folder } else { try TemporaryFolder() }
         self.folder = folder
         let path = folder.file(name)

@@ -14,6 +14,9 @@ import PermissionModel
 ///     release
 ///     call INTERFACE MEMBER
 ///     get INTERFACE PROPERTY
+///     camera TOKEN               by the desktop portal, as every other app does
+///     close-camera TOKEN
+///     open-camera
 ///
 /// Beside them come `response TOKEN CODE …`, `state TOKEN …` and `status PERMISSION …`.
 @LoopActor
@@ -95,8 +98,29 @@ final class TestAppProgram {
                 .call(
                     destination: BusNames.service, path: BusNames.root, interface: "org.freedesktop.DBus.Properties",
                     member: "Get", arguments.map { .string($0) }))
+        case ("camera", 1):
+            connection.onSignal(sender: BusNames.portal, path: portalRequest(arguments[0]), member: "Response") { _ in }
+            call(number, camera("AccessCamera", [.properties(["handle_token": .string(arguments[0])])]))
+        case ("close-camera", 1):
+            call(
+                number,
+                .call(
+                    destination: BusNames.portal, path: portalRequest(arguments[0]),
+                    interface: "org.freedesktop.portal.Request", member: "Close"))
+        case ("open-camera", 0): call(number, camera("OpenPipeWireRemote", [.properties([:])]))
         default: say("\(number) unknown command")
         }
+    }
+
+    private func camera(_ member: String, _ body: [Value]) -> Message {
+        .call(
+            destination: BusNames.portal, path: BusNames.portalRoot, interface: "org.freedesktop.portal.Camera",
+            member: member, body)
+    }
+
+    private func portalRequest(_ token: String) -> String {
+        let sender = String(connection.uniqueName.dropFirst().map { $0 == "." ? "_" : $0 })
+        return "\(BusNames.portalRequestRoot)/\(sender)/\(token)"
     }
 
     private func request(_ arguments: [String]) -> [Value] {

@@ -67,15 +67,7 @@ enum AgentProgram {
                 exit(Exit.unavailable)
             }
         }
-        // Leaving hides the window and tells the daemon, whoever wants us to leave.
-        for number in [SIGTERM, SIGINT, SIGHUP] {
-            g_unix_signal_add_full(
-                G_PRIORITY_DEFAULT, number,
-                { context in
-                    g_main_loop_quit(OpaquePointer(context))
-                    return 0
-                }, UnsafeMutableRawPointer(stage.loop), nil)
-        }
+        quitOnSignals(stage.loop)
         stage.run()
         serving.cancel()
         Task {
@@ -93,18 +85,36 @@ enum AgentProgram {
             complain("no portal backend has the dialogs of \(PortalBackends.access)\n")
             exit(Exit.unavailable)
         }
-        Task {
+        let loop = g_main_loop_new(nil, 0)!
+        let serving = Task {
             do throws(ClientError) {
                 let presenter = try await PortalPresenter.open(backend)
                 let host = AgentHost(level: backend.isSystemModal ? .desktop : .fallback, presenter: presenter)
                 try await host.run()
+                await presenter.flush()
+                exit(0)
             } catch {
                 complain("\(error.message)\n")
+                exit(Exit.unavailable)
             }
-            exit(Exit.unavailable)
         }
-        // The host's Task ends the program.
+        quitOnSignals(loop)
+        g_main_loop_run(loop)
+        // Closes the dialog that is open; the Task ends the program.
+        serving.cancel()
         while true { pause() }
+    }
+
+    /// Leaving takes the prompt away and tells the daemon, whoever wants us to leave.
+    private static func quitOnSignals(_ loop: OpaquePointer) {
+        for number in [SIGTERM, SIGINT, SIGHUP] {
+            g_unix_signal_add_full(
+                G_PRIORITY_DEFAULT, number,
+                { context in
+                    g_main_loop_quit(OpaquePointer(context))
+                    return 0
+                }, UnsafeMutableRawPointer(loop), nil)
+        }
     }
 
     private static func complain(_ text: String) {

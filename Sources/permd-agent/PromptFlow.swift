@@ -15,6 +15,8 @@ struct PromptFlow {
     private(set) var page: Page
     private var seen: Set<Int> = []
     private var decisions: [Permission: ItemDecision] = [:]
+    /// What is selected of a portal dialog's choices, by question and by the choice's id.
+    private var selections: [Int: [String: String]] = [:]
 
     init(_ prompt: AgentPrompt) {
         self.init(items: prompt.items, durations: prompt.durations, explanation: prompt.explanation)
@@ -24,6 +26,10 @@ struct PromptFlow {
         self.items = items
         choices = PromptChoice.offered(durations)
         page = explanation.map { .explanation($0) } ?? .question(0)
+        for (index, item) in items.enumerated() {
+            guard let choices = item.dialog?.choices, !choices.isEmpty else { continue }
+            selections[index] = Dictionary(choices.map { ($0.id, $0.initial) }) { $1 }
+        }
         if items.isEmpty { page = .over(.failed("a prompt without a question")) }
         note()
     }
@@ -43,7 +49,7 @@ struct PromptFlow {
 
     mutating func answer(_ choice: PromptChoice) {
         guard case .question(let index) = page else { return }
-        decisions[items[index].permission] = choice.decision
+        decide(index, choice)
         let open = items.indices.filter { decisions[items[$0].permission] == nil }
         page = (open.first { $0 > index } ?? open.first).map { .question($0) } ?? .over(.answered(decisions))
         note()
@@ -52,8 +58,20 @@ struct PromptFlow {
     /// Every question, for this time.
     mutating func allowAll() {
         guard mayAllowAll, choices.contains(.once) else { return }
-        for item in items { decisions[item.permission] = PromptChoice.once.decision }
+        for index in items.indices { decide(index, .once) }
         page = .over(.answered(decisions))
+    }
+
+    /// What is selected of a choice of the question on screen.
+    func selection(of choice: PortalChoice) -> String {
+        guard case .question(let index) = page else { return choice.initial }
+        return selections[index]?[choice.id] ?? choice.initial
+    }
+
+    /// Selects an option of a choice; this answers nothing.
+    mutating func select(_ option: String, of id: String) {
+        guard case .question(let index) = page else { return }
+        selections[index]?[id] = option
     }
 
     mutating func turn(by step: Int) {
@@ -66,6 +84,12 @@ struct PromptFlow {
     mutating func dismiss() {
         if case .over = page { return }
         page = .over(decisions.isEmpty ? .dismissed : .answered(decisions))
+    }
+
+    private mutating func decide(_ index: Int, _ choice: PromptChoice) {
+        var decision = choice.decision
+        decision.choices = selections[index] ?? [:]
+        decisions[items[index].permission] = decision
     }
 
     private mutating func note() {

@@ -10,6 +10,8 @@ final class PromptPage {
         case allowAll
         case notNow
         case turn(Int)
+        /// An option of a portal dialog's choice; this answers nothing.
+        case select(option: String, choice: String)
     }
 
     let widget: UnsafeMutablePointer<GtkWidget>
@@ -17,6 +19,7 @@ final class PromptPage {
     private let scrolled: UnsafeMutablePointer<GtkWidget>
     private let onAction: (Action) -> Void
     private var buttons: [(widget: UnsafeMutablePointer<GtkWidget>, target: ButtonTarget)] = []
+    private var checks: [(widget: UnsafeMutablePointer<GtkWidget>, target: CheckTarget)] = []
 
     init(_ prompt: AgentPrompt, _ flow: PromptFlow, _ onAction: @escaping (Action) -> Void) {
         self.onAction = onAction
@@ -73,15 +76,18 @@ final class PromptPage {
     private func build(_ flow: PromptFlow, _ index: Int, _ prompt: AgentPrompt) {
         let item = flow.items[index]
         addHeader(prompt)
-        add(Texts.question(item.permission, Texts.isolated(prompt.displayName)), "title", lines: 4)
+        add(Texts.question(item, Texts.isolated(prompt.displayName)), "title", lines: 4)
         if flow.items.count > 1 {
             add(Texts.text("%@ of %@", "\(index + 1)", "\(flow.items.count)"), "dim-label", lines: 1)
         }
         if !item.deviceName.isEmpty { add(Texts.text("Device: %@", Texts.isolated(item.deviceName)), nil, lines: 2) }
-        add(Texts.reason(item), item.reason.isEmpty ? "dim-label" : "reason", lines: 6)
+        let reason = Texts.reason(item)
+        if !reason.isEmpty { add(reason, item.reason.isEmpty ? "dim-label" : "reason", lines: 6) }
+        for choice in item.dialog?.choices ?? [] { add(choice, flow.selection(of: choice)) }
         if prompt.waiting > 0 { add(Texts.text("Waiting behind this: %@", "\(prompt.waiting)"), "dim-label", lines: 1) }
         for choice in flow.choices {
-            addButton(Texts.label(choice), .choose(choice), Texts.description(choice))
+            let description = item.permission.isOfPortals ? "" : Texts.description(choice)
+            addButton(Texts.label(choice, item), .choose(choice), description)
         }
         if flow.mayAllowAll { addButton(Texts.text("Allow All, Only This Time"), .allowAll) }
         if flow.hasPrevious { addButton(Texts.text("Previous"), .turn(-1), isFlat: true) }
@@ -121,14 +127,23 @@ final class PromptPage {
         return scrolled
     }
 
-    private func add(_ text: String, _ style: String?, lines: Int32) {
+    var lastCheck: UnsafeMutablePointer<GtkWidget>? { checks.last?.widget }
+
+    func append(check: UnsafeMutablePointer<GtkWidget>, _ target: CheckTarget) {
+        gtk_box_append(cgtk_box(texts), check)
+        checks.append((check, target))
+    }
+
+    func act(_ action: Action) { onAction(action) }
+
+    func add(_ text: String, _ style: String?, lines: Int32) {
         let widget = label(text, lines: lines)
         if let style { gtk_widget_add_css_class(widget, style) }
         gtk_box_append(cgtk_box(texts), widget)
     }
 
     /// Plain text, never markup; wrapped by word and character, so many lines at most.
-    private func label(_ text: String, lines: Int32) -> UnsafeMutablePointer<GtkWidget> {
+    func label(_ text: String, lines: Int32) -> UnsafeMutablePointer<GtkWidget> {
         let widget = gtk_label_new(text)!
         let label = cgtk_label(widget)
         gtk_label_set_wrap(label, 1)
@@ -153,7 +168,7 @@ final class PromptPage {
         cgtk_name(button, text)
         if isFlat { gtk_widget_add_css_class(button, "flat") }
         if !description.isEmpty { cgtk_describe(button, description) }
-        let target = ButtonTarget(action) { [unowned self] in onAction($0) }
+        let target = ButtonTarget(action) { [unowned self] in act($0) }
         cgtk_connect(
             button, "clicked",
             { context in

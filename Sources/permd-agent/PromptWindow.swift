@@ -64,6 +64,7 @@ final class PromptWindow {
     }
 
     private func act(_ action: PromptPage.Action) {
+        if case .select(let option, let choice) = action { return flow.select(option, of: choice) }
         guard clickGuard.isAwake || action == .notNow else { return }
         switch action {
         case .proceed: flow.proceed()
@@ -71,6 +72,7 @@ final class PromptWindow {
         case .allowAll: flow.allowAll()
         case .notNow: flow.dismiss()
         case .turn(let step): flow.turn(by: step)
+        case .select: break
         }
         show()
     }

@@ -11,6 +11,7 @@ enum Texts {
     static let all = [
         "Permission request", "%@ says:", "%@ would like to use the camera", "%@ would like to use the microphone",
         "%@ would like to use Bluetooth", "%@ would like to know your location", "Device: %@", "The app says: %@",
+        "The request says: %@",
         "The app does not say why.", "%@ of %@", "Waiting behind this: %@", "Unknown program: %@", "In a sandbox",
         "Don't Allow", "Only This Time", "Until I Log Out", "Always Allow", "Allow All, Only This Time", "Continue",
         "Not Now", "Previous", "Next", "Allow", "How long", "Decides nothing; you may be asked again",
@@ -48,12 +49,13 @@ enum Texts {
         return result
     }
 
-    static func question(_ permission: Permission, _ name: String) -> String {
-        switch permission {
+    static func question(_ item: AgentPrompt.Item, _ name: String) -> String {
+        switch item.permission {
         case .camera: text("%@ would like to use the camera", name)
         case .microphone: text("%@ would like to use the microphone", name)
         case .bluetooth: text("%@ would like to use Bluetooth", name)
         case .location: text("%@ would like to know your location", name)
+        case .background, .screenshot, .speakers, .wallpaper, .other: item.dialog?.title ?? ""
         }
     }
 
@@ -63,10 +65,24 @@ enum Texts {
         return text("Unknown program: %@", isolated(String(prompt.app.dropFirst("exe:".count))))
     }
 
-    /// The app's own reason, marked as the app's words.
+    /// The app's own reason, marked as the app's words; of a portal's dialog its words, which may be the app's too.
     static func reason(_ item: AgentPrompt.Item) -> String {
+        if let dialog = item.dialog {
+            // What the portal says of permissions that are ours is not true here: where they are changed.
+            let parts = [dialog.subtitle, item.permission.isOfPortals ? dialog.body : ""].filter { !$0.isEmpty }
+            return parts.isEmpty ? "" : text("The request says: %@", isolated("“\(parts.joined(separator: " "))”"))
+        }
         guard !item.reason.isEmpty else { return text("The app does not say why.") }
         return text("The app says: %@", isolated("“\(item.reason)”"))
+    }
+
+    /// A portal that keeps the answer itself has its own words for it.
+    static func label(_ choice: PromptChoice, _ item: AgentPrompt.Item) -> String {
+        guard item.permission.isOfPortals, let dialog = item.dialog else { return label(choice) }
+        switch choice {
+        case .deny: return dialog.denyLabel.isEmpty ? label(choice) : dialog.denyLabel
+        case .once, .session, .always: return dialog.grantLabel.isEmpty ? text("Allow") : dialog.grantLabel
+        }
     }
 
     static func label(_ choice: PromptChoice) -> String {

@@ -93,6 +93,37 @@ struct TerminalTests {
         await stage.end()
     }
 
+    @Test func aPortalsQuestionHasItsOwnWordsAndChoices() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        let portal = try FakePortal(on: stage.permd.bus)
+        let app = try stage.permd.bus.connect()
+        let dialog = FakePortal.dialog(
+            FakePortal.handle(app.uniqueName), icon: "applets-screenshooter-symbolic", title: "Allow a screenshot?",
+            options: [
+                "grant_label": .string("Take It"),
+                "choices": FakePortal.choices([
+                    ("area", "How much", [("window", "The window"), ("all", "Everything")], "window"),
+                    ("pointer", "With the pointer", [], "false"),
+                ]),
+            ])
+        let asking = Task { await portal.ask(dialog) }
+        let question = try await screen.shows("[c] [ ] With the pointer")
+        for text in [
+            "Allow a screenshot?", "“A subtitle A body”", "[1] Take It   [2] Don't Allow   [3] Not Now",
+            "[a] (•) How much: The window", "[b] ( ) How much: Everything",
+        ] { #expect(question.contains(text), "\(text) is not in\n\(question)") }
+        try await screen.answer("b", until: "[b] (•) How much: Everything")
+        try await screen.answer("c", until: "[c] [x] With the pointer")
+        try await screen.answer("1", until: "→ Take It")
+        #expect(await asking.value == "0 area=all pointer=true")
+        portal.end()
+        app.close()
+        await screen.end()
+        await stage.end()
+    }
+
     @Test func escapeIsNotNow() async throws {
         let stage = try await CommandStage()
         let screen = try await Screen(stage)

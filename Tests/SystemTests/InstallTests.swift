@@ -5,7 +5,7 @@ import Foundation
 import PermissionTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.serialized, .timeLimit(.minutes(3)))
 struct InstallTests {
     /// Every file and link under a folder, by its path in it.
     private static func tree(_ folder: String) throws -> Set<String> {

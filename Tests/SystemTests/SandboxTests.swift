@@ -1,8 +1,6 @@
 // An app in a flatpak's sandbox: its identity is its own, and settings are not its business.
 
 import DBus
-import Foundation
-import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -10,23 +8,9 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct SandboxTests {
-    /// Runs a program at a root of its own, which has a /.flatpak-info as flatpak makes it.
-    private nonisolated static let enter = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "scripts/as-flatpak").path
-
-    private func flatpak(
-        _ id: String, _ folder: TemporaryFolder, on stage: Stage, info: String? = nil
-    ) async throws -> TestApp {
-        try folder.write(info ?? "[Application]\nname=\(id)\n\n[Instance]\ninstance-id=7\n", to: "info")
-        let user = geteuid() == 0 ? [] : ["--map-root-user"]
-        let command = ["unshare"] + user + ["--mount", SandboxTests.enter, folder.path]
-        return try await TestApp("inside", on: stage.permd, through: (command, AppID("flatpak:\(id)")!))
-    }
-
     @Test func itsIdentityIsItsOwn() async throws {
         let stage = try await Stage()
-        let folder = try TemporaryFolder()
-        let app = try await flatpak("org.example.Call", folder, on: stage)
+        let app = try await TestApp.flatpak("org.example.Call", on: stage.permd)
         let agent = try await stage.agent([.grant(.always)])
         try await app.request("t", [.camera])
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
@@ -35,8 +19,7 @@ struct SandboxTests {
         #expect(prompt.details["sandboxed"] == .bool(true))
         #expect(try await stage.decisions() == ["flatpak:org.example.Call camera grant always"])
         // Another sandboxed app with the same program is another app.
-        let otherFolder = try TemporaryFolder()
-        let other = try await flatpak("org.example.Other", otherFolder, on: stage)
+        let other = try await TestApp.flatpak("org.example.Other", on: stage.permd)
         #expect(try await other.status(.camera) == "ok camera=undetermined")
         await app.end()
         await other.end()
@@ -45,8 +28,7 @@ struct SandboxTests {
 
     @Test func settingsAndAgentsAreNotItsBusiness() async throws {
         let stage = try await Stage()
-        let folder = try TemporaryFolder()
-        let app = try await flatpak("org.example.Nosy", folder, on: stage)
+        let app = try await TestApp.flatpak("org.example.Nosy", on: stage.permd)
         let members: [(String, [String])] = [
             (BusNames.policy, ["ListRequests", "ListRestrictions", "ListProblems", "Subscribe", "Unsubscribe"]),
             (BusNames.agentManager, ["ListAgents"]), (BusNames.devices, ["Subscribe", "Unsubscribe"]),
@@ -67,8 +49,7 @@ struct SandboxTests {
     ])
     func aSandboxWithoutAProperNameIsNobody(_ info: String) async throws {
         let stage = try await Stage()
-        let folder = try TemporaryFolder()
-        let nobody = try await flatpak("nobody", folder, on: stage, info: info)
+        let nobody = try await TestApp.flatpak("nobody", on: stage.permd, info: info)
         #expect(try await nobody.status(.camera).hasPrefix("AccessDenied final"))
         await nobody.end()
         await stage.end()

@@ -103,6 +103,8 @@ final class AgentLink {
             guard let end = fields["until"]?.uint64Value else { return nil }
             duration = .until(EpochSeconds(clamping: end))
         }
-        return ItemDecision(verdict: verdict, duration: duration)
+        guard let choices = fields["choices"] else { return ItemDecision(verdict: verdict, duration: duration) }
+        guard let chosen = choices.stringTable else { return nil }
+        return ItemDecision(verdict: verdict, duration: duration, choices: chosen)
     }
 }

@@ -77,7 +77,8 @@ struct AccessDoor {
         }
         let isInteractive = try options.bool("interactive") ?? true
         // Nothing may fail from here on: the object would stay.
-        let (id, path) = try broker.requests.open(owner: caller.connection, token: token)
+        let id = broker.newRequestID()
+        let path = try broker.requests.open(id, owner: caller.connection, token: token)
         broker.requests.keep(call, for: id)
         broker.feed(
             .requested(
@@ -117,7 +118,7 @@ struct AccessDoor {
     }
 
     /// `x11:XID`, `wayland:HANDLE` or empty, as portals have it; handles of real compositors are far shorter.
-    private static func isParentWindow(_ text: String) -> Bool {
+    static func isParentWindow(_ text: String) -> Bool {
         text.isEmpty
             || (text.hasPrefix("x11:") || text.hasPrefix("wayland:")) && text.utf8.count <= 256
                 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

@@ -13,21 +13,26 @@ final class Gate {
         case unsandboxed
         /// The object is there for its owner only, so whoever reached it may call it.
         case owner
+        /// xdg-desktop-portal alone.
+        case portal
     }
 
     private static let rules: [String: Rule] = [
         BusNames.access: .apps, BusNames.request: .owner, BusNames.agentManager: .unsandboxed,
-        BusNames.policy: .unsandboxed, BusNames.devices: .unsandboxed,
+        BusNames.policy: .unsandboxed, BusNames.devices: .unsandboxed, BusNames.portalAccess: .portal,
+        BusNames.portalRequest: .portal,
     ]
 
     /// Calls of one connection kept while it is identified, a matter of a millisecond: more is a flood.
     static let waitingCalls = 64
 
+    private let connection: Connection
     private let identifier: CallerIdentifier
     private let log: Logger
     private var waiting: [String: Int] = [:]
 
-    init(identifier: CallerIdentifier, log: Logger) {
+    init(connection: Connection, identifier: CallerIdentifier, log: Logger) {
+        self.connection = connection
         self.identifier = identifier
         self.log = log
     }
@@ -46,13 +51,28 @@ final class Gate {
 
     func check(_ call: MethodCall, _ interface: Interface, _ proceed: @escaping @LoopActor () -> Void) {
         guard let rule = Gate.rules[interface.name] else { return call.fail(.accessDenied) }
-        if case .owner = rule { return proceed() }
+        switch rule {
+        case .owner: return proceed()
+        case .portal: return checkPortal(call, proceed)
+        case .apps, .unsandboxed: break
+        }
         if let caller = identifier.cached(call.sender) { return decide(call, caller, rule, proceed) }
         waiting[call.sender] = 1
         identifier.identify(call.sender) { [weak self] caller in
             guard let self else { return }
             waiting[call.sender] = nil
             decide(call, caller, rule, proceed)
+        }
+    }
+
+    /// The bus is asked who owns the portal's name, never the portal itself, which may be waiting for us while it
+    /// starts. The answers come in the order of the calls.
+    private func checkPortal(_ call: MethodCall, _ proceed: @escaping @LoopActor () -> Void) {
+        connection.call(.busCall("GetNameOwner", [.string(BusNames.portal)])) { result in
+            guard let owner = (try? result.get())?.body.first?.stringValue, owner == call.sender else {
+                return call.fail(.accessDenied, "only xdg-desktop-portal may ask here; apps call \(BusNames.access)")
+            }
+            proceed()
         }
     }
 

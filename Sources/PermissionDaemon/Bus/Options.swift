@@ -29,16 +29,24 @@ struct Options {
         }
     }
 
+    /// An array of structures of that signature, each with its fields.
+    func structures(_ key: String, _ signature: String) throws(PermissionError) -> [[Value]]? {
+        try read(key, "a\(signature)") { value in
+            guard case .array(signature, let elements) = value else { return nil }
+            return elements.compactMap(\.elements)
+        }
+    }
+
     /// An app of one of the contract's forms; nil when absent or empty.
     func app() throws(PermissionError) -> AppID? {
         guard let text = try string("app"), !text.isEmpty else { return nil }
         return try parseApp(text)
     }
 
-    /// A permission; nil when absent or empty.
+    /// A permission that rows may be of; nil when absent or empty.
     func permission() throws(PermissionError) -> Permission? {
         guard let text = try string("permission"), !text.isEmpty else { return nil }
-        return try parsePermission(text)
+        return try parsePermission(text, ofPortalsToo: true)
     }
 
     /// A time of day in seconds since the epoch, `t`.
@@ -59,8 +67,9 @@ struct Options {
     }
 }
 
-func parsePermission(_ text: String) throws(PermissionError) -> Permission {
-    guard let permission = Permission(rawValue: text) else {
+/// - Parameter ofPortalsToo: takes what only portals ask about as well, to look at and to lift pauses of.
+func parsePermission(_ text: String, ofPortalsToo: Bool = false) throws(PermissionError) -> Permission {
+    guard let permission = Permission(rawValue: text), ofPortalsToo || !permission.isOfPortals else {
         let known = Permission.allCases.map(\.rawValue).joined(separator: ", ")
         throw PermissionError(.invalidArguments, "there is no permission \(quoted(text)); there are \(known)")
     }

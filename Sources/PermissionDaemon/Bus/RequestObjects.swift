@@ -4,8 +4,18 @@ import DBus
 import PermissionCore
 import PermissionModel
 
+/// Where requests come from and their answers go: the objects of apps' requests, or the portals' dialogs.
 @LoopActor
-final class RequestObjects {
+protocol RequestKeeper: AnyObject {
+    func accept(_ id: RequestID)
+    func refuse(_ id: RequestID, _ error: PermissionError)
+    func forget(_ id: RequestID)
+    func respond(_ id: RequestID, _ reply: Reply, isStopping: Bool)
+    func moved(_ id: RequestID, _ state: RequestState, _ position: Int)
+}
+
+@LoopActor
+final class RequestObjects: RequestKeeper {
     private struct Entry {
         let id: RequestID
         let owner: String
@@ -19,7 +29,6 @@ final class RequestObjects {
     /// Paths by owner, so that listing an owner's objects never looks at anybody else's.
     private var pathsOf: [String: Set<String>] = [:]
     private var calls: [RequestID: MethodCall] = [:]
-    private var lastNumber: UInt64 = 0
     private let connection: Connection
     var onClose: (@LoopActor (RequestID) -> Void)?
 
@@ -28,9 +37,8 @@ final class RequestObjects {
     }
 
     /// Makes the object for a new request. Throws when the caller uses that token already.
-    func open(owner: String, token: String?) throws(PermissionError) -> (id: RequestID, path: String) {
-        lastNumber += 1
-        var path = BusNames.requestPath(owner: owner, token: token ?? "permd\(lastNumber)")
+    func open(_ id: RequestID, owner: String, token: String?) throws(PermissionError) -> String {
+        var path = BusNames.requestPath(owner: owner, token: token ?? "permd\(id.number)")
         if byPath[path] != nil {
             guard token == nil else {
                 throw PermissionError(
@@ -40,14 +48,13 @@ final class RequestObjects {
             var suffix = 0
             repeat {
                 suffix += 1
-                path = BusNames.requestPath(owner: owner, token: "permd\(lastNumber)_\(suffix)")
+                path = BusNames.requestPath(owner: owner, token: "permd\(id.number)_\(suffix)")
             } while byPath[path] != nil
         }
-        let id = RequestID(lastNumber)
         byPath[path] = Entry(id: id, owner: owner, path: path)
         pathOf[id] = path
         pathsOf[owner, default: []].insert(path)
-        return (id, path)
+        return path
     }
 
     /// Keeps the call of `RequestAccess` until the queue takes or refuses the request.
@@ -71,13 +78,33 @@ final class RequestObjects {
     }
 
     /// Sends Response to the owner; the object is gone afterwards.
-    func respond(_ id: RequestID, _ code: UInt32, _ results: [String: Value]) {
+    func respond(_ id: RequestID, _ reply: Reply, isStopping: Bool) {
         guard let path = pathOf[id], let entry = byPath[path] else { return }
+        let (code, results) = RequestObjects.encoded(reply, isStopping)
         connection.send(
             .signal(
                 path: path, interface: BusNames.request, member: "Response",
                 [.uint32(code), .properties(results)], destination: entry.owner))
         forget(id)
+    }
+
+    private static func encoded(_ reply: Reply, _ isStopping: Bool) -> (UInt32, [String: Value]) {
+        var results: [String: Value] = [
+            "statuses": .stringTable(
+                reply.statuses.map { ($0.key.rawValue, $0.value.rawValue) }.sorted { $0.0 < $1.0 }),
+            "refused": .string(reply.firstRefused?.rawValue ?? ""),
+        ]
+        if reply.hold > 0 { results["hold"] = .uint32(reply.hold) }
+        switch reply.code {
+        case .answered: return (0, results)
+        case .dismissed: return (1, results)
+        case .failed(let error):
+            results["error"] = .string(error.kind.name)
+            results["message"] = .string(error.message)
+            results["retryable"] = .bool(error.kind.isRetryable)
+            if isStopping { results["stopping"] = .bool(true) }
+            return (2, results)
+        }
     }
 
     /// Notes a new state or place, and tells the owner.

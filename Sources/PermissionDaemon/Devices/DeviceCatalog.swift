@@ -71,7 +71,7 @@ public final class DeviceCatalog {
         geoclue.whenSettled(withinMilliseconds: limit, body)
     }
 
-    public func isUsable(_ permission: Permission) -> Bool { usable.contains(permission) }
+    public func isUsable(_ permission: Permission) -> Bool { permission.isOfPortals || usable.contains(permission) }
 
     public func defaultDevice(_ permission: Permission) -> Device? { found[permission]?.first?.device }
 
@@ -117,6 +117,7 @@ public final class DeviceCatalog {
         case .location:
             all = Receivers.find(in: records("gnss"), probe)
             if let service = geoclue?.device { all.append(FoundDevice(device: service, order: .max)) }
+        case .background, .screenshot, .speakers, .wallpaper, .other: all = []
         }
         // A stable order before ids are given, the usable ones first after it.
         all.sort { ($0.order, $0.syspath) < ($1.order, $1.syspath) }

@@ -9,7 +9,7 @@ extension DeviceCatalog {
     public func canOpen(_ permission: Permission, device name: String = "") -> Bool {
         switch permission {
         case .camera, .microphone: return true
-        case .bluetooth: return false
+        case .bluetooth, .background, .screenshot, .speakers, .wallpaper, .other: return false
         case .location:
             let withNode = found[.location, default: []].filter { !$0.device.node.isEmpty }
             return !withNode.isEmpty && name != GeoClueProbe.deviceID

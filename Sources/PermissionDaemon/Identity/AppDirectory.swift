@@ -25,6 +25,11 @@ struct AppDirectory {
         return fallback
     }
 
+    /// Whether an app is installed with a desktop entry, as far as this process may look.
+    static func hasEntry(_ app: AppID) -> Bool {
+        folders(of: app.kind).contains { access("\($0)/\(app.name).desktop", F_OK) == 0 }
+    }
+
     /// The last part of a program's path, or of the script it runs; for others the id.
     static func plainName(_ app: AppID) -> String {
         guard app.kind == .exe else { return app.name }

@@ -153,6 +153,11 @@ public final class DecisionStore {
         (try? rows("SELECT path, text FROM rule_file", []) { ($0.text(0), $0.text(1)) }) ?? []
     }
 
+    /// What portals may have stored on our word.
+    public func portalAnswers() -> [PortalAnswer] {
+        (try? rows("SELECT portal_app, permission, app, verdict FROM portal_answer", [], StoreRows.portalAnswer)) ?? []
+    }
+
     /// SQLite's own check of the file; empty when all is well. Reads everything.
     public func checkIntegrity() -> [String] {
         var problems: [String] = []
@@ -256,7 +261,8 @@ public final class DecisionStore {
             nags = []
             return drop { _ in true }
         case .saveSessions(let now): sessions = now
-        case .expire, .saveNag, .removeNag, .saveRuleFile, .removeRuleFile: break
+        case .expire, .saveNag, .removeNag, .saveRuleFile, .removeRuleFile, .savePortalAnswer, .removePortalAnswer:
+            break
         }
         return []
     }

@@ -17,6 +17,17 @@ enum PersistentRows {
         case .saveRuleFile(let path, let text):
             try database.run("INSERT OR REPLACE INTO rule_file VALUES (?, ?)", [.text(path), .text(text)])
         case .removeRuleFile(let path): try database.run("DELETE FROM rule_file WHERE path = ?", [.text(path)])
+        case .savePortalAnswer(let answer):
+            try database.run(
+                "INSERT OR REPLACE INTO portal_answer VALUES (?, ?, ?, ?)",
+                [
+                    .text(answer.key.appID), .text(answer.key.permission.rawValue), .text(answer.app.description),
+                    .text(answer.verdict.rawValue),
+                ])
+        case .removePortalAnswer(let key):
+            try database.run(
+                "DELETE FROM portal_answer WHERE portal_app = ? AND permission = ?",
+                [.text(key.appID), .text(key.permission.rawValue)])
         case .endProcess, .endSession, .saveNag, .removeNag, .saveSessions: break
         }
         return []

@@ -41,7 +41,12 @@ struct Schema: Sendable {
         CREATE INDEX history_app ON history (app, id);
         CREATE INDEX history_time ON history (time);
         CREATE TABLE rule_file (path TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+        """,
         """
+        CREATE TABLE portal_answer (
+            portal_app TEXT NOT NULL, permission TEXT NOT NULL, app TEXT NOT NULL, verdict TEXT NOT NULL,
+            PRIMARY KEY (portal_app, permission)) WITHOUT ROWID;
+        """,
     ])
 
     /// What ends with the session: `session.db`. A process of 0 is none: the decision is the app's.

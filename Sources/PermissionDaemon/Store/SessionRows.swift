@@ -22,7 +22,7 @@ enum SessionRows {
         case .saveSessions(let sessions):
             try database.run("DELETE FROM login")
             for session in sessions { try database.run("INSERT OR IGNORE INTO login VALUES (?)", [.text(session)]) }
-        case .expire, .saveRuleFile, .removeRuleFile: break
+        case .expire, .saveRuleFile, .removeRuleFile, .savePortalAnswer, .removePortalAnswer: break
         }
     }
 

@@ -42,6 +42,15 @@ enum StoreRows {
             time: row.integer(0), request: row.text(1), app: app, permission: permission, outcome: outcome, by: by)
     }
 
+    /// portal_app, permission, app, verdict
+    static func portalAnswer(_ row: Statement) -> PortalAnswer? {
+        guard let permission = Permission(rawValue: row.text(1)), let app = AppID(row.text(2)),
+            let verdict = Verdict(rawValue: row.text(3))
+        else { return nil }
+        return PortalAnswer(
+            key: PortalKey(appID: row.text(0), permission: permission), app: app, verdict: verdict)
+    }
+
     /// app, permission, count, paused_until, since
     static func nag(_ row: Statement) -> NagRecord? {
         guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)) else { return nil }

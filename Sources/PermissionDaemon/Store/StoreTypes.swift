@@ -50,10 +50,26 @@ public enum Change: Sendable {
     case saveRuleFile(path: String, text: String)
     case removeRuleFile(path: String)
     case saveSessions([String])
+    /// What a portal may have stored on our word.
+    case savePortalAnswer(PortalAnswer)
+    case removePortalAnswer(PortalKey)
 
     /// Session rows must be on disk before the lasting ones are touched: see StoreWriter.
     var setsSessionDecision: Bool {
         if case .set(let decision) = self { [.once, .session].contains(decision.duration) } else { false }
+    }
+}
+
+/// An answer that a portal was given and may have stored; of the app that was asked for last.
+public struct PortalAnswer: Sendable, Hashable {
+    public var key: PortalKey
+    public var app: AppID
+    public var verdict: Verdict
+
+    public init(key: PortalKey, app: AppID, verdict: Verdict) {
+        self.key = key
+        self.app = app
+        self.verdict = verdict
     }
 }
 

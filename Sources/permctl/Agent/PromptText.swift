@@ -11,7 +11,17 @@ struct PromptText {
         PromptChoice.offered(prompt.durations).filter { $0 != .deny } + [.deny, nil]
     }
 
-    static func label(_ choice: PromptChoice?) -> String {
+    /// A portal that keeps the answer itself has its own words for it.
+    static func label(_ choice: PromptChoice?, _ item: AgentPrompt.Item) -> String {
+        guard item.permission.isOfPortals, let dialog = item.dialog else { return label(choice) }
+        switch choice {
+        case .deny: return dialog.denyLabel.isEmpty ? label(choice) : dialog.denyLabel
+        case .once, .session, .always: return dialog.grantLabel.isEmpty ? "Allow" : dialog.grantLabel
+        case nil: return label(choice)
+        }
+    }
+
+    private static func label(_ choice: PromptChoice?) -> String {
         switch choice {
         case .once: "Only This Time"
         case .session: "This Session"
@@ -30,28 +40,64 @@ struct PromptText {
     }
 
     func question(_ item: AgentPrompt.Item, number: Int) -> String {
-        var text = [rule("\(prompt.displayName) wants to \(PromptText.wish(item.permission))")]
+        let title = PromptText.wish(item.permission).map { "\(prompt.displayName) wants to \($0)" }
+        var text = [rule(title ?? prompt.displayName)]
+        if title == nil { text += wrap(item.dialog?.title ?? "", indent: 3) }
         if prompt.items.count > 1 { text += fact("Question", "\(number) of \(prompt.items.count)") }
         text += fact("App", prompt.app + (prompt.isSandboxed ? " (sandboxed)" : ""))
         text += fact("Device", item.deviceName)
-        text += fact("Why", item.reason.isEmpty ? "it does not say" : "“\(item.reason)”")
+        text += why(item)
         text += fact("Waiting", prompt.waiting == 0 ? "" : "\(prompt.waiting) more")
         text.append("")
         text += wrap(
             choices.enumerated().map {
-                "[\($0.offset + 1)]\u{A0}\(PromptText.label($0.element).replacing(" ", with: "\u{A0}"))"
+                "[\($0.offset + 1)]\u{A0}\(PromptText.label($0.element, item).replacing(" ", with: "\u{A0}"))"
             }
             .joined(separator: "   "), indent: 3
         ).map { $0.replacing("\u{A0}", with: " ") }
         return lines(text)
     }
 
-    private static func wish(_ permission: Permission) -> String {
+    private func why(_ item: AgentPrompt.Item) -> [String] {
+        guard let dialog = item.dialog else {
+            return fact("Why", item.reason.isEmpty ? "it does not say" : "“\(item.reason)”")
+        }
+        let parts = [dialog.subtitle, item.permission.isOfPortals ? dialog.body : ""].filter { !$0.isEmpty }
+        return parts.isEmpty ? [] : fact("Request", "“\(parts.joined(separator: " "))”")
+    }
+
+    /// The options of a portal's dialog with their keys, letters, and what is selected.
+    func options(_ item: AgentPrompt.Item, _ selected: [String: String]) -> String {
+        let lines = PromptText.options(of: item).enumerated().flatMap { index, option -> [String] in
+            let isOn = selected[option.choice.id] == option.selection
+            let mark = option.choice.isCheckbox ? (isOn ? "[x]" : "[ ]") : (isOn ? "(•)" : "( )")
+            let text = option.choice.isCheckbox ? option.label : "\(option.choice.label): \(option.label)"
+            return wrap("[\(PromptText.key(index))] \(mark) \(text)", indent: 3)
+        }
+        return lines.isEmpty ? "" : self.lines(lines)
+    }
+
+    /// What can be selected of a question's dialog, one for each key; of a checkbox its tick.
+    static func options(
+        of item: AgentPrompt.Item
+    ) -> [(choice: PortalChoice, selection: String, label: String)] {
+        let all = (item.dialog?.choices ?? []).flatMap { choice in
+            choice.isCheckbox
+                ? [(choice, "true", choice.label)] : choice.options.map { (choice, $0.id, $0.label) }
+        }
+        return Array(all.prefix(26))
+    }
+
+    static func key(_ index: Int) -> Character { Character(UnicodeScalar(UInt8(ascii: "a") + UInt8(index))) }
+
+    /// Nil for what has a title of its own.
+    private static func wish(_ permission: Permission) -> String? {
         switch permission {
         case .camera: "use the camera"
         case .microphone: "use the microphone"
         case .bluetooth: "use Bluetooth"
         case .location: "know your location"
+        case .background, .screenshot, .speakers, .wallpaper, .other: nil
         }
     }
 

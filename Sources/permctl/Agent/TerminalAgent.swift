@@ -60,9 +60,12 @@ final class TerminalAgent: PromptPresenter {
         let choices = text.choices
         for (index, item) in prompt.items.enumerated() {
             terminal.write(text.question(item, number: index + 1))
-            let choice = choices[try await choose(choices.count, escape: choices.count - 1)]
-            terminal.write("   → \(PromptText.label(choice))\n")
+            var selected = Dictionary((item.dialog?.choices ?? []).map { ($0.id, $0.initial) }) { $1 }
+            let answer = try await choose(choices.count, escape: choices.count - 1, item, text, &selected)
+            let choice = choices[answer]
+            terminal.write("   → \(PromptText.label(choice, item))\n")
             decisions[item.permission] = choice?.decision
+            decisions[item.permission]?.choices = selected
         }
         return decisions.isEmpty ? .dismissed : .answered(decisions)
     }
@@ -72,12 +75,33 @@ final class TerminalAgent: PromptPresenter {
         return answer
     }
 
-    /// The index of the choice; Escape is the last one, which decides nothing.
-    private func choose(_ count: Int, escape: Int) async throws(Interruption) -> Int {
+    /// The same, with a portal dialog's options to select on the way.
+    private func choose(
+        _ count: Int, escape: Int, _ item: AgentPrompt.Item, _ text: PromptText, _ selected: inout [String: String]
+    ) async throws(Interruption) -> Int {
+        let options = PromptText.options(of: item)
+        while true {
+            terminal.write(text.options(item, selected))
+            let key = try await choose(count, escape: escape) { character in
+                options.indices.first { PromptText.key($0) == character }.map { count + $0 }
+            }
+            guard key >= count else { return key }
+            let option = options[key - count]
+            let isOff = option.choice.isCheckbox && selected[option.choice.id] == option.selection
+            selected[option.choice.id] = isOff ? "false" : option.selection
+        }
+    }
+
+    /// The index of the choice; Escape is the one that decides nothing.
+    /// - Parameter letter: what keys beside the numbers mean.
+    private func choose(
+        _ count: Int, escape: Int, letter: (Character) -> Int? = { _ in nil }
+    ) async throws(Interruption) -> Int {
         while true {
             switch await terminal.guardedKey() {
             case .character(let character):
                 if let number = character.wholeNumberValue, (1...count).contains(number) { return number - 1 }
+                if let index = letter(character) { return index }
             case .escape: return escape
             case .leave: throw .left
             case .hangup: throw .hangup

@@ -31,11 +31,14 @@ final class PortalPresenter: PromptPresenter {
         self.backend = backend
     }
 
+    /// Everything said so far is with the bus when this returns.
+    func flush() { connection.flush() }
+
     nonisolated func present(_ prompt: AgentPrompt) async -> AgentAnswer { await ask(prompt) }
 
     private func ask(_ prompt: AgentPrompt) async -> AgentAnswer {
         if let explanation = prompt.explanation {
-            let dialog = PortalDialog(explanation, prompt)
+            let dialog = BorrowedDialog(explanation, prompt)
             switch await show(dialog) {
             case .allowed: break
             case .refused, .cancelled: return .dismissed
@@ -44,10 +47,12 @@ final class PortalPresenter: PromptPresenter {
         }
         var decisions: [Permission: ItemDecision] = [:]
         for (index, item) in prompt.items.enumerated() {
-            let dialog = PortalDialog(item, number: index + 1, prompt)
+            let dialog = BorrowedDialog(item, number: index + 1, prompt)
             switch await show(dialog) {
-            case .allowed(let duration):
-                decisions[item.permission] = ItemDecision(verdict: .grant, duration: duration)
+            case .allowed(let results):
+                decisions[item.permission] = ItemDecision(
+                    verdict: .grant, duration: BorrowedDialog.duration(of: results),
+                    choices: dialog.selections(in: results))
             // GNOME Shell and KDE say the same for Escape: so it is no word for ever.
             case .refused: decisions[item.permission] = ItemDecision(verdict: .deny, duration: .once)
             case .cancelled: break
@@ -58,14 +63,15 @@ final class PortalPresenter: PromptPresenter {
     }
 
     private enum Outcome {
-        case allowed(Duration)
+        /// With the dialog's results.
+        case allowed(Value)
         case refused
         case cancelled
         case failed(String)
     }
 
     /// Shows a dialog until a person has answered it.
-    private func show(_ dialog: PortalDialog) async -> Outcome {
+    private func show(_ dialog: BorrowedDialog) async -> Outcome {
         var last = "the desktop's dialog did not appear"
         for attempt in 0..<PortalPresenter.tries {
             if attempt > 0 { await pause(PortalPresenter.pauseBeforeRetry) }
@@ -88,7 +94,7 @@ final class PortalPresenter: PromptPresenter {
                     continue
                 }
                 switch response {
-                case 0: return .allowed(PortalDialog.duration(of: message.body[1]))
+                case 0: return .allowed(message.body[1])
                 case 1: return .refused
                 default: return .cancelled
                 }
@@ -98,7 +104,7 @@ final class PortalPresenter: PromptPresenter {
     }
 
     /// The person may take any time; a withdrawn prompt is closed by its handle.
-    private func call(_ dialog: PortalDialog) async -> Result<Message, BusError> {
+    private func call(_ dialog: BorrowedDialog) async -> Result<Message, BusError> {
         lastHandle += 1
         let handle = "\(PortalPresenter.path)/request/permd/\(lastHandle)"
         let call = Message.call(
@@ -119,108 +125,5 @@ final class PortalPresenter: PromptPresenter {
 
     private func pause(_ milliseconds: Int64) async {
         await withCheckedContinuation { done in Loop.shared.after(milliseconds: milliseconds) { done.resume() } }
-    }
-}
-
-/// The texts and choices of one dialog.
-struct PortalDialog {
-    private let appID: String
-    private let parentWindow: String
-    private let title: String
-    private let subtitle: String
-    private let body: String
-    private let grant: String
-    private let deny: String
-    private let icon: String
-    private let durations: [Duration.Word]
-
-    init(_ explanation: Explanation, _ prompt: AgentPrompt) {
-        self.init(
-            prompt, title: explanation.title, subtitle: Texts.text("%@ says:", Texts.isolated(prompt.displayName)),
-            body: explanation.body, grant: Texts.text("Continue"), deny: Texts.text("Not Now"), durations: [])
-    }
-
-    init(_ item: AgentPrompt.Item, number: Int, _ prompt: AgentPrompt) {
-        var lines: [String] = []
-        if let unknown = Texts.unknownProgram(prompt) { lines.append(unknown) }
-        if !item.deviceName.isEmpty { lines.append(Texts.text("Device: %@", Texts.isolated(item.deviceName))) }
-        lines.append(Texts.reason(item))
-        if prompt.items.count > 1 { lines.append(Texts.text("%@ of %@", "\(number)", "\(prompt.items.count)")) }
-        self.init(
-            prompt, title: Texts.text("Permission request"),
-            subtitle: Texts.question(item.permission, Texts.isolated(prompt.displayName)),
-            body: lines.joined(separator: "\n"), grant: Texts.text("Allow"), deny: Texts.text("Don't Allow"),
-            durations: [.once, .session, .always].filter(prompt.durations.contains))
-    }
-
-    private init(
-        _ prompt: AgentPrompt, title: String, subtitle: String, body: String, grant: String, deny: String,
-        durations: [Duration.Word]
-    ) {
-        appID = prompt.app.hasPrefix("flatpak:") ? String(prompt.app.dropFirst("flatpak:".count)) : ""
-        parentWindow = prompt.parentWindow
-        icon = prompt.appIcon
-        self.title = title
-        self.subtitle = subtitle
-        self.body = body
-        self.grant = grant
-        self.deny = deny
-        self.durations = durations
-    }
-
-    /// `osssssa{sv}`
-    func arguments(handle: String) -> [Value] {
-        var options: [String: Value] = [
-            "modal": .bool(true), "grant_label": text(grant), "deny_label": text(deny),
-        ]
-        if !icon.isEmpty { options["icon"] = .string(icon) }
-        if !durations.isEmpty {
-            let values = durations.map { Value.structure([.string($0.rawValue), text(PortalDialog.label($0))]) }
-            options["choices"] = .array(
-                of: "(ssa(ss)s)",
-                [
-                    .structure([
-                        .string("duration"), text(Texts.text("How long")), .array(of: "(ss)", values),
-                        .string(Duration.Word.once.rawValue),
-                    ])
-                ])
-        }
-        return [
-            .objectPath(handle), .string(appID), .string(parentWindow), text(title), text(subtitle), text(body),
-            .properties(options),
-        ]
-    }
-
-    /// Some backends take a text for a printf format: the full-width sign looks the same and is none.
-    private func text(_ text: String) -> Value { .string(text.replacing("%", with: "％")) }
-
-    private static func label(_ duration: Duration.Word) -> String {
-        switch duration {
-        case .once: Texts.text("Only This Time")
-        case .session: Texts.text("Until I Log Out")
-        case .until, .always: Texts.text("Always Allow")
-        }
-    }
-
-    /// The choice among the results. A missing one means once.
-    static func duration(of results: Value) -> Duration {
-        switch word(in: results) {
-        case Duration.Word.session.rawValue: .session
-        case Duration.Word.always.rawValue: .always
-        default: .once
-        }
-    }
-
-    /// `choices` is a(ss) in the specification and a table with portal-gtk; GNOME Shell has the choices in the results.
-    private static func word(in value: Value) -> String? {
-        if let table = value.stringTable { return table["duration"] }
-        if let table = value.properties {
-            return table["duration"]?.stringValue ?? table.values.lazy.compactMap { word(in: $0) }.first
-        }
-        for pair in value.elements ?? [] {
-            let words = pair.elements?.compactMap(\.stringValue) ?? []
-            if words.count == 2, words[0] == "duration" { return words[1] }
-        }
-        return nil
     }
 }

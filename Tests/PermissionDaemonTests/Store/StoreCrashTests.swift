@@ -3,6 +3,7 @@
 import DBus
 import Glibc
 import Logging
+import PermissionCore
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -117,6 +118,28 @@ struct StoreCrashTests {
         await close(store)
         let again = open()
         #expect(try list(again).sorted() == ["deny always", "grant once"])
+        await close(again)
+    }
+
+    /// A file of the first version gets what came later, and keeps what it has.
+    @Test func anOlderFileBecomesANewerOne() async throws {
+        let path = paths.stateFile
+        let folder = try #require(path.split(separator: "/").dropLast().last)
+        _ = mkdir(self.folder.file(String(folder)), 0o700)
+        let old = try Database(path: path)
+        #expect(try Schema(steps: [Schema.persistent.steps[0]]).migrate(old) == .ready)
+        try old.execute(
+            "INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'deny', 'always', NULL, 1000, 'person', 1)")
+        let store = open()
+        #expect(try list(store) == ["deny always"])
+        let answer = PortalAnswer(
+            key: PortalKey(appID: "org.example.A", permission: .camera), app: app, verdict: .grant)
+        try await commit(store, .savePortalAnswer(answer))
+        await close(store)
+        let again = open()
+        #expect(again.portalAnswers() == [answer])
+        try await commit(again, .removePortalAnswer(answer.key))
+        #expect(again.portalAnswers() == [])
         await close(again)
     }
 

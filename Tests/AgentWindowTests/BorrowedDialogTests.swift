@@ -53,7 +53,7 @@ private final class FakeBackend {
 
 @Suite(.timeLimit(.minutes(5)))
 @LoopActor
-struct PortalTests {
+struct BorrowedDialogTests {
     /// A person takes longer than this.
     private nonisolated static let read: Int64 = 600
 
@@ -99,10 +99,10 @@ struct PortalTests {
     @Test func allowedWithItsDuration() async throws {
         // Flat as the specification has it, nested as portal-gtk, missing as KDE.
         let results: [[String: Value]] = [
-            ["choices": PortalTests.choice("always")],
-            ["results": .properties(["choices": PortalTests.choice("session")])],
+            ["choices": BorrowedDialogTests.choice("always")],
+            ["results": .properties(["choices": BorrowedDialogTests.choice("session")])],
         ]
-        let bench = try await bench(results.map { .answer(0, $0, after: PortalTests.read) })
+        let bench = try await bench(results.map { .answer(0, $0, after: BorrowedDialogTests.read) })
         try await bench.app.request("t", [.camera, .microphone], "reason=100%n")
         #expect(try await bench.app.response("t") == "0 refused= statuses=camera=granted microphone=granted")
         let settings = PermissionSettings(bus: .address(bench.permd.bus.address))
@@ -119,21 +119,54 @@ struct PortalTests {
         await bench.end()
     }
 
+    /// A portal's own question goes on as it is, its choices come back.
+    @Test func aPortalsQuestionIsHandedOn() async throws {
+        let results: [String: Value] = [
+            "choices": .array(of: "(ss)", [.structure([.string("area"), .string("all")])])
+        ]
+        let bench = try await bench([.answer(0, results, after: BorrowedDialogTests.read)])
+        let portal = try FakePortal(on: bench.permd.bus)
+        let app = try bench.permd.bus.connect()
+        let answer = await portal.ask(
+            FakePortal.dialog(
+                FakePortal.handle(app.uniqueName), icon: "applets-screenshooter-symbolic",
+                options: [
+                    "grant_label": .string("Take It"),
+                    "choices": FakePortal.choices([
+                        ("area", "How much", [("window", "Window"), ("all", "All")], "window"),
+                        ("pointer", "Pointer", [], "true"),
+                    ]),
+                ]))
+        #expect(answer == "0 area=all pointer=true")
+        let dialog = bench.backend.dialogs.all[0]
+        #expect(dialog.contains(.string("A title")))
+        let options = try #require(dialog.last?.properties)
+        #expect(options["grant_label"] == .string("Take It"))
+        // How long is the portal's affair.
+        #expect(options["choices"]?.elements?.count == 2)
+        portal.end()
+        app.close()
+        await bench.end()
+    }
+
     @Test func everyFormOfResults() {
         let forms: [[String: Value]] = [
-            ["choices": PortalTests.choice("always")], ["choices": .properties(["duration": .string("always")])],
+            ["choices": BorrowedDialogTests.choice("always")],
+            ["choices": .properties(["duration": .string("always")])],
             ["choices": .stringTable(["duration": "always"])], ["duration": .string("always")],
-            ["results": .properties(["choices": PortalTests.choice("always")])],
+            ["results": .properties(["choices": BorrowedDialogTests.choice("always")])],
         ]
-        for form in forms { #expect(PortalDialog.duration(of: .properties(form)) == .always, "\(form)") }
-        for form in [[:], ["choices": .string("always")], ["other": PortalTests.choice("ever")]] as [[String: Value]] {
-            #expect(PortalDialog.duration(of: .properties(form)) == .once, "\(form)")
+        for form in forms { #expect(BorrowedDialog.duration(of: .properties(form)) == .always, "\(form)") }
+        for form in [[:], ["choices": .string("always")], ["other": BorrowedDialogTests.choice("ever")]]
+            as [[String: Value]]
+        {
+            #expect(BorrowedDialog.duration(of: .properties(form)) == .once, "\(form)")
         }
-        #expect(PortalDialog.duration(of: .uint32(1)) == .once)
+        #expect(BorrowedDialog.duration(of: .uint32(1)) == .once)
     }
 
     @Test func aMissingChoiceMeansOnce() async throws {
-        let bench = try await bench([.answer(0, [:], after: PortalTests.read)])
+        let bench = try await bench([.answer(0, [:], after: BorrowedDialogTests.read)])
         try await bench.app.request("t", [.camera])
         #expect(try await bench.app.response("t") == "0 refused= statuses=camera=granted")
         let settings = PermissionSettings(bus: .address(bench.permd.bus.address))
@@ -144,7 +177,7 @@ struct PortalTests {
     /// Escape is 2 with some, 1 with others: neither is a word for ever.
     @Test func escapeIsNoWordForEver() async throws {
         let bench = try await bench([
-            .answer(2, [:], after: PortalTests.read), .answer(1, [:], after: PortalTests.read),
+            .answer(2, [:], after: BorrowedDialogTests.read), .answer(1, [:], after: BorrowedDialogTests.read),
         ])
         try await bench.app.request("t", [.camera])
         #expect(try await bench.app.response("t") == "1 refused=camera statuses=camera=undetermined")
@@ -158,8 +191,8 @@ struct PortalTests {
     /// A grant faster than a person, a second dialog refused, and "there is one open already": asked again.
     @Test func whatIsNoPersonsAnswerIsAskedAgain() async throws {
         let bench = try await bench([
-            .answer(0, ["choices": PortalTests.choice("always")], after: 0), .answer(2, [:], after: 0),
-            .error("org.freedesktop.DBus.Error.LimitsExceeded"), .answer(1, [:], after: PortalTests.read),
+            .answer(0, ["choices": BorrowedDialogTests.choice("always")], after: 0), .answer(2, [:], after: 0),
+            .error("org.freedesktop.DBus.Error.LimitsExceeded"), .answer(1, [:], after: BorrowedDialogTests.read),
         ])
         try await bench.app.request("t", [.camera])
         #expect(try await bench.app.response("t") == "0 refused=camera statuses=camera=denied")
@@ -193,8 +226,8 @@ struct PortalTests {
 
     @Test func theExplanationIsADialogOfItsOwn() async throws {
         let bench = try await bench([
-            .answer(0, [:], after: PortalTests.read), .answer(0, [:], after: PortalTests.read),
-            .answer(1, [:], after: PortalTests.read),
+            .answer(0, [:], after: BorrowedDialogTests.read), .answer(0, [:], after: BorrowedDialogTests.read),
+            .answer(1, [:], after: BorrowedDialogTests.read),
         ])
         try await bench.app.request("t", [.camera], "explain")
         #expect(try await bench.app.response("t") == "0 refused= statuses=camera=granted")

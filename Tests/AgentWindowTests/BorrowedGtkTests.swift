@@ -1,13 +1,14 @@
 // The real portal-gtk as the dialog that is borrowed.
 
 import DBus
+import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(5)), .serialized)
 @LoopActor
-struct PortalGtkTests {
+struct BorrowedGtkTests {
     /// Clicks a button of the dialog, as late as a person would.
     private func click(_ name: String, _ bench: WindowBench) async throws {
         _ = try await bench.awake(name)
@@ -39,6 +40,18 @@ struct PortalGtkTests {
         try await app.request("d", [.microphone])
         try await click("Don't Allow", bench)
         #expect(try await app.response("d") == "0 refused=microphone statuses=microphone=denied")
+        await bench.end()
+    }
+
+    /// The dialog is not left behind for nobody.
+    @Test func itGoesWithTheAgent() async throws {
+        let bench = try await WindowBench()
+        try await bench.startBorrowing()
+        let app = try await TestApp("app", on: bench.permd)
+        try await app.request("t", [.camera])
+        _ = try await bench.awake("Allow")
+        #expect(await bench.endAgent(SIGTERM) == .exited(0))
+        try await bench.until("the dialog's end") { try await bench.window() == nil }
         await bench.end()
     }
 

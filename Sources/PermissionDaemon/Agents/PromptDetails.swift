@@ -1,0 +1,56 @@
+// What an agent is told of a prompt, the details of org.permd.Agent1.Prompt.
+
+import DBus
+import PermissionCore
+import PermissionModel
+
+enum PromptDetails {
+    static func encoded(
+        _ prompt: Prompt, _ entry: AppEntry, deviceName: (Permission) -> String
+    ) -> [String: Value] {
+        let request = prompt.request
+        let app = request.caller.app
+        // What a portal keeps by itself it keeps as it likes: there is nothing to choose.
+        let durations = prompt.items.allSatisfy(\.isOfPortals) ? [.once] : Duration.Word.allCases
+        var details: [String: Value] = [
+            "app": .string(app.description), "app_name": .string(SafeText.title(entry.name)),
+            "app_icon": .string(SafeText.title(entry.icon)), "sandboxed": .bool(app.isSandboxed),
+            "durations": .strings(durations.map(\.rawValue)),
+            "parent_window": .string(request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
+            "items": .rows(
+                prompt.items.map { permission in
+                    item(permission, deviceName(permission), request)
+                }),
+        ]
+        if let explanation = request.explanation {
+            details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
+        }
+        return details
+    }
+
+    private static func item(
+        _ permission: Permission, _ deviceName: String, _ request: AccessRequest
+    ) -> [String: Value] {
+        var item: [String: Value] = [
+            "permission": .string(permission.rawValue), "device_name": .string(SafeText.title(deviceName)),
+            "reason": .string(request.reasons[permission] ?? ""),
+        ]
+        guard let dialog = request.dialog else { return item }
+        item["title"] = .string(dialog.title)
+        item["subtitle"] = .string(dialog.subtitle)
+        item["body"] = .string(dialog.body)
+        item["grant_label"] = .string(dialog.grantLabel)
+        item["deny_label"] = .string(dialog.denyLabel)
+        item["icon"] = .string(dialog.icon)
+        item["choices"] = .array(of: "(ssa(ss)s)", dialog.choices.map(choice))
+        return item
+    }
+
+    private static func choice(_ choice: PortalChoice) -> Value {
+        .structure([
+            .string(choice.id), .string(choice.label),
+            .array(of: "(ss)", choice.options.map { .structure([.string($0.id), .string($0.label)]) }),
+            .string(choice.initial),
+        ])
+    }
+}

@@ -1,0 +1,210 @@
+// Keeps the portals' own store (org.freedesktop.impl.portal.PermissionStore) true to our decisions, and ours to it.
+//
+// Nothing waits for it and nothing fails without it. It is never started to be looked at, only to take something back.
+
+import DBus
+import Logging
+import PermissionCore
+import PermissionModel
+
+@LoopActor
+final class PortalAnswers {
+    private static let notFound = "org.freedesktop.portal.Error.NotFound"
+
+    /// Joined by the broker before anything happens here.
+    weak var broker: Broker?
+    private let connection: Connection
+    private let store: DecisionStore
+    private let log: Logger
+    private var mirror: PortalMirror
+    private var rows: [PortalKey: PortalAnswer]
+    /// Apps by the id their portal gave.
+    private var apps: [String: Set<AppID>] = [:]
+    /// Who was granted something as a program without an id, while it is on the bus.
+    private var nameless: [PortalKey: [String: Caller]] = [:]
+    /// Entries found so far, while the store is being looked at.
+    private var looking: (found: [PortalKey: Verdict], left: Int, isStale: Bool)?
+
+    init(connection: Connection, store: DecisionStore, log: Logger) {
+        self.connection = connection
+        self.store = store
+        self.log = log
+        let answers = store.portalAnswers()
+        rows = Dictionary(uniqueKeysWithValues: answers.map { ($0.key, $0) })
+        mirror = PortalMirror(given: rows.mapValues(\.verdict))
+        for answer in answers { apps[answer.key.appID, default: []].insert(answer.app) }
+    }
+
+    func start() {
+        connection.onSignal(
+            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged",
+            firstArgument: BusNames.portalStore
+        ) { [weak self] message in
+            guard message.body.count == 3 else { return }
+            self?.storeChanged(isThere: message.body[2].stringValue != "")
+        }
+        connection.onSignal(
+            sender: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
+            member: "Changed"
+        ) { [weak self] in self?.entryChanged($0) }
+        look()
+        review()
+    }
+
+    /// A dialog is about to be answered, by `caller` if that is known. What the portal may store is on disk when
+    /// `then` is called.
+    func note(
+        _ key: PortalKey, for caller: Caller?, _ verdict: Verdict?, then: @escaping @LoopActor () -> Void
+    ) {
+        guard PortalKinds.place(of: key.permission) != nil else { return then() }
+        mirror.answers(key, verdict, at: Loop.uptimeMilliseconds())
+        guard !key.permission.isOfPortals, let app = caller?.app ?? PortalApps.app(id: key.appID) else {
+            return then()
+        }
+        apps[key.appID, default: []].insert(app)
+        if let caller, key.appID.isEmpty { nameless[key, default: [:]][caller.connection] = caller }
+        let answer = PortalAnswer(key: key, app: app, verdict: verdict ?? .deny)
+        guard rows[key] != answer else { return then() }
+        rows[key] = answer
+        store.commit([.savePortalAnswer(answer)], history: []) { [log] result in
+            if case .failure(let error) = result {
+                log.error("What a portal is answered could not be noted, and may outlast its decision: \(error)")
+            }
+            then()
+        }
+    }
+
+    /// Decisions or rules are not what they were.
+    func review() { perform(mirror.review(at: Loop.uptimeMilliseconds(), by: Judge(answers: self))) }
+
+    /// A connection has left the bus.
+    func left(_ name: String) {
+        var isConcerned = false
+        for key in nameless.keys where nameless[key]?.removeValue(forKey: name) != nil { isConcerned = true }
+        if isConcerned { review() }
+    }
+
+    // MARK: The portals' store
+
+    private func storeChanged(isThere: Bool) {
+        guard isThere else {
+            looking = nil
+            return mirror.lost()
+        }
+        look()
+    }
+
+    private func look() {
+        looking = ([:], PortalKinds.decided.count, false)
+        for (permission, place) in PortalKinds.decided {
+            let question = Message.call(
+                destination: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
+                member: "Lookup", [.string(place.table), .string(place.id)], noAutoStart: true)
+            connection.call(question) { [weak self] result in self?.looked(permission, result) }
+        }
+    }
+
+    private func looked(_ permission: Permission, _ result: Result<Message, BusError>) {
+        guard var state = looking else { return }
+        switch result {
+        case .success(let message):
+            for (app, verdict) in PortalKinds.verdicts(message.body.first, of: permission) {
+                state.found[PortalKey(appID: app, permission: permission)] = verdict
+            }
+        case .failure(let error) where error.name == PortalAnswers.notFound: break
+        case .failure:
+            looking = nil
+            return
+        }
+        state.left -= 1
+        looking = state.left > 0 ? state : nil
+        guard state.left == 0 else { return }
+        if state.isStale { return look() }
+        perform(mirror.looked(state.found, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+    }
+
+    /// `Changed(table s, id s, deleted b, data v, permissions a{sas})`
+    private func entryChanged(_ message: Message) {
+        looking?.isStale = true
+        guard message.body.count == 5, let table = message.body[0].stringValue, let id = message.body[1].stringValue,
+            let permission = PortalKinds.permission(at: PortalKinds.Place(table: table, id: id))
+        else { return }
+        let isDeleted = message.body[2].boolValue ?? false
+        let entries = isDeleted ? [:] : PortalKinds.verdicts(message.body[4], of: permission)
+        perform(mirror.changed(permission, entries, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+    }
+
+    // MARK: Effects
+
+    private func perform(_ effects: [PortalEffect]) {
+        for effect in effects {
+            switch effect {
+            case .takeBack(let key): takeBack(key)
+            case .adopt(let key, let verdict): adopt(key, verdict)
+            case .forget(let key):
+                for app in apps(of: key.appID) { broker?.portalForgot(app, key.permission) }
+            case .dropRow(let key):
+                guard rows.removeValue(forKey: key) != nil else { continue }
+                store.commit([.removePortalAnswer(key)], history: []) { _ in }
+            }
+        }
+    }
+
+    private func takeBack(_ key: PortalKey) {
+        guard let place = PortalKinds.place(of: key.permission) else { return }
+        let order = Message.call(
+            destination: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
+            member: "DeletePermission", [.string(place.table), .string(place.id), .string(key.appID)])
+        connection.call(order) { [weak self] result in
+            guard let self else { return }
+            var isGone = true
+            if case .failure(let error) = result, error.name != PortalAnswers.notFound {
+                isGone = false
+                log.info("The portal's answer about \(key.permission.rawValue) stays for now: \(error.message)")
+            }
+            perform(
+                mirror.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+        }
+    }
+
+    private func adopt(_ key: PortalKey, _ verdict: Verdict) {
+        let known = apps(of: key.appID)
+        guard let broker, let app = known.first(where: \.isSandboxed) ?? known.first else { return }
+        log.notice(
+            "Another program settled \(key.permission.rawValue) for \(app) with the portals: \(verdict.rawValue)")
+        broker.portalSettled(app, key.permission, verdict) { [weak self] isDone in
+            guard isDone else { return }
+            self?.mirror.adopted(key)
+            self?.review()
+        }
+    }
+
+    // MARK: Judging
+
+    private func apps(of id: String) -> [AppID] {
+        if let known = apps[id], !known.isEmpty { return known.sorted() }
+        return PortalApps.app(id: id).map { [$0] } ?? []
+    }
+
+    fileprivate func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
+        guard let broker else { return true }
+        if key.appID.isEmpty {
+            // One entry for every program without an id: a yes may stay while one that has it is there, a no never.
+            return verdict == .grant
+                && (nameless[key] ?? [:]).values.contains { broker.standing(of: key.permission, for: $0) == .granted }
+        }
+        let standings = apps(of: key.appID).map { broker.portalStanding(of: key.permission, for: $0) }
+        switch verdict {
+        case .grant: return standings.contains(.grant) && !standings.contains(.deny)
+        case .deny: return standings.contains(.deny)
+        }
+    }
+}
+
+private struct Judge: PortalJudge {
+    let answers: PortalAnswers
+
+    func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
+        LoopActor.assumeIsolated { answers.stands(verdict, for: key) }
+    }
+}

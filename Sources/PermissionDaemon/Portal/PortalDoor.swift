@@ -1,0 +1,120 @@
+// The door for xdg-desktop-portal, org.freedesktop.impl.portal.Access: its dialogs become requests of the one queue.
+//
+// The portal says who asks; we look ourselves: the handle names the app's connection, and the kernel knows who that is.
+
+import DBus
+import Logging
+import PermissionCore
+import PermissionModel
+
+@LoopActor
+final class PortalDoor {
+    /// Choices of a dialog, and options of a choice: more fit on no screen.
+    private static let maximumChoices = 16
+
+    private unowned let broker: Broker
+    private let dialogs: PortalDialogs
+
+    init(broker: Broker, dialogs: PortalDialogs) {
+        self.broker = broker
+        self.dialogs = dialogs
+    }
+
+    var access: Interface {
+        Interface(
+            name: BusNames.portalAccess,
+            methods: [
+                Method(
+                    name: "AccessDialog",
+                    inputs: [
+                        Argument("handle", "o"), Argument("app_id", "s"), Argument("parent_window", "s"),
+                        Argument("title", "s"), Argument("subtitle", "s"), Argument("body", "s"),
+                        Argument("options", "a{sv}"),
+                    ],
+                    outputs: [Argument("response", "u"), Argument("results", "a{sv}")]
+                ) { [weak self] call in
+                    call.answering { () throws(PermissionError) in try self?.accessDialog(call) }
+                }
+            ])
+    }
+
+    /// At every handle, there or not: the portal may close a dialog while its caller is being identified.
+    var request: Interface {
+        Interface(
+            name: BusNames.portalRequest,
+            methods: [
+                Method(name: "Close", inputs: [], outputs: []) { [dialogs] call in
+                    call.reply()
+                    dialogs.close(handle: call.path)
+                }
+            ])
+    }
+
+    private func accessDialog(_ call: MethodCall) throws(PermissionError) {
+        guard let handle = call.arguments[0].objectPathValue else { throw PermissionError(.invalidArguments) }
+        let texts = call.arguments[1...5].map { $0.stringValue ?? "" }
+        let dialog = try PortalDoor.dialog(texts[2], texts[3], texts[4], Options(call.arguments[6]))
+        guard let name = BusNames.portalCaller(ofHandle: handle) else {
+            throw PermissionError(.invalidArguments, "the handle \(quoted(handle)) names no caller")
+        }
+        let key = PortalKey(appID: texts[0], permission: PortalKinds.permission(icon: dialog.icon))
+        try dialogs.open(handle, call, dialog, key)
+        let window = AccessDoor.isParentWindow(texts[1]) ? texts[1] : ""
+        broker.identifier.identify(name) { [weak self] caller in
+            guard let caller else {
+                self?.dialogs.close(handle: handle)
+                return
+            }
+            self?.ask(handle, caller, window)
+        }
+    }
+
+    private func ask(_ handle: String, _ caller: Caller, _ window: String) {
+        guard let opened = dialogs.opened(handle) else { return }
+        let app = PortalApps.asking(caller.app, id: opened.key.appID)
+        let id = broker.newRequestID()
+        let asking = Caller(connection: caller.connection, app: app, process: caller.process)
+        dialogs.begin(handle, id, asking)
+        broker.feed(
+            .requested(
+                AccessRequest(
+                    id: id, path: handle, caller: asking, permissions: [opened.key.permission], parentWindow: window,
+                    arrived: broker.now(), dialog: opened.dialog)))
+    }
+
+    // MARK: Decoding
+
+    static func dialog(
+        _ title: String, _ subtitle: String, _ body: String, _ options: Options
+    ) throws(PermissionError) -> PortalDialog {
+        _ = try options.bool("modal")
+        return PortalDialog(
+            title: SafeText.title(title), subtitle: SafeText.body(subtitle), body: SafeText.body(body),
+            grantLabel: SafeText.title(try options.string("grant_label") ?? ""),
+            denyLabel: SafeText.title(try options.string("deny_label") ?? ""),
+            icon: SafeText.title(try options.string("icon") ?? ""), choices: try choices(options))
+    }
+
+    /// `a(ssa(ss)s)`: id, label, options (id, label), initial selection.
+    private static func choices(_ options: Options) throws(PermissionError) -> [PortalChoice] {
+        let rows = try options.structures("choices", "(ssa(ss)s)") ?? []
+        guard rows.count <= maximumChoices else {
+            throw PermissionError(.invalidArguments, "\(rows.count) choices are more than fit on a screen")
+        }
+        var choices: [PortalChoice] = []
+        for row in rows {
+            let listed = (row[2].elements ?? []).compactMap(\.elements)
+            guard listed.count <= maximumChoices else {
+                throw PermissionError(.invalidArguments, "a choice of \(listed.count) options fits on no screen")
+            }
+            choices.append(
+                PortalChoice(
+                    id: row[0].stringValue ?? "", label: SafeText.title(row[1].stringValue ?? ""),
+                    options: listed.map {
+                        PortalChoice.Option(
+                            id: $0[0].stringValue ?? "", label: SafeText.title($0[1].stringValue ?? ""))
+                    }, initial: row[3].stringValue ?? ""))
+        }
+        return choices
+    }
+}

@@ -1,0 +1,54 @@
+// The real xdg-desktop-portal and its store, on a test's bus.
+
+public import DBus
+import Glibc
+import PermissionModel
+
+@LoopActor
+public final class DesktopPortal {
+    private static let programs = ["/usr/libexec/xdg-permission-store", "/usr/libexec/xdg-desktop-portal"]
+
+    private let processes: [ChildProcess]
+    /// What they say, line by line.
+    public let log = EventLog<String>()
+
+    /// Both own their names when this returns.
+    /// - Parameter backends: a folder with `.portal` files, which this portal takes for all there are.
+    public init(
+        on daemon: PermdProcess, backends: String, environment: [String: String] = [:]
+    ) async throws {
+        var environment = daemon.environment.merging(environment) { $1 }
+        environment["XDG_DESKTOP_PORTAL_DIR"] = backends
+        let connection = try daemon.bus.connect()
+        let log = log
+        var started: [ChildProcess] = []
+        for (program, name) in zip(DesktopPortal.programs, [BusNames.portalStore, BusNames.portal]) {
+            guard access(program, X_OK) == 0 else {
+                throw TestKitError("\(program) is not there; install the package xdg-desktop-portal")
+            }
+            let owned = EventLog<String>()
+            let token = connection.onSignal(
+                sender: Message.busName, member: "NameOwnerChanged", firstArgument: name
+            ) { message in owned.add(message.body.last?.stringValue ?? "") }
+            let process = try ChildProcess(
+                program, ["--verbose"].filter { _ in name == BusNames.portal }, environment: environment,
+                standardError: .pipe)
+            Task { for await line in process.errorLines { log.add(line) } }
+            try await owned.first("\(name)") { !$0.isEmpty }
+            token.cancel()
+            started.append(process)
+        }
+        connection.close()
+        processes = started
+    }
+
+    /// The portal alone, its store goes on.
+    public func endPortal() async { await end(processes[1]) }
+
+    public func end() async { for process in processes.reversed() { await end(process) } }
+
+    private func end(_ process: ChildProcess) async {
+        process.terminate()
+        _ = await process.waitForExit()
+    }
+}

@@ -1,0 +1,73 @@
+// Stands for xdg-desktop-portal: owns its name and asks what a test wants asked.
+
+public import DBus
+import PermissionModel
+
+@LoopActor
+public final class FakePortal {
+    public let connection: Connection
+
+    public init(on bus: PrivateBus) throws {
+        connection = try bus.connect()
+        guard try connection.requestName(BusNames.portal) else {
+            throw TestKitError("there is a portal on this bus already")
+        }
+    }
+
+    /// The handle of a request that the connection `name` made, as the portal names it.
+    public static func handle(_ name: String, _ token: String = "t") -> String {
+        "\(BusNames.portalRequestRoot)/\(name.dropFirst().map { $0 == "." ? "_" : String($0) }.joined())/\(token)"
+    }
+
+    /// `AccessDialog` of org.freedesktop.impl.portal.Access.
+    public static func dialog(
+        _ handle: String, icon: String?, title: String = "A title", subtitle: String = "A subtitle",
+        body: String = "A body", options: [String: Value] = [:]
+    ) -> Message {
+        var options = options
+        options["icon"] = icon.map { .string($0) }
+        return .call(
+            destination: BusNames.portalBackend, path: BusNames.portalRoot, interface: BusNames.portalAccess,
+            member: "AccessDialog",
+            [
+                .objectPath(handle), .string(""), .string(""), .string(title), .string(subtitle), .string(body),
+                .properties(options),
+            ])
+    }
+
+    /// `Close` of org.freedesktop.impl.portal.Request.
+    public static func close(_ handle: String) -> Message {
+        .call(
+            destination: BusNames.portalBackend, path: handle, interface: BusNames.portalRequest, member: "Close")
+    }
+
+    /// The value of the option `choices`; without options a choice is a checkbox.
+    public static func choices(
+        _ choices: [(id: String, label: String, options: [(String, String)], initial: String)]
+    ) -> Value {
+        .array(
+            of: "(ssa(ss)s)",
+            choices.map { choice in
+                .structure([
+                    .string(choice.id), .string(choice.label),
+                    .array(
+                        of: "(ss)", choice.options.map { .structure([.string($0.0), .string($0.1)]) }),
+                    .string(choice.initial),
+                ])
+            })
+    }
+
+    /// The response and then the selections, `0 id=option …`; for an error its name.
+    public func ask(_ dialog: Message) async -> String {
+        do throws(BusError) {
+            let body = try await connection.call(dialog, timeoutMilliseconds: nil).body
+            let choices = body.last?.properties?["choices"]?.elements ?? []
+            let words = choices.map { ($0.elements ?? []).compactMap(\.stringValue).joined(separator: "=") }
+            return ([String(body.first?.uint32Value ?? 99)] + words).joined(separator: " ")
+        } catch {
+            return String(error.name.split(separator: ".").last ?? "")
+        }
+    }
+
+    public func end() { connection.close() }
+}

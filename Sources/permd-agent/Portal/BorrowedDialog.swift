@@ -1,0 +1,126 @@
+// One dialog of another desktop: what it says, and what its answer means.
+
+import DBus
+import PermissionClient
+
+/// The texts and choices of one dialog.
+struct BorrowedDialog {
+    private let appID: String
+    private let parentWindow: String
+    private let title: String
+    private let subtitle: String
+    private let body: String
+    private let grant: String
+    private let deny: String
+    private let icon: String
+    private let durations: [Duration.Word]
+    /// Of the portal's dialog that this one stands for.
+    private let choices: [PortalChoice]
+
+    init(_ explanation: Explanation, _ prompt: AgentPrompt) {
+        self.init(
+            prompt, title: explanation.title, subtitle: Texts.text("%@ says:", Texts.isolated(prompt.displayName)),
+            body: explanation.body, grant: Texts.text("Continue"), deny: Texts.text("Not Now"), durations: [])
+    }
+
+    init(_ item: AgentPrompt.Item, number: Int, _ prompt: AgentPrompt) {
+        var lines: [String] = []
+        if let unknown = Texts.unknownProgram(prompt) { lines.append(unknown) }
+        if !item.deviceName.isEmpty { lines.append(Texts.text("Device: %@", Texts.isolated(item.deviceName))) }
+        if !Texts.reason(item).isEmpty { lines.append(Texts.reason(item)) }
+        if prompt.items.count > 1 { lines.append(Texts.text("%@ of %@", "\(number)", "\(prompt.items.count)")) }
+        self.init(
+            prompt, title: Texts.text("Permission request"),
+            subtitle: Texts.question(item, Texts.isolated(prompt.displayName)),
+            body: lines.joined(separator: "\n"),
+            grant: item.permission.isOfPortals ? Texts.label(.once, item) : Texts.text("Allow"),
+            deny: Texts.label(.deny, item),
+            durations: item.permission.isOfPortals
+                ? [] : [.once, .session, .always].filter(prompt.durations.contains),
+            choices: item.dialog?.choices ?? [])
+    }
+
+    private init(
+        _ prompt: AgentPrompt, title: String, subtitle: String, body: String, grant: String, deny: String,
+        durations: [Duration.Word], choices: [PortalChoice] = []
+    ) {
+        appID = prompt.app.hasPrefix("flatpak:") ? String(prompt.app.dropFirst("flatpak:".count)) : ""
+        parentWindow = prompt.parentWindow
+        icon = prompt.appIcon
+        self.title = title
+        self.subtitle = subtitle
+        self.body = body
+        self.grant = grant
+        self.deny = deny
+        self.durations = durations
+        self.choices = choices
+    }
+
+    /// `osssssa{sv}`
+    func arguments(handle: String) -> [Value] {
+        var options: [String: Value] = [
+            "modal": .bool(true), "grant_label": text(grant), "deny_label": text(deny),
+        ]
+        if !icon.isEmpty { options["icon"] = .string(icon) }
+        let rows = choices.map { encoded($0.id, $0.label, $0.options.map { ($0.id, $0.label) }, $0.initial) }
+        let lengths = durations.map { ($0.rawValue, BorrowedDialog.label($0)) }
+        let howLong =
+            durations.isEmpty
+            ? [] : [encoded(BorrowedDialog.lengthID, Texts.text("How long"), lengths, Duration.Word.once.rawValue)]
+        if !(rows + howLong).isEmpty { options["choices"] = .array(of: "(ssa(ss)s)", rows + howLong) }
+        return [
+            .objectPath(handle), .string(appID), .string(parentWindow), text(title), text(subtitle), text(body),
+            .properties(options),
+        ]
+    }
+
+    private func encoded(_ id: String, _ label: String, _ options: [(String, String)], _ initial: String) -> Value {
+        .structure([
+            .string(id), text(label),
+            .array(of: "(ss)", options.map { .structure([.string($0.0), text($0.1)]) }), .string(initial),
+        ])
+    }
+
+    /// Some backends take a text for a printf format: the full-width sign looks the same and is none.
+    private func text(_ text: String) -> Value { .string(text.replacing("%", with: "％")) }
+
+    private static func label(_ duration: Duration.Word) -> String {
+        switch duration {
+        case .once: Texts.text("Only This Time")
+        case .session: Texts.text("Until I Log Out")
+        case .until, .always: Texts.text("Always Allow")
+        }
+    }
+
+    /// Our own choice beside those of the portal's dialog; no portal has one of that name.
+    private static let lengthID = "duration"
+
+    /// What was chosen, by id; a choice that the desktop did not show is missing.
+    func selections(in results: Value) -> [String: String] {
+        var selections: [String: String] = [:]
+        for choice in choices { selections[choice.id] = BorrowedDialog.selection(choice.id, in: results) }
+        return selections
+    }
+
+    /// The choice among the results. A missing one means once.
+    static func duration(of results: Value) -> Duration {
+        switch selection(lengthID, in: results) {
+        case Duration.Word.session.rawValue: .session
+        case Duration.Word.always.rawValue: .always
+        default: .once
+        }
+    }
+
+    /// `choices` is a(ss) in the specification and a table with portal-gtk; GNOME Shell has the choices in the results.
+    private static func selection(_ id: String, in value: Value) -> String? {
+        if let table = value.stringTable { return table[id] }
+        if let table = value.properties {
+            return table[id]?.stringValue ?? table.values.lazy.compactMap { selection(id, in: $0) }.first
+        }
+        for pair in value.elements ?? [] {
+            let words = pair.elements?.compactMap(\.stringValue) ?? []
+            if words.count == 2, words[0] == id { return words[1] }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,77 @@
+// Portal apps in the window: the real portal's calls one after the other, and a portal's choices.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(5)), .serialized)
+@LoopActor
+struct PortalWindowTests {
+    private static let backends = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "portal").path
+
+    @Test func twoRealPortalCallsComeOneAfterTheOther() async throws {
+        let bench = try await WindowBench()
+        try await bench.startAgent()
+        let portal = try await DesktopPortal(
+            on: bench.permd, backends: PortalWindowTests.backends, environment: ["XDG_CURRENT_DESKTOP": "permd"])
+        let first = try await TestApp.flatpak("org.example.First", on: bench.permd)
+        let second = try await TestApp.flatpak("org.example.Second", on: bench.permd)
+        #expect(try await first.ask("camera a").hasPrefix("ok"))
+        #expect(try await second.ask("camera b").hasPrefix("ok"))
+        var answered: [String] = []
+        for _ in 0..<2 {
+            // One window, with one app in it: the one that was not answered yet.
+            var shown = ""
+            try await bench.until("the next app") {
+                let labels = try await bench.labels()
+                let apps = ["First", "Second"].filter { name in labels.contains { $0.contains("org.example.\(name)") } }
+                shown = apps.first ?? ""
+                return apps.count == 1 && !answered.contains(shown)
+            }
+            answered.append(shown)
+            try await bench.click("Only This Time")
+            let app = shown == "First" ? (first, "a") : (second, "b")
+            #expect(try await app.0.response(app.1) == "0 ")
+        }
+        try await bench.until("the window's end") { try await bench.window() == nil }
+        await first.end()
+        await second.end()
+        await portal.end()
+        await bench.end()
+    }
+
+    @Test func aPortalsChoicesAreShownAndSelected() async throws {
+        let bench = try await WindowBench()
+        try await bench.startAgent()
+        let portal = try FakePortal(on: bench.permd.bus)
+        let app = try bench.permd.bus.connect()
+        let dialog = FakePortal.dialog(
+            FakePortal.handle(app.uniqueName), icon: "applets-screenshooter-symbolic",
+            title: "Allow a %n screenshot?", subtitle: "To show <b>it</b>", body: "The portal keeps this.",
+            options: [
+                "grant_label": .string("Take It"), "deny_label": .string("Never"),
+                "choices": FakePortal.choices([
+                    ("area", "How much", [("window", "The window"), ("all", "Everything")], "window"),
+                    ("pointer", "With the pointer", [], "false"),
+                ]),
+            ])
+        let asking = Task { await portal.ask(dialog) }
+        _ = try await bench.awake("Take It")
+        let labels = try await bench.labels()
+        for text in [
+            "Allow a %n screenshot?", "The request says: “To show <b>it</b> The portal keeps this.”", "How much",
+        ] { #expect(labels.contains(text), "\(text) is not in \(labels)") }
+        let buttons = try await bench.widgets().filter { $0.role == "push button" }.map(\.name)
+        #expect(buttons.prefix(2) == ["Never", "Take It"] && buttons.contains("Not Now"))
+        try await bench.click("Everything", role: "radio button")
+        try await bench.click("With the pointer", role: "check box")
+        try await bench.click("Take It")
+        #expect(await asking.value == "0 area=all pointer=true")
+        portal.end()
+        app.close()
+        await bench.end()
+    }
+}

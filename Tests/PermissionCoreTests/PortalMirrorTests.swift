@@ -1,0 +1,151 @@
+// The portals' own store against our decisions: what is taken back, what becomes a decision, what is left alone.
+
+import PermissionCore
+import PermissionModel
+import Testing
+
+struct PortalMirrorTests {
+    /// `app permission` to what stands.
+    private struct Judge: PortalJudge {
+        var standing: [String: Verdict] = [:]
+
+        func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
+            standing["\(key.appID) \(key.permission.rawValue)"] == verdict
+        }
+    }
+
+    private let camera = PortalKey(appID: "org.example.Call", permission: .camera)
+
+    private func mirror(_ given: [PortalKey: Verdict] = [:], looked: [PortalKey: Verdict] = [:]) -> PortalMirror {
+        var mirror = PortalMirror(given: given)
+        var judge = Judge()
+        for (key, verdict) in looked { judge.standing["\(key.appID) \(key.permission.rawValue)"] = verdict }
+        #expect(mirror.looked(looked, at: 0, by: judge) == [])
+        return mirror
+    }
+
+    private let granted = Judge(standing: ["org.example.Call camera": .grant])
+    private let denied = Judge(standing: ["org.example.Call camera": .deny])
+    private let nothing = Judge()
+
+    @Test func aGrantStaysWhileItsDecisionDoes() {
+        var mirror = mirror()
+        mirror.answers(camera, .grant, at: 0)
+        #expect(mirror.changed(.camera, ["org.example.Call": .grant], at: 5, by: granted) == [])
+        #expect(mirror.review(at: 100, by: granted) == [])
+        #expect(mirror.review(at: 200, by: nothing) == [.takeBack(camera)])
+        // Once is enough.
+        #expect(mirror.review(at: 201, by: nothing) == [])
+        #expect(mirror.changed(.camera, [:], at: 202, by: nothing) == [.dropRow(camera)])
+        #expect(mirror.took(camera, isGone: true, at: 203, by: nothing) == [])
+    }
+
+    @Test func aNoThatNobodySaidIsTakenBack() {
+        var mirror = mirror()
+        mirror.answers(camera, nil, at: 0)
+        #expect(mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing) == [.takeBack(camera)])
+    }
+
+    @Test func aRefusalStays() {
+        var mirror = mirror()
+        mirror.answers(camera, .deny, at: 0)
+        #expect(mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: denied) == [])
+    }
+
+    @Test func aDecisionThatEndedBeforeThePortalStoredItIsTakenBackThen() {
+        var mirror = mirror()
+        mirror.answers(camera, .grant, at: 0)
+        #expect(mirror.review(at: 1, by: nothing) == [])
+        #expect(mirror.changed(.camera, ["org.example.Call": .grant], at: 5, by: nothing) == [.takeBack(camera)])
+    }
+
+    @Test func whatAnotherProgramWritesBecomesADecision() {
+        var mirror = mirror()
+        #expect(mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing) == [.adopt(camera, .deny)])
+        // While it is being written it is not taken back.
+        #expect(mirror.review(at: 6, by: nothing) == [])
+        mirror.adopted(camera)
+        #expect(mirror.review(at: 7, by: denied) == [])
+    }
+
+    @Test func whatAnotherProgramWritesOverOurAnswerToo() {
+        var mirror = mirror()
+        mirror.answers(camera, .grant, at: 0)
+        _ = mirror.changed(.camera, ["org.example.Call": .grant], at: 5, by: granted)
+        #expect(
+            mirror.changed(.camera, ["org.example.Call": .deny], at: 20_000, by: granted)
+                == [.adopt(camera, .deny), .dropRow(camera)])
+    }
+
+    @Test func whatAnotherProgramDeletesIsForgotten() {
+        var mirror = mirror(looked: [camera: .grant])
+        #expect(mirror.changed(.camera, [:], at: 5, by: granted) == [.forget(camera)])
+    }
+
+    @Test func anAnswerThatIsNeverStoredIsNoExcuseForLater() {
+        var mirror = mirror()
+        mirror.answers(camera, .grant, at: 0)
+        #expect(
+            mirror.changed(.camera, ["org.example.Call": .grant], at: 60_000, by: nothing)
+                == [.adopt(camera, .grant), .dropRow(camera)])
+    }
+
+    @Test func aPortalThatWritesAnewWhatItReadBeforeIsNoPerson() {
+        var mirror = mirror(looked: [camera: .grant])
+        #expect(mirror.review(at: 0, by: nothing) == [.takeBack(camera)])
+        #expect(mirror.changed(.camera, [:], at: 5, by: nothing) == [])
+        #expect(mirror.took(camera, isGone: true, at: 6, by: nothing) == [])
+        #expect(mirror.changed(.camera, ["org.example.Call": .grant], at: 7, by: nothing) == [.takeBack(camera)])
+    }
+
+    @Test func aWriteDuringTheTakingBackIsSeenAfterIt() {
+        var mirror = mirror(looked: [camera: .grant])
+        #expect(mirror.review(at: 0, by: nothing) == [.takeBack(camera)])
+        #expect(mirror.changed(.camera, [:], at: 5, by: nothing) == [])
+        #expect(mirror.changed(.camera, ["org.example.Call": .grant], at: 6, by: nothing) == [])
+        #expect(mirror.took(camera, isGone: true, at: 7, by: nothing) == [.takeBack(camera)])
+    }
+
+    @Test func whatIsThereAtTheStart() {
+        let other = PortalKey(appID: "org.example.Other", permission: .location)
+        let nameless = PortalKey(appID: "", permission: .camera)
+        var mirror = PortalMirror(given: [camera: .grant])
+        // Ours, and over: taken back. Somebody else's: adopted. Nobody's: taken back.
+        #expect(
+            mirror.looked([camera: .grant, other: .deny, nameless: .grant], at: 0, by: nothing)
+                == [.adopt(other, .deny), .takeBack(nameless), .takeBack(camera)])
+    }
+
+    @Test func atTheStartTheRefusalWins() {
+        var mirror = PortalMirror(given: [:])
+        #expect(mirror.looked([camera: .grant], at: 0, by: denied) == [.takeBack(camera)])
+        mirror = PortalMirror(given: [:])
+        #expect(mirror.looked([camera: .deny], at: 0, by: granted) == [.adopt(camera, .deny)])
+    }
+
+    @Test func whatIsGoneAtTheStartIsDropped() {
+        var mirror = PortalMirror(given: [camera: .grant])
+        #expect(mirror.looked([:], at: 0, by: granted) == [.dropRow(camera)])
+    }
+
+    /// The store does not run: what we answered may be in its file.
+    @Test func withoutTheStoreOurAnswersAreTakenBackUnseen() {
+        var mirror = PortalMirror(given: [camera: .grant])
+        #expect(mirror.review(at: 0, by: granted) == [])
+        #expect(mirror.review(at: 1, by: nothing) == [.takeBack(camera)])
+        #expect(mirror.took(camera, isGone: false, at: 2, by: nothing) == [])
+        #expect(mirror.review(at: 3, by: nothing) == [.takeBack(camera)])
+        #expect(mirror.took(camera, isGone: true, at: 4, by: nothing) == [.dropRow(camera)])
+    }
+
+    @Test func whatThePortalKeepsItselfIsItsOwn() {
+        let screenshot = PortalKey(appID: "org.example.Call", permission: .screenshot)
+        var mirror = mirror()
+        mirror.answers(screenshot, .deny, at: 0)
+        #expect(mirror.changed(.screenshot, ["org.example.Call": .deny], at: 1, by: nothing) == [])
+        #expect(mirror.changed(.screenshot, [:], at: 2, by: nothing) == [])
+        // A no that nobody said is not.
+        mirror.answers(screenshot, nil, at: 3)
+        #expect(mirror.changed(.screenshot, ["org.example.Call": .deny], at: 4, by: nothing) == [.takeBack(screenshot)])
+    }
+}

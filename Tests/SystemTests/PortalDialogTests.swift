@@ -1,0 +1,242 @@
+// What a portal may ask and what it is answered, by a portal that is the test: every kind, choices, texts, bad calls.
+
+import DBus
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct PortalDialogTests {
+    /// A stage with a portal that is the test, and an app whose own request is shown first.
+    @LoopActor
+    private struct Bench {
+        let stage: Stage
+        let portal: FakePortal
+        let app: TestApp
+        let agent: ScriptedAgent
+        /// Of a request that the app made.
+        let handle: String
+
+        init(_ kinds: [MockDevices.Kind], _ script: [ScriptedAgent.Reply]) async throws {
+            stage = try await Stage(kinds)
+            agent = try await stage.agent([.wait] + script)
+            portal = try FakePortal(on: stage.permd.bus)
+            app = try await stage.app()
+            let path = try await app.request("own", [.location]).dropFirst("ok ".count)
+            let sender = path.split(separator: "/").dropLast().last ?? ""
+            handle = FakePortal.handle(":" + sender.map { $0 == "_" ? "." : String($0) }.joined())
+        }
+
+        init(_ script: [ScriptedAgent.Reply]) async throws {
+            try await self.init([.camera, .microphone, .gnss], script)
+        }
+
+        /// Nothing of the app's own is in the way any more.
+        func dismissOwn() async { agent.answer(await agent.prompt(0), with: .dismiss) }
+
+        func dialog(_ icon: String?, title: String = "A title", options: [String: Value] = [:]) -> Message {
+            FakePortal.dialog(handle, icon: icon, title: title, options: options)
+        }
+
+        func ask(_ icon: String?, title: String = "A title", options: [String: Value] = [:]) async -> String {
+            await portal.ask(dialog(icon, title: title, options: options))
+        }
+
+        func end() async {
+            portal.end()
+            await app.end()
+            await stage.end()
+        }
+    }
+
+    private static let camera = "camera-web-symbolic"
+    private static let screenshot = "applets-screenshooter-symbolic"
+
+    @Test(arguments: [
+        ("camera-web-symbolic", "camera"), ("audio-input-microphone-symbolic", "microphone"),
+        ("find-location-symbolic", "location"), ("applets-screenshooter-symbolic", "screenshot"),
+        ("preferences-desktop-wallpaper-symbolic", "wallpaper"), ("audio-speakers-symbolic", "speakers"),
+        (nil, "background"), ("face-smile-symbolic", "other"),
+    ])
+    func everyKindIsAskedInTheOneQueue(_ icon: String?, _ permission: String) async throws {
+        let bench = try await Bench([.grant(.once)])
+        let changes = try await bench.stage.signals(BusNames.policy)
+        let asking = Task { await bench.ask(icon) }
+        // It waits behind the app's own request.
+        let own = await bench.agent.prompt(0)
+        try await changes.first("the second request") { $0 == "QueueChanged 2" }
+        #expect(bench.agent.prompts.all.count == 1)
+        #expect(
+            try await bench.stage.rows("ListRequests", nil).map { $0["request"]?.stringValue }.last == bench.handle)
+        bench.agent.answer(own, with: .dismiss)
+        if permission == "location" {
+            // "Not now" for the same app and permission leaves nothing to ask.
+            #expect(await asking.value == "2")
+        } else {
+            #expect(await asking.value == "0")
+            let prompt = await bench.agent.prompt(1)
+            #expect(prompt.items[0]["permission"]?.stringValue == permission)
+            #expect(prompt.app == bench.app.id.description)
+            #expect(prompt.items[0]["title"] == .string("A title"))
+            #expect(prompt.items[0]["subtitle"] == .string("A subtitle"))
+            #expect(prompt.items[0]["body"] == .string("A body"))
+            let kept = ["camera", "microphone"].contains(permission)
+            #expect(try await bench.stage.decisions().count == (kept ? 1 : 0))
+            #expect(prompt.details["durations"]?.strings?.count == (kept ? 4 : 1))
+            #expect(try await bench.stage.history().first == "\(permission) granted person")
+        }
+        await bench.end()
+    }
+
+    @Test func itsAnswersAreNoughtOneAndTwo() async throws {
+        let bench = try await Bench([.grant(.once), .deny(.always), .dismiss])
+        await bench.dismissOwn()
+        for answer in ["0", "1", "2"] {
+            #expect(await bench.ask(PortalDialogTests.screenshot) == answer)
+        }
+        // Nothing of it is a decision here: the portal keeps what it keeps, and asks each time it asks.
+        #expect(try await bench.stage.decisions() == [])
+        #expect(
+            try await bench.stage.history().prefix(3) == [
+                "screenshot dismissed person", "screenshot denied person", "screenshot granted person",
+            ])
+        await bench.end()
+    }
+
+    @Test func itsChoicesAreShownAndReturned() async throws {
+        let given: [String: Value] = [
+            "choices": FakePortal.choices([
+                ("quality", "Quality\nof <b>it</b>", [("lo", "Low"), ("hi", "High")], "lo"),
+                ("sound", "With sound", [], "true"), ("bad", "Bad", [("x", "X")], "none of them"),
+            ])
+        ]
+        func answer(_ choices: Value) -> ScriptedAgent.Reply {
+            .values([
+                .string("answered"),
+                .dictionary(
+                    key: "s", value: "a{sv}",
+                    [
+                        DictionaryEntry(
+                            .string("screenshot"),
+                            .properties([
+                                "decision": .string("grant"), "duration": .string("once"), "choices": choices,
+                            ]))
+                    ]),
+            ])
+        }
+        let bench = try await Bench([
+            answer(.stringTable(["quality": "hi", "sound": "false", "bad": "y", "strange": "z"])), .grant(.once),
+        ])
+        await bench.dismissOwn()
+        let dialog = bench.dialog(PortalDialogTests.screenshot, options: given)
+        #expect(await bench.portal.ask(dialog) == "0 quality=hi sound=false bad=x")
+        let shown = try #require(bench.agent.prompts.all[1].items[0]["choices"]?.elements)
+        #expect(shown.count == 3)
+        #expect(shown[0].elements?[1] == .string("Quality of <b>it</b>"))
+        // An agent that shows no choices leaves them as they are.
+        #expect(await bench.portal.ask(dialog) == "0 quality=lo sound=true bad=x")
+        await bench.end()
+    }
+
+    @Test func itsTextsAreMadeSafe() async throws {
+        let bench = try await Bench([.grant(.once)])
+        await bench.dismissOwn()
+        let title = "Allow\u{202E} \n\n" + String(repeating: "x", count: 300)
+        let labels: [String: Value] = ["grant_label": .string("Gr\u{1B}ant\n"), "deny_label": .string(" No ")]
+        #expect(
+            await bench.ask(PortalDialogTests.screenshot, title: title, options: labels) == "0")
+        let item = await bench.agent.prompt(1).items[0]
+        let shown = item["title"]?.stringValue ?? ""
+        #expect(shown.hasPrefix("Allow xxx") && shown.hasSuffix("…"))
+        #expect(shown.unicodeScalars.count == 80)
+        #expect(item["grant_label"] == .string("Grant"))
+        #expect(item["deny_label"] == .string("No"))
+        await bench.end()
+    }
+
+    @Test func aDialogIsClosedByItsHandle() async throws {
+        let bench = try await Bench([.wait])
+        await bench.dismissOwn()
+        let asking = Task { await bench.ask(PortalDialogTests.camera) }
+        _ = await bench.agent.prompt(1)
+        #expect(
+            await bench.ask(PortalDialogTests.camera) == "InvalidArguments")
+        _ = try await bench.portal.connection.call(FakePortal.close(bench.handle))
+        #expect(await asking.value == "2")
+        try await bench.agent.withdrawals.wait(for: 1)
+        // Closed before it is known who asks: it is answered, and nothing is shown.
+        let answers = EventLog<UInt32>()
+        bench.portal.connection.call(bench.dialog(PortalDialogTests.camera), timeoutMilliseconds: nil) { reply in
+            answers.add((try? reply.get())?.body.first?.uint32Value ?? 99)
+        }
+        bench.portal.connection.send(FakePortal.close(bench.handle))
+        #expect(try await answers.wait(for: 1) == [2])
+        await bench.end()
+    }
+
+    @Test func aCallerThatHasLeftIsNotAskedFor() async throws {
+        let bench = try await Bench([])
+        let gone = FakePortal.dialog(FakePortal.handle(":1.9999"), icon: PortalDialogTests.camera)
+        #expect(await bench.portal.ask(gone) == "2")
+        let strange = FakePortal.dialog("/a/handle", icon: PortalDialogTests.camera)
+        #expect(await bench.portal.ask(strange) == "InvalidArguments")
+        #expect(bench.agent.prompts.all.count == 1)
+        await bench.end()
+    }
+
+    @Test func nobodyElseMayAsk() async throws {
+        let bench = try await Bench([])
+        for message in [bench.dialog(PortalDialogTests.camera), FakePortal.close(bench.handle)] {
+            let error = await #expect(throws: BusError.self) { try await bench.stage.desk.call(message) }
+            #expect(error.map(Stage.describe) == "AccessDenied final")
+        }
+        // Nor anybody while there is no portal.
+        bench.portal.connection.releaseName(BusNames.portal)
+        #expect(
+            await bench.ask(PortalDialogTests.camera) == "AccessDenied")
+        await bench.end()
+    }
+
+    @Test func wrongOptionsAreErrors() async throws {
+        let bench = try await Bench([])
+        let tooMany = FakePortal.choices((0..<17).map { ("\($0)", "", [], "") })
+        for (key, value) in [
+            ("modal", Value.string("yes")), ("grant_label", .bool(true)), ("choices", .strings(["a"])),
+            ("choices", tooMany),
+        ] {
+            #expect(await bench.ask(nil, options: [key: value]) == "InvalidArguments", "\(key)")
+        }
+        await bench.end()
+    }
+
+    @Test func anAppCannotNagThroughThePortal() async throws {
+        let bench = try await Bench([.dismiss, .dismiss, .dismiss, .grant(.once)])
+        await bench.dismissOwn()
+        for _ in 0..<4 { #expect(await bench.ask(nil) == "2") }
+        #expect(bench.agent.prompts.all.count == 4)
+        #expect(try await bench.stage.decisions().last == "\(bench.app.id) background pause until")
+        _ = try await bench.stage.reset(bench.app.id.description, "background")
+        #expect(await bench.ask(nil) == "0")
+        await bench.end()
+    }
+
+    @Test func withoutACameraNobodyIsAsked() async throws {
+        let bench = try await Bench([.microphone, .gnss], [.wait])
+        #expect(await bench.ask(PortalDialogTests.camera) == "2")
+        #expect(bench.agent.prompts.all.count == 1)
+        #expect(try await bench.stage.history().first == "camera unavailable ")
+        await bench.end()
+    }
+
+    /// It ends with permd, which says so: the portal does not wait for ever.
+    @Test func permdStops() async throws {
+        let bench = try await Bench([.wait])
+        await bench.dismissOwn()
+        let asking = Task { await bench.ask(PortalDialogTests.camera) }
+        _ = await bench.agent.prompt(1)
+        await bench.stage.permd.stop()
+        #expect(await asking.value == "2")
+        await bench.end()
+    }
+}
