@@ -14,6 +14,9 @@ TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker pyth
 TEST_PACKAGES="$TEST_PACKAGES systemd dbus-user-session shellcheck man-db mandoc"
 # shellcheck disable=SC2034 # For scripts/package.
 PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES dpkg-dev debhelper fakeroot lintian"
+# For Tests/vm: an emulated machine, what makes its image, and Debian's kernel taken apart.
+# shellcheck disable=SC2034 # For Tests/vm/run.
+VM_PACKAGES="qemu-system-x86 mmdebstrap e2fsprogs cpio kmod gcc libc6-dev linux-libc-dev make xz-utils zstd"
 
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }

@@ -13,6 +13,8 @@ public struct Queue {
     var count = 0
     var countOf: [AppID: Int] = [:]
     var isWaitingForAgent = false
+    /// A person is in front: prompts may be shown.
+    var isAttended = true
     var lastPrompt: UInt64 = 0
     /// Places or states may have changed.
     var mustRenumber = false
@@ -66,6 +68,7 @@ public struct Queue {
         case .agentAnswered(let agent, let prompt, let answer): answered(agent, prompt, answer, now, world)
         case .agentFailed(let agent, let prompt, _): if isOpen(prompt, agent) { failed(agent) }
         case .worldChanged: settleAll(now, world)
+        case .attention(let isAttended): attend(isAttended)
         case .committed(let id): committed(id, now, world)
         case .timerFired(let timer): fired(timer, now, world)
         case .settingsChanged(let settings): self.settings = settings

@@ -49,6 +49,8 @@ public enum QueueEvent: Sendable, Hashable {
     case agentFailed(AgentID, PromptID, why: String)
     /// Decisions, rules or devices are not what they were.
     case worldChanged
+    /// Whether a person is in front of the screen: not when it is locked or somebody else's.
+    case attention(Bool)
     /// What an agent decided is on disk, or holds as well as it can.
     case committed(RequestID)
     case timerFired(TimerID)

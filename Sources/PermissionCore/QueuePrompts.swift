@@ -14,6 +14,8 @@ extension Queue {
             let open = waiting.open(in: world)
             if open.isEmpty {
                 finish(at: 0, now, world)
+            } else if !isAttended {
+                return stopWaitingForAgent()
             } else if let agent = roster.best(without: waiting.tried) {
                 stopWaitingForAgent()
                 return show(open, to: agent)
@@ -185,6 +187,19 @@ extension Queue {
             mustRenumber = true
         }
         roster.remove(agent)
+    }
+
+    /// Nobody is in front: what is on screen goes away, and comes again as if it had never been there.
+    mutating func attend(_ isAttended: Bool) {
+        self.isAttended = isAttended
+        guard !isAttended, let waiting = slots.first?.request, let prompt = waiting.prompt, !waiting.isSettling
+        else { return }
+        withdrawPrompt(prompt.id, prompt.agent, "the session is locked or in the background; it comes again")
+        update(at: 0) {
+            $0.prompt = nil
+            $0.tried.remove(prompt.agent)
+        }
+        mustRenumber = true
     }
 
     mutating func withdrawPrompt(_ id: PromptID, _ agent: AgentID, _ why: String) {

@@ -150,6 +150,7 @@ final class Broker {
             keeper(of: id).refuse(id, error)
         case .respond(let id, let reply):
             keeper(of: id).respond(id, reply, isStopping: isStopping)
+            if let (request, told) = under[id], told != nil { note("is answered: \(reply.words)", of: request) }
             tellEnd(of: id, reply.code.word)
         case .forget(let id):
             keeper(of: id).forget(id)
@@ -181,6 +182,10 @@ final class Broker {
 
     private func tell(_ id: RequestID, _ state: RequestState) {
         guard let (request, told) = under[id], told != state else { return }
+        // What is answered at once is no news, however often it is asked.
+        if told == nil {
+            note("asks for \(request.permissions.map(\.rawValue).joined(separator: ", "))", of: request)
+        }
         under[id]?.told = state
         policyDoor.tellRequest(request, state.rawValue)
     }
@@ -202,6 +207,7 @@ final class Broker {
 
     private func show(_ prompt: Prompt, to agent: AgentID) {
         let app = prompt.request.caller.app
+        note("gets its prompt, by the agent of \(agent.connection)", of: prompt.request)
         let details = PromptDetails.encoded(prompt, directory.entry(for: app)) {
             devices.defaultDevice($0)?.name ?? ""
         }
@@ -262,6 +268,12 @@ final class Broker {
         }
     }
 
+    /// A step of a request's way, for the journal.
+    private func note(_ step: String, of request: AccessRequest) {
+        let app = request.caller.app
+        log.info("\(app) \(step)", metadata: ["request": "\(request.path)", "app": "\(app)"])
+    }
+
     private func record(_ rows: [HistoryRow]) {
         store.record(rows)
         log(rows)
@@ -299,6 +311,15 @@ private struct Snapshot: World {
 
     func status(of permission: Permission, for caller: Caller) -> Status {
         LoopActor.assumeIsolated { broker.status(of: permission, for: caller) }
+    }
+}
+
+extension Reply {
+    /// `camera=granted, microphone=denied`, or why there is no answer.
+    fileprivate var words: String {
+        if case .failed(let error) = code { return error.message }
+        return statuses.sorted { $0.key < $1.key }.map { "\($0.key.rawValue)=\($0.value.rawValue)" }
+            .joined(separator: ", ")
     }
 }
 

@@ -4,6 +4,7 @@ import CLinux
 import DBus
 import Glibc
 import Logging
+import PermissionCore
 import PermissionModel
 
 public enum Program {
@@ -95,6 +96,7 @@ final class Daemon {
     private var server: ObjectServer?
     private var gate: Gate?
     private var sessions: LoginSessions?
+    private var attention: Attention?
     private let notifier = Notifier()
     private(set) var exitStatus: Int32 = 0
 
@@ -169,7 +171,8 @@ final class Daemon {
         }
     }
 
-    /// Session decisions end with the last login session, also one that ended while no permd ran.
+    /// Session decisions end with the last login session, also one that ended while no permd ran. Prompts wait while
+    /// nobody is in front of any.
     private func followSessions(_ broker: Broker) {
         let sessions = LoginSessions(log: log)
         if LoginSessions.sessionEnded(saved: broker.store.savedSessions(), current: sessions.current) {
@@ -179,6 +182,11 @@ final class Daemon {
         sessions.onLastEnded = { [weak broker] in broker?.sessionEnded() }
         sessions.onChange = { [weak broker] in broker?.keepSessions($0) }
         self.sessions = sessions
+        let attention = Attention(log: log)
+        attention.start(
+            onChange: { [weak broker] in broker?.feed(.attention($0)) },
+            onSwitch: { [weak broker] in broker?.devices.checkRights() })
+        self.attention = attention
     }
 
     private func signal(_ number: Int32) {

@@ -9,7 +9,7 @@ enum ScriptedAgentProgram {
     static let usage = """
         Usage: permd-scripted-agent ANSWER…
         Answers one prompt after the other; the last answer is for all that follow.
-          once, session, always, deny, dismiss, die
+          once, session, always, deny, dismiss, wait, die
 
         """
 
@@ -39,6 +39,7 @@ enum ScriptedAgentProgram {
         case "always": .grant(.always)
         case "deny": .deny(.always)
         case "dismiss": .dismiss
+        case "wait": .wait
         case "die": .die
         default: nil
         }
@@ -52,6 +53,7 @@ enum ScriptedAgentProgram {
             let agent = ScriptedAgent(connection, script, otherwise: last)
             try await agent.register(level: .fallback)
             say("ready")
+            Task(executorPreference: Loop.shared) { await tellWithdrawals(agent) }
             for number in 0... {
                 let prompt = await agent.prompt(number)
                 let reply = number < script.count ? script[number] : last
@@ -60,6 +62,16 @@ enum ScriptedAgentProgram {
         } catch {
             say("error: \(error)")
             exit(69)
+        }
+    }
+
+    @LoopActor
+    private static func tellWithdrawals(_ agent: ScriptedAgent) async {
+        var told = 0
+        while true {
+            await agent.withdrawals.next()
+            for withdrawal in agent.withdrawals.all[told...] { say("withdrawn: \(withdrawal.why)") }
+            told = agent.withdrawals.all.count
         }
     }
 
@@ -78,6 +90,7 @@ enum ScriptedAgentProgram {
         case .grant: "Always"
         case .deny: "Don't Allow"
         case .dismiss: "Not Now"
+        case .wait: "no answer"
         default: "leaves the bus"
         }
     }

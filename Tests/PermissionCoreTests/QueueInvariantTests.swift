@@ -42,6 +42,7 @@ private struct Play {
     private var lastShown: Prompt?
     private var writing: [RequestID] = []
     private var timers: Set<TimerID> = []
+    private var isAttended = true
     private(set) var broken: String?
 
     private static let apps = ["a", "b", "c"].map { AppID("desktop:\($0)")! }
@@ -71,7 +72,7 @@ private struct Play {
         let app = Play.apps.randomElement(using: &dice)!
         let permission = Permission.allCases.randomElement(using: &dice)!
         let connection = ":\(app.name)\(Int.random(in: 0...1, using: &dice))"
-        switch Int.random(in: 0..<20, using: &dice) {
+        switch Int.random(in: 0..<21, using: &dice) {
         case 0..<6: return .requested(request(app, connection))
         case 6: return .closed(open.sorted().randomElement(using: &dice) ?? RequestID(0))
         case 7: return .callerLeft(connection)
@@ -87,7 +88,10 @@ private struct Play {
         case 11: return timers.randomElement(using: &dice).map { .timerFired($0) } ?? .worldChanged
         case 12: return .nagLifted(app: app, permission: nil)
         case 13: return .holdReleased(connection)
-        case 14, 15:
+        case 14:
+            isAttended = Bool.random(using: &dice)
+            return .attention(isAttended)
+        case 15, 16:
             guard !writing.isEmpty else { return .worldChanged }
             return .committed(writing.removeFirst())
         default: return answer()
@@ -142,6 +146,7 @@ private struct Play {
             if shown?.prompt.request.id == id, !writing.contains(id) { close() }
         case .showPrompt(let agent, let prompt):
             require(shown == nil, "two prompts on screen")
+            require(isAttended, "a prompt for nobody")
             require(open.contains(prompt.request.id) && !prompt.items.isEmpty, "a prompt of nothing")
             shown = (agent, prompt)
         case .withdrawPrompt(let agent, let id, _):

@@ -100,6 +100,8 @@ struct QueueScript {
         case "answer": return answer(words)
         case "fail": return .agentFailed(agent(word(1)), prompt(word(2)), why: "")
         case "world": return .worldChanged
+        case "away": return .attention(false)
+        case "back": return .attention(true)
         case "committed": return .committed(RequestID(UInt64(word(1)) ?? 0))
         case "timer": return timer(word(1), word(2)).map { .timerFired($0) }
         case "settings": return .settingsChanged(settings(words.dropFirst()))

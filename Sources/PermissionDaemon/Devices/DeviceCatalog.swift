@@ -61,6 +61,9 @@ public final class DeviceCatalog {
         geoclue?.askAgain()
     }
 
+    /// Looks again at who may open the nodes: udev does not tell when logind hands them to another person.
+    func checkRights() { refresh([.camera, .microphone, .location]) }
+
     /// Calls `body` once the first snapshot is whole: when GeoClue has answered, failed, or taken that long. At once if
     /// it is.
     public func whenComplete(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {

@@ -120,6 +120,18 @@ import Testing
         #expect(bench.changes.count == 1)
     }
 
+    /// Another person came to the front; no event tells of it.
+    @Test func rightsThatMovedAwayAreNoticedWhenAsked() {
+        let bench = CatalogBench([Records.pcm("pcmC0D0c"), Records.camera(0)])
+        bench.probe.set { $0.failures = ["/dev/snd/pcmC0D0c": EACCES, "/dev/video0": EACCES] }
+        #expect(bench.catalog.isUsable(.camera) && bench.catalog.isUsable(.microphone))
+        bench.catalog.checkRights()
+        #expect(!bench.catalog.isUsable(.camera) && !bench.catalog.isUsable(.microphone))
+        bench.probe.set { $0.failures = [:] }
+        bench.catalog.checkRights()
+        #expect(bench.catalog.isUsable(.camera) && bench.catalog.isUsable(.microphone))
+    }
+
     @Test func theRadioTurnedOffIsNoticed() {
         let adapter = Records.adapter("hci0")
         let bench = CatalogBench([adapter, Records.rfkill(adapter)])

@@ -1,0 +1,116 @@
+// A logind under test's control, on a bus of its own that stands for the system's.
+
+public import DBus
+public import Glibc
+
+/// Its sessions belong to this process's user unless told otherwise.
+///
+/// ```swift
+/// let logind = try await FakeLogind()
+/// logind.add("1")
+/// let permd = try await PermdProcess(environment: logind.environment)
+/// logind.change("1", isLocked: true)
+/// ```
+@LoopActor
+public final class FakeLogind {
+    private struct Session {
+        var user: UInt32
+        var kind: String
+        var isActive: Bool
+        var isLocked: Bool
+    }
+
+    private static let name = "org.freedesktop.login1"
+    private static let root = "/org/freedesktop/login1"
+
+    private let bus: PrivateBus
+    private let connection: Connection
+    private let server: ObjectServer
+    private var sessions: [String: Session] = [:]
+
+    public init() async throws {
+        bus = try await PrivateBus()
+        connection = try bus.connect()
+        server = ObjectServer(connection: connection) { call, text in
+            call.fail(name: BusError.Name.unknownMethod, body: [.string(text)])
+        }
+        server.add(
+            Interface(
+                name: "\(FakeLogind.name).Manager",
+                methods: [
+                    Method(name: "ListSessions", inputs: [], outputs: [Argument("sessions", "a(susso)")]) {
+                        [unowned self] in $0.reply(.array(of: "(susso)", rows))
+                    }
+                ]), at: FakeLogind.root)
+        server.addSubtree(
+            prefix: "\(FakeLogind.root)/session",
+            ObjectTree(
+                interfaces: { [unowned self] path, _ in interfaces(at: path) }, children: { _, _ in [] }))
+        try _ = connection.requestName(FakeLogind.name)
+    }
+
+    /// Makes permd take this for the system's bus.
+    public var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] }
+
+    public func add(
+        _ id: String, user: UInt32 = getuid(), kind: String = "user", isActive: Bool = true, isLocked: Bool = false
+    ) {
+        sessions[id] = Session(user: user, kind: kind, isActive: isActive, isLocked: isLocked)
+        tell("SessionNew", id)
+    }
+
+    public func remove(_ id: String) {
+        sessions[id] = nil
+        tell("SessionRemoved", id)
+    }
+
+    public func change(_ id: String, isActive: Bool? = nil, isLocked: Bool? = nil) {
+        if let isActive { sessions[id]?.isActive = isActive }
+        if let isLocked { sessions[id]?.isLocked = isLocked }
+        connection.send(
+            .signal(
+                path: path(id), interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+                [.string("\(FakeLogind.name).Session"), .properties([:]), .strings(["Active", "LockedHint"])]))
+    }
+
+    /// It goes, with its bus.
+    public func stop() async {
+        connection.close()
+        await bus.stop()
+    }
+
+    private var rows: [Value] {
+        sessions.sorted { $0.key < $1.key }.map { id, session in
+            .structure([
+                .string(id), .uint32(session.user), .string("somebody"), .string("seat0"), .objectPath(path(id)),
+            ])
+        }
+    }
+
+    private func path(_ id: String) -> String { "\(FakeLogind.root)/session/\(id)" }
+
+    private func interfaces(at path: String) -> [Interface]? {
+        guard let id = path.split(separator: "/").last.map(String.init), let session = sessions[id] else { return nil }
+        func property(_ name: String, _ signature: String, _ value: Value) -> Property {
+            Property(name: name, signature: signature) { _ in value }
+        }
+        return [
+            Interface(
+                name: "\(FakeLogind.name).Session", methods: [],
+                properties: [
+                    property("User", "(uo)", .structure([.uint32(session.user), .objectPath(FakeLogind.root)])),
+                    property("Class", "s", .string(session.kind)),
+                    property("State", "s", .string(session.isActive ? "active" : "online")),
+                    property("Active", "b", .bool(session.isActive)),
+                    property("LockedHint", "b", .bool(session.isLocked)),
+                ])
+        ]
+    }
+
+    private func tell(_ member: String, _ id: String) {
+        connection.send(
+            .signal(
+                path: FakeLogind.root, interface: "\(FakeLogind.name).Manager", member: member,
+                [.string(id), .objectPath(path(id))]))
+    }
+}

@@ -1,0 +1,95 @@
+// Locked or switched away, as logind tells it: prompts wait, and go on when somebody is in front again.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct AttentionTests {
+    private static let away = "the session is locked or in the background: prompts wait"
+    private static let back = "somebody is in front: prompts are shown"
+
+    private func heard(_ text: String, times: Int = 1, on stage: Stage) async throws {
+        let log = stage.permd.log
+        try await log.first("\(times) × \(text)") { _ in log.all.filter { $0.contains(text) }.count >= times }
+    }
+
+    @Test func aLockedSessionIsNotPrompted() async throws {
+        let logind = try await FakeLogind()
+        logind.add("1")
+        let stage = try await Stage(environment: logind.environment)
+        try await heard(AttentionTests.back, on: stage)
+        let agent = try await stage.agent([.wait, .grant(.always)])
+        let app = try await stage.app()
+        try await app.request("a", [.camera])
+        let first = await agent.prompt(0)
+
+        logind.change("1", isLocked: true)
+        let withdrawal = try await agent.withdrawals.wait(for: 1)[0]
+        #expect(withdrawal.path == first.path)
+        // Answered too late, it counts no more.
+        agent.answer(first, with: .deny(.always))
+        try await app.events.first("the place in the queue") { $0.contains("State=queued") }
+        try await app.request("b", [.microphone])
+        #expect(agent.prompts.all.count == 1)
+        #expect(try await stage.decisions().isEmpty)
+
+        logind.change("1", isLocked: false)
+        #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
+        #expect(await agent.prompt(2).permissions == [.microphone])
+        await stage.end()
+        await logind.stop()
+    }
+
+    /// One session in front is enough; those of others, managers and greeters count for nothing.
+    @Test func whichSessionsCount() async throws {
+        let logind = try await FakeLogind()
+        logind.add("1", isActive: false)
+        logind.add("2", user: getuid() + 1)
+        logind.add("3", kind: "greeter")
+        let stage = try await Stage(environment: logind.environment)
+        try await heard("permd waits for logind", on: stage)
+        let agent = try await stage.agent([], otherwise: .grant(.always))
+        let app = try await stage.app()
+        try await app.request("a", [.camera])
+
+        logind.add("4", isLocked: true)
+        logind.change("2", isLocked: false)
+        logind.add("5")
+        #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
+        try await heard(AttentionTests.back, on: stage)
+        logind.change("5", isActive: false)
+        try await heard(AttentionTests.away, on: stage)
+        logind.change("1", isActive: true)
+        try await heard(AttentionTests.back, times: 2, on: stage)
+        logind.remove("1")
+        try await heard(AttentionTests.away, times: 2, on: stage)
+        // Without any session it was started by somebody all the same.
+        logind.remove("4")
+        logind.remove("5")
+        try await heard(AttentionTests.back, times: 3, on: stage)
+        #expect(agent.prompts.all.count == 1)
+        await stage.end()
+        await logind.stop()
+    }
+
+    /// Nothing is shown for an instant when permd is started on a locked screen.
+    @Test func startedWhileLocked() async throws {
+        let logind = try await FakeLogind()
+        logind.add("1", isLocked: true)
+        let stage = try await Stage(environment: logind.environment)
+        let agent = try await stage.agent([], otherwise: .grant(.always))
+        let app = try await stage.app()
+        try await app.request("a", [.camera])
+        #expect(try await app.ask("properties a").contains("State=queued"))
+        #expect(agent.prompts.all.isEmpty)
+        // logind goes, and nobody can tell any more.
+        await logind.stop()
+        #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
+        try await heard("logind does not tell", on: stage)
+        await stage.end()
+    }
+}

@@ -1,0 +1,133 @@
+# What the steps share, in the guest: sourced, not run.
+# shellcheck shell=bash
+
+set -euo pipefail
+
+apps=/opt/permd-test
+work=$(mktemp -d /run/permd-step-XXXXXX)
+chmod 755 "$work"
+declare -A inputs=()
+
+fail() {
+    printf 'this went wrong: %s\n' "$*" >&2
+    exit 1
+}
+
+# await WHAT COMMAND…: until the command succeeds; an emulated machine is slow.
+await() {
+    local what=$1 end=$((SECONDS + 40))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -lt $end ] || fail "waited 40 seconds for $what; last it said: $("$@" 2>&1 | tail -n 5)"
+        sleep 0.2
+    done
+}
+
+# expect WHAT COMMAND…: must succeed at once.
+expect() {
+    local what=$1
+    shift
+    "$@" >"$work/expected" 2>&1 || fail "$what; it said: $(cat "$work/expected")"
+}
+
+# refute WHAT COMMAND…: must not succeed.
+refute() {
+    local what=$1
+    shift
+    ! "$@" >"$work/expected" 2>&1 || fail "$what; it said: $(cat "$work/expected")"
+}
+
+# says PATTERN COMMAND…: whether what the command prints has a line of that pattern. Prints all of it.
+says() {
+    local pattern=$1 said
+    shift
+    said=$("$@" 2>&1) || true
+    printf '%s\n' "$said"
+    grep -Eq -- "$pattern" <<<"$said"
+}
+
+says_not() { ! says "$@"; }
+
+# as PERSON COMMAND…: in the environment of the person's own manager.
+as() {
+    enter_as "$1"
+    shift
+    "${enter[@]}" "$@"
+}
+
+enter_as() {
+    local id
+    id=$(id -u "$1")
+    enter=(setpriv --reuid "$id" --regid "$id" --init-groups env --ignore-environment "--chdir=/home/$1" "HOME=/home/$1"
+        "USER=$1" "LOGNAME=$1" LANG=C.UTF-8 "PATH=$apps:/usr/local/bin:/usr/bin:/bin" "XDG_RUNTIME_DIR=/run/user/$id"
+        "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/$id/bus")
+}
+
+# The person's session at the screen.
+session_of() { loginctl list-sessions --no-legend | awk -v person="$1" '$3 == person && $4 == "seat0" { print $1 }'; }
+is_active() { [ "$(loginctl show-session "$(session_of "$1")" --property=Active --value)" = yes ]; }
+is_logged_in() { [ -n "$(session_of "$1")" ]; }
+serves() { says '^active$' as "$1" systemctl --user is-active permd.service; }
+pid_of_permd() { as "$1" systemctl --user show permd.service --property=MainPID --value; }
+
+# log_in PERSON TERMINAL: and stay in front.
+log_in() {
+    systemctl start "getty@tty$2.service"
+    await "the session of $1" is_logged_in "$1"
+    bring_to_front "$1"
+    await "the permd of $1" serves "$1"
+}
+
+bring_to_front() {
+    loginctl activate "$(session_of "$1")"
+    await "$1 to be in front" is_active "$1"
+}
+
+# start_app PERSON NAME: a copy of the test app. What it prints is in $work/NAME.log; `tell NAME WORD…` commands it.
+start_app() {
+    local person=$1 name=$2 input
+    mkfifo "$work/$name"
+    enter_as "$person"
+    "${enter[@]}" "$apps/$name" <"$work/$name" >"$work/$name.log" 2>&1 &
+    exec {input}>"$work/$name"
+    inputs[$name]=$input
+    await "$name to start" says '^ready' cat "$work/$name.log"
+}
+
+tell() {
+    local input=${inputs[$1]}
+    shift
+    echo "$*" >&"$input"
+}
+
+# start_agent PERSON ANSWER…: someone who answers prompts. What it is asked is in $work/agent-PERSON.log.
+start_agent() {
+    local person=$1
+    shift
+    enter_as "$person"
+    "${enter[@]}" "$apps/permd-scripted-agent" "$@" >"$work/agent-$person.log" 2>&1 &
+    await "the agent of $person" says '^ready' cat "$work/agent-$person.log"
+}
+
+# heard NAME PATTERN: whether an app or an agent has printed such a line.
+heard() { says "$2" cat "$work/$1.log"; }
+
+# in_sandbox PROGRAM WORD…: as a flatpak of owner, in a control group that may open no device but the harmless ones.
+in_sandbox() {
+    local program=$1
+    shift
+    mkdir -p "$work/sandbox"
+    printf '[Application]\nname=org.example.Recorder\n' >"$work/sandbox/info"
+    enter_as owner
+    systemd-run --quiet --pipe --wait --collect --property=DevicePolicy=closed \
+        unshare --mount /test/guest/as-flatpak "$work/sandbox" "${enter[@]}" "$apps/$program" "$@"
+}
+
+# Everything that the step started ends with it.
+end_children() {
+    local children
+    children=$(jobs -p)
+    # shellcheck disable=SC2086 # one word each
+    [ -z "$children" ] || kill $children 2>/dev/null || true
+}
+trap end_children EXIT
