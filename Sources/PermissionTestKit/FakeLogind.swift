@@ -18,6 +18,7 @@ public final class FakeLogind {
         var kind: String
         var isActive: Bool
         var isLocked: Bool
+        var seat: String
     }
 
     private static let name = "org.freedesktop.login1"
@@ -52,10 +53,12 @@ public final class FakeLogind {
     /// Makes permd take this for the system's bus.
     public var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] }
 
+    /// - Parameter seat: empty for a session from afar.
     public func add(
-        _ id: String, user: UInt32 = getuid(), kind: String = "user", isActive: Bool = true, isLocked: Bool = false
+        _ id: String, user: UInt32 = getuid(), kind: String = "user", isActive: Bool = true, isLocked: Bool = false,
+        seat: String = "seat0"
     ) {
-        sessions[id] = Session(user: user, kind: kind, isActive: isActive, isLocked: isLocked)
+        sessions[id] = Session(user: user, kind: kind, isActive: isActive, isLocked: isLocked, seat: seat)
         tell("SessionNew", id)
     }
 
@@ -82,7 +85,8 @@ public final class FakeLogind {
     private var rows: [Value] {
         sessions.sorted { $0.key < $1.key }.map { id, session in
             .structure([
-                .string(id), .uint32(session.user), .string("somebody"), .string("seat0"), .objectPath(path(id)),
+                .string(id), .uint32(session.user), .string("somebody"), .string(session.seat),
+                .objectPath(path(id)),
             ])
         }
     }
@@ -102,6 +106,9 @@ public final class FakeLogind {
                     property("Class", "s", .string(session.kind)),
                     property("State", "s", .string(session.isActive ? "active" : "online")),
                     property("Active", "b", .bool(session.isActive)),
+                    property(
+                        "Seat", "(so)",
+                        .structure([.string(session.seat), .objectPath(session.seat.isEmpty ? "/" : FakeLogind.root)])),
                     property("LockedHint", "b", .bool(session.isLocked)),
                 ])
         ]

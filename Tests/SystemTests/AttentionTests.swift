@@ -76,6 +76,26 @@ struct AttentionTests {
         await logind.stop()
     }
 
+    /// A session by ssh is no screen: beside a locked one it shows nothing, alone it is all there is.
+    @Test func sessionsFromAfar() async throws {
+        let logind = try await FakeLogind()
+        logind.add("1")
+        logind.add("2", seat: "")
+        let stage = try await Stage(environment: logind.environment)
+        try await heard(AttentionTests.back, on: stage)
+        logind.change("1", isLocked: true)
+        try await heard(AttentionTests.away, on: stage)
+        let agent = try await stage.agent([], otherwise: .grant(.always))
+        let app = try await stage.app()
+        try await app.request("a", [.camera])
+        #expect(try await app.ask("properties a").contains("State=queued"))
+        #expect(agent.prompts.all.isEmpty)
+        logind.remove("1")
+        #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
+        await stage.end()
+        await logind.stop()
+    }
+
     /// Nothing is shown for an instant when permd is started on a locked screen.
     @Test func startedWhileLocked() async throws {
         let logind = try await FakeLogind()

@@ -12,6 +12,8 @@ final class Attention {
     private struct Session {
         var isActive: Bool
         var isLocked: Bool
+        /// It has a screen and a keyboard here; one from afar, as by ssh, is always active and never locked.
+        var hasSeat: Bool
     }
 
     /// How long logind has to answer; a prompt that should not be on a locked screen waits for it.
@@ -111,7 +113,8 @@ final class Attention {
             else { return remove(path) }
             let before = sessions?[path]
             let now = Session(
-                isActive: found["Active"]?.boolValue ?? true, isLocked: found["LockedHint"]?.boolValue ?? false)
+                isActive: found["Active"]?.boolValue ?? true, isLocked: found["LockedHint"]?.boolValue ?? false,
+                hasSeat: found["Seat"]?.elements?.first?.stringValue?.isEmpty == false)
             sessions?[path] = now
             // logind answers after it has handed over the devices.
             if before?.isActive != now.isActive { onSwitch?() }
@@ -147,10 +150,13 @@ final class Attention {
         become(true, "logind does not tell whether the session is locked\(why): prompts are always shown")
     }
 
-    /// One session in front is enough, on a screen or in a terminal.
+    /// One session in front is enough, on a screen or in a terminal. Sessions from afar count where there are no others:
+    /// they would show prompts behind a locked screen.
     private func weigh() {
         guard let sessions else { return }
-        if sessions.isEmpty || sessions.values.contains(where: { $0.isActive && !$0.isLocked }) {
+        let here = sessions.values.filter(\.hasSeat)
+        let counting = here.isEmpty ? Array(sessions.values) : here
+        if counting.isEmpty || counting.contains(where: { $0.isActive && !$0.isLocked }) {
             become(true, "somebody is in front: prompts are shown")
         } else {
             become(false, "the session is locked or in the background: prompts wait")

@@ -15,10 +15,10 @@ fail() {
 
 # await WHAT COMMAND…: until the command succeeds; an emulated machine is slow.
 await() {
-    local what=$1 end=$((SECONDS + 40))
+    local what=$1 end=$((SECONDS + 90))
     shift
     until "$@" >/dev/null 2>&1; do
-        [ $SECONDS -lt $end ] || fail "waited 40 seconds for $what; last it said: $("$@" 2>&1 | tail -n 5)"
+        [ $SECONDS -lt $end ] || fail "waited 90 seconds for $what; last it said: $("$@" 2>&1 | tail -n 5)"
         sleep 0.2
     done
 }
