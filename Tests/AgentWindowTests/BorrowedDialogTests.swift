@@ -8,7 +8,7 @@ import Testing
 
 @testable import permd_agent
 
-/// A portal backend that answers from a list, after so many milliseconds.
+/// A portal backend that answers from a list, after so many milliseconds of its own clock.
 @LoopActor
 private final class FakeBackend {
     enum Reply: Sendable {
@@ -24,9 +24,11 @@ private final class FakeBackend {
     let dialogs = EventLog<[Value]>()
     let closed = EventLog<String>()
     private let connection: Connection
+    private let milliseconds: ManualClock
     private var script: [Reply]
 
-    init(_ bus: PrivateBus, _ script: [Reply]) throws {
+    init(_ bus: PrivateBus, _ milliseconds: ManualClock, _ script: [Reply]) throws {
+        self.milliseconds = milliseconds
         connection = try bus.connect()
         self.script = script
         guard try connection.requestName(FakeBackend.name) else { throw TestKitError("the name is taken") }
@@ -41,9 +43,8 @@ private final class FakeBackend {
         dialogs.add(message.body)
         switch script.isEmpty ? .wait : script.removeFirst() {
         case .answer(let response, let results, let delay):
-            Loop.shared.after(milliseconds: delay) { [self] in
-                connection.reply(to: message, [.uint32(response), .properties(results)])
-            }
+            milliseconds.advance(by: delay)
+            connection.reply(to: message, [.uint32(response), .properties(results)])
         case .error(let name): connection.reply(to: message, error: name, [.string("scripted")])
         case .wait: break
         case .vanish: connection.close()
@@ -81,9 +82,11 @@ struct BorrowedDialogTests {
         try await devices.add(.camera, 0, name: "100% Camera")
         try await devices.add(.microphone, 0)
         let permd = try await PermdProcess(settings: settings, devices: devices)
-        let backend = try FakeBackend(permd.bus, script)
+        let milliseconds = ManualClock(0)
+        let backend = try FakeBackend(permd.bus, milliseconds, script)
         let presenter = PortalPresenter(
-            try permd.bus.connect(), PortalBackend(name: "fake", busName: FakeBackend.name))
+            try permd.bus.connect(), PortalBackend(name: "fake", busName: FakeBackend.name)
+        ) { milliseconds.now }
         let address = permd.bus.address
         let registered = EventLog<AgentEvent>()
         let host = Task {

@@ -17,6 +17,8 @@ final class PortalPresenter: PromptPresenter {
 
     private let connection: Connection
     private let backend: PortalBackend
+    /// Milliseconds of a clock that only goes forward.
+    private let uptime: @Sendable () -> Int64
     private var lastHandle = 0
 
     /// On a connection of its own to the session bus.
@@ -26,9 +28,13 @@ final class PortalPresenter: PromptPresenter {
         }
     }
 
-    init(_ connection: Connection, _ backend: PortalBackend) {
+    init(
+        _ connection: Connection, _ backend: PortalBackend,
+        uptime: @escaping @Sendable () -> Int64 = { Loop.uptimeMilliseconds() }
+    ) {
         self.connection = connection
         self.backend = backend
+        self.uptime = uptime
     }
 
     /// Everything said so far is with the bus when this returns.
@@ -76,7 +82,7 @@ final class PortalPresenter: PromptPresenter {
         for attempt in 0..<PortalPresenter.tries {
             if attempt > 0 { await pause(PortalPresenter.pauseBeforeRetry) }
             if Task.isCancelled { return .failed("withdrawn") }
-            let began = Loop.uptimeMilliseconds()
+            let began = uptime()
             switch await call(dialog) {
             case .failure(let error):
                 last = error.message
@@ -89,7 +95,7 @@ final class PortalPresenter: PromptPresenter {
                     return .failed("the desktop's dialog answered \(message.signature)")
                 }
                 // Faster than a person: a click in flight, or "there is one open already".
-                guard Loop.uptimeMilliseconds() - began >= PortalPresenter.reaction else {
+                guard uptime() - began >= PortalPresenter.reaction else {
                     last = "the desktop's dialog was answered before anybody could read it"
                     continue
                 }

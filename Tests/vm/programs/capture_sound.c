@@ -56,6 +56,10 @@ static int transfer(int fd, unsigned long request, short *samples, int events)
 	while (ioctl(fd, request, &block)) {
 		if (errno == EPIPE && ioctl(fd, SNDRV_PCM_IOCTL_PREPARE) == 0)
 			continue;
+		if (errno == EAGAIN && !(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
+			fputs("a descriptor that should wait for samples does not\n", stderr);
+			return 1;
+		}
 		if (errno != EAGAIN || poll(&ready, 1, 30000) != 1) {
 			perror("no samples");
 			return 1;
