@@ -21,7 +21,7 @@ public final class FakePortal {
 
     /// `AccessDialog` of org.freedesktop.impl.portal.Access.
     public static func dialog(
-        _ handle: String, icon: String?, title: String = "A title", subtitle: String = "A subtitle",
+        _ handle: String, app: String = "", icon: String?, title: String = "A title", subtitle: String = "A subtitle",
         body: String = "A body", options: [String: Value] = [:]
     ) -> Message {
         var options = options
@@ -30,7 +30,7 @@ public final class FakePortal {
             destination: BusNames.portalBackend, path: BusNames.portalRoot, interface: BusNames.portalAccess,
             member: "AccessDialog",
             [
-                .objectPath(handle), .string(""), .string(""), .string(title), .string(subtitle), .string(body),
+                .objectPath(handle), .string(app), .string(""), .string(title), .string(subtitle), .string(body),
                 .properties(options),
             ])
     }

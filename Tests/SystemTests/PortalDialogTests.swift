@@ -210,6 +210,22 @@ struct PortalDialogTests {
         await bench.end()
     }
 
+    @Test func longAndStrangeTextsAreBounded() async throws {
+        let bench = try await Bench([.grant(.always), .grant(.always)])
+        await bench.dismissOwn()
+        let long = String(repeating: "x\u{0301}", count: 500_000)
+        for (app, answer) in [(long, "InvalidArguments"), ("a/../\n%s \u{202E}", "0"), ("snap.", "0")] {
+            let dialog = FakePortal.dialog(
+                bench.handle, app: app, icon: PortalDialogTests.camera, title: long, subtitle: long, body: long,
+                options: ["grant_label": .string(long)])
+            #expect(await bench.portal.ask(dialog) == answer)
+        }
+        // Whatever the portal calls it, the app is who the kernel says.
+        #expect(try await bench.stage.decisions() == ["\(bench.app.id) camera grant always"])
+        #expect(await bench.agent.prompt(1).items[0]["body"]?.stringValue?.unicodeScalars.count ?? 999 <= 512)
+        await bench.end()
+    }
+
     @Test func anAppCannotNagThroughThePortal() async throws {
         let bench = try await Bench([.dismiss, .dismiss, .dismiss, .grant(.once)])
         await bench.dismissOwn()

@@ -11,6 +11,8 @@ import PermissionModel
 final class PortalDoor {
     /// Choices of a dialog, and options of a choice: more fit on no screen.
     private static let maximumChoices = 16
+    /// Bytes of an app's id, as of a bus name: portals make the one of the other.
+    private static let maximumID = 255
 
     private unowned let broker: Broker
     private let dialogs: PortalDialogs
@@ -56,6 +58,9 @@ final class PortalDoor {
         let dialog = try PortalDoor.dialog(texts[2], texts[3], texts[4], Options(call.arguments[6]))
         guard let name = BusNames.portalCaller(ofHandle: handle) else {
             throw PermissionError(.invalidArguments, "the handle \(quoted(handle)) names no caller")
+        }
+        guard texts[0].utf8.count <= PortalDoor.maximumID else {
+            throw PermissionError(.invalidArguments, "an app's id has at most \(PortalDoor.maximumID) bytes")
         }
         let key = PortalKey(appID: texts[0], permission: PortalKinds.permission(icon: dialog.icon))
         try dialogs.open(handle, call, dialog, key)
