@@ -213,7 +213,7 @@ struct PortalDialogTests {
     @Test func longAndStrangeTextsAreBounded() async throws {
         let bench = try await Bench([.grant(.always), .grant(.always)])
         await bench.dismissOwn()
-        let long = String(repeating: "x\u{0301}", count: 500_000)
+        let long = String(repeating: "x\u{0301}", count: 50_000)
         for (app, answer) in [(long, "InvalidArguments"), ("a/../\n%s \u{202E}", "0"), ("snap.", "0")] {
             let dialog = FakePortal.dialog(
                 bench.handle, app: app, icon: PortalDialogTests.camera, title: long, subtitle: long, body: long,
