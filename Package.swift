@@ -78,6 +78,8 @@ let package = Package(
             name: "permd-scripted-agent", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
             path: "Sources/ScriptedAgentTool", swiftSettings: strict),
         .executableTarget(
+            name: "permd-faults", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
+        .executableTarget(
             name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
 
         .testTarget(name: "DBusTests", dependencies: ["DBus", "PermissionTestKit"], swiftSettings: strict),
