@@ -72,7 +72,8 @@ final class FloodFault {
 /// `permd-faults flooder`: many calls under way at all times, until its input ends.
 @LoopActor
 enum Flooder {
-    private static let width = 512
+    /// As many as keep permd busy without a pause.
+    private static let width = 64
     private static var answers = 0
 
     static func main() async -> Int32 {
