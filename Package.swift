@@ -25,6 +25,16 @@ let agentTargets: [Target] =
             swiftSettings: strict),
     ]
 
+/// For scripts/faults alone: libFuzzer brings the main function, without which nothing else links.
+let fuzzTargets: [Target] =
+    ProcessInfo.processInfo.environment["PERMD_FUZZ"] == nil
+    ? []
+    : [
+        .executableTarget(
+            name: "permd-fuzz", dependencies: ["DBus", "CDBus", "PermissionDaemon", "PermissionModel"],
+            path: "Tests/fuzz", swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
+    ]
+
 let package = Package(
     name: "permd",
     products: [
@@ -101,5 +111,5 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
-    ] + agentTargets
+    ] + agentTargets + fuzzTargets
 )

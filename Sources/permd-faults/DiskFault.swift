@@ -133,7 +133,7 @@ final class DiskFault {
                 refused += 1
                 report.count("refused")
             } else {
-                report.lose("\(when): \(key) \(state): \(error ?? "")")
+                report.lose("\(when): \(state) for \(key.app.prefix(40)): \(error ?? "")")
             }
         }
         return refused
@@ -171,7 +171,8 @@ final class DiskFault {
         let when = "\(when), mended"
         ledger.check(try await place.rows("ListDecisions").filter { !isOwn($0) }, when)
         try await decide(place, ledger, 5, when, mayFail: false)
-        let problems = try await place.storeProblems()
+        // What a kill in the middle of a write left at the log's end is told until the next start, and is no fault.
+        let problems = try await place.storeProblems().filter { !$0.contains("left out") }
         if !problems.isEmpty { report.lose("\(when): doctor still says \(problems)") }
         try await killed(place, ledger, when)
         await place.end()

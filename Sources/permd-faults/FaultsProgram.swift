@@ -78,7 +78,7 @@ enum FaultsProgram {
         case "kill": return await KillFault(seed, rounds: count(1000, short: 60), devices).run()
         case "disk": return await DiskFault(seed, rounds: count(45, short: 6), devices).run()
         case "damage": return await DamageFault(seed, rounds: count(500, short: 50), devices).run()
-        case "messages": return await MessageFault(seed, calls: count(60_000, short: 4_000), devices).run()
+        case "messages": return await MessageFault(seed, calls: count(12_000, short: 1_200), devices).run()
         case "dying": return await DyingFault(seed, rounds: count(1000, short: 50), devices).run()
         default: return await FloodFault(seed, rounds: count(5, short: 1), devices).run()
         }

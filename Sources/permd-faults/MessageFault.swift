@@ -13,7 +13,7 @@ final class MessageFault {
     private var dice: Dice
 
     /// Calls of one process.
-    private static let callsPerProcess = 2000
+    private static let callsPerProcess = 600
     /// KiB that permd may have more in the end than after the first calls. A checking allocator keeps what is freed.
     private static let growth = getenv("ASAN_OPTIONS") == nil ? 48 << 10 : 768 << 10
 

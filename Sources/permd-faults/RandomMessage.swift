@@ -6,6 +6,10 @@ import PermissionModel
 
 struct RandomMessage {
     var dice: Dice
+    /// Descriptors that may still be in this message: the bus cuts off who sends more than 16.
+    private var descriptorsLeft = 0
+
+    init(dice: Dice) { self.dice = dice }
 
     /// A method of some object, as Introspect tells.
     struct Member: Sendable {
@@ -68,7 +72,8 @@ struct RandomMessage {
         case "o": return .objectPath(dice.pick(["/", "/org/permd", "/org/permd/request/1_1/t", "/a/b_c"]))
         case "g": return .signature(dice.pick(["", "s", "a{sv}", "(iiai)"]))
         case "h":
-            let fd = open("/dev/null", O_RDWR | O_CLOEXEC)
+            descriptorsLeft -= 1
+            let fd = descriptorsLeft < 0 ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC)
             return fd < 0 ? .byte(0) : .unixFD(UnixFD(owning: fd))
         case "v":
             guard depth < 40 else { return .variant(.byte(1)) }
@@ -116,6 +121,7 @@ struct RandomMessage {
 
     mutating func call(_ member: Member, paths: [String]) -> Message {
         var member = member
+        descriptorsLeft = 8
         var signatures = RandomMessage.split(Substring(member.signature)).map(String.init)
         if dice.oneIn(4) {
             switch dice.number(0...3) {

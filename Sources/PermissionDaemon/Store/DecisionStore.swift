@@ -28,6 +28,8 @@ public final class DecisionStore {
     /// What opening found, and what the last write came to.
     private var openFindings: [String] = []
     private var writeFinding: String?
+    /// The last write failed on a read-only file.
+    private var isReadOnly = false
     private var lastSerial: Int64
     /// Lasting decisions by app, those of absent ones included.
     private var cache: [AppID: [Permission: Decision]] = [:]
@@ -175,6 +177,7 @@ public final class DecisionStore {
     public func commit(
         _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
+        if isReadOnly { reopen() }
         lastSerial = max(lastSerial + 1, Int64(time(nil)) * 1_000_000)
         writer.add(
             StoreJob(changes: changes, history: history, serial: lastSerial) { [weak self] result in
@@ -312,17 +315,30 @@ public final class DecisionStore {
     private func wrote() {
         guard writeFinding != nil else { return }
         writeFinding = nil
+        isReadOnly = false
         condition = .ready
         log.notice("The store can be written again")
     }
 
     private func failed(_ error: DatabaseError) {
         if error.isDamage { return replaceDamaged(error) }
+        isReadOnly = error.isReadOnly
         if case .unavailable = condition, writeFinding == nil { return }
         let reason = "\(paths.stateFile): \(error.description)"
         if writeFinding == nil { log.error("The store cannot be written: \(reason)") }
         writeFinding = "the store cannot be written: \(reason); decisions hold for the asking process only"
         condition = .unavailable(reason: reason)
+    }
+
+    /// Connections that were opened while the file was read-only stay so, and new ones beside them, too: all are closed
+    /// first, so that a mended disk is written again.
+    private func reopen() {
+        reader = nil
+        writer.replacePersistent(nil)
+        let opened = StoreOpening.open(
+            paths.stateFile, .persistent, synchronous: "FULL", now: EpochSeconds(time(nil)))
+        reader = opened.database
+        if opened.problem == nil { writer.replacePersistent(try? StoreOpening.configured(paths.stateFile, "FULL")) }
     }
 
     /// Sets the file aside and begins anew: what is unknown is undetermined.
