@@ -1,9 +1,10 @@
 // Arbitrary bytes, as libFuzzer makes them, into everything that decodes what others wrote. No main: libFuzzer has it.
 
 import CDBus
+import PermissionModel
+
 @testable import DBus
 @testable import PermissionDaemon
-import PermissionModel
 
 /// The first byte says which decoder gets the rest.
 @_cdecl("LLVMFuzzerTestOneInput")
