@@ -32,7 +32,8 @@ let fuzzTargets: [Target] =
     : [
         .executableTarget(
             name: "permd-fuzz", dependencies: ["DBus", "CDBus", "PermissionDaemon", "PermissionModel"],
-            path: "Tests/fuzz", swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
+            path: "Tests/fuzz", exclude: ["seeds", "threads.supp"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
     ]
 
 let package = Package(

@@ -20,7 +20,7 @@ private struct Dice: RandomNumberGenerator {
 
 @Suite
 struct QueueInvariantTests {
-    /// scripts/faults plays a day, an event each second, by a seed of its own.
+    /// scripts/faults plays longer, by a seed of its own.
     private static let events = number("PERMD_QUEUE_EVENTS") ?? 400
     private static let firstSeed = number("PERMD_QUEUE_SEED") ?? 0
 
