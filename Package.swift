@@ -25,6 +25,17 @@ let agentTargets: [Target] =
             swiftSettings: strict),
     ]
 
+/// For scripts/faults alone: libFuzzer brings the main function, without which nothing else links.
+let fuzzTargets: [Target] =
+    ProcessInfo.processInfo.environment["PERMD_FUZZ"] == nil
+    ? []
+    : [
+        .executableTarget(
+            name: "permd-fuzz", dependencies: ["DBus", "CDBus", "PermissionDaemon", "PermissionModel"],
+            path: "Tests/fuzz", exclude: ["seeds", "threads.supp"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
+    ]
+
 let package = Package(
     name: "permd",
     products: [
@@ -78,6 +89,8 @@ let package = Package(
             name: "permd-scripted-agent", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
             path: "Sources/ScriptedAgentTool", swiftSettings: strict),
         .executableTarget(
+            name: "permd-faults", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
+        .executableTarget(
             name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
 
         .testTarget(name: "DBusTests", dependencies: ["DBus", "PermissionTestKit"], swiftSettings: strict),
@@ -99,5 +112,5 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
-    ] + agentTargets
+    ] + agentTargets + fuzzTargets
 )

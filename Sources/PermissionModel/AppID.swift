@@ -24,9 +24,12 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
             !name.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F })
         else { return nil }
         if kind == .exe {
-            let parts = name.split(separator: ":", omittingEmptySubsequences: false)
-            guard parts.count <= 2, parts.allSatisfy({ $0.first == "/" && AppID.isEscaped($0) }) else { return nil }
-        } else if name.contains("/") || name.contains(":") {
+            // By bytes, as paths are: a combining mark would make a character of its own with the slash before it.
+            let parts = name.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+            guard parts.count <= 2,
+                parts.allSatisfy({ $0.first == UInt8(ascii: "/") && AppID.isEscaped(Substring($0)) })
+            else { return nil }
+        } else if name.utf8.contains(UInt8(ascii: "/")) || name.utf8.contains(UInt8(ascii: ":")) {
             return nil
         }
         self.kind = kind

@@ -11,6 +11,8 @@ public final class PermdProcess {
     public let root: TemporaryFolder
     /// Its log, line by line.
     public let log = EventLog<String>()
+    /// The lines that tell that it serves, one a start.
+    private let starts = EventLog<String>()
     private let extraEnvironment: [String: String]
     private var process: ChildProcess?
 
@@ -44,13 +46,11 @@ public final class PermdProcess {
 
     /// Starts it; it owns its name when this returns.
     public func start() async throws {
-        let served = log.all.filter { $0.contains("serves org.permd") }.count
+        let served = starts.all.count
         let child = try run()
         process = child
         follow(child)
-        try await log.first("permd's start") { [log] _ in
-            log.all.filter { $0.contains("serves org.permd") }.count > served
-        }
+        try await starts.wait(for: served + 1)
     }
 
     /// Another one beside it, its errors as lines.
@@ -61,7 +61,12 @@ public final class PermdProcess {
     }
 
     private func follow(_ child: ChildProcess) {
-        Task { for await line in child.errorLines { log.add(line) } }
+        Task {
+            for await line in child.errorLines {
+                log.add(line)
+                if line.contains("serves org.permd") { starts.add(line) }
+            }
+        }
     }
 
     public func signal(_ number: Int32) { process?.terminate(number) }

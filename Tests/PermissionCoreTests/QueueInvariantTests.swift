@@ -1,5 +1,6 @@
 // Long random plays: whatever happens, in whatever order, the promises of the queue hold after every event.
 
+import Foundation
 import PermissionCore
 import PermissionModel
 import Testing
@@ -19,10 +20,19 @@ private struct Dice: RandomNumberGenerator {
 
 @Suite
 struct QueueInvariantTests {
+    /// scripts/faults plays longer, by a seed of its own.
+    private static let events = number("PERMD_QUEUE_EVENTS") ?? 400
+    private static let firstSeed = number("PERMD_QUEUE_SEED") ?? 0
+
+    private static func number(_ variable: String) -> Int? {
+        ProcessInfo.processInfo.environment[variable].flatMap { Int($0) }
+    }
+
     @Test(arguments: 0..<60)
-    func promisesHold(_ seed: Int) {
-        var play = Play(seed: UInt64(seed))
-        for _ in 0..<400 { play.step() }
+    func promisesHold(_ number: Int) {
+        let seed = UInt64(truncatingIfNeeded: QueueInvariantTests.firstSeed &+ number)
+        var play = Play(seed: seed)
+        for _ in 0..<QueueInvariantTests.events where play.broken == nil { play.step() }
         play.finish()
         #expect(play.broken == nil, "seed \(seed)")
     }

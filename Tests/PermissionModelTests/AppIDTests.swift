@@ -8,6 +8,8 @@ struct AppIDTests {
     @Test(arguments: [
         "flatpak:org.gnome.Maps", "snap:firefox", "desktop:org.kde.konsole", "exe:/usr/bin/firefox",
         "exe:/usr/bin/python3.11:/home/a/call.py", "exe:/a%3Ab", "exe:/with space", "exe:/ünï/cödé", "desktop:a b",
+        // A combining mark behind the slash.
+        "exe:/\u{5B7}", "exe:/a/\u{301}b:/\u{301}",
     ])
     func formsAreRead(_ text: String) throws {
         let app = try #require(AppID(text))
@@ -18,7 +20,8 @@ struct AppIDTests {
     @Test(arguments: [
         "", ":", "exe", "exe:", "exe:relative", "exe:/a:relative", "exe:/a:/b:/c", "exe:/a:", "exe:/100%", "exe:/a%3",
         "exe:/a%3a", "exe:/a%zz", "flatpak:", "flatpak:a/b", "snap:a:b", "desktop:/usr/bin/a", "host:thing", "EXE:/a",
-        "exe:/a\nb", "exe:/a\0b", "desktop:a\u{7F}", " exe:/a", "/usr/bin/firefox",
+        "flatpak:a/\u{301}b", "snap:a:\u{301}b", "exe:/a\nb", "exe:/a\0b", "desktop:a\u{7F}", " exe:/a",
+        "/usr/bin/firefox",
     ])
     func whatIsNone(_ text: String) { #expect(AppID(text) == nil) }
 

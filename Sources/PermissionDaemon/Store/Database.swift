@@ -9,6 +9,7 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
 
     /// The file is no database, or its pages contradict each other.
     var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
+    var isReadOnly: Bool { code & 0xFF == SQLITE_READONLY }
 }
 
 /// One connection to one file. Not shared between threads at the same time.

@@ -28,6 +28,10 @@ public final class DecisionStore {
     /// What opening found, and what the last write came to.
     private var openFindings: [String] = []
     private var writeFinding: String?
+    /// The last write failed on a read-only file.
+    private var isReadOnly = false
+    /// From here on findings are told when they are made.
+    private var isOpen = false
     private var lastSerial: Int64
     /// Lasting decisions by app, those of absent ones included.
     private var cache: [AppID: [Permission: Decision]] = [:]
@@ -57,6 +61,7 @@ public final class DecisionStore {
         writer = StoreWriter(persistent: writing, session: session)
         load(session, bootID)
         for finding in openFindings { log.error("\(finding)") }
+        isOpen = true
         writer.start()
     }
 
@@ -68,8 +73,8 @@ public final class DecisionStore {
                 try session.run("INSERT INTO boot VALUES (?)", [.text(bootID)])
             }
             if let reader { try SessionRows.reconcile(session: session, persistent: reader) }
-            try session.run("SELECT app, permission, verdict, decided, by, pid, start FROM decision") { row in
-                if let decision = StoreRows.sessionDecision(row) { keep(decision) }
+            try session.run("SELECT \(StoreRows.sessionColumns) FROM decision") { row in
+                if let decision = StoreRows.sessionDecision(row) { keep(decision) } else { foundBadRow() }
             }
             try session.run("SELECT app, permission, count, paused_until, since FROM nag") { row in
                 if let record = StoreRows.nag(row) { nags.append(record) }
@@ -175,6 +180,7 @@ public final class DecisionStore {
     public func commit(
         _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
+        if isReadOnly { reopen() }
         lastSerial = max(lastSerial + 1, Int64(time(nil)) * 1_000_000)
         writer.add(
             StoreJob(changes: changes, history: history, serial: lastSerial) { [weak self] result in
@@ -226,7 +232,13 @@ public final class DecisionStore {
         _ = read { (reader) throws(DatabaseError) in
             try reader.run(
                 "SELECT \(StoreRows.decisionColumns) FROM decision WHERE app = ?", [.text(app.description)]
-            ) { row in if let decision = StoreRows.decision(row) { found[decision.permission] = decision } }
+            ) { row in
+                if let decision = StoreRows.decision(row) {
+                    found[decision.permission] = decision
+                } else {
+                    foundBadRow()
+                }
+            }
         }
         if cache.count >= DecisionStore.cachedApps { cache.removeAll(keepingCapacity: true) }
         cache[app] = found
@@ -283,6 +295,15 @@ public final class DecisionStore {
         return gone
     }
 
+    /// What a bad disk made of a row, or an editor. Told once.
+    private func foundBadRow() {
+        let finding =
+            "the store has damaged rows, which are left out; what they held is unknown now, apps ask again"
+        guard !openFindings.contains(finding) else { return }
+        openFindings.append(finding)
+        if isOpen { log.error("\(finding)") }
+    }
+
     private func page(_ limit: Int, _ offset: Int) -> [SQLValue] {
         [.integer(limit == 0 ? -1 : Int64(limit)), .integer(Int64(offset))]
     }
@@ -292,7 +313,9 @@ public final class DecisionStore {
     ) throws(PermissionError) -> [Row] {
         var found: [Row] = []
         let read: Void? = read { (reader) throws(DatabaseError) in
-            try reader.run(sql, values) { row in if let value = decode(row) { found.append(value) } }
+            try reader.run(sql, values) { row in
+                if let value = decode(row) { found.append(value) } else { foundBadRow() }
+            }
         }
         if read == nil, case .unavailable(let reason) = condition, reader != nil {
             throw PermissionError(.storeUnavailable, "the store cannot be read: \(reason)")
@@ -312,17 +335,30 @@ public final class DecisionStore {
     private func wrote() {
         guard writeFinding != nil else { return }
         writeFinding = nil
+        isReadOnly = false
         condition = .ready
         log.notice("The store can be written again")
     }
 
     private func failed(_ error: DatabaseError) {
         if error.isDamage { return replaceDamaged(error) }
+        isReadOnly = error.isReadOnly
         if case .unavailable = condition, writeFinding == nil { return }
         let reason = "\(paths.stateFile): \(error.description)"
         if writeFinding == nil { log.error("The store cannot be written: \(reason)") }
         writeFinding = "the store cannot be written: \(reason); decisions hold for the asking process only"
         condition = .unavailable(reason: reason)
+    }
+
+    /// Connections that were opened while the file was read-only stay so, and new ones beside them, too: all are closed
+    /// first, so that a mended disk is written again.
+    private func reopen() {
+        reader = nil
+        writer.replacePersistent(nil)
+        let opened = StoreOpening.open(
+            paths.stateFile, .persistent, synchronous: "FULL", now: EpochSeconds(time(nil)))
+        reader = opened.database
+        if opened.problem == nil { writer.replacePersistent(try? StoreOpening.configured(paths.stateFile, "FULL")) }
     }
 
     /// Sets the file aside and begins anew: what is unknown is undetermined.

@@ -48,13 +48,14 @@ enum PersistentRows {
         case .once: break
         case .session: try database.run("DELETE FROM decision WHERE app = ? AND permission = ?", key)
         case .until, .always:
-            try database.run(
-                "INSERT OR REPLACE INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            let fields =
                 key + [
                     .text(decision.verdict.rawValue), .text(decision.duration.word.rawValue),
                     .optional(decision.duration.end), .integer(decision.decided), .text(decision.by.rawValue),
-                    .integer(serial),
-                ])
+                ]
+            try database.run(
+                "INSERT OR REPLACE INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                fields + [.integer(serial), StoreSeal.of(fields)])
         }
     }
 

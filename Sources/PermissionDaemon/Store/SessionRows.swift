@@ -40,12 +40,14 @@ enum SessionRows {
             try database.run("DELETE FROM decision WHERE app = ? AND permission = ?", key(decision))
         }
         guard [.once, .session].contains(decision.duration) else { return }
-        try database.run(
-            "INSERT OR REPLACE INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        let fields =
             key(decision) + [
                 .text(decision.verdict.rawValue), .integer(decision.decided), .text(decision.by.rawValue),
-                .integer(serial),
-            ] + key(decision.process))
+            ]
+        let process = key(decision.process)
+        try database.run(
+            "INSERT OR REPLACE INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            fields + [.integer(serial)] + process + [StoreSeal.of(fields + process)])
     }
 
     private static func save(_ record: NagRecord, _ database: Database) throws(DatabaseError) {
@@ -71,7 +73,7 @@ enum SessionRows {
             try database.run("SELECT * FROM decision WHERE app = ? AND permission = ?", entry.key) { row in
                 entry.rows.append(
                     (0...2).map { .text(row.text($0)) } + [.integer(row.integer(3)), .text(row.text(4))]
-                        + (5...7).map { .integer(row.integer($0)) })
+                        + (5...8).map { .integer(row.integer($0)) })
             }
             saved.append(entry)
         }
@@ -84,7 +86,7 @@ enum SessionRows {
             for entry in saved {
                 try database.run("DELETE FROM decision WHERE app = ? AND permission = ?", entry.key)
                 for row in entry.rows {
-                    try database.run("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+                    try database.run("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                 }
             }
         }

@@ -23,6 +23,7 @@ enum StoreOpening {
             opened.findings.append("\(problem); decisions hold for the asking process only")
             return opened
         }
+        if path != ":memory:" { opened.findings += StoreFiles.lookAt(path) }
         // A second try after a damaged file was set aside.
         for attempt in 0...1 {
             do throws(DatabaseError) {

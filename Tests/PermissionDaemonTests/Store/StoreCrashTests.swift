@@ -50,7 +50,10 @@ struct StoreCrashTests {
 
     /// Runs SQL on one of the files, as a crash would have left it.
     private func tamper(_ file: String, _ sql: String) throws {
-        try Database(path: folder.file(file)).execute(sql)
+        let database = try Database(path: folder.file(file))
+        try database.execute(sql)
+        // New rows only: a crash leaves whole ones.
+        try StoreSeal.sealAll(database, file.hasPrefix("state") ? StoreSeal.lasting : StoreSeal.session)
     }
 
     @Test func everyDurationComesBack() async throws {
@@ -86,7 +89,8 @@ struct StoreCrashTests {
         await close(store)
         try tamper(
             "state/permd.db",
-            "INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 'always', NULL, 1000, 'person', 1)")
+            "INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 'always', NULL, 1000, 'person', 1, NULL)"
+        )
         let again = open()
         #expect(try list(again) == ["deny session"])
         #expect(again.appDecision(app, .camera)?.verdict == .deny)
@@ -101,8 +105,8 @@ struct StoreCrashTests {
         try tamper(
             "run/session.db",
             """
-            INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 1000, 'person', 1, 0, 0);
-            INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 1000, 'person', 1, 77, 5)
+            INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 1000, 'person', 1, 0, 0, NULL);
+            INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 1000, 'person', 1, 77, 5, NULL)
             """)
         let again = open()
         #expect(try list(again) == ["deny always"])
@@ -170,10 +174,38 @@ struct StoreCrashTests {
             "'exe:/c', 'camera', 'grant', 'until', NULL, 1, 'person', 1",
             "'exe:/d', 'camera', 'grant', 'once', NULL, 1, 'person', 1",
             "'exe:/e', 'camera', 'grant', 'always', NULL, 1, 'nobody', 1",
-        ] { try tamper("state/permd.db", "INSERT INTO decision VALUES (\(row))") }
+        ] { try tamper("state/permd.db", "INSERT INTO decision VALUES (\(row), NULL)") }
         let again = open()
         #expect(try list(again) == ["grant always"])
         #expect(again.appDecision(AppID("exe:/d")!, .camera) == nil)
+        await close(again)
+    }
+
+    /// A bad disk makes another decision of one: it is nobody's, and is told.
+    @Test(arguments: [
+        "app = 'exe:/usr/bin/b'", "verdict = 'grant'", "until = 5000", "duration = 'always', until = NULL",
+        "permission = 'location'", "seal = NULL", "by = 'permctl'",
+    ])
+    func changedRowsAreNotTrusted(_ change: String) async throws {
+        let store = open()
+        try await commit(store, .set(decision(.deny, .until(2000))))
+        await close(store)
+        try Database(path: folder.file("state/permd.db")).execute("UPDATE decision SET \(change)")
+        let again = open()
+        #expect(try list(again).isEmpty)
+        #expect(again.appDecision(app, .camera) == nil)
+        #expect(again.findings.contains { $0.contains("damaged rows") })
+        await close(again)
+    }
+
+    @Test func emptiedFilesAreTold() async throws {
+        let store = open()
+        try await commit(store, .set(decision(.grant, .always)))
+        await close(store)
+        #expect(truncate(paths.stateFile, 0) == 0)
+        let again = open()
+        #expect(try list(again).isEmpty)
+        #expect(again.findings.contains { $0.contains("was empty") })
         await close(again)
     }
 

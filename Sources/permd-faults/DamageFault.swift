@@ -1,0 +1,158 @@
+// The store's files are cut, flipped and emptied while permd does not run. It starts, invents nothing and says what it found.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class DamageFault {
+    private let rounds: Int
+    private let devices: MockDevices
+    private let report = Report("damaged store")
+    private var dice: Dice
+
+    private static let decisions = 120
+    /// Rounds on one bus; then a new one, as permd's log grows.
+    private static let roundsPerPlace = 50
+
+    init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
+        dice = Dice(seed: seed)
+        self.rounds = rounds
+        self.devices = devices
+    }
+
+    func run() async -> Report {
+        var done = 0
+        while done < rounds {
+            let count = min(DamageFault.roundsPerPlace, rounds - done)
+            do { try await play(count) } catch { report.lose("after \(done) rounds: \(error)") }
+            done += count
+        }
+        for what in ["cut", "flipped", "emptied", "said"] { report.expect(what) }
+        return report
+    }
+
+    private func play(_ count: Int) async throws {
+        let place = try await Place(devices)
+        let ledger = Ledger(report)
+        for number in 0..<DamageFault.decisions {
+            let key = Ledger.Key(
+                app: "exe:/usr/bin/app\(number)", permission: dice.pick(Permission.allCases.map(\.rawValue)))
+            let duration = dice.pick(["always", "always", "session", "until \(Crowd.farAway)"])
+            let state = "\(dice.pick(["grant", "deny", "deny"])) \(duration)"
+            if let error = await place.decide(key, state) { throw TestKitError("no decision: \(error)") }
+            ledger.told(key, state)
+        }
+        // Half of the time with the log of what was not put into the file yet.
+        await place.permd.stop(dice.oneIn(2) ? SIGKILL : SIGTERM)
+        let made = ledger.snapshot()
+        let folders = [place.lastingFolder, place.sessionFolder].map { ($0, "\($0).whole") }
+        for (folder, copy) in folders { try await DamageFault.copy(folder, copy) }
+        for _ in 0..<count {
+            for (folder, copy) in folders { try await DamageFault.copy(copy, folder) }
+            let what = try damage(place)
+            ledger.restore(made)
+            try await look(place, ledger, what)
+            await place.permd.stop(SIGKILL)
+            report.count("rounds")
+        }
+        await place.end()
+    }
+
+    private static func copy(_ source: String, _ target: String) async throws {
+        for words in [["rm", "-rf", target], ["cp", "-a", source, target]] {
+            let exit = try await ChildProcess(words[0], Array(words.dropFirst())).waitForExit()
+            guard exit == .exited(0) else { throw TestKitError("\(words): \(exit)") }
+        }
+    }
+
+    private func look(_ place: Place, _ ledger: Ledger, _ what: String) async throws {
+        let when = "round \(report.counted("rounds") + 1), \(what)"
+        let first = place.permd.log.all.count
+        do {
+            try await place.permd.start()
+        } catch {
+            report.lose("\(when): permd does not start: \(place.permd.log.all.dropFirst(first))")
+            throw error
+        }
+        let pid = place.permd.pid
+        let before = ledger.count
+        var rows: [[String: Value]]?
+        do throws(BusError) { rows = try await place.rows("ListDecisions") } catch {
+            if error.name != ErrorKind.storeUnavailable.name { report.lose("\(when): ListDecisions: \(error)") }
+        }
+        ledger.check(rows ?? [], when, mayMiss: true)
+        if place.permd.log.all.dropFirst(first).contains(where: { $0.contains("Fatal error") })
+            || place.permd.pid != pid
+        {
+            report.lose("\(when): permd crashed")
+        }
+        let status = try await place.call(BusNames.access, "GetStatus", [.strings([])]).first?.stringTable ?? [:]
+        // The pair of this program: nobody decided for it, ever.
+        if status.values.contains("granted") { report.lose("\(when): a grant that nobody gave: \(status)") }
+        let problems = try await place.storeProblems()
+        let missing = before - ledger.count
+        report.count("decisions gone", missing)
+        if !problems.isEmpty { report.count("said") }
+        // Its words come by another way than its answers.
+        func isLogged() -> Bool {
+            place.permd.log.all.dropFirst(first).contains { line in
+                ["damage", "unknown now", "store", "cannot be", "could not be"].contains { line.contains($0) }
+            }
+        }
+        for _ in 0..<200 where missing > 0 && !isLogged() { await Place.pause(milliseconds: 5) }
+        if missing > 0, problems.isEmpty {
+            report.lose("\(when): \(missing) decisions are gone without a word to doctor")
+        }
+        if missing > 0, !isLogged() {
+            report.lose("\(when): \(missing) decisions are gone without a word in the journal")
+        }
+        let key = Ledger.Key(app: "exe:/usr/bin/after", permission: "camera")
+        if let error = await place.decide(key, "deny always"), error != ErrorKind.storeUnavailable.name {
+            report.lose("\(when): SetDecision: \(error)")
+        }
+    }
+
+    /// One file, one kind of damage, at a random place.
+    private func damage(_ place: Place) throws -> String {
+        let candidates =
+            ["", "", "", "-wal"].map { "\(place.lastingFolder)/permd.db\($0)" }
+            + ["", "-wal"].map { "\(place.sessionFolder)/session.db\($0)" }
+        let path = dice.pick(candidates.filter { access($0, F_OK) == 0 })
+        let name = String(path.split(separator: "/").last ?? "")
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw TestKitError("\(path) cannot be looked at") }
+        let size = Int(status.st_size)
+        let fd = open(path, O_RDWR | O_CLOEXEC)
+        guard fd >= 0 else { throw TestKitError("\(path) cannot be opened") }
+        defer { close(fd) }
+        // An empty log, or one that ends with a whole frame, is what a permd leaves that had done less: nothing shows it.
+        let isLog = path.hasSuffix("-wal")
+        switch size == 0 || (isLog && size < 100) ? 10 : dice.number(0...(isLog ? 8 : 9)) {
+        case 0...2:
+            var length = isLog ? dice.number(33...size - 1) : dice.number(0...size - 1)
+            if isLog, (length - 32) % (4096 + 24) == 0 { length += 1 }
+            guard ftruncate(fd, off_t(length)) == 0 else { throw TestKitError("\(path) cannot be cut") }
+            report.count("cut")
+            return "\(name) cut to \(length) of \(size) bytes"
+        case 3...8:
+            let count = dice.pick([1, 1, 3, 20, 200])
+            let start = dice.number(0...size - 1)
+            let reach = dice.pick([1, 64, 4096, size])
+            for _ in 0..<count {
+                let offset = off_t(min(size - 1, start + dice.number(0...reach - 1)))
+                var byte: UInt8 = 0
+                guard pread(fd, &byte, 1, offset) == 1 else { throw TestKitError("\(path) cannot be read") }
+                byte ^= UInt8(1 << dice.number(0...7))
+                guard pwrite(fd, &byte, 1, offset) == 1 else { throw TestKitError("\(path) cannot be written") }
+            }
+            report.count("flipped")
+            return "\(count) bits flipped in \(name) from \(start) within \(reach)"
+        default:
+            guard ftruncate(fd, 0) == 0 else { throw TestKitError("\(path) cannot be emptied") }
+            report.count("emptied")
+            return "\(name) emptied"
+        }
+    }
+}

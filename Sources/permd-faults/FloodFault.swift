@@ -1,0 +1,102 @@
+// One program calls permd as fast as it can; another one's calls stay quick.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class FloodFault {
+    private let rounds: Int
+    private let devices: MockDevices
+    private let report = Report("flood")
+
+    /// How many times slower than idle the other program's median may be.
+    private static let limit = 5.0
+    private static let calls = 1500
+
+    init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
+        self.rounds = rounds
+        self.devices = devices
+    }
+
+    func run() async -> Report {
+        do { try await play() } catch { report.lose("\(error)") }
+        report.expect("calls of the flood")
+        return report
+    }
+
+    private func play() async throws {
+        let place = try await Place(devices)
+        var ratios: [Double] = []
+        for _ in 0..<rounds {
+            _ = try await median(place)
+            let idle = try await median(place)
+            let flooder = try ChildProcess(
+                BuiltProgram.own, ["flooder"], environment: place.permd.environment, standardInput: .pipe)
+            var lines = flooder.lines.makeAsyncIterator()
+            guard await lines.next() == "flooding" else { throw TestKitError("the flood does not begin") }
+            let busy = try await median(place)
+            flooder.closeInput()
+            let told = await lines.next() ?? ""
+            _ = await flooder.waitForExit()
+            report.count("calls of the flood", Int(told.split(separator: " ").last ?? "") ?? 0)
+            report.count("rounds")
+            ratios.append(busy / idle)
+            Report.say("   median of GetStatus: \(Int(idle)) µs idle, \(Int(busy)) µs in a flood")
+        }
+        let ratio = ratios.sorted()[ratios.count / 2]
+        report.count("% of the idle median", Int(ratio * 100))
+        if ratio > FloodFault.limit { report.lose("another program's median is \(ratio) times its idle one") }
+        await place.end()
+    }
+
+    /// Microseconds.
+    private func median(_ place: Place) async throws -> Double {
+        var times: [Double] = []
+        for _ in 0..<FloodFault.calls {
+            let start = FloodFault.now()
+            _ = try await place.call(BusNames.access, "GetStatus", [.strings(["camera"])])
+            times.append(Double(FloodFault.now() - start) / 1000)
+        }
+        return times.sorted()[times.count / 2]
+    }
+
+    private static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}
+
+/// `permd-faults flooder`: many calls under way at all times, until its input ends.
+@LoopActor
+enum Flooder {
+    /// As many as keep permd busy without a pause.
+    private static let width = 64
+    private static var answers = 0
+
+    static func main() async -> Int32 {
+        guard let connection = try? Connection.open(.session) else { return 69 }
+        for _ in 0..<width { more(connection) }
+        while answers < width { await Place.pause(milliseconds: 1) }
+        Report.say("flooding")
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            var token: WatchToken?
+            token = Loop.shared.watch(STDIN_FILENO, .readable) { _ in
+                token?.cancel()
+                token = nil
+                continuation.resume()
+            }
+        }
+        Report.say("answers \(answers)")
+        return 0
+    }
+
+    private static func more(_ connection: Connection) {
+        connection.call(Place.message(BusNames.access, "GetStatus", [.strings([])])) { _ in
+            answers += 1
+            more(connection)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// permd is killed at random moments of a random load. What was told is there afterwards, and nothing else.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class KillFault {
+    private let rounds: Int
+    private let devices: MockDevices
+    private let report = Report("kill -9")
+    private var dice: Dice
+    private var ledger: Ledger
+
+    /// Rounds on one bus and store; then new ones, as logs and histories grow.
+    private static let roundsPerPlace = 50
+
+    init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
+        dice = Dice(seed: seed)
+        self.rounds = rounds
+        self.devices = devices
+        ledger = Ledger(report)
+    }
+
+    func run() async -> Report {
+        var done = 0
+        while done < rounds {
+            let count = min(KillFault.roundsPerPlace, rounds - done)
+            do { try await play(count) } catch { report.lose("after \(done) rounds: \(error)") }
+            done += count
+        }
+        for what in ["decisions told", "answers told", "prompts", "killed while starting"] { report.expect(what) }
+        return report
+    }
+
+    private func play(_ count: Int) async throws {
+        ledger = Ledger(report)
+        let place = try await Place(devices)
+        let watcher = try place.permd.bus.connect()
+        let crowd = Crowd(try place.permd.bus.connect(), report, ledger, dice.fork())
+        for round in 1...count {
+            let when = "round \(report.counted("rounds") + 1)"
+            ledger.check(try await place.rows("ListDecisions"), when)
+            let queued = try await place.rows("ListRequests").count
+            if queued > 0 { report.lose("\(when): \(queued) requests are in the queue of a new permd") }
+            await KillLoad(place, watcher, crowd, ledger, report, dice.fork()).run(killAfter: dice.number(1...70))
+            crowd.forget()
+            report.count("rounds")
+            if round % 8 == 0 { try await killWhileStarting(place) }
+            try await place.permd.start()
+        }
+        ledger.check(try await place.rows("ListDecisions"), "in the end")
+        for connection in [watcher, crowd.connection] { connection.close() }
+        await place.end()
+    }
+
+    private func killWhileStarting(_ place: Place) async throws {
+        let child = try place.permd.run()
+        await Place.pause(milliseconds: dice.number(1...25))
+        child.terminate(SIGKILL)
+        _ = await child.waitForExit()
+        report.count("killed while starting")
+    }
+}

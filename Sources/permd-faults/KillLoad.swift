@@ -1,0 +1,160 @@
+// Everything at once until permd is killed: settings programs decide and reset, apps ask, agents answer.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class KillLoad {
+    private let place: Place
+    private let watcher: Connection
+    private let crowd: Crowd
+    private let ledger: Ledger
+    private let report: Report
+    private var dice: Dice
+    private var isOver = false
+    /// Under way, one for a key.
+    private var trying: [Ledger.Key: Ledger.State] = [:]
+    /// Requests that wait for their Response.
+    private var waiting: [String: CheckedContinuation<Message?, Never>] = [:]
+    private var lastToken = 0
+
+    private static let settingsPrograms = 5
+    private static let permissions = ["camera", "microphone", "location"]
+
+    init(
+        _ place: Place, _ watcher: Connection, _ crowd: Crowd, _ ledger: Ledger, _ report: Report, _ dice: Dice
+    ) {
+        self.place = place
+        self.watcher = watcher
+        self.crowd = crowd
+        self.ledger = ledger
+        self.report = report
+        self.dice = dice
+    }
+
+    func run(killAfter milliseconds: Int) async {
+        let tokens = [
+            watcher.onSignal(interface: BusNames.policy, addMatch: false) { [self] in changed($0) },
+            watcher.onSignal(interface: BusNames.request, member: "Response", addMatch: false) { [self] in
+                guard let path = $0.path else { return }
+                waiting.removeValue(forKey: path)?.resume(returning: $0)
+            },
+        ]
+        _ = try? await watcher.call(Place.message(BusNames.policy, "Subscribe"))
+        _ = await crowd.register()
+        var lives: [Task<Void, Never>] = []
+        for number in 0..<KillLoad.settingsPrograms {
+            let own = dice.fork()
+            lives.append(Task { await settle(number, own) })
+        }
+        for permission in KillLoad.permissions { lives.append(Task { await ask(permission) }) }
+        let own = dice.fork()
+        lives.append(Task { await disturb(own) })
+        await Place.pause(milliseconds: milliseconds)
+        await place.permd.stop(SIGKILL)
+        // The bus has told everybody once it says that nobody has the name.
+        while await !isGone() { await Place.pause(milliseconds: 1) }
+        isOver = true
+        for (_, continuation) in waiting { continuation.resume(returning: nil) }
+        waiting = [:]
+        for life in lives { await life.value }
+        for token in tokens { token.cancel() }
+    }
+
+    /// On the connection that hears the answers, after all of them.
+    private func isGone() async -> Bool {
+        let owned = try? await watcher.call(.busCall("NameHasOwner", [.string(BusNames.service)]))
+        return owned?.body.first?.boolValue != true
+    }
+
+    /// A signal is a word as well: what it says is on disk.
+    private func changed(_ message: Message) {
+        guard message.member == "DecisionChanged", message.body.count == 3, let app = message.body[0].stringValue,
+            let permission = message.body[1].stringValue, let verdict = message.body[2].stringValue
+        else { return }
+        let key = Ledger.Key(app: app, permission: permission)
+        // Each decision differs from the one before, so a late signal is never taken for this one's.
+        guard let state = trying[key], state.prefix(while: { $0 != " " }) == verdict else { return }
+        ledger.told(key, state)
+        report.count("signals told")
+    }
+
+    /// A settings program: one decision after the other about its own apps.
+    private func settle(_ number: Int, _ dice: Dice) async {
+        var dice = dice
+        var last: [Ledger.Key: String] = [:]
+        while !isOver {
+            let key = Ledger.Key(
+                app: "exe:/usr/bin/app\(number)-\(dice.number(0...19))",
+                permission: dice.pick(Permission.allCases.map(\.rawValue)))
+            let verdict: String = dice.pick(["grant", "deny", ""].filter { $0 != last[key] })
+            let duration = dice.pick(["always", "session", "until \(Crowd.farAway + UInt64(dice.number(1...999)))"])
+            let state = verdict.isEmpty ? "" : "\(verdict) \(duration)"
+            last[key] = verdict
+            ledger.tries(key, state)
+            trying[key] = state
+            let error = await place.decide(key, state, on: watcher)
+            trying[key] = nil
+            guard let error else {
+                ledger.told(key, state)
+                report.count("decisions told")
+                continue
+            }
+            if !Place.deaths.contains(error) { report.lose("SetDecision \(key): \(error)") }
+            if error == BusError.Name.disconnected { return }
+        }
+    }
+
+    /// An app: asks, is told, is reset, asks again.
+    private func ask(_ permission: String) async {
+        let key = Ledger.Key(app: Place.own, permission: permission)
+        while !isOver {
+            ledger.tries(key, "")
+            if let error = await place.decide(key, "", on: watcher) {
+                if !Place.deaths.contains(error) { report.lose("Reset \(key): \(error)") }
+                continue
+            }
+            ledger.told(key, "")
+            crowd.lastAnswer[permission] = nil
+            guard let response = await request(permission), response.body.count == 2 else { continue }
+            report.count("answers told")
+            let status = response.body[1].properties?["statuses"]?.stringTable?[permission]
+            let answer = crowd.lastAnswer[permission]
+            switch (status, answer?.prefix(while: { $0 != " " })) {
+            case ("granted", "grant"), ("denied", "deny"): ledger.told(key, answer ?? "")
+            case ("undetermined", _), (nil, _): break
+            default: report.lose("\(key) is told \(status ?? "nothing"), the person said \(answer ?? "nothing")")
+            }
+        }
+    }
+
+    private func request(_ permission: String) async -> Message? {
+        lastToken += 1
+        let token = "t\(lastToken)"
+        let path = BusNames.requestPath(owner: watcher.uniqueName, token: token)
+        let message = Place.message(
+            BusNames.access, "RequestAccess",
+            [.strings([permission]), .properties(["handle_token": .string(token)])])
+        return await withCheckedContinuation { continuation in
+            waiting[path] = continuation
+            watcher.call(message) { [self] result in
+                if case .failure = result { waiting.removeValue(forKey: path)?.resume(returning: nil) }
+            }
+        }
+    }
+
+    /// Looks at the queue, and lets agents come and go.
+    private func disturb(_ dice: Dice) async {
+        var dice = dice
+        while !isOver {
+            await Place.pause(milliseconds: dice.number(2...12))
+            if dice.oneIn(3) { crowd.unregister(dice.number(0...1)) }
+            if dice.oneIn(2), !isOver { _ = await crowd.registerAgain() }
+            guard let rows = try? await place.rows("ListRequests") else { continue }
+            let showing = rows.filter { $0["state"] == .string("showing") }.count
+            if showing > 1 { report.lose("the queue shows \(showing) prompts at once") }
+        }
+    }
+}

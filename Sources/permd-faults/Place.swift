@@ -1,0 +1,113 @@
+// Where a fault happens: permd on a bus of its own with mock devices, and a connection to look from.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class Place {
+    let permd: PermdProcess
+    /// Unsandboxed, as a settings program.
+    let desk: Connection
+
+    /// permd's settings: no prompt is held back while we ask on and on.
+    private static let settings = "[Prompts]\nAgentWaitSec=1\nNagLimit=1000\n"
+
+    /// - Parameter environment: what permd has in its environment beside what it needs.
+    init(
+        bus: PrivateBus? = nil, _ devices: MockDevices?, settings: String = Place.settings,
+        environment: [String: String] = [:]
+    ) async throws {
+        permd = try await PermdProcess(bus: bus, settings: settings, devices: devices, environment: environment)
+        desk = try permd.bus.connect()
+    }
+
+    /// This program, as permd knows it.
+    static let own = AppID.executable(BuiltProgram.own.utf8).description
+
+    /// Folders of the two databases.
+    var lastingFolder: String { "\(permd.bus.directory)/state/permd" }
+    var sessionFolder: String { "\(permd.bus.directory)/runtime/permd" }
+
+    static func message(
+        _ interface: String, _ member: String, _ body: [Value] = [], path: String = BusNames.root
+    ) -> Message {
+        .call(
+            destination: BusNames.service, path: path, interface: interface, member: member, body, noAutoStart: true)
+    }
+
+    func call(_ interface: String, _ member: String, _ body: [Value] = []) async throws(BusError) -> [Value] {
+        try await desk.call(Place.message(interface, member, body)).body
+    }
+
+    func rows(_ member: String) async throws(BusError) -> [[String: Value]] {
+        let body: [Value] = member == "ListProblems" ? [] : [.properties([:])]
+        let arguments = member == "ListRequests" ? [] : body
+        return try await call(BusNames.policy, member, arguments).first?.rows ?? []
+    }
+
+    /// What permd itself says about the store.
+    func storeProblems() async throws(BusError) -> [String] {
+        try await rows("ListProblems").filter { $0["about"] == .string("store") }
+            .compactMap { $0["problem"]?.stringValue }
+    }
+
+    /// Decides for an app; nil when it was told that it is done, else the error's name.
+    func decide(_ key: Ledger.Key, _ state: Ledger.State, on connection: Connection? = nil) async -> String? {
+        let message: Message
+        if state.isEmpty {
+            message = Place.message(BusNames.policy, "Reset", [.string(key.app), .string(key.permission)])
+        } else {
+            let words = state.split(separator: " ").map(String.init)
+            var options: [String: Value] = ["duration": .string(words[1])]
+            if words.count > 2 { options["until"] = .uint64(UInt64(words[2]) ?? 0) }
+            message = Place.message(
+                BusNames.policy, "SetDecision",
+                [.string(key.app), .string(key.permission), .string(words[0]), .properties(options)])
+        }
+        do throws(BusError) {
+            _ = try await (connection ?? desk).call(message)
+            return nil
+        } catch {
+            return error.name
+        }
+    }
+
+    /// Kilobytes of memory that are permd's at this moment.
+    func residentMemory() -> Int {
+        guard let file = fopen("/proc/\(permd.pid)/statm", "re") else { return 0 }
+        defer { fclose(file) }
+        var bytes = [CChar](repeating: 0, count: 128)
+        guard fgets(&bytes, Int32(bytes.count), file) != nil else { return 0 }
+        let text = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let words = text.split(separator: " ")
+        return words.count > 1 ? (Int(words[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE))) / 1024 : 0
+    }
+
+    /// Descriptors that permd has open.
+    func descriptors() -> Int {
+        guard let folder = opendir("/proc/\(permd.pid)/fd") else { return 0 }
+        defer { closedir(folder) }
+        var count = 0
+        while readdir(folder) != nil { count += 1 }
+        return count
+    }
+
+    func end() async {
+        desk.close()
+        await permd.end()
+    }
+
+    static func pause(milliseconds: Int) async {
+        await withCheckedContinuation { continuation in
+            Loop.shared.after(milliseconds: Int64(max(1, milliseconds))) { continuation.resume() }
+        }
+    }
+
+    /// What the bus says when nobody has the name any more.
+    static let deaths: Set<String> = [
+        BusError.Name.noReply, BusError.Name.disconnected, "org.freedesktop.DBus.Error.ServiceUnknown",
+        BusError.Name.nameHasNoOwner,
+    ]
+}

@@ -1,0 +1,69 @@
+// Arbitrary bytes, as libFuzzer makes them, into everything that decodes what others wrote. No main: libFuzzer has it.
+
+import CDBus
+import PermissionModel
+
+@testable import DBus
+@testable import PermissionDaemon
+
+/// The first byte says which decoder gets the rest.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOne(_ bytes: UnsafePointer<UInt8>?, _ size: Int) -> Int32 {
+    guard size > 0, let bytes else { return 0 }
+    let rest = UnsafeBufferPointer(start: bytes + 1, count: size - 1)
+    switch bytes[0] % 5 {
+    case 0, 1: readMessage(rest)
+    case 2: readIni(String(decoding: rest, as: UTF8.self))
+    case 3: readIdentity(String(decoding: rest, as: UTF8.self), rest)
+    default: readEntry(String(decoding: rest, as: UTF8.self))
+    }
+    return 0
+}
+
+/// A message that is read can be said again, word for word.
+private func readMessage(_ bytes: UnsafeBufferPointer<UInt8>) {
+    let raw = bytes.withMemoryRebound(to: CChar.self) {
+        dbus_message_demarshal($0.baseAddress, Int32($0.count), nil)
+    }
+    guard let raw else { return }
+    defer { dbus_message_unref(raw) }
+    let (message, problem) = Message.read(raw)
+    guard problem == nil else { return }
+    let signature = message.body.map(\.signature).joined()
+    precondition(signature == message.signature, "a body of \(message.signature) was read as \(signature)")
+    if let encoded = try? message.encoded() {
+        defer { dbus_message_unref(encoded) }
+        let again = Message.read(encoded)
+        precondition(again.message.signature == message.signature, "it comes back as \(again.message.signature)")
+    }
+}
+
+/// Every section and key stands on a line of the file.
+private func readIni(_ text: String) {
+    let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).count
+    do throws(FileProblem) {
+        let file = try IniFile(text)
+        for section in file.sections {
+            precondition((1...lines).contains(section.line), "[\(section.name)] on line \(section.line) of \(lines)")
+            for value in section.values { precondition((1...lines).contains(value.line) && !value.value.isEmpty) }
+        }
+    } catch {
+        precondition((0...lines).contains(error.line) && !error.message.isEmpty, "line \(error.line) of \(lines)")
+    }
+}
+
+/// An identity is the text it was read from; every path makes one that can be read.
+private func readIdentity(_ text: String, _ bytes: UnsafeBufferPointer<UInt8>) {
+    if let app = AppID(text) {
+        precondition(app.description == text && AppID(app.description) == app, "\(text) is read as \(app)")
+    }
+    guard bytes.first == UInt8(ascii: "/"), !bytes.contains(0), bytes.count < 4096 else { return }
+    let app = AppID.executable(Array(bytes))
+    precondition(AppID(app.description) == app, "\(app) cannot be read")
+}
+
+private func readEntry(_ text: String) {
+    let fallback = AppEntry(name: "fallback", icon: "")
+    let entry = AppDirectory.parse(text, language: "de_AT", fallback)
+    precondition(!entry.name.isEmpty, "an app without a name")
+}
