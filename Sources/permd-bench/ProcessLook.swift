@@ -1,0 +1,37 @@
+// What the kernel says of a process: memory, descriptors, wake-ups.
+
+import Foundation
+
+struct ProcessLook {
+    let pid: Int32
+
+    /// The proportional share of its memory, in MB.
+    func memory() throws -> Double { try megabytes("Pss:") }
+
+    /// What it alone has written to, in MB.
+    func dirty() throws -> Double { try megabytes("Private_Dirty:") }
+
+    private func megabytes(_ field: String) throws -> Double {
+        let text = try String(contentsOfFile: "/proc/\(pid)/smaps_rollup", encoding: .utf8)
+        for line in text.split(separator: "\n") where line.hasPrefix(field) {
+            if let kilobytes = Double(line.split(separator: " ")[1]) { return kilobytes / 1024 }
+        }
+        throw BenchFailure("no \(field) of \(pid)")
+    }
+
+    func descriptors() throws -> Double {
+        Double(try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count)
+    }
+
+    /// Context switches of all its threads, willing or not.
+    func switches() throws -> Double {
+        var count = 0.0
+        for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task") {
+            let text = try String(contentsOfFile: "/proc/\(pid)/task/\(thread)/status", encoding: .utf8)
+            for line in text.split(separator: "\n") where line.contains("ctxt_switches:") {
+                count += Double(line.split(separator: "\t").last ?? "") ?? 0
+            }
+        }
+        return count
+    }
+}
