@@ -84,6 +84,8 @@ final class Bench {
     func fill(to count: Int) throws {
         guard count > stored else { return }
         say("storing \(count) decisions in each store")
+        // permd takes only so many calls of somebody it does not know yet.
+        try client.call(Calls.status())
         try client.pump(count - stored, inFlight: 256) { Calls.decide(Calls.app(self.stored + $0), true) }
         // The peer rewrites its file for each group of calls and keeps memory for each: large groups, and fresh starts.
         let group = 20_000

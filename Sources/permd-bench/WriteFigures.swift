@@ -114,6 +114,8 @@ final class BackgroundWrites: Sendable {
                 ended.signal()
             }
             guard let client = try? BenchClient(address) else { return }
+            // permd takes only so many calls of somebody it does not know yet.
+            if ofPermd { _ = try? client.call(Calls.status()) }
             var number = 0
             while !isOver.load(ordering: .relaxed) {
                 let pumped: Void? = try? client.pump(256, inFlight: 64) { _ in
