@@ -59,11 +59,13 @@ final class Bench {
     }
 
     /// As permd names this program.
-    var ownApp: String {
+    var ownApp: String { "exe:" + ownProgram }
+
+    var ownProgram: String {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = readlink("/proc/self/exe", &path, path.count - 1)
         let bytes = path.prefix(max(0, length)).map { UInt8(bitPattern: $0) }
-        return "exe:" + String(decoding: bytes, as: UTF8.self)
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Keeps permd still while its peer is measured: it would read what the peer tells of each change.

@@ -110,6 +110,8 @@ final class BenchClient {
         }
     }
 
+    func forgetCalls() { calls = [] }
+
     func reply(to call: BenchMessage, _ values: [BenchValue] = []) {
         guard let raw = dbus_message_new_method_return(call.raw) else { return }
         let reply = BenchMessage(owning: raw)

@@ -12,14 +12,22 @@ extension Bench {
         let agent = try BenchClient(address)
         try client.call(Calls.reset(ownApp))
         try agent.call(Calls.registerAgent("/agent"))
-        let crowd = try Crowd(apps: apps, each: each, folder: folder, address: address)
+        let crowd = try Crowd(of: ownProgram, apps: apps, each: each, folder: folder, address: address)
         defer { crowd.leave() }
         let (joins, asks) = (amount(200, quick: 20), amount(2000, quick: 300))
         let read = { [client] in try Latencies.of(asks) { try client.time(Calls.status()) }.percentile(99) }
         let rounds = try Rounds.interleaved(
             rounds,
             [
-                ("joining none", { [self] in try joinTime(joins, agent) }),
+                (
+                    "joining none",
+                    { [self] in
+                        // What it was asked for the crowd is over.
+                        try agent.call(Calls.status())
+                        agent.forgetCalls()
+                        return try joinTime(joins, agent)
+                    }
+                ),
                 ("idle", read),
                 (
                     "joining many",
@@ -68,9 +76,9 @@ extension Bench {
 private final class Crowd {
     private var members: [(process: Process, input: Pipe, output: Pipe)] = []
 
-    init(apps: Int, each: Int, folder: String, address: String) throws {
+    init(of program: String, apps: Int, each: Int, folder: String, address: String) throws {
         let original = "\(folder)/app-0"
-        try FileManager.default.copyItem(atPath: "/proc/self/exe", toPath: original)
+        try FileManager.default.copyItem(atPath: program, toPath: original)
         for number in 1...apps {
             let path = "\(folder)/app-\(number)"
             try FileManager.default.linkItem(atPath: original, toPath: path)
