@@ -26,8 +26,8 @@ extension Bench {
         sleep(UInt32(seconds))
         report.add(
             Figure(
-                absolute: "wake-ups in \(seconds) idle seconds", "", try own.switches() - before.0,
-                "xdg-permission-store", try peer.switches() - before.1, .atMost(0)))
+                absolute: "wake-ups in \(seconds) idle seconds", "", try own.switches(since: before.0),
+                "xdg-permission-store", try peer.switches(since: before.1), .atMost(0)))
     }
 
     func measureMemoryAfterWrites() throws {

@@ -23,15 +23,20 @@ struct ProcessLook {
         Double(try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count)
     }
 
-    /// Context switches of all its threads, willing or not.
-    func switches() throws -> Double {
-        var count = 0.0
+    /// Context switches of each of its threads, willing or not.
+    func switches() throws -> [String: Double] {
+        var counts: [String: Double] = [:]
         for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task") {
             let text = try String(contentsOfFile: "/proc/\(pid)/task/\(thread)/status", encoding: .utf8)
             for line in text.split(separator: "\n") where line.contains("ctxt_switches:") {
-                count += Double(line.split(separator: "\t").last ?? "") ?? 0
+                counts[thread, default: 0] += Double(line.split(separator: "\t").last ?? "") ?? 0
             }
         }
-        return count
+        return counts
+    }
+
+    /// Since then, of the threads that are still there.
+    func switches(since before: [String: Double]) throws -> Double {
+        try switches().map { $0.value - (before[$0.key] ?? 0) }.reduce(0, +)
     }
 }
