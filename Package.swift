@@ -43,10 +43,12 @@ let package = Package(
         .executable(name: "permctl", targets: ["permctl"]),
         .library(name: "PermissionClient", targets: ["PermissionClient"]),
         .library(name: "PermissionTestKit", targets: ["PermissionTestKit"]),
+        .executable(name: "permd-bench", targets: ["permd-bench"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
         // C libraries: headers, and inline shims for macros and variadics only.
@@ -90,6 +92,10 @@ let package = Package(
             path: "Sources/ScriptedAgentTool", swiftSettings: strict),
         .executableTarget(
             name: "permd-faults", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
+        .executableTarget(
+            name: "permd-bench",
+            dependencies: ["CDBus", .product(name: "Histogram", package: "hdrhistogram-swift")],
+            exclude: ["peers"], swiftSettings: strict),
         .executableTarget(
             name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
 

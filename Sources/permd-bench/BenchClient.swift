@@ -1,0 +1,159 @@
+// A connection of the benchmark: plain blocking libdbus, the same for every service that is measured.
+
+import CDBus
+import Glibc
+
+/// Used on one thread.
+final class BenchClient {
+    let name: String
+    private let raw: OpaquePointer
+    private let descriptor: Int32
+    /// Calls that came while an answer was waited for.
+    private var calls: [BenchMessage] = []
+    /// Made so far: each has a token of its own.
+    var requests = 0
+
+    init(_ address: String) throws {
+        dbus_threads_init_default()
+        guard let raw = dbus_connection_open_private(address, nil) else {
+            throw BenchFailure("there is no bus at \(address)")
+        }
+        dbus_connection_set_exit_on_disconnect(raw, 0)
+        guard dbus_bus_register(raw, nil) != 0, let name = dbus_bus_get_unique_name(raw) else {
+            throw BenchFailure("the bus at \(address) does not take us")
+        }
+        var descriptor: Int32 = -1
+        dbus_connection_get_unix_fd(raw, &descriptor)
+        self.raw = raw
+        self.name = String(cString: name)
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        dbus_connection_close(raw)
+        dbus_connection_unref(raw)
+    }
+
+    /// Nanoseconds of the clock that everything is measured by.
+    static func now() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    /// Sends at once; its serial.
+    @discardableResult
+    func send(_ message: BenchMessage) -> UInt32 {
+        var serial: dbus_uint32_t = 0
+        dbus_connection_send(raw, message.raw, &serial)
+        return serial
+    }
+
+    /// The next message of any kind; nil when none comes in that time.
+    func receive(milliseconds: Int32 = 60_000) throws -> BenchMessage? {
+        let end = BenchClient.now() + UInt64(milliseconds) * 1_000_000
+        while true {
+            if let message = dbus_connection_pop_message(raw) { return BenchMessage(owning: message) }
+            let now = BenchClient.now()
+            if now >= end { return nil }
+            guard dbus_connection_read_write(raw, Int32((end - now) / 1_000_000 + 1)) != 0 else {
+                throw BenchFailure("the bus went away")
+            }
+        }
+    }
+
+    /// Calls and waits; an error of the service is one of the benchmark.
+    @discardableResult
+    func call(_ message: BenchMessage, milliseconds: Int32 = 120_000) throws -> BenchMessage {
+        let serial = send(message)
+        while let answer = try receive(milliseconds: milliseconds) {
+            if answer.isCall { calls.append(answer) }
+            guard answer.replySerial == serial else { continue }
+            return try BenchClient.checked(answer, to: message)
+        }
+        throw BenchFailure("no answer to \(message.member)")
+    }
+
+    /// Nanoseconds from the call to its answer.
+    func time(_ message: BenchMessage) throws -> UInt64 {
+        let start = BenchClient.now()
+        try call(message)
+        return BenchClient.now() - start
+    }
+
+    /// So many calls, with so many under way at any moment.
+    func pump(_ count: Int, inFlight: Int, _ message: (Int) -> BenchMessage) throws {
+        var sent = 0
+        var answered = 0
+        while answered < count {
+            while sent < count, sent - answered < inFlight {
+                send(message(sent))
+                sent += 1
+            }
+            guard let answer = try receive() else { throw BenchFailure("\(count - answered) answers never came") }
+            if answer.replySerial == 0 { continue }
+            _ = try BenchClient.checked(answer, to: nil)
+            answered += 1
+        }
+    }
+
+    /// The next call of somebody else to us.
+    func nextCall(_ member: String) throws -> BenchMessage {
+        while true {
+            if !calls.isEmpty {
+                let call = calls.removeFirst()
+                if call.member == member { return call }
+                continue
+            }
+            guard let message = try receive() else { throw BenchFailure("no call of \(member) came") }
+            if message.isCall { calls.append(message) }
+        }
+    }
+
+    func forgetCalls() { calls = [] }
+
+    func reply(to call: BenchMessage, _ values: [BenchValue] = []) {
+        guard let raw = dbus_message_new_method_return(call.raw) else { return }
+        let reply = BenchMessage(owning: raw)
+        reply.append(values)
+        send(reply)
+    }
+
+    private static func checked(_ answer: BenchMessage, to call: BenchMessage?) throws -> BenchMessage {
+        guard answer.isError else { return answer }
+        throw BenchFailure("\(call?.member ?? "a call"): \(answer.errorName): \(answer.firstText ?? "")")
+    }
+
+    // MARK: The bus
+
+    private static func bus(_ member: String, _ arguments: [BenchValue]) -> BenchMessage {
+        .call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", member, arguments)
+    }
+
+    /// Lets the bus start a service; its process.
+    func start(_ service: String) throws -> Int32 {
+        try call(BenchClient.bus("StartServiceByName", [.text(service), .number(0)]))
+        return try process(of: service)
+    }
+
+    func process(of service: String) throws -> Int32 {
+        let answer = try call(BenchClient.bus("GetConnectionUnixProcessID", [.text(service)]))
+        return Int32(answer.firstNumber ?? 0)
+    }
+
+    func isOwned(_ service: String) throws -> Bool {
+        try call(BenchClient.bus("NameHasOwner", [.text(service)])).firstNumber == 1
+    }
+
+    /// Ends a service, if it runs, and waits until the process is gone.
+    func end(_ service: String) throws {
+        guard try isOwned(service) else { return }
+        let pid = try process(of: service)
+        kill(pid, SIGTERM)
+        let limit = BenchClient.now() + 20_000_000_000
+        while try kill(pid, 0) == 0 || isOwned(service) {
+            guard BenchClient.now() < limit else { throw BenchFailure("\(service) does not end") }
+            usleep(2000)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// The run from its arguments to its table: which figures, in which order.
+
+import Foundation
+
+enum BenchProgram {
+    private static let usage = """
+        Usage: permd-bench run ADDRESS FOLDER [--quick] [--json FILE] [--watcher PROGRAM] [--machine KEY=VALUE]…
+        Measures the services on the bus at ADDRESS, which has to be able to start them. scripts/bench makes such a bus.
+
+        """
+
+    static func main(_ arguments: [String]) -> Int32 {
+        do {
+            switch arguments.first {
+            case "run" where arguments.count >= 3: try run(arguments)
+            case "waiting" where arguments.count == 3: try WaitingApp.run(arguments[1], Int(arguments[2]) ?? 0)
+            default:
+                FileHandle.standardError.write(Data(usage.utf8))
+                return 64
+            }
+            return 0
+        } catch {
+            FileHandle.standardError.write(Data("permd-bench: \(error)\n".utf8))
+            return 1
+        }
+    }
+
+    private static func run(_ arguments: [String]) throws {
+        var isQuick = false
+        var (json, watcher): (String?, String?) = (nil, nil)
+        var machine: [String: String] = [:]
+        var rest = arguments.dropFirst(3)
+        while let argument = rest.popFirst() {
+            switch argument {
+            case "--quick": isQuick = true
+            case "--json": json = rest.popFirst()
+            case "--watcher": watcher = rest.popFirst()
+            case "--machine":
+                let parts = (rest.popFirst() ?? "").split(separator: "=", maxSplits: 1).map(String.init)
+                if parts.count == 2 { machine[parts[0]] = parts[1] }
+            default: throw BenchFailure("there is no argument \(argument)\n\(usage)")
+            }
+        }
+        let bench = try Bench(address: arguments[1], folder: arguments[2], isQuick: isQuick, machine: machine)
+        try measure(bench, watcher: watcher)
+        print("\n\(bench.report.table)\n")
+        for note in bench.report.notes { print("Note: \(note)") }
+        let missed = bench.report.missed
+        print(missed.isEmpty ? "All figures are met." : "Missed: \(missed.joined(separator: "; "))")
+        if let json { try bench.report.write(to: json) }
+    }
+
+    private static func measure(_ bench: Bench, watcher: String?) throws {
+        for service in [Service.echo, Service.permd, Service.store] { _ = try bench.client.start(service) }
+        // Small, then larger: each store is filled once.
+        let sizes = bench.isQuick ? [200, 1000] : [1000, 10_000, 100_000]
+        let writesWanted = [0.2, 0.02]
+        var (reads, writes): ([Double], [Double]) = ([], [])
+        for (stage, size) in sizes.enumerated() {
+            try bench.fill(to: size)
+            if stage == 0 { try bench.measureIdle() }
+            try bench.restartPermd()
+            reads.append(try bench.measureStatus())
+            writes.append(
+                try bench.measureWrite(!bench.isQuick && stage < writesWanted.count ? writesWanted[stage] : nil))
+            if stage == 0 { try measureSmall(bench) }
+        }
+        let (first, last) = (sizes[0], sizes[sizes.count - 1])
+        // Over the echo's, which took turns with it at each size.
+        bench.report.add(
+            Figure(
+                "GetStatus over the echo's, \(last) stored", "×", reads[reads.count - 1], "with \(first)", reads[0],
+                .atMost(1.1)))
+        bench.report.add(
+            Figure(
+                "SetDecision over the echo's, \(last) stored", "×", writes[writes.count - 1], "with \(first)",
+                writes[0], .atMost(1.5)))
+        try bench.measureActivation()
+        if let watcher { try bench.measureWindow(watcher: watcher) }
+        for service in [Service.store, Service.permd, Service.echo] { try bench.client.end(service) }
+    }
+
+    /// What does not depend on how much is stored.
+    private static func measureSmall(_ bench: Bench) throws {
+        try bench.measureStatusRate()
+        try bench.measureAuthorization()
+        try bench.measureWriteRate()
+        try bench.measureReadsDuringWrites()
+        try bench.measurePrompt()
+        try bench.measureLongQueue()
+        try bench.measureMemoryAfterWrites()
+        try bench.measureComingAndGoing()
+    }
+}

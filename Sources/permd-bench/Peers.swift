@@ -1,0 +1,94 @@
+// What is measured and against whom: names, prepared calls, and how their stores are filled.
+
+/// The services on the bus.
+enum Service {
+    static let permd = "org.permd"
+    static let agent = "org.permd.Agent"
+    static let echo = "org.permd.bench.Echo"
+    static let location = "org.freedesktop.GeoClue2"
+    static let store = "org.freedesktop.impl.portal.PermissionStore"
+    static let polkit = "org.freedesktop.PolicyKit1"
+    static let gtk = "org.freedesktop.impl.portal.desktop.gtk"
+}
+
+enum Calls {
+    /// What the echo answers is what `GetStatus` would: the same bytes over the same bus.
+    static func echo() -> BenchMessage {
+        .call(Service.echo, "/", "org.permd.bench.Echo", "GetStatus", [.texts(["location"])])
+    }
+
+    static func status() -> BenchMessage {
+        .call(Service.permd, "/org/permd", "org.permd.Access1", "GetStatus", [.texts(["location"])])
+    }
+
+    static func request(_ token: String) -> BenchMessage {
+        .call(
+            Service.permd, "/org/permd", "org.permd.Access1", "RequestAccess",
+            [.texts(["location"]), .options([("handle_token", .text(token))])])
+    }
+
+    static func close(_ request: String) -> BenchMessage {
+        .call(Service.permd, request, "org.permd.Request1", "Close")
+    }
+
+    static func registerAgent(_ path: String) -> BenchMessage {
+        .call(
+            Service.permd, "/org/permd", "org.permd.AgentManager1", "RegisterAgent", [.path(path), .options([])])
+    }
+
+    private static func policy(_ member: String, _ arguments: [BenchValue]) -> BenchMessage {
+        .call(Service.permd, "/org/permd", "org.permd.Policy1", member, arguments)
+    }
+
+    static func decide(_ app: String, _ isGranted: Bool) -> BenchMessage {
+        policy(
+            "SetDecision", [.text(app), .text("location"), .text(isGranted ? "grant" : "deny"), .options([])])
+    }
+
+    static func reset(_ app: String) -> BenchMessage { policy("Reset", [.text(app), .text("location")]) }
+
+    /// The app of that number, as permd names it.
+    static func app(_ number: Int) -> String { "exe:/opt/bench/app-\(number)" }
+
+    private static func store(_ member: String, _ arguments: [BenchValue]) -> BenchMessage {
+        .call(
+            Service.store, "/org/freedesktop/impl/portal/PermissionStore",
+            "org.freedesktop.impl.portal.PermissionStore", member, arguments)
+    }
+
+    /// One app to an entry, so that what comes back is as small as permd's answer.
+    static func lookup(_ number: Int) -> BenchMessage { store("Lookup", [.text("bench"), .text("entry-\(number)")]) }
+
+    static func permit(_ number: Int, _ isGranted: Bool) -> BenchMessage {
+        store(
+            "SetPermission",
+            [
+                .text("bench"), .bool(true), .text("entry-\(number)"), .text("org.example.App\(number)"),
+                .texts([isGranted ? "yes" : "no"]),
+            ])
+    }
+
+    /// Whether this connection may do something that an administrator decides.
+    static func authorize(_ name: String) -> BenchMessage {
+        .call(
+            Service.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority",
+            "CheckAuthorization",
+            [
+                .structure([.text("system-bus-name"), .options([("name", .text(name))])]),
+                .text("org.freedesktop.policykit.exec"), .table([]), .number(0), .text(""),
+            ])
+    }
+
+    static func dialog(_ handle: String) -> BenchMessage {
+        .call(
+            Service.gtk, "/org/freedesktop/portal/desktop", "org.freedesktop.impl.portal.Access", "AccessDialog",
+            [
+                .path(handle), .text("org.example.App"), .text(""), .text("Use the location?"),
+                .text("An app would like to know where you are"), .text("So that the map is right"), .options([]),
+            ])
+    }
+
+    static func closeDialog(_ handle: String) -> BenchMessage {
+        .call(Service.gtk, handle, "org.freedesktop.impl.portal.Request", "Close")
+    }
+}
