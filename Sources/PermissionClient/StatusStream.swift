@@ -50,6 +50,8 @@ private final class StatusFollower {
     private var signal: SignalToken?
     private var listener: ListenerToken?
     private var hasStatus = false
+    /// Changes that were told. One that came while an answer was under way is newer than the answer.
+    private var changes = 0
     private var isOver = false
 
     nonisolated init(
@@ -72,9 +74,10 @@ private final class StatusFollower {
             do throws(ClientError) {
                 signal?.cancel()
                 signal = try link.onSignal(BusNames.access, "StatusChanged") { [weak self] in self?.changed($0) }
+                let before = changes
                 if let status = try await link.statuses([permission])[permission], !isOver {
                     hasStatus = true
-                    stream.yield(status)
+                    if changes == before { stream.yield(status) }
                 }
             } catch {
                 if !hasStatus { stream.finish(throwing: error) }
@@ -86,6 +89,7 @@ private final class StatusFollower {
         guard message.body.first?.stringValue == permission.rawValue,
             let status = message.body.last?.stringValue.flatMap(Status.init(rawValue:))
         else { return }
+        changes += 1
         stream.yield(status)
     }
 

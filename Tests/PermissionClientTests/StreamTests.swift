@@ -36,9 +36,26 @@ struct StreamTests {
         try await stage.permd.restart(signal)
         try await stage.settings.set(.deny, app: app, permission: .camera)
         #expect(try await log.first { $0 == .denied } == .denied)
-        #expect(await log.all == [.undetermined, .denied])
+        let statuses = await log.all
+        #expect(statuses == [.undetermined, .denied])
         task.cancel()
         await stage.end()
+    }
+
+    /// An answer and the change behind it come in one piece: the answer is the older of the two.
+    @Test func aChangeIsNewerThanTheAnswerBeforeIt() async throws {
+        let bus = try await PrivateBus()
+        let daemon = try await FakeAccess(bus)
+        let log = EventLog<Status>()
+        let task = follow(PermissionCenter(bus: .address(bus.address)).statuses(of: .camera), into: log)
+        try await log.first { $0 == .denied }
+        await daemon.tell(.restricted)
+        try await log.first { $0 == .restricted }
+        let statuses = await log.all
+        #expect(statuses.suffix(2) == [.denied, .restricted])
+        task.cancel()
+        await daemon.end()
+        await bus.stop()
     }
 
     @Test func withoutADaemonTheStreamSaysSo() async throws {
@@ -215,4 +232,42 @@ struct AgentHostTests {
         }
         throw TestKitError("it never came")
     }
+}
+
+/// Stands for the daemon: says `undetermined`, and in the same moment that it is `denied`.
+@LoopActor
+private final class FakeAccess {
+    private let connection: Connection
+    private let server: ObjectServer
+    private var client = ""
+
+    init(_ bus: PrivateBus) async throws {
+        connection = try bus.connect()
+        server = ObjectServer(connection: connection) { call, text in
+            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
+        }
+        server.add(
+            Interface(
+                name: BusNames.access,
+                methods: [
+                    Method(
+                        name: "GetStatus", inputs: [Argument("permissions", "as")],
+                        outputs: [Argument("statuses", "a{ss}")]
+                    ) { [weak self] call in
+                        self?.client = call.sender
+                        call.reply(.stringTable(["camera": "undetermined"]))
+                        self?.tell(.denied)
+                    }
+                ]), at: BusNames.root)
+        _ = try connection.requestName(BusNames.service)
+    }
+
+    func tell(_ status: Status) {
+        connection.send(
+            .signal(
+                path: BusNames.root, interface: BusNames.access, member: "StatusChanged",
+                [.string("camera"), .string(status.rawValue)], destination: client))
+    }
+
+    func end() { connection.close() }
 }

@@ -74,6 +74,8 @@ struct StoreTests {
     /// Damage in the middle of the file, found while reading.
     @Test func damageWithinAFile() async throws {
         let stage = try await Stage()
+        // Who asks is known by then: before, only so many calls wait.
+        #expect(try await stage.decisions() == [])
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<300 {
                 group.addTask { try await stage.set("grant", AppID("exe:/usr/bin/app\(number)")!, .camera) }

@@ -1,5 +1,6 @@
 // What SQLite passes over in silence when it opens its files, and a person should know: an emptied file, a broken log.
 
+import CLinux
 import Glibc
 
 /// Looks at the files before they are opened (sqlite.org/fileformat2.html, "The Write-Ahead Log").
