@@ -22,6 +22,21 @@ public struct AgentPrompt: Sendable, Identifiable {
             self.reason = reason
             self.dialog = dialog
         }
+
+        /// What the portal says of its question, which may be the app's words; empty for nothing. Of a permission that
+        /// is ours not where it is changed, which is not true here.
+        public var portalWords: String {
+            guard let dialog else { return "" }
+            return [dialog.subtitle, permission.isOfPortals ? dialog.body : ""].filter { !$0.isEmpty }
+                .joined(separator: " ")
+        }
+
+        /// The portal's own word for an answer that it keeps itself; nil where there is none.
+        public func portalLabel(_ choice: PromptChoice) -> String? {
+            guard permission.isOfPortals, let dialog else { return nil }
+            let label = choice == .deny ? dialog.denyLabel : dialog.grantLabel
+            return label.isEmpty ? nil : label
+        }
     }
 
     /// The prompt's object path.

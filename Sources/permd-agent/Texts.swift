@@ -67,10 +67,9 @@ enum Texts {
 
     /// The app's own reason, marked as the app's words; of a portal's dialog its words, which may be the app's too.
     static func reason(_ item: AgentPrompt.Item) -> String {
-        if let dialog = item.dialog {
-            // What the portal says of permissions that are ours is not true here: where they are changed.
-            let parts = [dialog.subtitle, item.permission.isOfPortals ? dialog.body : ""].filter { !$0.isEmpty }
-            return parts.isEmpty ? "" : text("The request says: %@", isolated("“\(parts.joined(separator: " "))”"))
+        if item.dialog != nil {
+            let words = item.portalWords
+            return words.isEmpty ? "" : text("The request says: %@", isolated("“\(words)”"))
         }
         guard !item.reason.isEmpty else { return text("The app does not say why.") }
         return text("The app says: %@", isolated("“\(item.reason)”"))
@@ -78,11 +77,8 @@ enum Texts {
 
     /// A portal that keeps the answer itself has its own words for it.
     static func label(_ choice: PromptChoice, _ item: AgentPrompt.Item) -> String {
-        guard item.permission.isOfPortals, let dialog = item.dialog else { return label(choice) }
-        switch choice {
-        case .deny: return dialog.denyLabel.isEmpty ? label(choice) : dialog.denyLabel
-        case .once, .session, .always: return dialog.grantLabel.isEmpty ? text("Allow") : dialog.grantLabel
-        }
+        if let own = item.portalLabel(choice) { return own }
+        return item.permission.isOfPortals && choice != .deny ? text("Allow") : label(choice)
     }
 
     static func label(_ choice: PromptChoice) -> String {

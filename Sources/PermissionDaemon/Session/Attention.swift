@@ -58,7 +58,7 @@ final class Attention {
             sender: Login.name, interface: Login.properties, member: "PropertiesChanged", firstArgument: Login.session
         ) { [weak self] in self?.changed($0.path) }
         connection.onSignal(
-            sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged",
             firstArgument: Login.name
         ) { [weak self] in self?.ownerChanged($0) }
         become(false, "permd waits for logind before it prompts")

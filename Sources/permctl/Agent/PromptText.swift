@@ -13,12 +13,9 @@ struct PromptText {
 
     /// A portal that keeps the answer itself has its own words for it.
     static func label(_ choice: PromptChoice?, _ item: AgentPrompt.Item) -> String {
-        guard item.permission.isOfPortals, let dialog = item.dialog else { return label(choice) }
-        switch choice {
-        case .deny: return dialog.denyLabel.isEmpty ? label(choice) : dialog.denyLabel
-        case .once, .session, .always: return dialog.grantLabel.isEmpty ? "Allow" : dialog.grantLabel
-        case nil: return label(choice)
-        }
+        guard let choice else { return label(choice) }
+        if let own = item.portalLabel(choice) { return own }
+        return item.permission.isOfPortals && choice != .deny ? "Allow" : label(choice)
     }
 
     private static func label(_ choice: PromptChoice?) -> String {
@@ -59,11 +56,11 @@ struct PromptText {
     }
 
     private func why(_ item: AgentPrompt.Item) -> [String] {
-        guard let dialog = item.dialog else {
+        guard item.dialog != nil else {
             return fact("Why", item.reason.isEmpty ? "it does not say" : "“\(item.reason)”")
         }
-        let parts = [dialog.subtitle, item.permission.isOfPortals ? dialog.body : ""].filter { !$0.isEmpty }
-        return parts.isEmpty ? [] : fact("Request", "“\(parts.joined(separator: " "))”")
+        let words = item.portalWords
+        return words.isEmpty ? [] : fact("Request", "“\(words)”")
     }
 
     /// The options of a portal's dialog with their keys, letters, and what is selected.
