@@ -18,9 +18,14 @@ final class Database {
     private let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
     let path: String
+    /// KiB of pages kept in memory. The kernel keeps the file as well, and for everybody: more than the branches of its
+    /// tables and a group of rows is of no use. SQLite's own bound is 2 MiB for each connection.
+    private static let cacheSize = 256
+    private static let isConfigured: Void = csqlite_configure()
 
     /// sqlite3_open_v2; creates the file unless read-only.
     init(path: String, readOnly: Bool = false) throws(DatabaseError) {
+        _ = Database.isConfigured
         var opened: OpaquePointer?
         let flags =
             (readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) | SQLITE_OPEN_EXRESCODE
@@ -35,6 +40,7 @@ final class Database {
         self.path = path
         // Our own two connections meet for the length of a checkpoint; longer than this is somebody else's lock.
         sqlite3_busy_timeout(handle, 2000)
+        try execute("PRAGMA cache_size = -\(Database.cacheSize)")
     }
 
     deinit {
