@@ -20,6 +20,8 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     private let remote = RemoteQueue()
     @LoopActor private var local: [Work] = []
     @LoopActor private var running: [Work] = []
+    /// What waits for the next look at the descriptors.
+    @LoopActor private var deferred: [Work] = []
     /// Taken from `remote`, and how much of it is queued.
     @LoopActor private var backlog: [Work] = []
     @LoopActor private var backlogQueued = 0
@@ -67,6 +69,9 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
 
     /// ``post(_:)`` for what is on the loop already.
     @LoopActor public func later(_ body: @escaping @LoopActor () -> Void) { local.append(.body(body)) }
+
+    /// Runs `body` after the next look at the descriptors: for work that goes on and lets others come between.
+    @LoopActor func afterPoll(_ body: @escaping @LoopActor () -> Void) { deferred.append(.body(body)) }
 
     /// Milliseconds since boot, suspended time included (CLOCK_BOOTTIME).
     public static func uptimeMilliseconds() -> Int64 { TimerQueue.nanoseconds(CLOCK_BOOTTIME) / 1_000_000 }
@@ -126,7 +131,10 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
             bootTimers.arm()
             wallTimers.arm()
             // Arming may have queued work: the clock can have been set.
-            let isRemoteReady = watches.poll(wait: local.isEmpty && backlogQueued == backlog.count)
+            let isIdle = local.isEmpty && deferred.isEmpty && backlogQueued == backlog.count
+            let isRemoteReady = watches.poll(wait: isIdle)
+            local.append(contentsOf: deferred)
+            deferred.removeAll(keepingCapacity: true)
             queueRemoteWork(isRemoteReady)
         }
         isStopping = false

@@ -155,6 +155,7 @@ final class Daemon {
         let gate = Gate(connection: connection, identifier: broker.identifier, log: log)
         server.isOpen = { gate.isOpen($0, $1) }
         server.gate = { gate.check($0, $1, $2) }
+        connection.floodHandler = { gate.refuseFlood($0, on: connection) }
         if let serve = connection.methodHandler {
             connection.methodHandler = { message in gate.admit(message, on: connection, serve) }
         }
