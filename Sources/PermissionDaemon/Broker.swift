@@ -76,6 +76,7 @@ final class Broker {
         rules.saveLastGood = { [weak self] in self?.keepRules($0, removed: $1) }
         rules.start { [weak self] in self?.rulesChanged() }
         Loop.shared.onClockSet { [weak self] in self?.endDecisions() }
+        store.onReadAgain = { [weak self] in self?.decisionsRead() }
         restore()
         portalAnswers.broker = self
         portalAnswers.start()

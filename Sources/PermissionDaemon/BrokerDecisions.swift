@@ -102,6 +102,14 @@ extension Broker {
         watchNextEnd()
     }
 
+    /// A disk was mended: decisions hold that nobody knew of.
+    func decisionsRead() {
+        statuses.refresh(nil)
+        portalAnswers.review()
+        feed(.worldChanged)
+        endDecisions()
+    }
+
     // MARK: The portals' store
 
     /// What decisions and rules say about an app as portals know it, which is every process of it at once. The Camera

@@ -27,8 +27,8 @@ public final class ChildProcess: Sendable {
 
     /// Starts `executable`, looked for in `$PATH` if it has no slash.
     ///
-    /// `environment` is all the child gets, but for `PATH`, which is ours unless given. `descriptors` are further ones:
-    /// the child's number and ours. The child is killed when nobody holds this object any more.
+    /// `environment` is all the child gets, but for `PATH` and the like, which are ours unless given. `descriptors` are
+    /// further ones: the child's number and ours. The child is killed when nobody holds this object any more.
     public init(
         _ executable: String, _ arguments: [String] = [], environment: [String: String] = [:],
         standardInput: Stream = .null, standardOutput: Stream = .pipe, standardError: Stream = .inherit,

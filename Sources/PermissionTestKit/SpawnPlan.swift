@@ -56,11 +56,18 @@ final class SpawnPlan {
         return UnixFD(owning: ends[0])
     }
 
+    /// What children have of our environment: where programs are, and what programs of a checking compiler are told.
+    private static let shared = [
+        "PATH", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "SWIFT_BACKTRACE",
+    ]
+
     func spawn(
         _ executable: String, _ arguments: [String], _ environment: [String: String]
     ) throws(TestKitError) -> Int32 {
         var environment = environment
-        if environment["PATH"] == nil, let path = getenv("PATH") { environment["PATH"] = String(cString: path) }
+        for name in SpawnPlan.shared where environment[name] == nil {
+            if let value = getenv(name) { environment[name] = String(cString: value) }
+        }
         var argv = ([executable] + arguments).map { strdup($0) } + [nil]
         var envp = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for text in argv + envp { free(text) } }

@@ -17,15 +17,6 @@ final class MessageFault {
     /// KiB that permd may have more in the end than after the first calls. A checking allocator keeps what is freed.
     private static let growth = getenv("ASAN_OPTIONS") == nil ? 48 << 10 : 768 << 10
 
-    /// What a checking compiler's programs are told.
-    private static var checking: [String: String] {
-        var environment: [String: String] = [:]
-        for name in ["ASAN_OPTIONS", "UBSAN_OPTIONS", "SWIFT_BACKTRACE"] {
-            if let value = getenv(name) { environment[name] = String(cString: value) }
-        }
-        return environment
-    }
-
     init(_ seed: UInt64, calls: Int, _ devices: MockDevices) {
         dice = Dice(seed: seed)
         self.calls = calls
@@ -39,7 +30,7 @@ final class MessageFault {
     }
 
     private func play() async throws {
-        let place = try await Place(devices, environment: MessageFault.checking)
+        let place = try await Place(devices)
         let pid = place.permd.pid
         var left = calls
         var first: Int?
@@ -80,7 +71,7 @@ final class MessageFault {
 
     private func callers(_ place: Place, plain: Int, sandboxed: Int) async throws {
         let wrapper = try FlatpakSandbox("org.example.Faults")
-        let environment = place.permd.environment.merging(MessageFault.checking) { $1 }
+        let environment = place.permd.environment
         let arguments = { (count: Int, dice: inout Dice) in ["caller", "\(dice.next() >> 1)", "\(count)"] }
         let children = [
             ("plain", try ChildProcess(BuiltProgram.own, arguments(plain, &dice), environment: environment)),

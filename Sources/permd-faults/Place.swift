@@ -14,12 +14,8 @@ final class Place {
     /// permd's settings: no prompt is held back while we ask on and on.
     private static let settings = "[Prompts]\nAgentWaitSec=1\nNagLimit=1000\n"
 
-    /// - Parameter environment: what permd has in its environment beside what it needs.
-    init(
-        bus: PrivateBus? = nil, _ devices: MockDevices?, settings: String = Place.settings,
-        environment: [String: String] = [:]
-    ) async throws {
-        permd = try await PermdProcess(bus: bus, settings: settings, devices: devices, environment: environment)
+    init(bus: PrivateBus? = nil, _ devices: MockDevices?, settings: String = Place.settings) async throws {
+        permd = try await PermdProcess(bus: bus, settings: settings, devices: devices)
         desk = try permd.bus.connect()
     }
 

@@ -12,25 +12,41 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
     var isReadOnly: Bool { code & 0xFF == SQLITE_READONLY }
 }
 
+/// How a file is opened.
+enum DatabaseMode {
+    /// Created if it is not there.
+    case writing
+    case reading
+    /// For a file that nobody changes, such as one on a read-only disk: without SQLite's log, and without the files
+    /// beside it that would have to be made.
+    case unchanging
+}
+
 /// One connection to one file. Not shared between threads at the same time.
 final class Database {
     // SAFETY: opened here, closed in deinit; sqlite3_threadsafe's default (serialized) covers the hand-over to a thread.
     private let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
     let path: String
+    let mode: DatabaseMode
     /// KiB of pages kept in memory. The kernel keeps the file as well, and for everybody: more than the branches of its
     /// tables and a group of rows is of no use. SQLite's own bound is 2 MiB for each connection.
     private static let cacheSize = 256
     private static let isConfigured: Void = csqlite_configure()
 
-    /// sqlite3_open_v2; creates the file unless read-only.
-    init(path: String, readOnly: Bool = false) throws(DatabaseError) {
+    init(path: String, _ mode: DatabaseMode = .writing) throws(DatabaseError) {
         _ = Database.isConfigured
         var opened: OpaquePointer?
-        let flags =
-            (readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) | SQLITE_OPEN_EXRESCODE
-            | SQLITE_OPEN_NOFOLLOW
-        let result = sqlite3_open_v2(path, &opened, flags, nil)
+        var flags = SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
+        var name = path
+        switch mode {
+        case .writing: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        case .reading: flags |= SQLITE_OPEN_READONLY
+        case .unchanging:
+            flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+            name = "file:\(Database.escaped(path))?immutable=1"
+        }
+        let result = sqlite3_open_v2(name, &opened, flags, nil)
         guard result == SQLITE_OK, let opened else {
             let text = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "no memory"
             sqlite3_close_v2(opened)
@@ -38,6 +54,7 @@ final class Database {
         }
         handle = opened
         self.path = path
+        self.mode = mode
         // Our own two connections meet for the length of a checkpoint; longer than this is somebody else's lock.
         sqlite3_busy_timeout(handle, 2000)
         try execute("PRAGMA cache_size = -\(Database.cacheSize)")
@@ -46,6 +63,22 @@ final class Database {
     deinit {
         statements = [:]
         sqlite3_close_v2(handle)
+    }
+
+    /// SQLite opens a file it may not write for reading, and says nothing.
+    var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
+
+    /// A path as a part of a URI.
+    static func escaped(_ path: String) -> String {
+        path.utf8.reduce(into: "") { text, byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
+                UInt8(ascii: "_"):
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            default: text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+            }
+        }
     }
 
     /// Runs statements without values.

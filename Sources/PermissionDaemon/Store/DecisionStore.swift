@@ -16,31 +16,42 @@ public final class DecisionStore {
         let permission: Permission
     }
 
-    public private(set) var condition: StoreCondition = .ready
+    public internal(set) var condition: StoreCondition = .ready
     public var historyLimits: (rows: Int, days: Int) = (10_000, 90) {
         didSet { writer.setHistoryLimits(rows: historyLimits.rows, days: historyLimits.days) }
     }
 
-    private let paths: StorePaths
-    private let log: Logger
-    private let writer: StoreWriter
-    private var reader: Database?
-    /// What opening found, and what the last write came to.
-    private var openFindings: [String] = []
-    private var writeFinding: String?
-    /// The last write failed on a read-only file.
-    private var isReadOnly = false
+    /// The lasting decisions are others than a moment ago, as the file can be read again.
+    var onReadAgain: (@LoopActor () -> Void)?
+
+    let paths: StorePaths
+    let log: Logger
+    let writer: StoreWriter
+    var reader: Database?
+    /// What opening found, and why nothing can be written at the moment.
+    var openFindings: [String] = []
+    var writeFinding: String?
+    /// The file could not be opened for writing: what opening said of it stands.
+    var isUnopened = false
+    /// Nothing is left of what a crash made of the two files.
+    var isReconciled = false
+    /// The next change is to try the file anew.
+    var mustReopen = false
+    /// `Loop.uptimeMilliseconds()` before which that is not worth it.
+    var nextTry: Int64 = 0
+    /// The session's decisions are in their file, not in memory alone.
+    let isSessionKept: Bool
     /// From here on findings are told when they are made.
     private var isOpen = false
-    private var lastSerial: Int64
+    var lastSerial: Int64
     /// Lasting decisions by app, those of absent ones included.
-    private var cache: [AppID: [Permission: Decision]] = [:]
+    var cache: [AppID: [Permission: Decision]] = [:]
     private var sessionDecisions: [Key: Decision] = [:]
     private var processDecisions: [ProcessKey: [Key: Decision]] = [:]
     private var nags: [NagRecord] = []
     private var sessions: [String] = []
     /// No `until` decision ends before; nil: not looked yet.
-    private var soonestEnd: EpochSeconds?
+    var soonestEnd: EpochSeconds?
 
     /// Opens both databases; on a bad day the store is there all the same, and says what is wrong.
     public init(paths: StorePaths, bootID: String, now: EpochSeconds, log: Logger) {
@@ -52,15 +63,16 @@ public final class DecisionStore {
         if paths.session == nil {
             openFindings.append("XDG_RUNTIME_DIR is not set; decisions for the session are forgotten when permd ends")
         }
-        if opened.database == nil || opened.problem != nil {
+        isSessionKept = paths.session != nil && opened.database != nil && opened.problem == nil
+        if let problem = opened.problem {
+            openFindings.append("\(problem); decisions for the session are forgotten when permd ends")
             opened.database = StoreOpening.open(":memory:", .session, synchronous: "OFF", now: now).database
         }
         guard let session = opened.database else { preconditionFailure("no memory for the session's decisions") }
         reader = lasting.database
-        if let problem = lasting.problem { condition = .unavailable(reason: problem) }
-        let writing = lasting.problem == nil ? try? StoreOpening.configured(paths.stateFile, "FULL") : nil
-        lastSerial = (try? lasting.database?.integer("SELECT value FROM meta WHERE key = 'serial'")) ?? 0
-        writer = StoreWriter(persistent: writing, session: session)
+        lastSerial = 0
+        writer = StoreWriter(session: session)
+        taken(lasting)
         load(session, bootID)
         for finding in openFindings { log.error("\(finding)") }
         isOpen = true
@@ -74,7 +86,10 @@ public final class DecisionStore {
                     "DELETE FROM decision; DELETE FROM nag; DELETE FROM login; DELETE FROM boot")
                 try session.run("INSERT INTO boot VALUES (?)", [.text(bootID)])
             }
-            if let reader { try SessionRows.reconcile(session: session, persistent: reader) }
+            if let reader {
+                isReconciled = try SessionRows.reconcile(session: session, persistent: reader)
+                if !isReconciled, !isUnopened { mustReopen = true }
+            }
             try session.run("SELECT \(StoreRows.sessionColumns) FROM decision") { row in
                 if let decision = StoreRows.sessionDecision(row) { keep(decision) } else { foundBadRow() }
             }
@@ -186,7 +201,7 @@ public final class DecisionStore {
     public func commit(
         _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
-        if isReadOnly { reopen() }
+        if mustReopen { reopen() }
         lastSerial = max(lastSerial + 1, Int64(time(nil)) * 1_000_000)
         writer.add(
             StoreJob(changes: changes, history: history, serial: lastSerial) { [weak self] result in
@@ -202,7 +217,7 @@ public final class DecisionStore {
                     // Nothing to write is a barrier, not a failure.
                     if changes.isEmpty, history.isEmpty { return then(.success([])) }
                     failed(error)
-                    then(.failure(StoreError(reason: error.description)))
+                    then(.failure(StoreError(reason: unopenedReason ?? error.description)))
                 }
             })
     }
@@ -304,11 +319,23 @@ public final class DecisionStore {
 
     /// What a bad disk made of a row, or an editor. Told once.
     private func foundBadRow() {
-        let finding =
-            "the store has damaged rows, which are left out; what they held is unknown now, apps ask again"
+        found("the store has damaged rows, which are left out; what they held is unknown now, apps ask again")
+    }
+
+    func found(_ finding: String) {
         guard !openFindings.contains(finding) else { return }
         openFindings.append(finding)
         if isOpen { log.error("\(finding)") }
+    }
+
+    /// A decision of the session that a crash had left behind.
+    func forget(_ decision: Decision) {
+        let key = Key(app: decision.app, permission: decision.permission)
+        if let process = decision.process {
+            if processDecisions[process]?[key] == decision { processDecisions[process]?[key] = nil }
+        } else if sessionDecisions[key] == decision {
+            sessionDecisions[key] = nil
+        }
     }
 
     private func page(_ limit: Int, _ offset: Int) -> [SQLValue] {
@@ -336,56 +363,6 @@ public final class DecisionStore {
         do throws(DatabaseError) { return try body(reader) } catch {
             failed(error)
             return nil
-        }
-    }
-
-    private func wrote() {
-        guard writeFinding != nil else { return }
-        writeFinding = nil
-        isReadOnly = false
-        condition = .ready
-        log.notice("The store can be written again")
-    }
-
-    private func failed(_ error: DatabaseError) {
-        if error.isDamage { return replaceDamaged(error) }
-        isReadOnly = error.isReadOnly
-        if case .unavailable = condition, writeFinding == nil { return }
-        let reason = "\(paths.stateFile): \(error.description)"
-        if writeFinding == nil { log.error("The store cannot be written: \(reason)") }
-        writeFinding = "the store cannot be written: \(reason); decisions hold for the asking process only"
-        condition = .unavailable(reason: reason)
-    }
-
-    /// Connections that were opened while the file was read-only stay so, and new ones beside them, too: all are closed
-    /// first, so that a mended disk is written again.
-    private func reopen() {
-        reader = nil
-        writer.replacePersistent(nil)
-        let opened = StoreOpening.open(
-            paths.stateFile, .persistent, synchronous: "FULL", now: EpochSeconds(time(nil)))
-        reader = opened.database
-        if opened.problem == nil { writer.replacePersistent(try? StoreOpening.configured(paths.stateFile, "FULL")) }
-    }
-
-    /// Sets the file aside and begins anew: what is unknown is undetermined.
-    private func replaceDamaged(_ error: DatabaseError) {
-        reader = nil
-        cache = [:]
-        soonestEnd = nil
-        writer.replacePersistent(nil)
-        let now = EpochSeconds(time(nil))
-        let finding = StoreOpening.setAside(paths.stateFile, now)
-        let opened = StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: now)
-        reader = opened.database
-        if opened.problem == nil, finding != nil {
-            writer.replacePersistent(try? StoreOpening.configured(paths.stateFile, "FULL"))
-        } else {
-            condition = .unavailable(reason: opened.problem ?? error.description)
-        }
-        for text in [finding].compactMap({ $0 }) + opened.findings {
-            log.error("\(text)")
-            openFindings.append(text)
         }
     }
 }

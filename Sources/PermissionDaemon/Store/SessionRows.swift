@@ -94,8 +94,18 @@ enum SessionRows {
 
     // MARK: Opening
 
-    /// Removes whichever of two decisions about the same thing a crash left behind: the one with the lower serial.
-    static func reconcile(session: Database, persistent: Database) throws(DatabaseError) {
+    static func decisions(_ database: Database) throws(DatabaseError) -> [Decision] {
+        var decisions: [Decision] = []
+        try database.run("SELECT \(StoreRows.sessionColumns) FROM decision") { row in
+            if let decision = StoreRows.sessionDecision(row) { decisions.append(decision) }
+        }
+        return decisions
+    }
+
+    /// Removes whichever of two decisions about the same thing a crash left behind: the one with the lower serial. A
+    /// lasting one that cannot be removed now is hidden by the session's; false says that there are such.
+    static func reconcile(session: Database, persistent: Database) throws(DatabaseError) -> Bool {
+        var isDone = true
         var rows: [(key: [SQLValue], serial: Int64, isProcess: Bool)] = []
         try session.run("SELECT app, permission, serial, pid FROM decision") { row in
             rows.append(([.text(row.text(0)), .text(row.text(1))], row.integer(2), row.integer(3) != 0))
@@ -109,8 +119,14 @@ enum SessionRows {
                     "DELETE FROM decision WHERE app = ? AND permission = ? AND serial < ?",
                     row.key + [.integer(lasting)])
             } else if !row.isProcess {
-                try persistent.run("DELETE FROM decision WHERE app = ? AND permission = ?", row.key)
+                do throws(DatabaseError) {
+                    try persistent.run("DELETE FROM decision WHERE app = ? AND permission = ?", row.key)
+                } catch {
+                    if error.isDamage { throw error }
+                    isDone = false
+                }
             }
         }
+        return isDone
     }
 }

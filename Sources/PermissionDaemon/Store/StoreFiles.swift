@@ -19,6 +19,15 @@ enum StoreFiles {
         return ["a part of \(path)-wal is damaged and left out; the last decisions may be unknown now, apps ask again"]
     }
 
+    /// Whether everything that was written is in the file itself, nothing in a log beside it.
+    static func isWhole(_ path: String) -> Bool {
+        ["-wal", "-journal"].allSatisfy { suffix in
+            var status = stat()
+            guard stat(path + suffix, &status) == 0 else { return errno == ENOENT }
+            return status.st_size == 0
+        }
+    }
+
     /// Whether frames of this log are behind one that does not fit: SQLite leaves out all of them. What an earlier round
     /// of the log left at its end has another salt, and is no damage.
     static func isBroken(_ log: [UInt8]) -> Bool {

@@ -10,6 +10,8 @@ struct OpenedFile {
     var database: Database?
     /// Why it cannot be written, nil when it can.
     var problem: String?
+    /// The problem is a newer permd's schema, which trying again does not mend.
+    var isNewer = false
     /// What a person should know.
     var findings: [String] = []
 }
@@ -20,17 +22,15 @@ enum StoreOpening {
         var opened = OpenedFile()
         if path != ":memory:", let problem = prepareFolder(of: path) {
             opened.problem = problem
-            opened.findings.append("\(problem); decisions hold for the asking process only")
             return opened
         }
         if path != ":memory:" { opened.findings += StoreFiles.lookAt(path) }
         // A second try after a damaged file was set aside.
         for attempt in 0...1 {
             do throws(DatabaseError) {
-                let database = try openOnce(path, schema, synchronous)
-                opened.database = database.database
-                opened.problem = database.problem
-                if let problem = database.problem { opened.findings.append(problem) }
+                let findings = opened.findings
+                opened = try openOnce(path, schema, synchronous)
+                opened.findings = findings
                 return opened
             } catch {
                 if error.isDamage, attempt == 0, let finding = setAside(path, now) {
@@ -38,7 +38,6 @@ enum StoreOpening {
                     continue
                 }
                 opened.problem = "\(path) cannot be opened: \(error.description)"
-                opened.findings.append("\(opened.problem!); decisions hold for the asking process only")
                 return opened
             }
         }
@@ -47,29 +46,42 @@ enum StoreOpening {
 
     private static func openOnce(
         _ path: String, _ schema: Schema, _ synchronous: String
-    ) throws(DatabaseError) -> (database: Database?, problem: String?) {
-        var opened: Database?
-        var problem: String?
+    ) throws(DatabaseError) -> OpenedFile {
+        var opened = OpenedFile()
         do throws(DatabaseError) {
             let database = try configured(path, synchronous)
-            opened = database
-            if case .newer(let version) = try schema.migrate(database) {
-                return (nil, newer(path, version, schema))
-            }
+            if case .newer(let version) = try schema.migrate(database) { return newer(path, version, schema) }
+            opened.database = database
+            if path != ":memory:", database.isReadOnly { opened.problem = "\(path) cannot be written: it is read-only" }
         } catch {
             guard [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(error.code & 0xFF) else { throw error }
             // What is there can still be read.
-            let database = try Database(path: path, readOnly: true)
-            opened = database
-            let version = try database.integer("PRAGMA user_version") ?? 0
-            if version > schema.version { return (nil, newer(path, version, schema)) }
+            let (database, version) = try readable(path)
+            if version > schema.version { return newer(path, version, schema) }
             guard version == schema.version else { throw error }
-            problem = "\(path) cannot be written: \(error.description)"
+            opened.database = database
+            opened.problem = "\(path) cannot be written: \(error.description)"
         }
         // Damage in the first pages shows here rather than at somebody's request.
-        _ = try opened?.integer("SELECT count(*) FROM sqlite_master")
+        _ = try opened.database?.integer("SELECT count(*) FROM sqlite_master")
         if path != ":memory:" { restrict(path) }
-        return (opened, problem)
+        return opened
+    }
+
+    /// A file that can be read, and its schema's version.
+    private static func readable(_ path: String) throws(DatabaseError) -> (Database, Int64) {
+        func opened(_ mode: DatabaseMode) throws(DatabaseError) -> (Database, Int64) {
+            let database = try Database(path: path, mode)
+            return (database, try database.integer("PRAGMA user_version") ?? 0)
+        }
+        do throws(DatabaseError) { return try opened(.reading) } catch {
+            // A file in WAL mode takes files beside it, which a permd that ended well has removed. Never past a log that
+            // says something: without it, what was taken back would hold again.
+            guard [SQLITE_READONLY, SQLITE_CANTOPEN].contains(error.code & 0xFF), StoreFiles.isWhole(path) else {
+                throw error
+            }
+            return try opened(.unchanging)
+        }
     }
 
     static func configured(_ path: String, _ synchronous: String) throws(DatabaseError) -> Database {
@@ -79,8 +91,10 @@ enum StoreOpening {
         return database
     }
 
-    private static func newer(_ path: String, _ version: Int64, _ schema: Schema) -> String {
-        "\(path) was written by a newer permd (schema \(version), this one knows \(schema.version)); it is left untouched: install the newer permd again"
+    private static func newer(_ path: String, _ version: Int64, _ schema: Schema) -> OpenedFile {
+        let problem =
+            "\(path) was written by a newer permd (schema \(version), this one knows \(schema.version)); it is left untouched: install the newer permd again"
+        return OpenedFile(problem: problem, isNewer: true)
     }
 
     /// Moves a damaged file out of the way; what to tell, nil when it cannot be moved.

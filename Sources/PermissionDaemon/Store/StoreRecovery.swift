@@ -1,0 +1,116 @@
+// A store that cannot be opened, read or written, and how it goes on once that is mended.
+
+import DBus
+import Glibc
+import Logging
+import PermissionModel
+
+extension DecisionStore {
+    /// A try that took longer than this waited for somebody's lock, on the loop; then the next one is not so soon.
+    private static let longTry: Int64 = 1000
+    private static let pauseAfterLongTry: Int64 = 30_000
+
+    /// Goes on with what opening came to.
+    func taken(_ opened: OpenedFile) {
+        reader = opened.database
+        for finding in opened.findings { found(finding) }
+        if let reader {
+            cache = [:]
+            soonestEnd = nil
+            lastSerial = max(lastSerial, (try? reader.integer("SELECT value FROM meta WHERE key = 'serial'")) ?? 0)
+        }
+        isUnopened = opened.problem != nil
+        mustReopen = isUnopened && !opened.isNewer
+        guard let problem = opened.problem else { return writer.use(paths.stateFile) }
+        condition = .unavailable(reason: problem)
+        tell(opened.isNewer ? problem : "\(problem); decisions hold for the asking process only")
+    }
+
+    /// Why nothing can be written; into the journal when it is another reason than before.
+    private func tell(_ finding: String) {
+        if writeFinding != finding { log.error("\(finding)") }
+        writeFinding = finding
+    }
+
+    /// Of a file that the writer never got.
+    var unopenedReason: String? {
+        if isUnopened, case .unavailable(let reason) = condition { reason } else { nil }
+    }
+
+    func wrote() {
+        guard writeFinding != nil else { return }
+        writeFinding = nil
+        mustReopen = !isReconciled
+        condition = .ready
+        log.notice("The store can be written again")
+    }
+
+    func failed(_ error: DatabaseError) {
+        // A file that was taken for unchanging and is another one now is not damaged.
+        if error.isDamage { return reader?.mode == .unchanging ? openAnew() : replaceDamaged(error) }
+        if isUnopened { return }
+        mustReopen = error.isReadOnly || !isReconciled
+        condition = .unavailable(reason: "\(paths.stateFile): \(error.description)")
+        tell(
+            "the store cannot be written: \(paths.stateFile): \(error.description); decisions hold for the asking process only"
+        )
+    }
+
+    /// Tries the file again before a change.
+    func reopen() {
+        let start = Loop.uptimeMilliseconds()
+        guard start >= nextTry else { return }
+        openAnew()
+        let end = Loop.uptimeMilliseconds()
+        if end - start > DecisionStore.longTry { nextTry = end + DecisionStore.pauseAfterLongTry }
+    }
+
+    /// Connections that were opened while the file was read-only stay so, and new ones beside them, too: all are closed
+    /// first, so that a mended disk is written again.
+    private func openAnew() {
+        let couldRead = reader != nil
+        reader = nil
+        writer.use(nil)
+        taken(StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: EpochSeconds(time(nil))))
+        if !isReconciled { reconcile() }
+        guard reader != nil, !couldRead else { return }
+        // Not within the change that is on its way.
+        Loop.shared.post { [weak self] in self?.onReadAgain?() }
+    }
+
+    /// What opening both files does, for a lasting one that could not be opened or written then.
+    private func reconcile() {
+        guard let reader else { return }
+        guard isSessionKept else {
+            isReconciled = true
+            return
+        }
+        do throws(DatabaseError) {
+            let session = try StoreOpening.configured(paths.sessionFile, "OFF")
+            let before = try SessionRows.decisions(session)
+            isReconciled = try SessionRows.reconcile(session: session, persistent: reader)
+            let after = Set(try SessionRows.decisions(session))
+            for decision in before where !after.contains(decision) { forget(decision) }
+            if !isReconciled, !isUnopened { mustReopen = true }
+        } catch {
+            found("the session's decisions could not be compared with the lasting ones: \(error.description)")
+        }
+    }
+
+    /// Sets the file aside and begins anew: what is unknown is undetermined.
+    private func replaceDamaged(_ error: DatabaseError) {
+        reader = nil
+        cache = [:]
+        soonestEnd = nil
+        writer.use(nil)
+        let now = EpochSeconds(time(nil))
+        let finding = StoreOpening.setAside(paths.stateFile, now)
+        if let finding { found(finding) }
+        var opened = StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: now)
+        if finding == nil, opened.problem == nil {
+            // Still the damaged one, which opening does not see.
+            opened.problem = "\(paths.stateFile): \(error.description)"
+        }
+        taken(opened)
+    }
+}

@@ -1,0 +1,186 @@
+// A store that cannot be opened for writing is read as far as that is safe, and written again once it is mended.
+
+import DBus
+import Glibc
+import Logging
+import PermissionCore
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct StoreMendingTests {
+    private let folder = try! TemporaryFolder()
+    private let app = AppID("exe:/usr/bin/a")!
+
+    private var paths: StorePaths { StorePaths(state: folder.file("state"), session: folder.file("run")) }
+
+    private func open(_ paths: StorePaths? = nil) -> DecisionStore {
+        var log = Logger(label: "test")
+        log.logLevel = .critical
+        return DecisionStore(paths: paths ?? self.paths, bootID: "boot", now: 1000, log: log)
+    }
+
+    private func commit(_ store: DecisionStore, _ changes: Change...) async throws {
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            store.commit(changes, history: []) { result in
+                done.resume(with: result.map { _ in }.mapError { $0 as any Error })
+            }
+        }
+    }
+
+    private func close(_ store: DecisionStore) async {
+        await withCheckedContinuation { done in store.close { done.resume() } }
+    }
+
+    private func set(_ verdict: Verdict, _ duration: Duration = .always, _ permission: Permission = .camera) -> Change {
+        .set(
+            Decision(app: app, permission: permission, verdict: verdict, duration: duration, decided: 1, by: .permctl))
+    }
+
+    private func list(_ store: DecisionStore) throws -> [String] {
+        try store.listDecisions(app: nil, permission: nil, at: 1000, limit: 0, offset: 0).map {
+            "\($0.verdict.rawValue) \($0.duration.word.rawValue)"
+        }
+    }
+
+    /// As on a read-only disk, for root as well: the file is there, and SQLite's file beside it cannot be made.
+    private func obstruct(_ paths: StorePaths? = nil) throws {
+        try #require(symlink("nowhere", (paths ?? self.paths).stateFile + "-shm") == 0)
+    }
+
+    private func mend(_ paths: StorePaths? = nil) throws {
+        try #require(unlink((paths ?? self.paths).stateFile + "-shm") == 0)
+    }
+
+    @Test func whatEndedWellIsRead() async throws {
+        let store = open()
+        try await commit(store, set(.deny))
+        await close(store)
+        try obstruct()
+        let again = open()
+        #expect(again.appDecision(app, .camera)?.verdict == .deny)
+        #expect(try list(again) == ["deny always"])
+        #expect(again.findings.contains { $0.contains("cannot be written") && $0.contains("asking process only") })
+        await #expect(throws: StoreError.self) { try await commit(again, set(.grant)) }
+        #expect(again.appDecision(app, .camera)?.verdict == .deny)
+        try mend()
+        try await commit(again, set(.grant, .always, .location))
+        #expect(again.condition == .ready && again.findings.isEmpty, "\(again.findings)")
+        #expect(try list(again).sorted() == ["deny always", "grant always"])
+        await close(again)
+        let last = open()
+        #expect(try list(last).sorted() == ["deny always", "grant always"])
+        await close(last)
+    }
+
+    /// A grant is in the file, and that it was taken back in the log: rather nothing is read.
+    @Test func nothingIsReadPastALog() async throws {
+        let store = open()
+        try await commit(store, set(.grant))
+        await close(store)
+        let other = StorePaths(state: folder.file("other"), session: nil)
+        let running = open()
+        try await commit(running, .remove(app: app, permission: nil))
+        try #require(mkdir(other.state, 0o700) == 0)
+        for suffix in ["", "-wal"] {
+            let copy = try ChildProcess("cp", [paths.stateFile + suffix, other.stateFile + suffix])
+            try #require(await copy.waitForExit() == .exited(0))
+        }
+        await close(running)
+        try #require(!StoreFiles.isWhole(other.stateFile))
+        try obstruct(other)
+        let again = open(other)
+        let changes = EventLog<Bool>()
+        again.onReadAgain = { changes.add(true) }
+        #expect(again.appDecision(app, .camera) == nil && again.condition != .ready)
+        try mend(other)
+        try await commit(again, set(.deny, .always, .location))
+        #expect(again.appDecision(app, .camera) == nil && again.condition == .ready)
+        #expect(try list(again) == ["deny always"])
+        try await changes.wait(for: 1)
+        await close(again)
+    }
+
+    @Test func aFolderThatComesBack() async throws {
+        let store = open()
+        try await commit(store, set(.deny))
+        await close(store)
+        try #require(rename(paths.state, folder.file("away")) == 0)
+        try folder.write("", to: "state")
+        let again = open()
+        let changes = EventLog<Bool>()
+        again.onReadAgain = { changes.add(true) }
+        #expect(again.appDecision(app, .camera) == nil && again.findings.count == 1)
+        await #expect(throws: StoreError.self) { try await commit(again, set(.grant)) }
+        #expect(changes.all.isEmpty)
+        try #require(unlink(paths.state) == 0 && rename(folder.file("away"), paths.state) == 0)
+        try await commit(again, .saveSessions(["1"]))
+        try await changes.wait(for: 1)
+        // What it did not know, and had noted as undecided.
+        #expect(again.appDecision(app, .camera)?.verdict == .deny)
+        #expect(again.condition == .ready && again.findings.isEmpty)
+        await close(again)
+    }
+
+    @Test func aNewerFileIsNotTriedAgain() async throws {
+        let store = open()
+        try await commit(store, set(.grant))
+        await close(store)
+        try Database(path: paths.stateFile).execute("PRAGMA user_version = 999")
+        let again = open()
+        for _ in 0..<2 {
+            await #expect(throws: StoreError.self) { try await commit(again, set(.deny)) }
+            #expect(again.findings.count == 1 && again.findings.contains { $0.contains("newer permd") })
+        }
+        #expect(!again.mustReopen)
+        await close(again)
+    }
+
+    /// A crash left a session's grant beside the lasting refusal that replaced it, and the file could not be read then.
+    @Test func whatACrashLeftGoesOnceItIsMended() async throws {
+        let store = open()
+        try await commit(store, set(.deny))
+        await close(store)
+        try Session.leave("grant", serial: 1, paths)
+        try obstruct()
+        let log = try folder.write("something", to: "state/permd.db-wal")
+        let again = open()
+        #expect(again.appDecision(app, .camera)?.verdict == .grant)
+        #expect(unlink(log) == 0)
+        try mend()
+        try await commit(again, .saveSessions(["1"]))
+        #expect(again.appDecision(app, .camera)?.verdict == .deny)
+        #expect(try list(again) == ["deny always"])
+        await close(again)
+    }
+
+    /// The other way round: the session's stands, and what it replaced does not come back after the session.
+    @Test func whatACrashLeftDoesNotComeBackLater() async throws {
+        let store = open()
+        try await commit(store, set(.grant))
+        await close(store)
+        try Session.leave("deny", serial: Int64.max, paths)
+        try obstruct()
+        let again = open()
+        #expect(again.appDecision(app, .camera)?.verdict == .deny)
+        try mend()
+        try await commit(again, .endSession)
+        #expect(again.appDecision(app, .camera) == nil)
+        #expect(try list(again).isEmpty)
+        await close(again)
+    }
+
+    private enum Session {
+        static func leave(_ verdict: String, serial: Int64, _ paths: StorePaths) throws {
+            let database = try Database(path: paths.sessionFile)
+            try database.execute(
+                "INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', '\(verdict)', 1000, 'person', \(serial), 0, 0, NULL)"
+            )
+            try StoreSeal.sealAll(database, StoreSeal.session)
+        }
+    }
+}
