@@ -62,6 +62,24 @@ final class PromptPage {
         for button in buttons { gtk_widget_set_sensitive(button.widget, isAwake ? 1 : 0) }
     }
 
+    /// A page of nothing, measured, so that fonts, icons and styles are there when a prompt needs them.
+    init(rehearsalIn window: UnsafeMutablePointer<GtkWidget>) {
+        onAction = { _ in }
+        widget = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
+        texts = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
+        gtk_widget_add_css_class(widget, "page")
+        scrolled = PromptPage.scrolling(texts)
+        gtk_box_append(cgtk_box(widget), scrolled)
+        gtk_box_append(cgtk_box(texts), gtk_image_new_from_icon_name(PromptPage.unknownIcon))
+        add(Texts.text("%@ would like to use the camera", Texts.isolated("")), "title", lines: 4)
+        add(Texts.text("The app says: %@", Texts.isolated("“”")), "reason", lines: 6)
+        add(Texts.text("In a sandbox"), "dim-label", lines: 2)
+        addNotNow()
+        gtk_window_set_child(cgtk_window(window), widget)
+        fit(width: 420, screenHeight: 768)
+        gtk_window_set_child(cgtk_window(window), nil)
+    }
+
     // MARK: Pages
 
     private func build(_ explanation: Explanation, _ prompt: AgentPrompt) {
@@ -110,10 +128,11 @@ final class PromptPage {
         gtk_box_append(cgtk_box(texts), row)
     }
 
+    private static let unknownIcon = "application-x-executable"
+
     private func image(_ prompt: AgentPrompt) -> UnsafeMutablePointer<GtkWidget> {
-        let fallback = "application-x-executable"
         if prompt.appIcon.hasPrefix("/") { return gtk_image_new_from_file(prompt.appIcon) }
-        return gtk_image_new_from_icon_name(prompt.appIcon.isEmpty ? fallback : prompt.appIcon)
+        return gtk_image_new_from_icon_name(prompt.appIcon.isEmpty ? PromptPage.unknownIcon : prompt.appIcon)
     }
 
     // MARK: Widgets
@@ -191,26 +210,4 @@ private final class ButtonTarget {
     }
 
     func press() { body(action) }
-}
-
-enum Style {
-    private static let css = """
-        window.permd .page { margin: 24px; }
-        window.permd .title { font-weight: bold; font-size: 1.2em; }
-        window.permd .reason { font-style: italic; }
-        window.permd .unknown { font-weight: bold; }
-        """
-
-    /// For the display, once.
-    static func install() {
-        guard !isInstalled, let display = gdk_display_get_default() else { return }
-        isInstalled = true
-        let provider = gtk_css_provider_new()!
-        gtk_css_provider_load_from_data(provider, css, -1)
-        gtk_style_context_add_provider_for_display(
-            display, cgtk_style_provider(provider), UInt32(GTK_STYLE_PROVIDER_PRIORITY_APPLICATION))
-    }
-
-    // SAFETY: touched on GTK's thread alone.
-    nonisolated(unsafe) private static var isInstalled = false
 }

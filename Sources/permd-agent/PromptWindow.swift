@@ -14,16 +14,15 @@ final class PromptWindow {
     private var guardTimer: UInt32 = 0
     private var content: PromptPage?
 
-    init(_ prompt: AgentPrompt, _ answer: PendingAnswer, onEnd: @escaping () -> Void) {
+    /// - Parameter blank: the window to fill, which nobody has seen yet.
+    init(
+        _ prompt: AgentPrompt, _ answer: PendingAnswer, in blank: BlankWindow, onEnd: @escaping () -> Void
+    ) {
         self.prompt = prompt
         self.answer = answer
         self.onEnd = onEnd
         flow = PromptFlow(prompt)
-        window = gtk_window_new()
-        Style.install()
-        gtk_window_set_title(cgtk_window(window), Texts.text("Permission request"))
-        gtk_window_set_default_size(cgtk_window(window), PromptWindow.width, -1)
-        gtk_widget_add_css_class(window, "permd")
+        window = blank.take()
         connect()
         show()
         gtk_window_present(cgtk_window(window))
@@ -56,7 +55,7 @@ final class PromptWindow {
         let page = PromptPage(prompt, flow) { [unowned self] action in act(action) }
         gtk_window_set_child(cgtk_window(window), page.widget)
         let screen = PromptWindow.screen()
-        page.fit(width: min(PromptWindow.width, screen.width), screenHeight: screen.height)
+        page.fit(width: min(BlankWindow.width, screen.width), screenHeight: screen.height)
         // Nothing is preselected: the focus is nowhere until a key moves it.
         gtk_window_set_focus(cgtk_window(window), nil)
         content = page
@@ -76,8 +75,6 @@ final class PromptWindow {
         }
         show()
     }
-
-    private static let width: Int32 = 420
 
     /// The smallest of the monitors: the window may come up on any of them.
     private static func screen() -> (width: Int32, height: Int32) {
