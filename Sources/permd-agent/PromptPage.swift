@@ -21,18 +21,22 @@ final class PromptPage {
     private var buttons: [(widget: UnsafeMutablePointer<GtkWidget>, target: ButtonTarget)] = []
     private var checks: [(widget: UnsafeMutablePointer<GtkWidget>, target: CheckTarget)] = []
 
-    init(_ prompt: AgentPrompt, _ flow: PromptFlow, _ onAction: @escaping (Action) -> Void) {
+    convenience init(_ prompt: AgentPrompt, _ flow: PromptFlow, _ onAction: @escaping (Action) -> Void) {
+        self.init(onAction)
+        switch flow.page {
+        case .explanation(let explanation): build(explanation, prompt)
+        case .question(let index): build(flow, index, prompt)
+        case .over: break
+        }
+    }
+
+    private init(_ onAction: @escaping (Action) -> Void) {
         self.onAction = onAction
         widget = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
         texts = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
         gtk_widget_add_css_class(widget, "page")
         scrolled = PromptPage.scrolling(texts)
         gtk_box_append(cgtk_box(widget), scrolled)
-        switch flow.page {
-        case .explanation(let explanation): build(explanation, prompt)
-        case .question(let index): build(flow, index, prompt)
-        case .over: break
-        }
     }
 
     /// Shows all of the texts in a window of that width, or as much of them as a screen of that height has room for
@@ -62,22 +66,15 @@ final class PromptPage {
         for button in buttons { gtk_widget_set_sensitive(button.widget, isAwake ? 1 : 0) }
     }
 
-    /// A page of nothing, measured, so that fonts, icons and styles are there when a prompt needs them.
-    init(rehearsalIn window: UnsafeMutablePointer<GtkWidget>) {
-        onAction = { _ in }
-        widget = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
-        texts = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
-        gtk_widget_add_css_class(widget, "page")
-        scrolled = PromptPage.scrolling(texts)
-        gtk_box_append(cgtk_box(widget), scrolled)
-        gtk_box_append(cgtk_box(texts), gtk_image_new_from_icon_name(PromptPage.unknownIcon))
-        add(Texts.text("%@ would like to use the camera", Texts.isolated("")), "title", lines: 4)
-        add(Texts.text("The app says: %@", Texts.isolated("“”")), "reason", lines: 6)
-        add(Texts.text("In a sandbox"), "dim-label", lines: 2)
-        addNotNow()
-        gtk_window_set_child(cgtk_window(window), widget)
-        fit(width: 420, screenHeight: 768)
-        gtk_window_set_child(cgtk_window(window), nil)
+    /// What a page has, without a prompt.
+    static func rehearsal() -> PromptPage {
+        let page = PromptPage { _ in }
+        gtk_box_append(cgtk_box(page.texts), gtk_image_new_from_icon_name(unknownIcon))
+        page.add(Texts.text("%@ would like to use the camera", Texts.isolated("")), "title", lines: 4)
+        page.add(Texts.text("The app says: %@", Texts.isolated("“”")), "reason", lines: 6)
+        page.add(Texts.text("In a sandbox"), "dim-label", lines: 2)
+        page.addNotNow()
+        return page
     }
 
     // MARK: Pages

@@ -14,15 +14,12 @@ final class PromptWindow {
     private var guardTimer: UInt32 = 0
     private var content: PromptPage?
 
-    /// - Parameter blank: the window to fill, which nobody has seen yet.
-    init(
-        _ prompt: AgentPrompt, _ answer: PendingAnswer, in blank: BlankWindow, onEnd: @escaping () -> Void
-    ) {
+    init(_ prompt: AgentPrompt, _ answer: PendingAnswer, onEnd: @escaping () -> Void) {
         self.prompt = prompt
         self.answer = answer
         self.onEnd = onEnd
         flow = PromptFlow(prompt)
-        window = blank.take()
+        window = PromptWindow.blank()
         connect()
         show()
         gtk_window_present(cgtk_window(window))
@@ -33,6 +30,27 @@ final class PromptWindow {
                 PromptWindow.at(context)?.lookAtGuard()
                 return 1
             }, unmanaged, nil)
+    }
+
+    private static let width: Int32 = 420
+
+    private static func blank() -> UnsafeMutablePointer<GtkWidget> {
+        Style.install()
+        let window = gtk_window_new()!
+        gtk_window_set_title(cgtk_window(window), Texts.text("Permission request"))
+        gtk_window_set_default_size(cgtk_window(window), width, -1)
+        gtk_widget_add_css_class(window, "permd")
+        return window
+    }
+
+    /// Lays out a window that nobody sees: the style, the fonts and the icons are there when the first prompt comes.
+    static func rehearse() {
+        let window = blank()
+        let page = PromptPage.rehearsal()
+        gtk_window_set_child(cgtk_window(window), page.widget)
+        let screen = screen()
+        page.fit(width: min(width, screen.width), screenHeight: screen.height)
+        gtk_window_destroy(cgtk_window(window))
     }
 
     /// Takes it off the screen; does nothing the second time.
@@ -55,7 +73,7 @@ final class PromptWindow {
         let page = PromptPage(prompt, flow) { [unowned self] action in act(action) }
         gtk_window_set_child(cgtk_window(window), page.widget)
         let screen = PromptWindow.screen()
-        page.fit(width: min(BlankWindow.width, screen.width), screenHeight: screen.height)
+        page.fit(width: min(PromptWindow.width, screen.width), screenHeight: screen.height)
         // Nothing is preselected: the focus is nowhere until a key moves it.
         gtk_window_set_focus(cgtk_window(window), nil)
         content = page

@@ -61,7 +61,7 @@ enum StyleSheet {
         button {
             min-height: 24px;
             min-width: 16px;
-            padding: 5px 10px;
+            padding: 4px 10px;
             border: 1px solid @borders;
             border-radius: 5px;
             background-color: @permd_button;

@@ -4,13 +4,12 @@ import CGtk
 import PermissionClient
 import Synchronization
 
-// SAFETY: `window`, `blank` and `idleTimer` are touched on GTK's thread alone, which `onGtk` gets to; `loop` never changes, and
+// SAFETY: `window` and `idleTimer` are touched on GTK's thread alone, which `onGtk` gets to; `loop` never changes, and
 // GLib's main loop may be woken from any thread.
 final class WindowStage: PromptPresenter, @unchecked Sendable {
     let loop = g_main_loop_new(nil, 0)!
     private let idleSeconds: UInt32
     private var window: PromptWindow?
-    private var blank: BlankWindow?
     private var idleTimer: UInt32 = 0
 
     /// - Parameter idleSeconds: leaves after so long without a prompt; 0 stays.
@@ -20,12 +19,9 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     func run() {
         restIdle()
         // While the daemon is being told of us.
-        let first = BlankWindow()
-        first.rehearse()
-        blank = first
+        PromptWindow.rehearse()
         g_main_loop_run(loop)
         window?.close()
-        blank = nil
     }
 
     func present(_ prompt: AgentPrompt) async -> AgentAnswer {
@@ -47,9 +43,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         guard !answer.isGiven else { return }
         stopIdle()
         window?.close()
-        let blank = blank ?? BlankWindow()
-        self.blank = nil
-        window = PromptWindow(prompt, answer, in: blank) { [self] in hide(answer) }
+        window = PromptWindow(prompt, answer) { [self] in hide(answer) }
     }
 
     private func hide(_ answer: PendingAnswer) {
@@ -57,19 +51,6 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         window.close()
         self.window = nil
         restIdle()
-        prepareBlank()
-    }
-
-    /// For the next prompt, when there is nothing else to do.
-    private func prepareBlank() {
-        g_idle_add_full(
-            G_PRIORITY_LOW,
-            { context in
-                guard let context else { return 0 }
-                let stage = Unmanaged<WindowStage>.fromOpaque(context).takeUnretainedValue()
-                if stage.window == nil, stage.blank == nil { stage.blank = BlankWindow() }
-                return 0
-            }, Unmanaged.passUnretained(self).toOpaque(), nil)
     }
 
     private func restIdle() {
