@@ -19,6 +19,19 @@ static inline GtkStyleProvider *cgtk_style_provider(GtkCssProvider *provider) { 
 static inline GtkGestureSingle *cgtk_gesture_single(GtkGesture *gesture) { return GTK_GESTURE_SINGLE(gesture); }
 static inline GtkEventController *cgtk_controller(GtkGesture *gesture) { return GTK_EVENT_CONTROLLER(gesture); }
 
+// Of the settings, g_object_get(3) being variadic. The name is the caller's; NULL for none.
+static inline char *cgtk_theme_name(GtkSettings *settings) {
+    char *name = NULL;
+    g_object_get(settings, "gtk-theme-name", &name, NULL);
+    return name;
+}
+static inline gboolean cgtk_prefers_dark(GtkSettings *settings) {
+    gboolean is_dark = FALSE;
+    g_object_get(settings, "gtk-application-prefer-dark-theme", &is_dark, NULL);
+    return is_dark;
+}
+static inline int cgtk_theme_priority(void) { return GTK_STYLE_PROVIDER_PRIORITY_THEME; }
+
 // A check button that is one of several options, told to assistive technology as what it is.
 static inline GtkWidget *cgtk_option_new(void) {
     return g_object_new(GTK_TYPE_CHECK_BUTTON, "accessible-role", GTK_ACCESSIBLE_ROLE_RADIO, NULL);

@@ -41,6 +41,7 @@ enum AgentProgram {
             }
         }
         preferSmallRenderer()
+        Style.prepare()
         Texts.bind()
         // How window managers and assistive technology call it.
         g_set_prgname("permd-agent")

@@ -21,18 +21,22 @@ final class PromptPage {
     private var buttons: [(widget: UnsafeMutablePointer<GtkWidget>, target: ButtonTarget)] = []
     private var checks: [(widget: UnsafeMutablePointer<GtkWidget>, target: CheckTarget)] = []
 
-    init(_ prompt: AgentPrompt, _ flow: PromptFlow, _ onAction: @escaping (Action) -> Void) {
+    convenience init(_ prompt: AgentPrompt, _ flow: PromptFlow, _ onAction: @escaping (Action) -> Void) {
+        self.init(onAction)
+        switch flow.page {
+        case .explanation(let explanation): build(explanation, prompt)
+        case .question(let index): build(flow, index, prompt)
+        case .over: break
+        }
+    }
+
+    private init(_ onAction: @escaping (Action) -> Void) {
         self.onAction = onAction
         widget = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
         texts = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
         gtk_widget_add_css_class(widget, "page")
         scrolled = PromptPage.scrolling(texts)
         gtk_box_append(cgtk_box(widget), scrolled)
-        switch flow.page {
-        case .explanation(let explanation): build(explanation, prompt)
-        case .question(let index): build(flow, index, prompt)
-        case .over: break
-        }
     }
 
     /// Shows all of the texts in a window of that width, or as much of them as a screen of that height has room for
@@ -60,6 +64,17 @@ final class PromptPage {
     /// Asleep, buttons look and are insensitive, to assistive technology too.
     func setAwake(_ isAwake: Bool) {
         for button in buttons { gtk_widget_set_sensitive(button.widget, isAwake ? 1 : 0) }
+    }
+
+    /// What a page has, without a prompt.
+    static func rehearsal() -> PromptPage {
+        let page = PromptPage { _ in }
+        gtk_box_append(cgtk_box(page.texts), gtk_image_new_from_icon_name(unknownIcon))
+        page.add(Texts.text("%@ would like to use the camera", Texts.isolated("")), "title", lines: 4)
+        page.add(Texts.text("The app says: %@", Texts.isolated("“”")), "reason", lines: 6)
+        page.add(Texts.text("In a sandbox"), "dim-label", lines: 2)
+        page.addNotNow()
+        return page
     }
 
     // MARK: Pages
@@ -110,10 +125,11 @@ final class PromptPage {
         gtk_box_append(cgtk_box(texts), row)
     }
 
+    private static let unknownIcon = "application-x-executable"
+
     private func image(_ prompt: AgentPrompt) -> UnsafeMutablePointer<GtkWidget> {
-        let fallback = "application-x-executable"
         if prompt.appIcon.hasPrefix("/") { return gtk_image_new_from_file(prompt.appIcon) }
-        return gtk_image_new_from_icon_name(prompt.appIcon.isEmpty ? fallback : prompt.appIcon)
+        return gtk_image_new_from_icon_name(prompt.appIcon.isEmpty ? PromptPage.unknownIcon : prompt.appIcon)
     }
 
     // MARK: Widgets
@@ -191,26 +207,4 @@ private final class ButtonTarget {
     }
 
     func press() { body(action) }
-}
-
-enum Style {
-    private static let css = """
-        window.permd .page { margin: 24px; }
-        window.permd .title { font-weight: bold; font-size: 1.2em; }
-        window.permd .reason { font-style: italic; }
-        window.permd .unknown { font-weight: bold; }
-        """
-
-    /// For the display, once.
-    static func install() {
-        guard !isInstalled, let display = gdk_display_get_default() else { return }
-        isInstalled = true
-        let provider = gtk_css_provider_new()!
-        gtk_css_provider_load_from_data(provider, css, -1)
-        gtk_style_context_add_provider_for_display(
-            display, cgtk_style_provider(provider), UInt32(GTK_STYLE_PROVIDER_PRIORITY_APPLICATION))
-    }
-
-    // SAFETY: touched on GTK's thread alone.
-    nonisolated(unsafe) private static var isInstalled = false
 }

@@ -19,11 +19,7 @@ final class PromptWindow {
         self.answer = answer
         self.onEnd = onEnd
         flow = PromptFlow(prompt)
-        window = gtk_window_new()
-        Style.install()
-        gtk_window_set_title(cgtk_window(window), Texts.text("Permission request"))
-        gtk_window_set_default_size(cgtk_window(window), PromptWindow.width, -1)
-        gtk_widget_add_css_class(window, "permd")
+        window = PromptWindow.blank()
         connect()
         show()
         gtk_window_present(cgtk_window(window))
@@ -34,6 +30,27 @@ final class PromptWindow {
                 PromptWindow.at(context)?.lookAtGuard()
                 return 1
             }, unmanaged, nil)
+    }
+
+    private static let width: Int32 = 420
+
+    private static func blank() -> UnsafeMutablePointer<GtkWidget> {
+        Style.install()
+        let window = gtk_window_new()!
+        gtk_window_set_title(cgtk_window(window), Texts.text("Permission request"))
+        gtk_window_set_default_size(cgtk_window(window), width, -1)
+        gtk_widget_add_css_class(window, "permd")
+        return window
+    }
+
+    /// Lays out a window that nobody sees: the style, the fonts and the icons are there when the first prompt comes.
+    static func rehearse() {
+        let window = blank()
+        let page = PromptPage.rehearsal()
+        gtk_window_set_child(cgtk_window(window), page.widget)
+        let screen = screen()
+        page.fit(width: min(width, screen.width), screenHeight: screen.height)
+        gtk_window_destroy(cgtk_window(window))
     }
 
     /// Takes it off the screen; does nothing the second time.
@@ -76,8 +93,6 @@ final class PromptWindow {
         }
         show()
     }
-
-    private static let width: Int32 = 420
 
     /// The smallest of the monitors: the window may come up on any of them.
     private static func screen() -> (width: Int32, height: Int32) {

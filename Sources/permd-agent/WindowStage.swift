@@ -18,6 +18,8 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     /// Serves GTK on the calling thread until it is time to leave.
     func run() {
         restIdle()
+        // While the daemon is being told of us.
+        PromptWindow.rehearse()
         g_main_loop_run(loop)
         window?.close()
     }

@@ -15,12 +15,13 @@ final class Bench {
     private(set) var stored = 0
 
     /// Rounds of each comparison.
-    var rounds: Int { isQuick ? 5 : 7 }
+    var rounds: Int
 
     init(address: String, folder: String, isQuick: Bool, machine: [String: String]) throws {
         self.address = address
         self.folder = folder
         self.isQuick = isQuick
+        rounds = isQuick ? 5 : 7
         client = try BenchClient(address)
         report = Report(machine: Report.machine(machine), isQuick: isQuick)
     }

@@ -4,7 +4,8 @@ import Foundation
 
 enum BenchProgram {
     private static let usage = """
-        Usage: permd-bench run ADDRESS FOLDER [--quick] [--json FILE] [--watcher PROGRAM] [--machine KEY=VALUE]…
+        Usage: permd-bench run ADDRESS FOLDER [--quick] [--only windows] [--rounds NUMBER] [--json FILE]
+                   [--watcher PROGRAM] [--machine KEY=VALUE]…
         Measures the services on the bus at ADDRESS, which has to be able to start them. scripts/bench makes such a bus.
 
         """
@@ -26,13 +27,22 @@ enum BenchProgram {
     }
 
     private static func run(_ arguments: [String]) throws {
-        var isQuick = false
+        var (isQuick, isWindows) = (false, false)
+        var rounds: Int?
         var (json, watcher): (String?, String?) = (nil, nil)
         var machine: [String: String] = [:]
         var rest = arguments.dropFirst(3)
         while let argument = rest.popFirst() {
             switch argument {
             case "--quick": isQuick = true
+            case "--only" where rest.first == "windows":
+                rest.removeFirst()
+                isWindows = true
+            case "--rounds":
+                guard let count = rest.popFirst().flatMap(Int.init), count > 0 else {
+                    throw BenchFailure("--rounds takes a number\n\(usage)")
+                }
+                rounds = count
             case "--json": json = rest.popFirst()
             case "--watcher": watcher = rest.popFirst()
             case "--machine":
@@ -42,7 +52,8 @@ enum BenchProgram {
             }
         }
         let bench = try Bench(address: arguments[1], folder: arguments[2], isQuick: isQuick, machine: machine)
-        try measure(bench, watcher: watcher)
+        if let rounds { bench.rounds = rounds }
+        if isWindows { try measureWindow(bench, watcher: watcher) } else { try measure(bench, watcher: watcher) }
         print("\n\(bench.report.table)\n")
         for note in bench.report.notes { print("Note: \(note)") }
         let missed = bench.report.missed
@@ -78,6 +89,13 @@ enum BenchProgram {
         try bench.measureActivation()
         if let watcher { try bench.measureWindow(watcher: watcher) }
         for service in [Service.store, Service.permd, Service.echo] { try bench.client.end(service) }
+    }
+
+    private static func measureWindow(_ bench: Bench, watcher: String?) throws {
+        guard let watcher else { throw BenchFailure("windows need somebody who watches the screen\n\(usage)") }
+        for service in [Service.echo, Service.permd] { _ = try bench.client.start(service) }
+        try bench.measureWindow(watcher: watcher)
+        for service in [Service.permd, Service.echo] { try bench.client.end(service) }
     }
 
     /// What does not depend on how much is stored.

@@ -57,7 +57,7 @@ final class WindowBench {
     /// Starts the agent; it is registered when this returns.
     func startAgent(_ arguments: [String] = ["--idle", "0"]) async throws {
         agent = try ChildProcess(
-            BuiltProgram.path("permd-agent"), arguments, environment: environment, standardError: .null)
+            BuiltProgram.path("permd-agent"), arguments, environment: environment, standardError: .pipe)
         try await until("the agent") { try await hasAgent() }
     }
 
@@ -111,6 +111,14 @@ final class WindowBench {
     func endAgent(_ signal: Int32) async -> ChildProcess.Exit? {
         agent?.terminate(signal)
         return await agent?.waitForExit()
+    }
+
+    /// What the agent complained of until its end.
+    func complaints() async -> [String] {
+        _ = await endAgent(SIGTERM)
+        var lines: [String] = []
+        if let agent { for await line in agent.errorLines where !line.isEmpty { lines.append(line) } }
+        return lines
     }
 
     func waitForAgentsEnd() async -> ChildProcess.Exit? { await agent?.waitForExit() }

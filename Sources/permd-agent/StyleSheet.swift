@@ -1,0 +1,132 @@
+// The window's style sheets: of the page, over any theme; and of what a prompt has, in place of GTK's own theme.
+
+enum StyleSheet {
+    static let page = """
+        window.permd .page { margin: 24px; }
+        window.permd .title { font-weight: bold; font-size: 1.2em; }
+        window.permd .reason { font-style: italic; }
+        window.permd .unknown { font-weight: bold; }
+        """
+
+    /// Colours go by the names of GTK's theme, so that a person's own `gtk.css` may use and change them.
+    static func theme(isDark: Bool) -> String { (isDark ? dark : light) + rules }
+
+    private static let light = """
+        @define-color theme_bg_color #f6f5f4;
+        @define-color theme_fg_color #2e3436;
+        @define-color theme_base_color #ffffff;
+        @define-color theme_text_color #1c1f20;
+        @define-color insensitive_fg_color #8b8e8f;
+        @define-color borders #cdc7c2;
+        @define-color permd_button #fdfcfc;
+        @define-color permd_hover #ffffff;
+        @define-color permd_pressed #dad6d2;
+        @define-color permd_titlebar #e4e0dc;
+
+        """
+
+    private static let dark = """
+        @define-color theme_bg_color #353535;
+        @define-color theme_fg_color #eeeeec;
+        @define-color theme_base_color #2d2d2d;
+        @define-color theme_text_color #ffffff;
+        @define-color insensitive_fg_color #919190;
+        @define-color borders #1b1b1b;
+        @define-color permd_button #424242;
+        @define-color permd_hover #4b4b4b;
+        @define-color permd_pressed #262626;
+        @define-color permd_titlebar #2b2b2b;
+
+        """
+
+    private static let rules = """
+        @define-color theme_selected_bg_color #3584e4;
+        @define-color theme_selected_fg_color #ffffff;
+        @define-color accent_bg_color @theme_selected_bg_color;
+        @define-color accent_fg_color @theme_selected_fg_color;
+        @define-color window_bg_color @theme_bg_color;
+        @define-color window_fg_color @theme_fg_color;
+
+        * {
+            padding: 0;
+            -gtk-icon-style: symbolic;
+            outline: 0 solid transparent;
+            outline-offset: -3px;
+        }
+        window { background-color: @theme_bg_color; color: @theme_fg_color; }
+        label:disabled, image:disabled { color: @insensitive_fg_color; }
+        .dim-label { opacity: 0.65; }
+        .page image { -gtk-icon-style: regular; }
+
+        button {
+            min-height: 24px;
+            min-width: 16px;
+            padding: 4px 10px;
+            border: 1px solid @borders;
+            border-radius: 5px;
+            background-color: @permd_button;
+            color: @theme_fg_color;
+        }
+        button:hover { background-color: @permd_hover; }
+        button:active { background-color: @permd_pressed; }
+        button:disabled { background-color: @theme_bg_color; color: @insensitive_fg_color; }
+        button.flat { border-color: transparent; background-color: transparent; }
+        button.flat:hover { background-color: alpha(@theme_fg_color, 0.08); }
+        button.flat:active { background-color: alpha(@theme_fg_color, 0.16); }
+        button:focus:focus-visible, checkbutton:focus:focus-visible {
+            outline: 2px solid alpha(@theme_selected_bg_color, 0.7);
+        }
+
+        checkbutton { border-radius: 5px; padding: 4px; border-spacing: 8px; }
+        check, radio {
+            min-height: 14px;
+            min-width: 14px;
+            border: 1px solid alpha(@theme_fg_color, 0.45);
+            background-color: @theme_base_color;
+            -gtk-icon-size: 14px;
+        }
+        check { border-radius: 3px; }
+        radio { border-radius: 50%; }
+        check:checked, radio:checked {
+            border-color: @theme_selected_bg_color;
+            background-color: @theme_selected_bg_color;
+            color: @theme_selected_fg_color;
+        }
+        check:checked { -gtk-icon-source: -gtk-icontheme("object-select-symbolic"); }
+        radio:checked { background-image: radial-gradient(circle, @theme_selected_fg_color 30%, transparent 36%); }
+
+        scrollbar { background-color: transparent; }
+        scrollbar slider {
+            min-width: 6px;
+            min-height: 40px;
+            margin: 3px;
+            border-radius: 4px;
+            background-color: alpha(@theme_fg_color, 0.4);
+        }
+        scrollbar slider:hover { background-color: alpha(@theme_fg_color, 0.6); }
+        scrollbar.overlay-indicator:not(.hovering) slider { min-width: 3px; }
+
+        window.csd {
+            border-radius: 8px 8px 0 0;
+            box-shadow: 0 3px 9px 1px rgba(0, 0, 0, 0.35), 0 0 0 1px rgba(0, 0, 0, 0.2);
+        }
+        window.csd:backdrop {
+            box-shadow: 0 3px 9px 1px transparent, 0 2px 6px 2px rgba(0, 0, 0, 0.2), 0 0 0 1px rgba(0, 0, 0, 0.18);
+        }
+        window.solid-csd { box-shadow: inset 0 0 0 1px @borders; }
+        window.solid-csd > .titlebar { border-radius: 0; }
+        headerbar {
+            min-height: 40px;
+            padding: 0 6px;
+            border-bottom: 1px solid @borders;
+            border-radius: 8px 8px 0 0;
+            background-color: @permd_titlebar;
+        }
+        headerbar:backdrop { background-color: @theme_bg_color; }
+        headerbar .title { font-weight: bold; padding: 0 12px; }
+        windowcontrols { border-spacing: 3px; }
+        windowcontrols > button { border-color: transparent; background-color: transparent; padding: 4px; }
+        windowcontrols > button:hover { background-color: alpha(@theme_fg_color, 0.1); }
+        window:backdrop .title, window:backdrop windowcontrols { opacity: 0.7; }
+        """
+}
