@@ -70,7 +70,7 @@ public final class DecisionStore {
         reader = lasting.database
         lastSerial = 0
         writer = StoreWriter(persistent: nil, session: session)
-        taken(lasting)
+        taken(lasting, now)
         load(session, bootID)
         for finding in openFindings { log.error("\(finding)") }
         isOpen = true
@@ -178,15 +178,13 @@ public final class DecisionStore {
         (try? rows("SELECT portal_app, permission, app, verdict FROM portal_answer", [], StoreRows.portalAnswer)) ?? []
     }
 
-    /// SQLite's own check of the file; empty when all is well. Reads everything.
-    public func checkIntegrity() -> [String] {
+    /// SQLite's own check of the file adds to the findings. Reads everything.
+    public func checkIntegrity() {
         var problems: [String] = []
         _ = read { (reader) throws(DatabaseError) in
-            try reader.run("PRAGMA quick_check(5)") { row in
-                if row.text(0) != "ok" { problems.append("\(reader.path): \(row.text(0))") }
-            }
+            try reader.run("PRAGMA quick_check(5)") { problems.append($0.text(0)) }
         }
-        return problems
+        for problem in problems where problem != "ok" { found("the store is damaged: \(paths.stateFile): \(problem)") }
     }
 
     // MARK: Changing
@@ -311,7 +309,7 @@ public final class DecisionStore {
     }
 
     /// What a bad disk made of a row, or an editor. Told once.
-    private func foundBadRow() {
+    func foundBadRow() {
         found("the store has damaged rows, which are left out; what they held is unknown now, apps ask again")
     }
 

@@ -11,9 +11,10 @@ extension DecisionStore {
     private static let pauseAfterLongTry: Int64 = 30_000
 
     /// Goes on with what opening came to.
-    func taken(_ opened: OpenedFile) {
+    func taken(_ opened: OpenedFile, _ now: EpochSeconds) {
         reader = opened.database
         for finding in opened.findings { found(finding) }
+        lookAtEnds(now)
         if let reader {
             cache = [:]
             lastSerial = max(lastSerial, (try? reader.integer("SELECT value FROM meta WHERE key = 'serial'")) ?? 0)
@@ -25,6 +26,14 @@ extension DecisionStore {
         }
         condition = .unavailable(reason: problem)
         tell(opened.isNewer ? problem : "\(problem); decisions hold for the asking process only")
+    }
+
+    /// A row that a bad disk ended is listed nowhere, so it is looked for here.
+    private func lookAtEnds(_ now: EpochSeconds) {
+        guard let reader else { return }
+        try? reader.run("SELECT \(StoreRows.decisionColumns) FROM decision WHERE until <= ?", [.integer(now)]) { row in
+            if StoreRows.decision(row) == nil { foundBadRow() }
+        }
     }
 
     /// Why nothing can be written; into the journal when it is another reason than before.
@@ -72,7 +81,8 @@ extension DecisionStore {
         let couldRead = reader != nil
         reader = nil
         writer.replacePersistent(nil)
-        taken(StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: EpochSeconds(time(nil))))
+        let now = EpochSeconds(time(nil))
+        taken(StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: now), now)
         if !isReconciled { reconcile() }
         guard reader != nil, !couldRead else { return }
         // Not within the change that is on its way.
@@ -111,6 +121,6 @@ extension DecisionStore {
             // Still the damaged one, which opening does not see.
             opened.problem = "\(paths.stateFile): \(error.description)"
         }
-        taken(opened)
+        taken(opened, now)
     }
 }
