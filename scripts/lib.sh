@@ -82,3 +82,23 @@ need_swift() {
     PERMD_GTK=$(pkg-config --modversion gtk4 2>/dev/null || echo none)
     export PERMD_GTK
 }
+
+# Programs as they are shipped: optimised, the Swift library inside, nothing in them that nobody calls.
+#   release_build PRODUCT…   builds them, and says where they are.
+release_build() {
+    local toolchain options product static=.build-release/static
+    options=(-c release --static-swift-stdlib --scratch-path .build-release --disable-local-rpath)
+    # Each function for itself, so that the linker may leave it out.
+    options+=(-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker --no-export-dynamic)
+    toolchain=$(swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p')
+    if [ -x "$toolchain/bin/ld.lld" ]; then
+        # Relocations in a thirtieth of the space (DT_RELR, glibc 2.36).
+        options+=(-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs)
+    fi
+    # The few functions of the C++ library that Swift's calls, instead of all of it.
+    mkdir -p "$static"
+    ln -sf "$("$toolchain/bin/clang" -print-file-name=libstdc++.a)" "$static/libstdc++.a"
+    if [ -e "$static/libstdc++.a" ]; then options+=(-Xlinker "-L$ROOT/$static"); fi
+    for product; do swift build "${options[@]}" --product "$product" >&2 || return; done
+    swift build "${options[@]}" --show-bin-path
+}

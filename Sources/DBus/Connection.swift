@@ -10,13 +10,20 @@ public final class Connection {
     private static let maximumReceived = 16 << 20
     /// The same for their descriptors; a process has 1024 of them by default.
     private static let maximumReceivedDescriptors = 128
-    /// Messages dispatched before timers and other descriptors get their turn.
+    /// Messages read before timers and other descriptors get their turn.
     private static let dispatchBatch = 64
+    /// Calls handled between two looks at the socket: reading is the smaller part of a call's work, and whoever calls next
+    /// is behind as few of a busy caller's calls as that.
+    private static let servedBatch = 8
+    /// Calls of one sender that wait their turn; a program that waits for answers has far fewer under way.
+    static let maximumWaitingCalls = 4096
 
     public let uniqueName: String
     public private(set) var isConnected = true
     /// Every incoming method call; without one they are answered UnknownMethod.
     public var methodHandler: (@LoopActor (Message) -> Void)?
+    /// Calls of a sender that has too many waiting; without a handler they are answered LimitsExceeded.
+    public var floodHandler: (@LoopActor (Message) -> Void)?
 
     private let raw: OpaquePointer
     private let watches: Watches
@@ -25,6 +32,9 @@ public final class Connection {
     private var disconnectHandlers: [@LoopActor () -> Void] = []
     var owners: [String: NameOwner] = [:]
     private var isDispatchQueued = false
+    // SAFETY: each is referred to once more while it is in here; libdbus counts it as received until it is let go of.
+    private var turns = CallTurns<OpaquePointer>()
+    private var isServing = false
 
     /// Connects and says Hello; `NoServer` when there is no bus to talk to. Blocks for the round trip; meant for a program's start.
     public static func open(_ address: BusAddress) throws(BusError) -> Connection {
@@ -76,7 +86,7 @@ public final class Connection {
         let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
         // SAFETY: used within this call only, on this thread.
         nonisolated(unsafe) let pointer = message
-        LoopActor.assumeIsolated { connection.receive(pointer) }
+        LoopActor.assumeIsolated { connection.sort(pointer) }
         return DBUS_HANDLER_RESULT_HANDLED
     }
 
@@ -89,10 +99,47 @@ public final class Connection {
 
     private func dispatch() {
         isDispatchQueued = false
-        for _ in 0..<Connection.dispatchBatch {
-            if !isConnected || dbus_connection_dispatch(raw) != DBUS_DISPATCH_DATA_REMAINS { return }
+        var dispatched = 0
+        while isConnected, dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {
+            dispatched += 1
+            guard dispatched < Connection.dispatchBatch else {
+                queueDispatch()
+                break
+            }
         }
-        queueDispatch()
+        if !isServing { serve() }
+    }
+
+    /// A sender's calls wait for their turn, and what else it sends stays behind them.
+    private func sort(_ message: OpaquePointer) {
+        let isCall = dbus_message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL
+        guard isCall || !turns.isEmpty, let sender = dbus_message_get_sender(message).map({ String(cString: $0) }),
+            isCall || turns.count(of: sender) > 0
+        else { return receive(message) }
+        if turns.count(of: sender) >= Connection.maximumWaitingCalls, isCall {
+            return refuse(Message.read(message).message)
+        }
+        dbus_message_ref(message)
+        turns.add(message, of: sender)
+    }
+
+    private func serve() {
+        isServing = false
+        for _ in 0..<Connection.servedBatch {
+            guard let message = turns.take() else { return }
+            if isConnected { receive(message) }
+            dbus_message_unref(message)
+        }
+        if !turns.isEmpty {
+            isServing = true
+            Loop.shared.afterPoll { self.serve() }
+        }
+    }
+
+    private func refuse(_ call: Message) {
+        if let floodHandler { return floodHandler(call) }
+        let text = "\(Connection.maximumWaitingCalls) calls of this connection wait already"
+        reply(to: call, error: BusError.Name.limitsExceeded, [.string(text)])
     }
 
     /// Open connections stay alive without an owner, until closed: libdbus refers to them.

@@ -11,6 +11,8 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
 
     /// Rounds of queued work before the descriptors get their turn, so that no chain of jobs starves them.
     private static let roundsPerPoll = 16
+    /// Work from other threads between two polls: what a burst of it answers does not keep a new call waiting for all.
+    private static let remotePerPoll = 8
     private static let noThread: UInt = 0
     private static let startingThread: UInt = 1
 
@@ -18,6 +20,11 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     private let remote = RemoteQueue()
     @LoopActor private var local: [Work] = []
     @LoopActor private var running: [Work] = []
+    /// What waits for the next look at the descriptors.
+    @LoopActor private var deferred: [Work] = []
+    /// Taken from `remote`, and how much of it is queued.
+    @LoopActor private var backlog: [Work] = []
+    @LoopActor private var backlogQueued = 0
     @LoopActor private var isStopping = false
     @LoopActor private(set) lazy var watches = WatchTable(wakeUp: remote.descriptor)
     @LoopActor private(set) lazy var bootTimers = TimerQueue(clock: CLOCK_BOOTTIME, loop: self)
@@ -61,7 +68,10 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     }
 
     /// ``post(_:)`` for what is on the loop already.
-    @LoopActor func later(_ body: @escaping @LoopActor () -> Void) { local.append(.body(body)) }
+    @LoopActor public func later(_ body: @escaping @LoopActor () -> Void) { local.append(.body(body)) }
+
+    /// Runs `body` after the next look at the descriptors: for work that goes on and lets others come between.
+    @LoopActor func afterPoll(_ body: @escaping @LoopActor () -> Void) { deferred.append(.body(body)) }
 
     /// Milliseconds since boot, suspended time included (CLOCK_BOOTTIME).
     public static func uptimeMilliseconds() -> Int64 { TimerQueue.nanoseconds(CLOCK_BOOTTIME) / 1_000_000 }
@@ -121,11 +131,24 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
             bootTimers.arm()
             wallTimers.arm()
             // Arming may have queued work: the clock can have been set.
-            if watches.poll(wait: local.isEmpty) {
-                local.append(contentsOf: remote.take())
-            }
+            let isIdle = local.isEmpty && deferred.isEmpty && backlogQueued == backlog.count
+            let isRemoteReady = watches.poll(wait: isIdle)
+            local.append(contentsOf: deferred)
+            deferred.removeAll(keepingCapacity: true)
+            queueRemoteWork(isRemoteReady)
         }
         isStopping = false
+    }
+
+    /// The next few of what other threads posted.
+    @LoopActor private func queueRemoteWork(_ isReady: Bool) {
+        if backlogQueued == backlog.count, isReady {
+            backlog = remote.take()
+            backlogQueued = 0
+        }
+        let end = min(backlogQueued + Loop.remotePerPoll, backlog.count)
+        local.append(contentsOf: backlog[backlogQueued..<end])
+        backlogQueued = end
     }
 
     @LoopActor private func runOneRound() {

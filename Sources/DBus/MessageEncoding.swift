@@ -71,7 +71,8 @@ extension Message {
         _ isValid: (UnsafePointer<CChar>?, UnsafeMutablePointer<DBusError>?) -> dbus_bool_t
     ) throws(EncodingError) {
         guard let text else { return }
-        if text.utf8.contains(0) || isValid(text, nil) == 0 {
+        let isGood = text.withCString { strlen($0) == text.utf8.count && isValid($0, nil) != 0 }
+        guard isGood else {
             throw EncodingError("the \(what) “\(text)” is not valid")
         }
     }
@@ -115,7 +116,8 @@ private func append(
             }
         }
     case .dictionary(let key, let content, let entries):
-        try appendContainer(&iterator, depth, CDBUS_TYPE_ARRAY, "{\(key)\(content)}") { (inner) throws(EncodingError) in
+        let entry = key == "s" && content == "s" ? "{ss}" : "{\(key)\(content)}"
+        try appendContainer(&iterator, depth, CDBUS_TYPE_ARRAY, entry) { (inner) throws(EncodingError) in
             for entry in entries { try append(entry, key, content, &inner, depth: depth + 1) }
         }
     case .structure(let fields):
@@ -150,12 +152,14 @@ private func appendBasic<T: BitwiseCopyable>(_ iterator: inout DBusMessageIter, 
 private func appendText(
     _ iterator: inout DBusMessageIter, _ type: Int32, _ text: String, _ isValid: (UnsafePointer<CChar>) -> Bool
 ) throws(EncodingError) {
-    guard !text.utf8.contains(0) else { throw EncodingError("a text contains a NUL character") }
+    var hasNUL = false
     let ok = text.withCString { pointer -> Bool in
-        guard isValid(pointer) else { return false }
+        hasNUL = strlen(pointer) != text.utf8.count
+        guard !hasNUL, isValid(pointer) else { return false }
         var pointer: UnsafePointer<CChar>? = pointer
         return dbus_message_iter_append_basic(&iterator, type, &pointer) != 0
     }
+    guard !hasNUL else { throw EncodingError("a text contains a NUL character") }
     guard ok else { throw EncodingError("“\(text)” is no valid object path or signature") }
 }
 
@@ -164,7 +168,8 @@ private func appendContainer(
     _ content: (inout DBusMessageIter) throws(EncodingError) -> Void
 ) throws(EncodingError) {
     guard depth < maximumDepth else { throw EncodingError("more than \(maximumDepth) containers within each other") }
-    if let signature {
+    // The tables of nearly every message need no look.
+    if let signature, signature != "{ss}", signature != "{sv}", signature != "s" {
         // One complete type: libdbus would take two for one.
         let whole = type == CDBUS_TYPE_ARRAY ? "a" + signature : signature
         if whole.utf8.contains(0) || dbus_signature_validate_single(whole, nil) == 0 {

@@ -15,6 +15,7 @@ public struct Method: Sendable {
     public let inputs: [Argument]
     public let outputs: [Argument]
     public let handler: @LoopActor (MethodCall) -> Void
+    let inputSignature: String
 
     public init(
         name: String, inputs: [Argument], outputs: [Argument], handler: @escaping @LoopActor (MethodCall) -> Void
@@ -23,9 +24,8 @@ public struct Method: Sendable {
         self.inputs = inputs
         self.outputs = outputs
         self.handler = handler
+        inputSignature = inputs.map(\.signature).joined()
     }
-
-    var inputSignature: String { inputs.map(\.signature).joined() }
 }
 
 public struct Signal: Sendable {
@@ -113,6 +113,8 @@ public final class MethodCall {
 
 @LoopActor
 public final class ObjectServer {
+    /// True: the call may go on at once, and `gate` is not asked.
+    public var isOpen: (@LoopActor (MethodCall, Interface) -> Bool)?
     /// Decides before any handler of an interface: calls `proceed`, now or later, or answers the call itself.
     public var gate: (@LoopActor (MethodCall, Interface, _ proceed: @escaping @LoopActor () -> Void) -> Void)?
 
@@ -185,20 +187,25 @@ public final class ObjectServer {
     }
 
     private func dispatch(_ call: MethodCall, _ member: String, _ own: [Interface]) {
-        for interface in own where call.message.interface == nil || call.message.interface == interface.name {
-            guard let method = interface.methods.first(where: { $0.name == member }) else { continue }
-            return pass(call, interface) { [wrongSignature] in
-                guard call.message.signature == method.inputSignature else {
-                    return wrongSignature(
-                        call, "\(member) takes (\(method.inputSignature)), not (\(call.message.signature))")
-                }
-                method.handler(call)
-            }
+        let wanted = call.message.interface
+        for index in own.indices where wanted == nil || wanted == own[index].name {
+            guard let row = own[index].methods.firstIndex(where: { $0.name == member }) else { continue }
+            let method = own[index].methods[row]
+            if isOpen?(call, own[index]) == true { return run(method, call) }
+            return pass(call, own[index]) { [self] in run(method, call) }
         }
         if let name = call.message.interface, !own.contains(where: { $0.name == name }) {
             return call.failStandard(BusError.Name.unknownInterface, "\(call.path) has no interface \(name)")
         }
         call.failStandard(BusError.Name.unknownMethod, "there is no method \(member)")
+    }
+
+    private func run(_ method: Method, _ call: MethodCall) {
+        guard call.message.signature == method.inputSignature else {
+            return wrongSignature(
+                call, "\(method.name) takes (\(method.inputSignature)), not (\(call.message.signature))")
+        }
+        method.handler(call)
     }
 
     func pass(_ call: MethodCall, _ interface: Interface, _ body: @escaping @LoopActor () -> Void) {

@@ -6,9 +6,18 @@ import CLinux
 /// Lives as long as its connection. libdbus may have two watches, for reading and writing, on one descriptor.
 @LoopActor
 final class Watches {
+    /// What libdbus has on one descriptor.
+    private final class Place {
+        let descriptor: Int32
+        var watches: [OpaquePointer] = []
+        var token: WatchToken?
+
+        init(_ descriptor: Int32) { self.descriptor = descriptor }
+    }
+
     private let connection: OpaquePointer
-    private var watches: [Int32: [OpaquePointer]] = [:]
-    private var tokens: [Int32: WatchToken] = [:]
+    /// One, for most of a connection's life: a search is faster than a table.
+    private var places: [Place] = []
 
     init(connection: OpaquePointer) {
         self.connection = connection
@@ -21,63 +30,75 @@ final class Watches {
         dbus_connection_set_watch_functions(
             connection,
             { watch, context in
-                Watches.with(context) { $0.add(watch) }
+                Watches.with(watch, context) { $0.add($1) }
                 return 1
-            }, { watch, context in Watches.with(context) { $0.remove(watch) } },
-            { watch, context in Watches.with(context) { $0.update(dbus_watch_get_unix_fd(watch)) } }, context, nil)
+            }, { watch, context in Watches.with(watch, context) { $0.remove($1) } },
+            { watch, context in Watches.with(watch, context) { $0.toggled($1) } }, context, nil)
     }
 
     func uninstall() {
         dbus_connection_set_watch_functions(connection, nil, nil, nil, nil, nil)
-        for token in tokens.values { token.cancel() }
-        tokens = [:]
+        for place in places { place.token?.cancel() }
+        places = []
     }
 
-    private nonisolated static func with(_ context: UnsafeMutableRawPointer?, _ body: @LoopActor (Watches) -> Void) {
-        guard let context else { return }
+    private nonisolated static func with(
+        _ watch: OpaquePointer?, _ context: UnsafeMutableRawPointer?,
+        _ body: @LoopActor (Watches, OpaquePointer) -> Void
+    ) {
+        guard let context, let watch else { return }
         let watches = Unmanaged<Watches>.fromOpaque(context).takeUnretainedValue()
-        LoopActor.assumeIsolated { body(watches) }
+        // SAFETY: used within this call only, on this thread.
+        nonisolated(unsafe) let pointer = watch
+        LoopActor.assumeIsolated { body(watches, pointer) }
     }
 
-    private func add(_ watch: OpaquePointer?) {
-        guard let watch else { return }
-        let fd = dbus_watch_get_unix_fd(watch)
-        watches[fd, default: []].append(watch)
-        update(fd)
+    private func place(of watch: OpaquePointer) -> Place? {
+        let descriptor = dbus_watch_get_unix_fd(watch)
+        return places.first { $0.descriptor == descriptor }
     }
 
-    private func remove(_ watch: OpaquePointer?) {
-        guard let watch else { return }
-        let fd = dbus_watch_get_unix_fd(watch)
-        watches[fd]?.removeAll { $0 == watch }
-        if watches[fd]?.isEmpty == true { watches[fd] = nil }
-        update(fd)
+    private func add(_ watch: OpaquePointer) {
+        let place = place(of: watch) ?? Place(dbus_watch_get_unix_fd(watch))
+        if place.watches.isEmpty { places.append(place) }
+        place.watches.append(watch)
+        update(place)
     }
 
-    private func update(_ fd: Int32) {
-        let enabled = (watches[fd] ?? []).filter { dbus_watch_get_enabled($0) != 0 }
-        if watches[fd] == nil {
-            tokens.removeValue(forKey: fd)?.cancel()
-            return
+    private func remove(_ watch: OpaquePointer) {
+        guard let place = place(of: watch) else { return }
+        place.watches.removeAll { $0 == watch }
+        if place.watches.isEmpty {
+            place.token?.cancel()
+            places.removeAll { $0 === place }
+        } else {
+            update(place)
         }
+    }
+
+    private func toggled(_ watch: OpaquePointer) { if let place = place(of: watch) { update(place) } }
+
+    private func update(_ place: Place) {
         // Interest changes twice per message sent; epoll hears of it only if it is still so before sleeping.
         var events: IOEvents = []
-        for watch in enabled {
+        for watch in place.watches where dbus_watch_get_enabled(watch) != 0 {
             let flags = dbus_watch_get_flags(watch)
             if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
             if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
         }
-        if let token = tokens[fd] {
+        if let token = place.token {
             token.events = events
         } else {
-            tokens[fd] = Loop.shared.watch(fd, events) { [unowned self] in handle(fd, $0) }
+            place.token = Loop.shared.watch(place.descriptor, events) { [unowned self, unowned place] in
+                handle(place, $0)
+            }
         }
     }
 
-    private func handle(_ fd: Int32, _ events: IOEvents) {
-        for watch in watches[fd] ?? [] {
+    private func handle(_ place: Place, _ events: IOEvents) {
+        for watch in place.watches {
             // Handling one may remove the other, or close the connection.
-            guard watches[fd]?.contains(watch) == true else { continue }
+            guard place.watches.contains(watch), places.contains(where: { $0 === place }) else { continue }
             guard dbus_watch_get_enabled(watch) != 0 else { continue }
             let wanted = dbus_watch_get_flags(watch)
             var flags: UInt32 = 0

@@ -43,6 +43,9 @@ public struct Queue {
     /// Requests not yet answered, the one on screen included.
     public var length: Int { count }
 
+    /// Who asked, while it is not yet answered.
+    public func caller(of id: RequestID) -> Caller? { index(of: id).flatMap { slots[$0].request?.request.caller } }
+
     public var entries: [QueueEntry] {
         slots.compactMap { slot in
             slot.request.map { QueueEntry(request: $0.request, state: $0.state, position: $0.position) }
@@ -118,7 +121,7 @@ public struct Queue {
     // MARK: Places
 
     func index(of id: RequestID) -> Int? {
-        slots.firstIndex { $0.request?.request.id == id }
+        slots.firstIndex { $0.id == id }
     }
 
     /// Changes the request at `index` in place.

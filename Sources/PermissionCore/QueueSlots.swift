@@ -46,9 +46,14 @@ struct WaitingRequest {
     }
 }
 
-enum Slot {
+/// In a box: walking along a thousand of them must not copy each.
+indirect enum Slot {
     case request(WaitingRequest)
     case hold(Hold)
+
+    var id: RequestID? {
+        if case .request(let waiting) = self { waiting.request.id } else { nil }
+    }
 
     var request: WaitingRequest? {
         if case .request(let waiting) = self { waiting } else { nil }

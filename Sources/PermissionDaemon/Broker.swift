@@ -28,7 +28,10 @@ final class Broker {
     private lazy var devicesDoor = DevicesDoor(
         broker: self, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private var timers: [TimerID: LoopTimer] = [:]
-    var endTimer: LoopTimer?
+    /// The next end of a decision.
+    var watchedEnd: (end: EpochSeconds, timer: LoopTimer)?
+    /// Apps with decisions that are not yet told to everybody.
+    var changedApps: Set<AppID> = []
     /// Events that wait until the one before has had its effects.
     private var inbox: [QueueEvent] = []
     /// Requests under way, each with the state that was told last.

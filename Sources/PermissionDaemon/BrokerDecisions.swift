@@ -7,7 +7,7 @@ import PermissionModel
 
 extension Broker {
     func commit(_ id: RequestID, _ decisions: [Decision], _ rows: [HistoryRow]) {
-        let caller = queue.entries.first { $0.request.id == id }?.request.caller
+        let caller = queue.caller(of: id)
         store.commit(decisions.map { .set($0) }, history: rows) { [weak self] result in
             guard let self else { return }
             switch result {
@@ -82,13 +82,21 @@ extension Broker {
         }
     }
 
-    /// Tells everybody of decisions that are made or over, and looks at the waiting requests again.
+    /// Tells everybody of decisions that are made or over, and looks at the waiting requests again: once for all that
+    /// came in the same turn of the loop, before anything that is called next.
     func changed(_ decisions: [(app: AppID, permission: Permission, verdict: Verdict?)]) {
         guard !decisions.isEmpty else { return }
         for decision in decisions {
             policyDoor.tellDecision(decision.app, decision.permission, decision.verdict)
         }
-        statuses.refresh(Set(decisions.map(\.app)))
+        if changedApps.isEmpty { Loop.shared.later { self.settleChanges() } }
+        changedApps.formUnion(decisions.map(\.app))
+    }
+
+    private func settleChanges() {
+        let apps = changedApps
+        changedApps = []
+        statuses.refresh(apps)
         portalAnswers.review()
         feed(.worldChanged)
         watchNextEnd()
@@ -156,9 +164,15 @@ extension Broker {
     }
 
     private func watchNextEnd() {
-        endTimer?.cancel()
-        endTimer = store.nextEnd(after: now()).map { end in
-            Loop.shared.at(epochSeconds: end) { [weak self] in self?.endDecisions() }
+        let end = store.nextEnd(after: now())
+        guard end != watchedEnd?.end else { return }
+        watchedEnd?.timer.cancel()
+        watchedEnd = end.map { end in
+            let timer = Loop.shared.at(epochSeconds: end) { [weak self] in
+                self?.watchedEnd = nil
+                self?.endDecisions()
+            }
+            return (end, timer)
         }
     }
 
@@ -166,6 +180,7 @@ extension Broker {
     func sessionEnded() { drop(.endSession) }
 
     func keepSessions(_ sessions: [String]) {
+        guard sessions != store.savedSessions() else { return }
         store.commit([.saveSessions(sessions)], history: []) { _ in }
     }
 

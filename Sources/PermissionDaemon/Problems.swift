@@ -20,7 +20,8 @@ extension Broker {
         }
         problems += rules.problems.map {
             Problem(
-                about: $0.file.contains("policy.d") ? "policy" : "settings", file: $0.file, line: $0.line,
+                about: $0.file.split(separator: "/").contains { $0 == "policy.d" } ? "policy" : "settings",
+                file: $0.file, line: $0.line,
                 text: $0.message, advice: "mend the file; it is read again when it changes")
         }
         problems += devices.problems.map {

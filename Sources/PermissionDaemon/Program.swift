@@ -153,7 +153,9 @@ final class Daemon {
             prefix: BusNames.portalRequestRoot,
             ObjectTree(interfaces: { _, _ in [broker.portalDoor.request] }, children: { _, _ in [] }))
         let gate = Gate(connection: connection, identifier: broker.identifier, log: log)
+        server.isOpen = { gate.isOpen($0, $1) }
         server.gate = { gate.check($0, $1, $2) }
+        connection.floodHandler = { gate.refuseFlood($0, on: connection) }
         if let serve = connection.methodHandler {
             connection.methodHandler = { message in gate.admit(message, on: connection, serve) }
         }

@@ -11,6 +11,9 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
     public let name: String
 
     public var description: String { "\(kind.rawValue):\(name)" }
+    /// Names alone tell nearly all apps apart.
+    public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+
     /// Flatpaks and snaps run in a sandbox.
     public var isSandboxed: Bool { kind == .flatpak || kind == .snap }
 

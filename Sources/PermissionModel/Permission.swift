@@ -11,8 +11,25 @@ public enum Permission: String, Sendable, Hashable, CaseIterable, Comparable {
     /// The ones an app can request, and decisions are kept for.
     public static let allCases: [Permission] = [.camera, .microphone, .bluetooth, .location]
 
+    /// As many of them are looked up in one call: by number, where a raw value would be hashed as a text.
+    public func hash(into hasher: inout Hasher) { hasher.combine(number) }
+
+    private var number: Int {
+        switch self {
+        case .camera: 0
+        case .microphone: 1
+        case .bluetooth: 2
+        case .location: 3
+        case .background: 4
+        case .screenshot: 5
+        case .speakers: 6
+        case .wallpaper: 7
+        case .other: 8
+        }
+    }
+
     /// Asked about by portals alone, which keep the answer themselves.
-    public var isOfPortals: Bool { !Permission.allCases.contains(self) }
+    public var isOfPortals: Bool { number > Permission.location.number }
 
     public static func < (a: Permission, b: Permission) -> Bool { a.rawValue < b.rawValue }
 }

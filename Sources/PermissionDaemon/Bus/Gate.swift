@@ -39,14 +39,35 @@ final class Gate {
 
     /// Keeps the calls of a connection in order while it is being identified.
     func admit(_ message: Message, on connection: Connection, _ proceed: @escaping @LoopActor (Message) -> Void) {
-        guard let sender = message.sender, let count = waiting[sender] else { return proceed(message) }
+        guard !waiting.isEmpty, let sender = message.sender, let count = waiting[sender] else {
+            return proceed(message)
+        }
         guard count < Gate.waitingCalls else {
-            let error = PermissionError(.limitExceeded, "\(count) calls wait until it is known who asks")
-            return connection.reply(
-                to: message, error: error.kind.name, [.string(error.message), .bool(error.kind.isRetryable)])
+            return refuse(message, on: connection, "\(count) calls wait until it is known who asks")
         }
         waiting[sender] = count + 1
         identifier.identify(sender) { _ in proceed(message) }
+    }
+
+    /// More calls of one connection wait than the loop keeps.
+    func refuseFlood(_ message: Message, on connection: Connection) {
+        refuse(message, on: connection, "too many calls of this connection wait; wait for answers before asking on")
+    }
+
+    private func refuse(_ message: Message, on connection: Connection, _ text: String) {
+        let error = PermissionError(.limitExceeded, text)
+        connection.reply(
+            to: message, error: error.kind.name, [.string(error.message), .bool(error.kind.isRetryable)])
+    }
+
+    /// The short way of a caller that is known and may.
+    func isOpen(_ call: MethodCall, _ interface: Interface) -> Bool {
+        switch Gate.rules[interface.name] {
+        case .apps: identifier.cached(call.sender) != nil
+        case .unsandboxed: identifier.cached(call.sender)?.isSandboxed == false
+        case .owner: true
+        case .portal, nil: false
+        }
     }
 
     func check(_ call: MethodCall, _ interface: Interface, _ proceed: @escaping @LoopActor () -> Void) {

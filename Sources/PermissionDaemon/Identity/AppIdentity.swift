@@ -94,12 +94,12 @@ struct AppIdentity {
 
     /// The path of the unified hierarchy, or of systemd's own on older systems.
     private static func components(_ controlGroup: String) -> [Substring] {
-        let lines = controlGroup.split(separator: "\n")
-        let line = lines.first { $0.hasPrefix("0::") } ?? lines.first { $0.contains(":name=systemd:") }
-        guard let path = line?.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).last else {
-            return []
-        }
-        return path.split(separator: "/")
+        // Number, controllers and path (cgroups(7)).
+        let lines = controlGroup.split(separator: "\n").map {
+            $0.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        }.filter { $0.count == 3 }
+        let line = lines.first { $0[0] == "0" && $0[1].isEmpty } ?? lines.first { $0[1] == "name=systemd" }
+        return line?[2].split(separator: "/") ?? []
     }
 
     /// systemd's `\xNN`.

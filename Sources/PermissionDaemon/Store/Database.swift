@@ -29,8 +29,13 @@ final class Database {
     private var statements: [String: Statement] = [:]
     let path: String
     let mode: DatabaseMode
+    /// KiB of pages kept in memory. The kernel keeps the file as well, and for everybody: more than the branches of its
+    /// tables and a group of rows is of no use. SQLite's own bound is 2 MiB for each connection.
+    private static let cacheSize = 256
+    private static let isConfigured: Void = csqlite_configure()
 
     init(path: String, _ mode: DatabaseMode = .writing) throws(DatabaseError) {
+        _ = Database.isConfigured
         var opened: OpaquePointer?
         var flags = SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
         var name = path
@@ -52,6 +57,7 @@ final class Database {
         self.mode = mode
         // Our own two connections meet for the length of a checkpoint; longer than this is somebody else's lock.
         sqlite3_busy_timeout(handle, 2000)
+        try execute("PRAGMA cache_size = -\(Database.cacheSize)")
     }
 
     deinit {

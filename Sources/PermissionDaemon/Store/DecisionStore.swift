@@ -50,6 +50,8 @@ public final class DecisionStore {
     private var processDecisions: [ProcessKey: [Key: Decision]] = [:]
     private var nags: [NagRecord] = []
     private var sessions: [String] = []
+    /// No `until` decision ends before; nil: not looked yet.
+    var soonestEnd: EpochSeconds?
 
     /// Opens both databases; on a bad day the store is there all the same, and says what is wrong.
     public init(paths: StorePaths, bootID: String, now: EpochSeconds, log: Logger) {
@@ -69,7 +71,7 @@ public final class DecisionStore {
         guard let session = opened.database else { preconditionFailure("no memory for the session's decisions") }
         reader = lasting.database
         lastSerial = 0
-        writer = StoreWriter(persistent: nil, session: session)
+        writer = StoreWriter(session: session)
         taken(lasting, now)
         load(session, bootID)
         for finding in openFindings { log.error("\(finding)") }
@@ -124,11 +126,15 @@ public final class DecisionStore {
 
     public func savedSessions() -> [String] { sessions }
 
-    /// The earliest end of an `until` decision after that second.
+    /// When to look for `until` decisions that are over, after that second: not later than the earliest end.
     public func nextEnd(after time: EpochSeconds) -> EpochSeconds? {
-        read { (reader) throws(DatabaseError) in
-            try reader.integer("SELECT min(until) FROM decision WHERE until > ?", [.integer(time)])
-        }?.flatMap { $0 }
+        if soonestEnd == nil || soonestEnd! <= time {
+            let found = read { (reader) throws(DatabaseError) in
+                try reader.integer("SELECT min(until) FROM decision WHERE until > ?", [.integer(time)])
+            }
+            soonestEnd = found.map { $0 ?? .max }
+        }
+        return soonestEnd == .max ? nil : soonestEnd
     }
 
     /// What holds at `now`, by app and permission; a limit of 0 is all.
@@ -277,6 +283,7 @@ public final class DecisionStore {
                 _ = drop { $0 == key }
                 cache[decision.app]?[decision.permission] = decision.duration == .session ? nil : decision
             }
+            if let end = decision.duration.end, let soonest = soonestEnd { soonestEnd = min(soonest, end) }
             if [.once, .session].contains(decision.duration) { keep(decision) }
             return []
         case .remove(let app, let permission):

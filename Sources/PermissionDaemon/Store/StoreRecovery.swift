@@ -17,13 +17,12 @@ extension DecisionStore {
         lookAtEnds(now)
         if let reader {
             cache = [:]
+            soonestEnd = nil
             lastSerial = max(lastSerial, (try? reader.integer("SELECT value FROM meta WHERE key = 'serial'")) ?? 0)
         }
         isUnopened = opened.problem != nil
         mustReopen = isUnopened && !opened.isNewer
-        guard let problem = opened.problem else {
-            return writer.replacePersistent(try? StoreOpening.configured(paths.stateFile, "FULL"))
-        }
+        guard let problem = opened.problem else { return writer.use(paths.stateFile) }
         condition = .unavailable(reason: problem)
         tell(opened.isNewer ? problem : "\(problem); decisions hold for the asking process only")
     }
@@ -80,7 +79,7 @@ extension DecisionStore {
     private func openAnew() {
         let couldRead = reader != nil
         reader = nil
-        writer.replacePersistent(nil)
+        writer.use(nil)
         let now = EpochSeconds(time(nil))
         taken(StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: now), now)
         if !isReconciled { reconcile() }
@@ -112,7 +111,8 @@ extension DecisionStore {
     private func replaceDamaged(_ error: DatabaseError) {
         reader = nil
         cache = [:]
-        writer.replacePersistent(nil)
+        soonestEnd = nil
+        writer.use(nil)
         let now = EpochSeconds(time(nil))
         let finding = StoreOpening.setAside(paths.stateFile, now)
         if let finding { found(finding) }

@@ -11,7 +11,7 @@ import Glibc
 import PermissionCore
 import PermissionModel
 
-// SAFETY: `jobs`, `persistent` and `isStopping` are touched under the mutex; the databases are used by the writer's thread alone
+// SAFETY: `jobs`, `file`, `persistent` and `isStopping` are touched under the mutex; the databases are used by the writer's thread alone
 // between hand-over and hand-back.
 final class StoreWriter: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -19,6 +19,8 @@ final class StoreWriter: @unchecked Sendable {
     private var jobs: [StoreJob] = []
     private var isStopping = false
     private var onEnd: (@LoopActor () -> Void)?
+    /// The lasting database's file; opened here at the first write, not while permd starts.
+    private var file: String?
     private var persistent: Database?
     private let session: Database
     /// Rows since the last trimming. The first row of a run trims: no run may add without ever removing.
@@ -30,8 +32,7 @@ final class StoreWriter: @unchecked Sendable {
     /// Jobs in one transaction: bounds how long the first of them waits for its answer.
     private static let groupSize = 256
 
-    init(persistent: Database?, session: Database) {
-        self.persistent = persistent
+    init(session: Database) {
         self.session = session
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
@@ -58,8 +59,13 @@ final class StoreWriter: @unchecked Sendable {
 
     func setHistoryLimits(rows: Int, days: Int) { locked { historyLimits = (rows, days) } }
 
-    /// Takes another lasting database, after the last was set aside; nil refuses every job.
-    func replacePersistent(_ database: Database?) { locked { persistent = database } }
+    /// Takes another lasting database, or the same anew; nil refuses every job.
+    func use(_ path: String?) {
+        locked {
+            persistent = nil
+            file = path
+        }
+    }
 
     /// Ends the thread once everything queued is written, and closes the lasting database; then calls `completion`.
     func stop(then completion: @escaping @LoopActor () -> Void) {
@@ -134,9 +140,7 @@ final class StoreWriter: @unchecked Sendable {
     private func commit(_ group: [StoreJob]) throws(DatabaseError) -> [[Decision]] {
         // Barriers have nothing to write.
         guard group.contains(where: { !$0.isEmpty }) else { return group.map { _ in [] } }
-        guard let persistent = locked({ persistent }) else {
-            throw DatabaseError(code: 8, description: "there is no store that can be written")
-        }
+        let persistent = try lasting()
         let sessionFirst = group.contains { $0.changes.contains(where: \.setsSessionDecision) }
         var removed: [[Decision]] = []
         var saved: [SessionRows.Saved] = []
@@ -163,6 +167,15 @@ final class StoreWriter: @unchecked Sendable {
             try? SessionRows.restore(saved, session)
             throw error
         }
+    }
+
+    private func lasting() throws(DatabaseError) -> Database {
+        let (opened, file) = locked { (self.persistent, self.file) }
+        if let opened { return opened }
+        guard let file else { throw DatabaseError(code: 8, description: "there is no store that can be written") }
+        let database = try StoreOpening.configured(file, "FULL")
+        locked { if self.file == file { persistent = database } }
+        return database
     }
 
     private func apply(_ job: StoreJob, _ persistent: Database) throws(DatabaseError) -> [Decision] {
