@@ -151,6 +151,7 @@ public final class DecisionStore {
         var decisions = try rows(
             "SELECT \(StoreRows.decisionColumns) FROM decision\(condition.sql) ORDER BY app, permission LIMIT ? OFFSET ?",
             condition.values + page, StoreRows.decision)
+        if offset == 0 { lookAtEnds(now, allRows: true) }
         guard !held.isEmpty else { return decisions }
         let replaced = Set(sessionDecisions.keys)
         decisions.removeAll { replaced.contains(Key(app: $0.app, permission: $0.permission)) }

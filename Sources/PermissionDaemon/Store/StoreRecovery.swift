@@ -27,12 +27,14 @@ extension DecisionStore {
         tell(opened.isNewer ? problem : "\(problem); decisions hold for the asking process only")
     }
 
-    /// A row that a bad disk ended is listed nowhere, so it is looked for here.
-    private func lookAtEnds(_ now: EpochSeconds) {
+    /// A row that a bad disk ended is listed nowhere, so it is looked for here: as the index of ends has it, or as it is
+    /// itself, which takes all rows.
+    func lookAtEnds(_ now: EpochSeconds, allRows: Bool = false) {
         guard let reader else { return }
-        try? reader.run("SELECT \(StoreRows.decisionColumns) FROM decision WHERE until <= ?", [.integer(now)]) { row in
-            if StoreRows.decision(row) == nil { foundBadRow() }
-        }
+        // SQLite uses no index for what could be true of a row without an end.
+        let end = allRows ? "coalesce(until, \(Int64.max))" : "until"
+        let sql = "SELECT \(StoreRows.decisionColumns) FROM decision WHERE \(end) <= ?"
+        try? reader.run(sql, [.integer(now)]) { row in if StoreRows.decision(row) == nil { foundBadRow() } }
     }
 
     /// Why nothing can be written; into the journal when it is another reason than before.
