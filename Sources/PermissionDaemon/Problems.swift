@@ -12,7 +12,8 @@ struct Problem {
 
 extension Broker {
     func problems() -> [Problem] {
-        var problems = (store.findings + store.checkIntegrity()).map {
+        store.checkIntegrity()
+        var problems = store.findings.map {
             Problem(
                 about: "store", text: $0,
                 advice: "look at the folder's free space and owner; permctl export keeps what is there")

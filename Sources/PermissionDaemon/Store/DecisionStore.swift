@@ -72,7 +72,7 @@ public final class DecisionStore {
         reader = lasting.database
         lastSerial = 0
         writer = StoreWriter(session: session)
-        taken(lasting)
+        taken(lasting, now)
         load(session, bootID)
         for finding in openFindings { log.error("\(finding)") }
         isOpen = true
@@ -151,6 +151,7 @@ public final class DecisionStore {
         var decisions = try rows(
             "SELECT \(StoreRows.decisionColumns) FROM decision\(condition.sql) ORDER BY app, permission LIMIT ? OFFSET ?",
             condition.values + page, StoreRows.decision)
+        if offset == 0 { lookAtEnds(now, allRows: true) }
         guard !held.isEmpty else { return decisions }
         let replaced = Set(sessionDecisions.keys)
         decisions.removeAll { replaced.contains(Key(app: $0.app, permission: $0.permission)) }
@@ -184,15 +185,13 @@ public final class DecisionStore {
         (try? rows("SELECT portal_app, permission, app, verdict FROM portal_answer", [], StoreRows.portalAnswer)) ?? []
     }
 
-    /// SQLite's own check of the file; empty when all is well. Reads everything.
-    public func checkIntegrity() -> [String] {
+    /// SQLite's own check of the file adds to the findings. Reads everything.
+    public func checkIntegrity() {
         var problems: [String] = []
         _ = read { (reader) throws(DatabaseError) in
-            try reader.run("PRAGMA quick_check(5)") { row in
-                if row.text(0) != "ok" { problems.append("\(reader.path): \(row.text(0))") }
-            }
+            try reader.run("PRAGMA quick_check(5)") { problems.append($0.text(0)) }
         }
-        return problems
+        for problem in problems where problem != "ok" { found("the store is damaged: \(paths.stateFile): \(problem)") }
     }
 
     // MARK: Changing
@@ -318,7 +317,7 @@ public final class DecisionStore {
     }
 
     /// What a bad disk made of a row, or an editor. Told once.
-    private func foundBadRow() {
+    func foundBadRow() {
         found("the store has damaged rows, which are left out; what they held is unknown now, apps ask again")
     }
 

@@ -11,9 +11,7 @@ enum PersistentRows {
         case .remove(let app, let permission):
             return try delete(RowCondition(app: app, permission: permission), database)
         case .expire(let now):
-            var condition = RowCondition(app: nil, permission: nil)
-            condition.add("until <= ?", .integer(now))
-            return try delete(condition, database)
+            return try expire(now, database)
         case .saveRuleFile(let path, let text):
             try database.run("INSERT OR REPLACE INTO rule_file VALUES (?, ?)", [.text(path), .text(text)])
         case .removeRuleFile(let path): try database.run("DELETE FROM rule_file WHERE path = ?", [.text(path)])
@@ -57,6 +55,24 @@ enum PersistentRows {
                 "INSERT OR REPLACE INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 fields + [.integer(serial), StoreSeal.of(fields)])
         }
+    }
+
+    /// The rows that are over. What a bad disk ended is none of them: neither a row that its seal does not fit, nor one that
+    /// only the index says is over.
+    private static func expire(_ now: EpochSeconds, _ database: Database) throws(DatabaseError) -> [Decision] {
+        var over: [Decision] = []
+        try database.run(
+            "SELECT \(StoreRows.decisionColumns) FROM decision WHERE until <= ?", [.integer(now)]
+        ) { row in
+            if let decision = StoreRows.decision(row), let end = decision.duration.end, end <= now {
+                over.append(decision)
+            }
+        }
+        var removed: [Decision] = []
+        for decision in over {
+            removed += try delete(RowCondition(app: decision.app, permission: decision.permission), database)
+        }
+        return removed
     }
 
     private static func delete(_ condition: RowCondition, _ database: Database) throws(DatabaseError) -> [Decision] {

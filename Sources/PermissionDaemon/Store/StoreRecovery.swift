@@ -11,9 +11,10 @@ extension DecisionStore {
     private static let pauseAfterLongTry: Int64 = 30_000
 
     /// Goes on with what opening came to.
-    func taken(_ opened: OpenedFile) {
+    func taken(_ opened: OpenedFile, _ now: EpochSeconds) {
         reader = opened.database
         for finding in opened.findings { found(finding) }
+        lookAtEnds(now)
         if let reader {
             cache = [:]
             soonestEnd = nil
@@ -24,6 +25,16 @@ extension DecisionStore {
         guard let problem = opened.problem else { return writer.use(paths.stateFile) }
         condition = .unavailable(reason: problem)
         tell(opened.isNewer ? problem : "\(problem); decisions hold for the asking process only")
+    }
+
+    /// A row that a bad disk ended is listed nowhere, so it is looked for here: as the index of ends has it, or as it is
+    /// itself, which takes all rows.
+    func lookAtEnds(_ now: EpochSeconds, allRows: Bool = false) {
+        guard let reader else { return }
+        // SQLite uses no index for what could be true of a row without an end.
+        let end = allRows ? "coalesce(until, \(Int64.max))" : "until"
+        let sql = "SELECT \(StoreRows.decisionColumns) FROM decision WHERE \(end) <= ?"
+        try? reader.run(sql, [.integer(now)]) { row in if StoreRows.decision(row) == nil { foundBadRow() } }
     }
 
     /// Why nothing can be written; into the journal when it is another reason than before.
@@ -71,7 +82,8 @@ extension DecisionStore {
         let couldRead = reader != nil
         reader = nil
         writer.use(nil)
-        taken(StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: EpochSeconds(time(nil))))
+        let now = EpochSeconds(time(nil))
+        taken(StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: now), now)
         if !isReconciled { reconcile() }
         guard reader != nil, !couldRead else { return }
         // Not within the change that is on its way.
@@ -111,6 +123,6 @@ extension DecisionStore {
             // Still the damaged one, which opening does not see.
             opened.problem = "\(paths.stateFile): \(error.description)"
         }
-        taken(opened)
+        taken(opened, now)
     }
 }

@@ -184,7 +184,7 @@ struct StoreCrashTests {
     /// A bad disk makes another decision of one: it is nobody's, and is told.
     @Test(arguments: [
         "app = 'exe:/usr/bin/b'", "verdict = 'grant'", "until = 5000", "duration = 'always', until = NULL",
-        "permission = 'location'", "seal = NULL", "by = 'permctl'",
+        "permission = 'location'", "seal = NULL", "by = 'permctl'", "until = 500",
     ])
     func changedRowsAreNotTrusted(_ change: String) async throws {
         let store = open()
@@ -194,6 +194,35 @@ struct StoreCrashTests {
         let again = open()
         #expect(try list(again).isEmpty)
         #expect(again.appDecision(app, .camera) == nil)
+        #expect(again.findings.contains { $0.contains("damaged rows") })
+        try await commit(again, .expire(1000))
+        await close(again)
+        // It is not removed as if it had been the person's.
+        #expect(try Database(path: folder.file("state/permd.db")).integer("SELECT count(*) FROM decision") == 1)
+    }
+
+    /// The index of ends, or the row alone, says that a decision is over.
+    @Test(arguments: [(index: 500, row: 2000), (index: 2000, row: 500)])
+    func onlyWhatIsOverEnds(_ ends: (index: Int, row: Int)) async throws {
+        let store = open()
+        try await commit(store, .set(decision(.deny, .until(2000))))
+        await close(store)
+        let path = folder.file("state/permd.db")
+        try Database(path: path).execute("UPDATE decision SET until = \(ends.index)")
+        // The index is taken away while the row gets another end.
+        let index = "CREATE INDEX decision_until ON decision (until) WHERE until IS NOT NULL"
+        let root = try #require(
+            try Database(path: path).integer("SELECT rootpage FROM sqlite_master WHERE name = 'decision_until'"))
+        try Database(path: path).execute(
+            "PRAGMA writable_schema = ON; DELETE FROM sqlite_master WHERE name = 'decision_until'")
+        try Database(path: path).execute(
+            """
+            UPDATE decision SET until = \(ends.row); PRAGMA writable_schema = ON;
+            INSERT INTO sqlite_master VALUES ('index', 'decision_until', 'decision', \(root), '\(index)')
+            """)
+        let again = open()
+        try await commit(again, .expire(1000))
+        #expect(try list(again) == (ends.row == 2000 ? ["deny until"] : []))
         #expect(again.findings.contains { $0.contains("damaged rows") })
         await close(again)
     }
