@@ -52,6 +52,10 @@ final class WindowBench {
             $1
         }
         manager = try ChildProcess("openbox", environment: environment, standardError: .null)
+        // It gives the focus to windows that come after it; until it is there, there is no desktop.
+        try await until("the window manager") {
+            Int(try await run("xdotool", "get_num_desktops").filter(\.isNumber)) ?? 0 > 0
+        }
     }
 
     /// Starts the agent; it is registered when this returns.
