@@ -32,7 +32,7 @@ let fuzzTargets: [Target] =
     : [
         .executableTarget(
             name: "permd-fuzz", dependencies: ["DBus", "CDBus", "PermissionDaemon", "PermissionModel"],
-            path: "Tests/fuzz", exclude: ["seeds", "threads.supp"],
+            path: "Tests/fuzz", exclude: ["seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
     ]
 

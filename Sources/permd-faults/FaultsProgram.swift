@@ -80,7 +80,7 @@ enum FaultsProgram {
         case "damage": return await DamageFault(seed, rounds: count(500, short: 50), devices).run()
         case "messages": return await MessageFault(seed, calls: count(12_000, short: 1_200), devices).run()
         case "dying": return await DyingFault(seed, rounds: count(1000, short: 50), devices).run()
-        default: return await FloodFault(seed, rounds: count(5, short: 1), devices).run()
+        default: return await FloodFault(seed, rounds: count(5, short: 3), devices).run()
         }
     }
 }
