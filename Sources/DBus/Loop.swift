@@ -120,6 +120,8 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
         post { self.isStopping = true }
     }
 
+    @LoopActor private var isIdle: Bool { local.isEmpty && deferred.isEmpty && backlogQueued == backlog.count }
+
     @LoopActor private func runUntilStopped() {
         while true {
             var rounds = 0
@@ -128,10 +130,9 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
                 rounds += 1
             }
             if isStopping { break }
-            bootTimers.arm()
-            wallTimers.arm()
+            bootTimers.arm(isSleepy: isIdle)
+            wallTimers.arm(isSleepy: isIdle)
             // Arming may have queued work: the clock can have been set.
-            let isIdle = local.isEmpty && deferred.isEmpty && backlogQueued == backlog.count
             let isRemoteReady = watches.poll(wait: isIdle)
             local.append(contentsOf: deferred)
             deferred.removeAll(keepingCapacity: true)
@@ -149,6 +150,10 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
         let end = min(backlogQueued + Loop.remotePerPoll, backlog.count)
         local.append(contentsOf: backlog[backlogQueued..<end])
         backlogQueued = end
+        if end == backlog.count {
+            backlog = []
+            backlogQueued = 0
+        }
     }
 
     @LoopActor private func runOneRound() {

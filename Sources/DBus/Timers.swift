@@ -61,8 +61,8 @@ final class TimerQueue {
     private var timers: [LoopTimer] = []
     private var clockHandlers: [@LoopActor () -> Void] = []
     private var order: UInt64 = 0
-    /// What the kernel will wake us for. May be sooner than needed: a cancelled timer is not worth a system call.
-    private var armed: Int64?
+    /// What the kernel will wake us for.
+    private(set) var armed: Int64?
 
     init(clock: clockid_t, loop: Loop) {
         self.clock = clock
@@ -104,13 +104,15 @@ final class TimerQueue {
         return low
     }
 
-    /// Before the loop sleeps: makes sure the kernel wakes it in time.
-    func arm() {
-        guard let wanted = timers.first?.deadline ?? (clockHandlers.isEmpty ? nil : .max) else { return }
-        if let armed, armed <= wanted { return }
+    /// Makes sure that the kernel wakes the loop in time; and when it is about to sleep, not for a timer that was
+    /// cancelled meanwhile.
+    func arm(isSleepy: Bool) {
+        let wanted = timers.first?.deadline ?? (clockHandlers.isEmpty ? nil : .max)
+        guard wanted != armed else { return }
+        if let armed, armed <= wanted ?? .max, !isSleepy { return }
         var spec = itimerspec()
-        // 0 would disarm it.
-        let time = max(1, wanted)
+        // 0 disarms it.
+        let time = wanted.map { max(1, $0) } ?? 0
         spec.it_value.tv_sec = Int(time / 1_000_000_000)
         spec.it_value.tv_nsec = Int(time % 1_000_000_000)
         var flags = Int32(TFD_TIMER_ABSTIME)

@@ -1,8 +1,9 @@
 // The loop: order, timers, descriptors and signals, and handlers that cancel themselves and others.
 
-import DBus
 import Glibc
 import Testing
+
+@testable import DBus
 
 @Suite(.timeLimit(.minutes(1)))
 struct LoopTests {
@@ -37,6 +38,24 @@ struct LoopTests {
         cancelled.cancel()
         #expect(await events.wait(for: 4) == ["at once", "1", "1, later", "20"])
         far.cancel()
+    }
+
+    /// A cancelled timer does not wake a program that sleeps.
+    @Test @LoopActor func cancelledTimersWakeNobody() {
+        let queue = TimerQueue(clock: CLOCK_BOOTTIME, loop: .shared)
+        let (soon, late) = (queue.now + 1_000_000_000_000, queue.now + 2_000_000_000_000)
+        let timers = [queue.add(soon) {}, queue.add(late) {}]
+        queue.arm(isSleepy: true)
+        #expect(queue.armed == soon)
+        timers[0].cancel()
+        // Not worth a system call while there is work.
+        queue.arm(isSleepy: false)
+        #expect(queue.armed == soon)
+        queue.arm(isSleepy: true)
+        #expect(queue.armed == late)
+        timers[1].cancel()
+        queue.arm(isSleepy: true)
+        #expect(queue.armed == nil)
     }
 
     @Test @LoopActor func timersMayCancelEachOther() async {

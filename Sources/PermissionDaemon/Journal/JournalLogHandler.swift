@@ -34,6 +34,8 @@ struct JournalLogHandler: LogHandler {
     }
 
     private static func escaped(_ text: String) -> String {
+        // Nearly every line.
+        if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return text }
         var out = ""
         for scalar in text.unicodeScalars {
             if scalar.properties.generalCategory == .control {
