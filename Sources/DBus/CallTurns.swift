@@ -30,10 +30,11 @@ struct CallTurns<Element> {
         turns.append(line)
     }
 
-    mutating func take() -> Element? {
-        guard next < turns.count else { return nil }
-        let line = turns[next]
-        next += 1
+    /// The next, of a line that is not longer than `length`.
+    mutating func take(ofLinesUpTo length: Int = .max) -> (element: Element, sender: String)? {
+        guard let place = turns[next...].firstIndex(where: { $0.count <= length }) else { return nil }
+        let line = turns[place]
+        if place == next { next += 1 } else { turns.remove(at: place) }
         let element = line.elements[line.first]
         line.first += 1
         if line.count == 0 {
@@ -42,7 +43,7 @@ struct CallTurns<Element> {
             turns.append(line)
         }
         shorten(line)
-        return element
+        return (element, line.sender)
     }
 
     /// What is gone is let go of when it is the larger part.

@@ -15,6 +15,13 @@ public final class Connection {
     /// Calls handled between two looks at the socket: reading is the smaller part of a call's work, and whoever calls next
     /// is behind as few of a busy caller's calls as that.
     private static let servedBatch = 8
+    /// Calls of one sender that wait: with more it is busy, and steps back while others call.
+    private static let busyLine = 16
+    /// Milliseconds a busy caller waits after each few calls while others call as well. They share processors and the bus
+    /// with it, whose work is as much as ours: taking turns here is not enough.
+    private static let busyPause: Int64 = 1
+    /// Milliseconds since somebody else was served, after which a busy caller is alone.
+    private static let aloneAfter: Int64 = 100
     /// Calls of one sender that wait their turn; a program that waits for answers has far fewer under way.
     static let maximumWaitingCalls = 4096
 
@@ -35,6 +42,10 @@ public final class Connection {
     // SAFETY: each is referred to once more while it is in here; libdbus counts it as received until it is let go of.
     private var turns = CallTurns<OpaquePointer>()
     private var isServing = false
+    /// Busy callers wait; others are served.
+    private var isPausing = false
+    /// Who was served last, and when (`Loop.uptimeMilliseconds()`) it was another one than before.
+    private var served: (sender: String, since: Int64) = ("", .min)
 
     /// Connects and says Hello; `NoServer` when there is no bus to talk to. Blocks for the round trip; meant for a program's start.
     public static func open(_ address: BusAddress) throws(BusError) -> Connection {
@@ -107,7 +118,7 @@ public final class Connection {
                 break
             }
         }
-        if !isServing { serve() }
+        if isPausing { serveOthers() } else if !isServing { serve() }
     }
 
     /// A sender's calls wait for their turn, and what else it sends stays behind them.
@@ -124,16 +135,31 @@ public final class Connection {
     }
 
     private func serve() {
-        isServing = false
+        (isServing, isPausing) = (false, false)
         for _ in 0..<Connection.servedBatch {
-            guard let message = turns.take() else { return }
-            if isConnected { receive(message) }
-            dbus_message_unref(message)
+            guard let next = turns.take() else { return }
+            serve(next.element, of: next.sender)
         }
-        if !turns.isEmpty {
-            isServing = true
+        guard !turns.isEmpty else { return }
+        isServing = true
+        let isAlone = Loop.uptimeMilliseconds() - Connection.aloneAfter > served.since
+        if !isAlone, isConnected, turns.count(of: served.sender) > Connection.busyLine {
+            isPausing = true
+            serveOthers()
+            Loop.shared.after(milliseconds: Connection.busyPause) { self.serve() }
+        } else {
             Loop.shared.afterPoll { self.serve() }
         }
+    }
+
+    private func serveOthers() {
+        while let next = turns.take(ofLinesUpTo: Connection.busyLine) { serve(next.element, of: next.sender) }
+    }
+
+    private func serve(_ message: OpaquePointer, of sender: String) {
+        if sender != served.sender { served = (sender, Loop.uptimeMilliseconds()) }
+        if isConnected { receive(message) }
+        dbus_message_unref(message)
     }
 
     private func refuse(_ call: Message) {

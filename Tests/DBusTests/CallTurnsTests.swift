@@ -13,13 +13,25 @@ struct CallTurnsTests {
         for text in ["a1", "a2", "a3", "b1", "b2", "c1"] { turns.add(text, of: String(text.prefix(1))) }
         #expect(turns.count(of: "a") == 3)
         var order: [String] = []
-        for _ in 0..<3 { order.append(turns.take() ?? "") }
+        for _ in 0..<3 { order.append(turns.take()?.element ?? "") }
         // Whoever comes now is behind those who wait, but not behind all they want.
         turns.add("d1", of: "d")
-        while let text = turns.take() { order.append(text) }
+        while let next = turns.take() { order.append(next.element) }
         #expect(order == ["a1", "b1", "c1", "a2", "b2", "d1", "a3"])
         #expect(turns.isEmpty)
         #expect(turns.count(of: "a") == 0)
+    }
+
+    /// While a busy caller steps back, the others keep their turns.
+    @Test func longLinesMayBeLeftOut() {
+        var turns = CallTurns<String>()
+        for text in ["a1", "a2", "a3", "b1", "c1", "c2"] { turns.add(text, of: String(text.prefix(1))) }
+        var order: [String] = []
+        while let next = turns.take(ofLinesUpTo: 2) { order.append(next.element) }
+        #expect(order == ["b1", "c1", "c2"])
+        while let next = turns.take() { order.append(next.element) }
+        #expect(order.suffix(3) == ["a1", "a2", "a3"])
+        #expect(turns.isEmpty)
     }
 
     /// Every order within a sender survives, however long the lines grow and shrink.
@@ -32,12 +44,12 @@ struct CallTurnsTests {
                 let sender = step * step % 3
                 turns.add((sender, added[sender]), of: "\(sender)")
                 added[sender] += 1
-            } else if let (sender, number) = turns.take() {
+            } else if let (sender, number) = turns.take()?.element {
                 #expect(number == taken[sender])
                 taken[sender] += 1
             }
         }
-        while let (sender, number) = turns.take() {
+        while let (sender, number) = turns.take()?.element {
             #expect(number == taken[sender])
             taken[sender] += 1
         }
