@@ -22,7 +22,7 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     @LoopActor private var running: [Work] = []
     /// What waits for the next look at the descriptors.
     @LoopActor private var deferred: [Work] = []
-    /// Taken from `remote`, and how much of it is queued.
+    /// Taken from `remote`, empty once all of it is queued, and how much of it is.
     @LoopActor private var backlog: [Work] = []
     @LoopActor private var backlogQueued = 0
     @LoopActor private var isStopping = false
@@ -120,7 +120,7 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
         post { self.isStopping = true }
     }
 
-    @LoopActor private var isIdle: Bool { local.isEmpty && deferred.isEmpty && backlogQueued == backlog.count }
+    @LoopActor private var isIdle: Bool { local.isEmpty && deferred.isEmpty && backlog.isEmpty }
 
     @LoopActor private func runUntilStopped() {
         while true {
@@ -143,10 +143,7 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
 
     /// The next few of what other threads posted.
     @LoopActor private func queueRemoteWork(_ isReady: Bool) {
-        if backlogQueued == backlog.count, isReady {
-            backlog = remote.take()
-            backlogQueued = 0
-        }
+        if backlog.isEmpty, isReady { backlog = remote.take() }
         let end = min(backlogQueued + Loop.remotePerPoll, backlog.count)
         local.append(contentsOf: backlog[backlogQueued..<end])
         backlogQueued = end

@@ -71,8 +71,7 @@ extension Message {
         _ isValid: (UnsafePointer<CChar>?, UnsafeMutablePointer<DBusError>?) -> dbus_bool_t
     ) throws(EncodingError) {
         guard let text else { return }
-        let isGood = text.withCString { strlen($0) == text.utf8.count && isValid($0, nil) != 0 }
-        guard isGood else {
+        guard withWholeText(text, { isValid($0, nil) != 0 }) == true else {
             throw EncodingError("the \(what) “\(text)” is not valid")
         }
     }
@@ -116,8 +115,7 @@ private func append(
             }
         }
     case .dictionary(let key, let content, let entries):
-        let entry = key == "s" && content == "s" ? "{ss}" : "{\(key)\(content)}"
-        try appendContainer(&iterator, depth, CDBUS_TYPE_ARRAY, entry) { (inner) throws(EncodingError) in
+        try appendContainer(&iterator, depth, CDBUS_TYPE_ARRAY, "{\(key)\(content)}") { (inner) throws(EncodingError) in
             for entry in entries { try append(entry, key, content, &inner, depth: depth + 1) }
         }
     case .structure(let fields):
@@ -149,17 +147,20 @@ private func appendBasic<T: BitwiseCopyable>(_ iterator: inout DBusMessageIter, 
     precondition(ok != 0, "no memory for a message")
 }
 
+/// Nil where C would see a part of the text only: it contains a NUL character.
+private func withWholeText<Result>(_ text: String, _ body: (UnsafePointer<CChar>) -> Result) -> Result? {
+    text.withCString { strlen($0) == text.utf8.count ? body($0) : nil }
+}
+
 private func appendText(
     _ iterator: inout DBusMessageIter, _ type: Int32, _ text: String, _ isValid: (UnsafePointer<CChar>) -> Bool
 ) throws(EncodingError) {
-    var hasNUL = false
-    let ok = text.withCString { pointer -> Bool in
-        hasNUL = strlen(pointer) != text.utf8.count
-        guard !hasNUL, isValid(pointer) else { return false }
+    let ok = withWholeText(text) { pointer -> Bool in
+        guard isValid(pointer) else { return false }
         var pointer: UnsafePointer<CChar>? = pointer
         return dbus_message_iter_append_basic(&iterator, type, &pointer) != 0
     }
-    guard !hasNUL else { throw EncodingError("a text contains a NUL character") }
+    guard let ok else { throw EncodingError("a text contains a NUL character") }
     guard ok else { throw EncodingError("“\(text)” is no valid object path or signature") }
 }
 

@@ -191,7 +191,6 @@ public final class ObjectServer {
         for index in own.indices where wanted == nil || wanted == own[index].name {
             guard let row = own[index].methods.firstIndex(where: { $0.name == member }) else { continue }
             let method = own[index].methods[row]
-            if isOpen?(call, own[index]) == true { return run(method, call) }
             return pass(call, own[index]) { [self] in run(method, call) }
         }
         if let name = call.message.interface, !own.contains(where: { $0.name == name }) {
@@ -209,7 +208,7 @@ public final class ObjectServer {
     }
 
     func pass(_ call: MethodCall, _ interface: Interface, _ body: @escaping @LoopActor () -> Void) {
-        guard let gate else { return body() }
+        guard let gate, isOpen?(call, interface) != true else { return body() }
         var hasProceeded = false
         gate(call, interface) {
             guard !hasProceeded else { return }

@@ -251,9 +251,7 @@ final class Broker {
     private func rulesChanged() {
         store.historyLimits = (rows: rules.settings.historyRows, days: rules.settings.historyDays)
         feed(.settingsChanged(rules.settings))
-        statuses.refresh(nil)
-        portalAnswers.review()
-        feed(.worldChanged)
+        lookAgain(at: nil)
     }
 
     private func keepRules(_ files: [(path: String, text: String)], removed: [String]) {

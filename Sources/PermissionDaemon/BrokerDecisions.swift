@@ -96,17 +96,20 @@ extension Broker {
     private func settleChanges() {
         let apps = changedApps
         changedApps = []
+        lookAgain(at: apps)
+        watchNextEnd()
+    }
+
+    /// Decisions, rules or what can be read of them are not what they were, for these apps, or for all for nil.
+    func lookAgain(at apps: Set<AppID>?) {
         statuses.refresh(apps)
         portalAnswers.review()
         feed(.worldChanged)
-        watchNextEnd()
     }
 
     /// A disk was mended: decisions hold that nobody knew of.
     func decisionsRead() {
-        statuses.refresh(nil)
-        portalAnswers.review()
-        feed(.worldChanged)
+        lookAgain(at: nil)
         endDecisions()
     }
 

@@ -70,6 +70,7 @@ final class Gate {
         }
     }
 
+    /// For what is not open.
     func check(_ call: MethodCall, _ interface: Interface, _ proceed: @escaping @LoopActor () -> Void) {
         guard let rule = Gate.rules[interface.name] else { return call.fail(.accessDenied) }
         switch rule {

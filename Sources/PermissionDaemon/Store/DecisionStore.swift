@@ -146,12 +146,12 @@ public final class DecisionStore {
         }
         // Merged with what only memory knows, a page of the table is no page of the list.
         var condition = RowCondition(app: app, permission: permission)
+        if offset == 0 { lookAtEnds(now, among: condition) }
         condition.add("(until IS NULL OR until > ?)", .integer(now))
         let page = held.isEmpty ? page(limit, offset) : page(0, 0)
         var decisions = try rows(
             "SELECT \(StoreRows.decisionColumns) FROM decision\(condition.sql) ORDER BY app, permission LIMIT ? OFFSET ?",
             condition.values + page, StoreRows.decision)
-        if offset == 0 { lookAtEnds(now, allRows: true) }
         guard !held.isEmpty else { return decisions }
         let replaced = Set(sessionDecisions.keys)
         decisions.removeAll { replaced.contains(Key(app: $0.app, permission: $0.permission)) }

@@ -27,14 +27,16 @@ extension DecisionStore {
         tell(opened.isNewer ? problem : "\(problem); decisions hold for the asking process only")
     }
 
-    /// A row that a bad disk ended is listed nowhere, so it is looked for here: as the index of ends has it, or as it is
-    /// itself, which takes all rows.
-    func lookAtEnds(_ now: EpochSeconds, allRows: Bool = false) {
+    /// A row that a bad disk ended is listed nowhere, so it is looked for here: as the index of ends has it, or, among
+    /// the rows of a filter, as each is itself.
+    func lookAtEnds(_ now: EpochSeconds, among filter: RowCondition? = nil) {
         guard let reader else { return }
-        // SQLite uses no index for what could be true of a row without an end.
-        let end = allRows ? "coalesce(until, \(Int64.max))" : "until"
-        let sql = "SELECT \(StoreRows.decisionColumns) FROM decision WHERE \(end) <= ?"
-        try? reader.run(sql, [.integer(now)]) { row in if StoreRows.decision(row) == nil { foundBadRow() } }
+        var condition = filter ?? RowCondition(app: nil, permission: nil)
+        // SQLite uses no index of ends for what could be true of a row without one.
+        let end = filter == nil ? "until" : "coalesce(until, \(Int64.max))"
+        condition.add("\(end) <= ?", .integer(now))
+        let sql = "SELECT \(StoreRows.decisionColumns) FROM decision\(condition.sql)"
+        try? reader.run(sql, condition.values) { row in if StoreRows.decision(row) == nil { foundBadRow() } }
     }
 
     /// Why nothing can be written; into the journal when it is another reason than before.

@@ -28,7 +28,7 @@ enum StoreRows {
             app: app, permission: permission, verdict: verdict, duration: duration, decided: row.integer(5), by: by)
     }
 
-    /// A row of the session's `decision` table: app, permission, verdict, `sessionColumns`.
+    /// A row of `sessionColumns`, of the session's `decision` table.
     static func sessionDecision(_ row: Statement) -> Decision? {
         guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)),
             let verdict = Verdict(rawValue: row.text(2)), let by = Author(rawValue: row.text(4)),

@@ -24,28 +24,10 @@ struct StoreCrashTests {
         return DecisionStore(paths: paths, bootID: boot, now: 1000, log: log)
     }
 
-    private func commit(_ store: DecisionStore, _ changes: Change...) async throws {
-        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            store.commit(changes, history: []) { result in
-                done.resume(with: result.map { _ in }.mapError { $0 as any Error })
-            }
-        }
-    }
-
-    private func close(_ store: DecisionStore) async {
-        await withCheckedContinuation { done in store.close { done.resume() } }
-    }
-
     private func decision(_ verdict: Verdict, _ duration: Duration, process: ProcessKey? = nil) -> Decision {
         Decision(
             app: app, permission: .camera, verdict: verdict, duration: duration, decided: 1000, by: .person,
             process: process)
-    }
-
-    private func list(_ store: DecisionStore) throws -> [String] {
-        try store.listDecisions(app: nil, permission: nil, at: 1000, limit: 0, offset: 0).map {
-            "\($0.verdict.rawValue) \($0.duration.word.rawValue)"
-        }
     }
 
     /// Runs SQL on one of the files, as a crash would have left it.

@@ -24,27 +24,9 @@ struct StoreMendingTests {
         return DecisionStore(paths: paths ?? self.paths, bootID: "boot", now: 1000, log: log)
     }
 
-    private func commit(_ store: DecisionStore, _ changes: Change...) async throws {
-        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            store.commit(changes, history: []) { result in
-                done.resume(with: result.map { _ in }.mapError { $0 as any Error })
-            }
-        }
-    }
-
-    private func close(_ store: DecisionStore) async {
-        await withCheckedContinuation { done in store.close { done.resume() } }
-    }
-
     private func set(_ verdict: Verdict, _ duration: Duration = .always, _ permission: Permission = .camera) -> Change {
         .set(
             Decision(app: app, permission: permission, verdict: verdict, duration: duration, decided: 1, by: .permctl))
-    }
-
-    private func list(_ store: DecisionStore) throws -> [String] {
-        try store.listDecisions(app: nil, permission: nil, at: 1000, limit: 0, offset: 0).map {
-            "\($0.verdict.rawValue) \($0.duration.word.rawValue)"
-        }
     }
 
     /// As on a read-only disk, for root as well: the file is there, and SQLite's file beside it cannot be made.
