@@ -40,6 +40,9 @@ struct StoreTests {
                 == "StoreUnavailable retryable")
         #expect(
             await stage.refusal(BusNames.policy, "Reset", [.string(""), .string("")]) == "StoreUnavailable retryable")
+        for list in ["ListDecisions", "ListHistory", "ListStatuses"] {
+            #expect(await stage.refusal(BusNames.policy, list, [.properties([:])]) == "StoreUnavailable retryable")
+        }
         try await app.request("t", [.camera])
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         let other = try await app.secondProcess(on: stage.permd)

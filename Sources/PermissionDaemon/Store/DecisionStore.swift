@@ -344,13 +344,14 @@ public final class DecisionStore {
     private func rows<Row>(
         _ sql: String, _ values: [SQLValue], _ decode: (Statement) -> Row?
     ) throws(PermissionError) -> [Row] {
+        if reader == nil, mustReopen { reopen() }
         var found: [Row] = []
         let read: Void? = read { (reader) throws(DatabaseError) in
             try reader.run(sql, values) { row in
                 if let value = decode(row) { found.append(value) } else { foundBadRow() }
             }
         }
-        if read == nil, case .unavailable(let reason) = condition, reader != nil {
+        if read == nil, case .unavailable(let reason) = condition {
             throw PermissionError(.storeUnavailable, "the store cannot be read: \(reason)")
         }
         return found

@@ -79,6 +79,7 @@ struct StoreMendingTests {
         let changes = EventLog<Bool>()
         again.onReadAgain = { changes.add(true) }
         #expect(again.appDecision(app, .camera) == nil && again.condition != .ready)
+        #expect(throws: PermissionError.self) { try list(again) }
         try mend(other)
         try await commit(again, set(.deny, .always, .location))
         #expect(again.appDecision(app, .camera) == nil && again.condition == .ready)
@@ -98,12 +99,15 @@ struct StoreMendingTests {
         again.onReadAgain = { changes.add(true) }
         #expect(again.appDecision(app, .camera) == nil && again.findings.count == 1)
         await #expect(throws: StoreError.self) { try await commit(again, set(.grant)) }
+        // That nothing was decided would be a lie.
+        #expect(throws: PermissionError.self) { try list(again) }
         #expect(changes.all.isEmpty)
         try #require(unlink(paths.state) == 0 && rename(folder.file("away"), paths.state) == 0)
-        try await commit(again, .saveSessions(["1"]))
+        #expect(try list(again) == ["deny always"])
         try await changes.wait(for: 1)
         // What it did not know, and had noted as undecided.
         #expect(again.appDecision(app, .camera)?.verdict == .deny)
+        try await commit(again, .saveSessions(["1"]))
         #expect(again.condition == .ready && again.findings.isEmpty)
         await close(again)
     }
@@ -116,6 +120,7 @@ struct StoreMendingTests {
         let again = open()
         for _ in 0..<2 {
             await #expect(throws: StoreError.self) { try await commit(again, set(.deny)) }
+            #expect(throws: PermissionError.self) { try list(again) }
             #expect(again.findings.count == 1 && again.findings.contains { $0.contains("newer permd") })
         }
         #expect(!again.mustReopen)
