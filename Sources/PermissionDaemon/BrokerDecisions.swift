@@ -56,6 +56,7 @@ extension Broker {
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
     ) throws(PermissionError) {
         let time = now()
+        store.readAgain()
         var seen: Set<HistoryRow> = []
         let rows = try store.listDecisions(app: app, permission: permission, at: time, limit: 0, offset: 0).map {
             HistoryRow(

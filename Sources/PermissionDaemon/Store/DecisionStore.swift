@@ -344,7 +344,6 @@ public final class DecisionStore {
     private func rows<Row>(
         _ sql: String, _ values: [SQLValue], _ decode: (Statement) -> Row?
     ) throws(PermissionError) -> [Row] {
-        if reader == nil, mustReopen { reopen() }
         var found: [Row] = []
         let read: Void? = read { (reader) throws(DatabaseError) in
             try reader.run(sql, values) { row in

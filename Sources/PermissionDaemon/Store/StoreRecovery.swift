@@ -69,6 +69,12 @@ extension DecisionStore {
         )
     }
 
+    /// Tries a file again that could not be read, for a caller that lists before its change does; after `whenWritten`
+    /// that is done.
+    func readAgain() {
+        if reader == nil, mustReopen { reopen() }
+    }
+
     /// Tries the file again before a change.
     func reopen() {
         let start = Loop.uptimeMilliseconds()

@@ -103,6 +103,10 @@ struct StoreMendingTests {
         #expect(throws: PermissionError.self) { try list(again) }
         #expect(changes.all.isEmpty)
         try #require(unlink(paths.state) == 0 && rename(folder.file("away"), paths.state) == 0)
+        // These are read at the start and after each change: the file is not opened each time.
+        #expect(again.ruleFiles().isEmpty && again.portalAnswers().isEmpty)
+        #expect(again.mustReopen)
+        again.readAgain()
         #expect(try list(again) == ["deny always"])
         try await changes.wait(for: 1)
         // What it did not know, and had noted as undecided.
