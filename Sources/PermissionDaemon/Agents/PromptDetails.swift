@@ -13,7 +13,7 @@ enum PromptDetails {
         // What a portal keeps by itself it keeps as it likes: there is nothing to choose.
         let durations = prompt.items.allSatisfy(\.isOfPortals) ? [.once] : Duration.Word.allCases
         var details: [String: Value] = [
-            "app": .string(app.description), "app_name": .string(SafeText.title(entry.name)),
+            "app": .string(SafeText.identity(app.description)), "app_name": .string(SafeText.title(entry.name)),
             "app_icon": .string(SafeText.title(entry.icon)), "sandboxed": .bool(app.isSandboxed),
             "durations": .strings(durations.map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),

@@ -1,6 +1,7 @@
 // Reads the a{sv} options of a call: unknown keys are ignored, a known key of the wrong type is InvalidArguments.
 
 import DBus
+import PermissionCore
 import PermissionModel
 
 struct Options {
@@ -106,8 +107,9 @@ func parsePermissions(_ value: Value) throws(PermissionError) -> [Permission] {
     return permissions
 }
 
-/// A caller's text inside one of our messages: short, and without control characters.
+/// A caller's text inside one of our messages: short, and safe to show.
 func quoted(_ text: String) -> String {
-    let shown = text.unicodeScalars.prefix(64).map { $0.value < 0x20 || $0.value == 0x7F ? " " : String($0) }.joined()
-    return "“\(shown)\(text.unicodeScalars.count > 64 ? "…" : "")”"
+    let shown = 64
+    let isCut = !text.unicodeScalars.dropFirst(shown).isEmpty
+    return "“\(SafeText.line(String(text.unicodeScalars.prefix(shown))))\(isCut ? "…" : "")”"
 }

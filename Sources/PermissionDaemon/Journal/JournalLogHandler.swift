@@ -4,6 +4,7 @@ import CLinux
 import CSystemd
 import Glibc
 import Logging
+import PermissionCore
 
 struct JournalLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
@@ -20,7 +21,7 @@ struct JournalLogHandler: LogHandler {
             $0.0 < $1.0
         }
         if toJournal {
-            send(event.level, "\(event.message)", fields)
+            send(event.level, SafeText.line("\(event.message)"), fields)
         } else {
             FileDescriptorText.writeError(JournalLogHandler.line(event.level, "\(event.message)", fields))
         }
@@ -30,24 +31,10 @@ struct JournalLogHandler: LogHandler {
     static func line(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) -> String {
         let details = fields.filter { !$0.1.isEmpty }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
         let text = "permd: \(level == .info || level == .notice ? "" : "\(level.rawValue): ")\(message)"
-        return escaped(details.isEmpty ? text : "\(text) (\(details))") + "\n"
+        return SafeText.line(details.isEmpty ? text : "\(text) (\(details))") + "\n"
     }
 
-    private static func escaped(_ text: String) -> String {
-        // Nearly every line.
-        if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return text }
-        var out = ""
-        for scalar in text.unicodeScalars {
-            if scalar.properties.generalCategory == .control {
-                out += "\\u{\(String(scalar.value, radix: 16))}"
-            } else {
-                out.unicodeScalars.append(scalar)
-            }
-        }
-        return out
-    }
-
-    /// The fields PERMD_REQUEST, PERMD_APP, PERMD_PERMISSION, PERMD_OUTCOME and their like (sd_journal_sendv(3)).
+    /// The message is safe to show; the fields are what programs look for, byte for byte: PERMD_REQUEST, PERMD_APP, PERMD_PERMISSION, PERMD_OUTCOME and their like (sd_journal_sendv(3)).
     private func send(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) {
         var entries = [
             "MESSAGE=\(message)", "PRIORITY=\(JournalLogHandler.priority(level))", "SYSLOG_IDENTIFIER=permd",
