@@ -31,7 +31,7 @@ struct AppName: ExpressibleByArgument {
             throw Failure(
                 .no, "no app that was asked about or decided for matches “\(text)”; permctl status lists them")
         default:
-            let list = matches.map { "  \($0)" }.joined(separator: "\n")
+            let list = matches.map { TerminalText("  \($0)") }.joined(separator: "\n")
             throw Failure(.usage, "“\(text)” may be any of these; name one whole:\n\(list)")
         }
     }

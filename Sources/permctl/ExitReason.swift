@@ -31,9 +31,9 @@ enum ExitReason: Int32 {
 struct Failure: Error {
     let status: ExitReason
     /// Empty when everything is said.
-    let message: String
+    let message: TerminalText
 
-    init(_ status: ExitReason, _ message: String = "") {
+    init(_ status: ExitReason, _ message: TerminalText = "") {
         self.status = status
         self.message = message
     }

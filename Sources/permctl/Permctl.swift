@@ -45,10 +45,14 @@ struct Permctl: AsyncParsableCommand {
             if !failure.message.isEmpty { Output.complain(failure.message) }
             Glibc.exit(failure.status.rawValue)
         case let error as ClientError:
-            Output.complain(error.message)
+            Output.complain("\(error.message)")
             Glibc.exit(ExitReason(error).rawValue)
         default:
-            exit(withError: error)
+            // Help, or wrong usage with what was typed in it.
+            let code = exitCode(for: error)
+            let text = TerminalText(lines: fullMessage(for: error))
+            if code.isSuccess { Output.line(text) } else if !text.isEmpty { Output.note(text + "\n") }
+            Glibc.exit(code.rawValue)
         }
     }
 }

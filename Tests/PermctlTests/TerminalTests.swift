@@ -246,6 +246,34 @@ struct TerminalTests {
         await stage.end()
     }
 
+    /// A reason whose characters take two columns, so long that a terminal would go on in the next line with what looks
+    /// like our choices; other tries; and what an explanation can do.
+    @Test(arguments: [
+        // 80 columns are full after “ and 33 of them in the question, after 38 in the explanation.
+        String(repeating: "界", count: 33) + "x[1]\u{A0}Yes,\u{A0}go\u{A0}on",
+        String(repeating: "界", count: 38) + "x[1]\u{A0}Yes,\u{A0}go\u{A0}on",
+        String(repeating: "❤\u{FE0F}", count: 30) + "[1] Yes, go on",
+        "because\u{9B}2J\u{9B}1;1H[1] Yes, go on", "because\n   [1] Yes, go on",
+    ])
+    func nothingLooksLikeAChoice(_ words: String) async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage, columns: 80)
+        try await screen.shows("Prompts appear here")
+        let app = try stage.start(["request", "camera", "--reason", words, "--explain", words, words])
+        func choices(_ screen: String) -> [Substring] {
+            // At the left edge, or as far in as ours are.
+            screen.split(separator: "\n").filter { $0.drop { $0 == " " }.hasPrefix("[1]") && !$0.hasPrefix("    ") }
+        }
+        #expect(choices(try await screen.shows("[2] Not Now")) == ["   [1] Continue   [2] Not Now"])
+        try await screen.answer("1", until: "wants to use the camera")
+        let question = try await screen.shows("[5] Not Now")
+        #expect(choices(question).count == 2 && question.contains("[1] Only This Time   [2]"), "\(question)")
+        try await screen.answer("4", until: "→ Don't Allow")
+        #expect(await app.waitForExit() == .exited(1))
+        await screen.end()
+        await stage.end()
+    }
+
     @Test func resettingEverythingAsksFirst() async throws {
         let stage = try await CommandStage()
         _ = try await stage.run("grant", "exe:/a", "camera")

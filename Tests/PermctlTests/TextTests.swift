@@ -43,15 +43,85 @@ struct TextTests {
         var table = Table("name", "thing")
         table.add("a", "x")
         table.add("日本", "y")
+        table.add("e\u{301}\u{301}", "y")
         table.add(Cell("tab\there"), Cell("z", .good))
-        #expect(table.text(legend: true, colour: false) == "NAME      THING\na         x\n日本      y\ntab here  z")
-        #expect(table.text(legend: false, colour: true).hasSuffix("tab here  \u{1B}[32mz\u{1B}[0m"))
-        #expect(!table.text(legend: true, colour: false).contains("\u{1B}"))
+        #expect(
+            table.text(legend: true, colour: false)
+                == "NAME      THING\na         x\n日本      y\ne\u{301}\u{301}         y\ntab here  z")
+        #expect(table.text(legend: false, colour: true).text.hasSuffix("tab here  \u{1B}[32mz\u{1B}[0m"))
+        #expect(!table.text(legend: true, colour: false).text.contains("\u{1B}"))
     }
 
-    @Test func escapesInNamesMoveNoColumn() {
-        #expect(Cell("a\u{1B}[31mb").text == "a [31mb")
-        #expect(Cell("a\nb").text == "a b")
+    /// A long name goes on in its own column: no part of it looks like a row.
+    @Test func longCellsStayInTheirColumn() {
+        let fake = "exe:/a" + String(repeating: "\u{3000}", count: 40) + "exe:/usr/bin/firefox   granted"
+        for width in [40, 60, 80] {
+            var table = Table("app", "camera")
+            table.add(Cell(fake), "denied")
+            table.add("exe:/b", "granted")
+            let lines = table.text(legend: false, colour: false, columns: width).text.split(separator: "\n")
+            #expect(lines.allSatisfy { Columns.width(of: $0.unicodeScalars) < width })
+            #expect(lines.filter { !$0.hasPrefix(" ") }.map { $0.prefix(6) } == ["exe:/a", "exe:/b"], "\(lines)")
+            #expect(lines.filter { $0.contains("denied") }.count == 1 && lines[0].hasSuffix("denied"))
+        }
+    }
+
+    /// Terminals know one column, two or none; what is not known is never guessed.
+    static let widths: [(String, Int)] = [
+        ("a", 1), ("é", 1), ("e\u{301}", 1), ("日", 2), ("Ａ", 2), ("😀", 2), ("±", 1), ("한", 2), ("\u{200D}", 0),
+        ("❤\u{FE0F}", 2), ("\u{FDFD}", 1),
+    ]
+
+    @Test(arguments: widths.indices)
+    func widthIsColumns(_ index: Int) {
+        let (text, columns) = TextTests.widths[index]
+        #expect(TerminalText(text).columns == columns && TerminalText(text).text == text, "\(text)")
+    }
+
+    static let unsafe: [Unicode.Scalar] = [
+        "\u{0}", "\u{7}", "\u{8}", "\u{1B}", "\u{7F}", "\u{80}", "\u{84}", "\u{90}", "\u{9B}", "\u{9D}", "\u{AD}",
+        "\u{61C}",
+        "\u{115F}", "\u{180E}", "\u{200B}", "\u{200E}", "\u{200F}", "\u{202A}", "\u{202E}", "\u{2060}", "\u{2066}",
+        "\u{2069}", "\u{3164}", "\u{E000}", "\u{FEFF}", "\u{FFF9}", "\u{FFFF}", "\u{E0041}", "\u{10FFFF}",
+    ]
+
+    @Test(arguments: unsafe)
+    func whatMovesACursorIsNeverShown(_ scalar: Unicode.Scalar) throws {
+        let text = "a\(scalar)b"
+        let shown = "a\\u{\(String(scalar.value, radix: 16))}b"
+        #expect(TerminalText(text).text == shown && Cell(text).text.text == shown)
+        #expect(TerminalText("x \(text)").text == "x \(shown)")
+        #expect(TerminalText(lines: "1\n\(text)\n").text == "1\n\(shown)\n")
+        // As data it is whole.
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .prettyPrinted
+        let json = Output.escaped(String(decoding: try encoder.encode(["key": text]), as: UTF8.self))
+        #expect(json.unicodeScalars.allSatisfy { $0 == "\n" || (0x20...0x7E).contains($0.value) })
+        #expect(try JSONDecoder().decode([String: String].self, from: Data(json.utf8)) == ["key": text])
+    }
+
+    @Test func linesOfOthersAreSpaces() {
+        let lines = "a\nb\r\nc\u{2028}d\u{85}e"
+        #expect(TerminalText(lines).text == "a b  c d e")
+        let marks = String(repeating: "\u{301}", count: 500)
+        #expect(TerminalText("e\(marks)").text.unicodeScalars.filter { $0 == "\u{301}" }.count == Columns.marks)
+    }
+
+    /// Whatever is in a text, no line is wider than it may be, and nothing of it is lost.
+    @Test(arguments: [
+        "word", "a long word that is none", String(repeating: "日", count: 100), String(repeating: "日本 ", count: 100),
+        String(repeating: "👨\u{200D}👩\u{200D}👧", count: 40), String(repeating: "a\u{301}", count: 100),
+        String(repeating: "W", count: 300), " leading and  double ", "", String(repeating: "❤\u{FE0F}", count: 60),
+    ])
+    func textsAreWrapped(_ text: String) {
+        for width in [2, 5, 20, 79] {
+            for indent in [0, 2, 12] {
+                let lines = TerminalText(text).wrapped(to: width, indent: indent)
+                #expect(lines.allSatisfy { $0.columns <= width }, "\(lines) is wider than \(width)")
+                let letters = lines.map(\.text).joined().filter { $0 != " " }
+                #expect(letters == TerminalText(text).text.filter { $0 != " " })
+            }
+        }
     }
 
     @Test func namesAreChosen() throws {

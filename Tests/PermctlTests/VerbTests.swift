@@ -53,6 +53,42 @@ struct VerbTests {
         await stage.end()
     }
 
+    /// Whoever a text is from: an executable's path, the command line, a file. JSON has all of it, escaped.
+    @Test func nothingMovesTheCursor() async throws {
+        let stage = try await CommandStage()
+        let folder = try TemporaryFolder()
+        let path = folder.file("a\u{9B}31m\u{202E}evil")
+        try FileManager.default.copyItem(atPath: BuiltProgram.path("permctl"), toPath: path)
+        let child = try ChildProcess(path, ["request", "camera"], environment: stage.permd.environment)
+        let agent = try await stage.agent([.grant(.always)])
+        #expect(await child.waitForExit() == .exited(0))
+        let app = "exe:\(path)"
+        func isShown(_ text: String) -> Bool {
+            text.unicodeScalars.allSatisfy { scalar in
+                scalar == "\n" || ![.control, .format].contains(scalar.properties.generalCategory)
+            }
+        }
+        let unknown = "\u{9B}2J\u{202E}"
+        for arguments in [
+            ["status"], ["status", app], ["history"], ["history", "--json"], ["status", "--json"], ["export"],
+            ["deny", app, "microphone"], ["deny", app, "microphone", "--json"], ["reset", app], ["status", unknown],
+            [unknown], ["--\(unknown)"], ["grant", app, unknown], ["history", "--since", unknown], ["import", unknown],
+            ["grant", app, "camera", "--for", unknown], ["restrictions", "--\(unknown)"],
+        ] {
+            let child = try stage.start(arguments)
+            async let output = child.output()
+            var errors = ""
+            for await line in child.errorLines { errors += line + "\n" }
+            let text = await output
+            #expect(!(text + errors).isEmpty && isShown(text) && isShown(errors), "\(arguments): \(text)\(errors)")
+        }
+        _ = try await stage.run("grant", app, "location")
+        let rows = try objects(try await stage.run("status", "--json").output)
+        #expect(rows.contains { $0["app"] as? String == app })
+        withExtendedLifetime(agent) {}
+        await stage.end()
+    }
+
     @Test func resetting() async throws {
         let stage = try await CommandStage()
         for app in ["exe:/a", "exe:/b"] {

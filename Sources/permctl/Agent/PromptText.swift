@@ -29,33 +29,28 @@ struct PromptText {
     }
 
     /// Shown before the question.
-    func explanation(_ explanation: Explanation) -> String {
+    func explanation(_ explanation: Explanation) -> TerminalText {
         lines(
-            [rule("\(prompt.displayName) says")] + wrap(explanation.title, indent: 3) + [""]
-                + wrap(explanation.body, indent: 3)
+            rule("\(prompt.displayName) says") + quoted(explanation.title) + [""] + quoted(explanation.body)
                 + ["", "   [1] Continue   [2] Not Now"])
     }
 
-    func question(_ item: AgentPrompt.Item, number: Int) -> String {
-        let title = PromptText.wish(item.permission).map { "\(prompt.displayName) wants to \($0)" }
-        var text = [rule(title ?? prompt.displayName)]
-        if title == nil { text += wrap(item.dialog?.title ?? "", indent: 3) }
+    func question(_ item: AgentPrompt.Item, number: Int) -> TerminalText {
+        let name = TerminalText(prompt.displayName)
+        let wish = PromptText.wish(item.permission)
+        var text = rule(wish.map { "\(name) wants to \($0)" } ?? name)
+        if wish == nil { text += quoted(item.dialog?.title ?? "") }
         if prompt.items.count > 1 { text += fact("Question", "\(number) of \(prompt.items.count)") }
         text += fact("App", prompt.app + (prompt.isSandboxed ? " (sandboxed)" : ""))
         text += fact("Device", item.deviceName)
         text += why(item)
         text += fact("Waiting", prompt.waiting == 0 ? "" : "\(prompt.waiting) more")
         text.append("")
-        text += wrap(
-            choices.enumerated().map {
-                "[\($0.offset + 1)]\u{A0}\(PromptText.label($0.element, item).replacing(" ", with: "\u{A0}"))"
-            }
-            .joined(separator: "   "), indent: 3
-        ).map { $0.replacing("\u{A0}", with: " ") }
+        text += row(choices.enumerated().map { "[\($0.offset + 1)] \(PromptText.label($0.element, item))" })
         return lines(text)
     }
 
-    private func why(_ item: AgentPrompt.Item) -> [String] {
+    private func why(_ item: AgentPrompt.Item) -> [TerminalText] {
         guard item.dialog != nil else {
             return fact("Why", item.reason.isEmpty ? "it does not say" : "“\(item.reason)”")
         }
@@ -64,12 +59,12 @@ struct PromptText {
     }
 
     /// The options of a portal's dialog with their keys, letters, and what is selected.
-    func options(_ item: AgentPrompt.Item, _ selected: [String: String]) -> String {
-        let lines = PromptText.options(of: item).enumerated().flatMap { index, option -> [String] in
+    func options(_ item: AgentPrompt.Item, _ selected: [String: String]) -> TerminalText {
+        let lines = PromptText.options(of: item).enumerated().flatMap { index, option -> [TerminalText] in
             let isOn = selected[option.choice.id] == option.selection
             let mark = option.choice.isCheckbox ? (isOn ? "[x]" : "[ ]") : (isOn ? "(•)" : "( )")
             let text = option.choice.isCheckbox ? option.label : "\(option.choice.label): \(option.label)"
-            return wrap("[\(PromptText.key(index))] \(mark) \(text)", indent: 3)
+            return indented("[\(PromptText.key(index))] \(mark) \(text)", hanging: 8)
         }
         return lines.isEmpty ? "" : self.lines(lines)
     }
@@ -98,46 +93,55 @@ struct PromptText {
         }
     }
 
-    private func rule(_ title: String) -> String {
-        "── \(title) " + String(repeating: "─", count: max(2, min(columns, 78) - title.count - 4))
+    // MARK: Layout
+
+    private static let margin = 3
+    /// Nobody reads longer lines.
+    private static let longestLine = 100
+    private static let longestRule = 78
+    /// Narrower terminals cut what is too long for them.
+    private static let leastWidth = 20
+
+    /// The last column stays free: there some terminals wrap early.
+    private var width: Int { max(PromptText.leastWidth, min(columns, PromptText.longestLine) - 1) }
+
+    private func rule(_ title: TerminalText) -> [TerminalText] {
+        var lines = ("── " + title).wrapped(to: width, indent: PromptText.margin)
+        let rest = min(width, PromptText.longestRule) - (lines.last?.columns ?? 0) - 1
+        if rest > 0 { lines[lines.count - 1] = "\(lines[lines.count - 1]) \(String(repeating: "─", count: rest))" }
+        return lines
     }
 
-    private func fact(_ name: String, _ value: String) -> [String] {
+    private func indented(_ text: TerminalText, hanging: Int = 0) -> [TerminalText] {
+        text.wrapped(to: width - PromptText.margin, indent: hanging).map { .spaces(PromptText.margin) + $0 }
+    }
+
+    /// Words of others stand behind a bar, so that none of their lines looks like one of ours.
+    private func quoted(_ text: String) -> [TerminalText] {
+        TerminalText(text).wrapped(to: width - PromptText.margin - 2).map { .spaces(PromptText.margin) + "│ " + $0 }
+    }
+
+    private func fact(_ name: String, _ value: String) -> [TerminalText] {
         guard !value.isEmpty else { return [] }
-        let label = name + String(repeating: " ", count: max(0, 9 - name.count))
-        var text = wrap(value, indent: 12)
-        text[0] = "   " + label + text[0].dropFirst(12)
-        return text
+        let label = TerminalText(name) + .spaces(9 - name.count)
+        let lines = TerminalText(value).wrapped(to: width - PromptText.margin - 9)
+        return lines.enumerated().map {
+            .spaces(PromptText.margin) + ($0.offset == 0 ? label : .spaces(9)) + $0.element
+        }
     }
 
-    /// Breaks between words, and within one that is longer than a line.
-    func wrap(_ text: String, indent: Int) -> [String] {
-        let width = max(20, min(columns, 100) - indent - 1)
-        var result: [String] = []
-        var line = ""
-        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-            var word = word
-            while line.isEmpty, word.count > width {
-                result.append(String(word.prefix(width)))
-                word = word.dropFirst(width)
-            }
-            if line.isEmpty {
-                line = String(word)
-            } else if line.count + 1 + word.count <= width {
-                line += " \(word)"
+    /// As many side by side as a line takes, each whole.
+    private func row(_ parts: [TerminalText]) -> [TerminalText] {
+        var lines: [TerminalText] = []
+        for part in parts {
+            if let last = lines.last, last.columns + PromptText.margin + part.columns <= width {
+                lines[lines.count - 1] = last + .spaces(PromptText.margin) + part
             } else {
-                result.append(line)
-                line = ""
-                while word.count > width {
-                    result.append(String(word.prefix(width)))
-                    word = word.dropFirst(width)
-                }
-                line = String(word)
+                lines += indented(part, hanging: 4)
             }
         }
-        result.append(line)
-        return result.map { String(repeating: " ", count: indent) + $0 }
+        return lines
     }
 
-    private func lines(_ lines: [String]) -> String { "\n" + lines.joined(separator: "\n") + "\n" }
+    private func lines(_ lines: [TerminalText]) -> TerminalText { "\n" + lines.joined(separator: "\n") + "\n" }
 }

@@ -48,13 +48,13 @@ final class Terminal: Sendable {
     /// Whether keys would come to us: a job in the background must not read or change the terminal.
     var isForeground: Bool { tcgetpgrp(fd) == getpgrp() }
 
-    var columns: Int {
-        var size = winsize()
-        guard ioctl(fd, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
-    }
+    var columns: Int { Output.columns(of: fd) ?? 80 }
 
-    func write(_ text: String) { Output.write(text, to: fd) }
+    /// Without line wrap (DECAWM): should this terminal draw a character wider than ``Columns`` knows, the line is cut at its
+    /// edge and none of it comes to stand among the choices below.
+    func write(_ text: TerminalText) { Output.write(Terminal.canWrap ? "\u{1B}[?7l\(text)\u{1B}[?7h" : text, to: fd) }
+
+    private static let canWrap = !["", "dumb"].contains(getenv("TERM").map { String(cString: $0) } ?? "")
 
     /// Keys come one by one and are not shown; what was typed before is thrown away.
     func makeRaw() {

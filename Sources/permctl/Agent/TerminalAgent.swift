@@ -36,7 +36,7 @@ final class TerminalAgent: PromptPresenter {
             switch error {
             case .withdrawn:
                 let why = await prompt.withdrawnWhy() ?? ""
-                terminal.write("   withdrawn\(why.isEmpty ? "" : ": \(why)")\n")
+                terminal.write(why.isEmpty ? "   withdrawn\n" : "   withdrawn: \(why)\n")
                 return .failed("withdrawn")
             case .left:
                 terminal.write("   leaving\n")
@@ -100,7 +100,10 @@ final class TerminalAgent: PromptPresenter {
         while true {
             switch await terminal.guardedKey() {
             case .character(let character):
-                if let number = character.wholeNumberValue, (1...count).contains(number) { return number - 1 }
+                // Digits of ASCII alone: a byte of another character, such as “²”, has a number's value, too.
+                if character.isASCII, let number = character.wholeNumberValue, (1...count).contains(number) {
+                    return number - 1
+                }
                 if let index = letter(character) { return index }
             case .escape: return escape
             case .leave: throw .left

@@ -1,6 +1,7 @@
 // What goes to stdout and stderr, and in which colours.
 
 import ArgumentParser
+import CLinux
 import FoundationEssentials
 import Glibc
 
@@ -16,7 +17,8 @@ struct OutputOptions: ParsableArguments {
         if json {
             try Output.json(value())
         } else {
-            Output.line(table.text(legend: !noLegend, colour: Output.isColoured))
+            Output.line(
+                table.text(legend: !noLegend, colour: Output.isColoured, columns: Output.columns(of: STDOUT_FILENO)))
         }
     }
 }
@@ -28,18 +30,27 @@ enum Output {
         return isatty(STDOUT_FILENO) == 1 && environment("NO_COLOR").isEmpty && environment("TERM") != "dumb"
     }()
 
-    static func line(_ text: String) {
-        if !text.isEmpty { write("\(text)\n", to: STDOUT_FILENO) }
+    /// Of the terminal that is written to; nil for a file or a pipe.
+    static func columns(of fd: Int32) -> Int? {
+        var size = winsize()
+        guard ioctl(fd, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
+
+    static func line(_ text: TerminalText) {
+        if !text.isEmpty { write(text + "\n", to: STDOUT_FILENO) }
     }
 
     /// What went wrong, to stderr.
-    static func complain(_ text: String) { note("permctl: \(text)\n") }
+    static func complain(_ text: TerminalText) { note("permctl: \(text)\n") }
 
     /// To stderr, as it is.
-    static func note(_ text: String) { write(text, to: STDERR_FILENO) }
+    static func note(_ text: TerminalText) { write(text, to: STDERR_FILENO) }
 
     /// At once, so that a pipe's reader sees each line as it happens. To a reader that has left, nothing.
-    static func write(_ text: String, to fd: Int32) {
+    static func write(_ text: TerminalText, to fd: Int32) { write(text.text, to: fd) }
+
+    private static func write(_ text: String, to fd: Int32) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(fd, $0.baseAddress, $0.count) }
@@ -53,7 +64,26 @@ enum Output {
         let encoder = JSONEncoder()
         encoder.outputFormatting =
             pretty ? [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes] : [.sortedKeys, .withoutEscapingSlashes]
-        line(String(decoding: try encoder.encode(value), as: UTF8.self))
+        write(escaped(String(decoding: try encoder.encode(value), as: UTF8.self)) + "\n", to: STDOUT_FILENO)
+    }
+
+    /// The same JSON, whose strings show a terminal nothing but letters: the encoder escapes no controls beyond ASCII, and no
+    /// bidi overrides.
+    static func escaped(_ json: String) -> String {
+        if json.utf8.allSatisfy({ $0 < 0x7F }) { return json }
+        var result = String.UnicodeScalarView()
+        for scalar in json.unicodeScalars {
+            if scalar == "\n" || Columns.width(of: scalar) != nil {
+                result.append(scalar)
+                continue
+            }
+            for unit in String(scalar).utf16 {
+                let digits = String(unit, radix: 16)
+                result.append(
+                    contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).unicodeScalars)
+            }
+        }
+        return String(result)
     }
 }
 

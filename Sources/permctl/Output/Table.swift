@@ -1,23 +1,15 @@
 // Columns that align, whatever is in them.
 
-import CLinux
-import Glibc
-
 struct Cell: ExpressibleByStringInterpolation {
-    let text: String
+    let text: TerminalText
     let colour: Colour?
 
     init(_ text: String, _ colour: Colour? = nil) {
-        // A tab or an escape in a name would move the columns.
-        self.text = String(
-            String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }))
+        self.text = TerminalText(text)
         self.colour = colour
     }
 
     init(stringLiteral text: String) { self.init(text) }
-
-    /// Columns of a terminal that the text takes (wcwidth(3)).
-    var width: Int { text.unicodeScalars.reduce(0) { $0 + max(0, Int(wcwidth(wchar_t($1.value)))) } }
 }
 
 struct Table {
@@ -30,22 +22,47 @@ struct Table {
 
     mutating func add(_ cells: [Cell]) { rows.append(cells) }
 
-    func text(legend: Bool, colour: Bool) -> String {
-        setlocale(LC_CTYPE, "C.UTF-8")
+    /// Columns between two cells.
+    private static let gap = 2
+    /// A column is not made narrower than that for the others' sake.
+    private static let leastWidth = 12
+
+    /// - Parameter columns: of the terminal; cells are wrapped so that none reaches its edge, where the terminal would go on
+    ///   in the next line and a long name could look like a row of its own. Nil for a file or a pipe: a row is a line.
+    func text(legend: Bool, colour: Bool, columns: Int? = nil) -> TerminalText {
         var lines = rows
         if legend { lines.insert(header.map { Cell($0.uppercased(), .faint) }, at: 0) }
-        var widths = [Int](repeating: 0, count: header.count)
-        for line in lines {
-            for (column, cell) in line.enumerated() { widths[column] = max(widths[column], cell.width) }
+        var widths = header.indices.map { column in lines.map { $0[column].text.columns }.max() ?? 0 }
+        if let columns { Table.shrink(&widths, to: columns) }
+        return lines.flatMap { Table.lines(of: $0, widths, colour: colour, wraps: columns != nil) }
+            .joined(separator: "\n")
+    }
+
+    /// Takes from the widest columns until all fit.
+    private static func shrink(_ widths: inout [Int], to columns: Int) {
+        let room = columns - 1 - gap * (widths.count - 1)
+        while widths.reduce(0, +) > room, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
+            widths[widest] > leastWidth
+        {
+            widths[widest] -= 1
         }
-        return lines.map { line in
-            var text = ""
-            for (column, cell) in line.enumerated() {
-                text += colour ? cell.colour?.paint(cell.text) ?? cell.text : cell.text
-                if column < line.count - 1 { text += String(repeating: " ", count: widths[column] - cell.width + 2) }
+    }
+
+    private static func lines(of row: [Cell], _ widths: [Int], colour: Bool, wraps: Bool) -> [TerminalText] {
+        let cells = row.indices.map { wraps ? row[$0].text.wrapped(to: widths[$0], indent: gap) : [row[$0].text] }
+        return (0..<(cells.map(\.count).max() ?? 0)).map { line in
+            var result: TerminalText = ""
+            var space = 0
+            for (column, parts) in cells.enumerated() {
+                let part = line < parts.count ? parts[line] : ""
+                if !part.isEmpty {
+                    let paint = colour ? row[column].colour : nil
+                    result = result + .spaces(space) + (paint.map(part.painted) ?? part)
+                    space = 0
+                }
+                space += widths[column] - part.columns + gap
             }
-            while text.last == " " { text.removeLast() }
-            return text
-        }.joined(separator: "\n")
+            return result
+        }
     }
 }
