@@ -8,6 +8,7 @@ public struct Queue {
     var roster = AgentRoster()
     var nag = NagGuard()
     var holds = HoldLedger()
+    var withdrawals = WithdrawalThrottle()
     var repeats = RepeatFilter()
     /// Requests among the slots, and of each app.
     var count = 0
@@ -62,7 +63,7 @@ public struct Queue {
     private mutating func take(_ event: QueueEvent, _ now: Moment, _ world: some World) {
         switch event {
         case .requested(let request): arrive(request, now, world)
-        case .closed(let id): if let index = index(of: id) { withdraw(at: index, "the app withdrew it", now, world) }
+        case .closed(let id): closed(id, now, world)
         case .callerLeft(let connection): callerLeft(connection, now, world)
         case .holdReleased(let connection): endHold(of: connection)
         case .agentArrived(let agent, let level): roster.add(agent, level)
@@ -104,6 +105,7 @@ public struct Queue {
             case .request(let waiting):
                 effects.append(.respond(waiting.request.id, reply(to: waiting.request, .failed(error), world)))
             case .hold(let hold): effects.append(.stopTimer(.hold(connection: hold.connection)))
+            case .settling: break
             }
         }
         slots = []

@@ -141,8 +141,9 @@ extension Queue {
     }
 
     mutating func committed(_ id: RequestID, _ now: Moment, _ world: some World) {
-        // Its app may have left meanwhile, and another request may be on screen.
-        if index(of: id) == slots.startIndex {
+        if case .settling(id) = slots.first {
+            slots.removeFirst()
+        } else if index(of: id) == slots.startIndex {
             update(at: 0) {
                 $0.isSettling = false
                 $0.prompt = nil

@@ -14,7 +14,7 @@ extension Queue {
         var waiting = WaitingRequest(request)
         leaveOutPaused(&waiting, now, world)
         if waiting.open(in: world).isEmpty { return answerAtOnce(waiting, now, world) }
-        if let refusal = limitRefusal(of: request) { return effects.append(.refuse(request.id, refusal)) }
+        if let refusal = throttleRefusal(of: request, now) ?? limitRefusal(of: request) { return effects.append(.refuse(request.id, refusal)) }
         effects.append(.accept(request.id))
         count += 1
         countOf[request.caller.app, default: 0] += 1
@@ -53,6 +53,18 @@ extension Queue {
         let seconds = keepPlace(of: answered, at: index, now)
         effects.append(.respond(request.id, settledReply(to: answered, world, hold: seconds)))
         recordSettled(answered, now, world)
+    }
+
+    private func throttleRefusal(of request: AccessRequest, _ now: Moment) -> PermissionError? {
+        guard let remaining = withdrawals.remaining(request.caller.app, at: now.uptime) else { return nil }
+        return Queue.throttled(remaining)
+    }
+
+    private static func throttled(_ milliseconds: Int64) -> PermissionError {
+        PermissionError(
+            .limitExceeded,
+            "this app withdrew \(Limits.withdrawals) requests within \(Limits.withdrawalWindow) s; ask again in \((milliseconds + 999) / 1000) s"
+        )
     }
 
     private func limitRefusal(of request: AccessRequest) -> PermissionError? {
@@ -137,26 +149,52 @@ extension Queue {
 
     // MARK: Leaving
 
-    /// The owner wants no answer any more.
-    mutating func withdraw(at index: Int, _ why: String, _ now: Moment, _ world: some World) {
-        guard let waiting = slots[index].request else { return }
-        if let prompt = waiting.prompt, !waiting.isSettling { withdrawPrompt(prompt.id, prompt.agent, why) }
-        let open = waiting.isSettling ? [] : waiting.open(in: world)
-        remove(at: index)
-        effects.append(.forget(waiting.request.id))
-        record(open.map { row(waiting.request, $0, .withdrawn, .nobody, now) })
+    mutating func closed(_ id: RequestID, _ now: Moment, _ world: some World) {
+        guard let index = index(of: id), let app = slots[index].request?.app else { return }
+        if withdraw(at: index, "the app withdrew it", now, world) { countWithdrawal(by: app, now, world) }
     }
 
     mutating func callerLeft(_ connection: String, _ now: Moment, _ world: some World) {
+        var withdrew: AppID?
         for index in slots.indices.reversed() {
             switch slots[index] {
             case .request(let waiting) where waiting.request.caller.connection == connection:
-                withdraw(at: index, "the app is gone", now, world)
+                if withdraw(at: index, "the app is gone", now, world) { withdrew = waiting.app }
             case .hold(let hold) where hold.connection == connection:
                 effects.append(.stopTimer(.hold(connection: connection)))
                 slots.remove(at: index)
             default: break
             }
+        }
+        // A program that ends withdraws once, however much it had asked.
+        if let withdrew { countWithdrawal(by: withdrew, now, world) }
+    }
+
+    /// The owner wants no answer any more; false when it has one, which is being written.
+    private mutating func withdraw(at index: Int, _ why: String, _ now: Moment, _ world: some World) -> Bool {
+        guard let waiting = slots[index].request else { return false }
+        if let prompt = waiting.prompt, !waiting.isSettling { withdrawPrompt(prompt.id, prompt.agent, why) }
+        let open = waiting.isSettling ? [] : waiting.open(in: world)
+        remove(at: index)
+        // Until its answer is on disk, the app's next request would ask the same again.
+        if waiting.isSettling { slots.insert(.settling(waiting.request.id), at: index) }
+        effects.append(.forget(waiting.request.id))
+        record(open.map { row(waiting.request, $0, .withdrawn, .nobody, now) })
+        return !waiting.isSettling
+    }
+
+    /// Enough withdrawals end what else the app has waiting. What a person is looking at stays.
+    private mutating func countWithdrawal(by app: AppID, _ now: Moment, _ world: some World) {
+        guard withdrawals.withdrew(app, at: now.uptime) else { return }
+        let error = Queue.throttled(withdrawals.remaining(app, at: now.uptime) ?? 0)
+        var index = 0
+        while index < slots.count {
+            guard let waiting = slots[index].request, waiting.app == app, waiting.prompt == nil, !waiting.isSettling
+            else {
+                index += 1
+                continue
+            }
+            index += fail(at: index, error, now, world) ? 1 : 0
         }
     }
 

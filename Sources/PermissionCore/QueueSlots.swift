@@ -50,6 +50,8 @@ struct WaitingRequest {
 indirect enum Slot {
     case request(WaitingRequest)
     case hold(Hold)
+    /// A request that is over for its owner, while what a person answered is on its way to the disk.
+    case settling(RequestID)
 
     var id: RequestID? {
         if case .request(let waiting) = self { waiting.request.id } else { nil }

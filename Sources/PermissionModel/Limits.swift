@@ -9,6 +9,16 @@ public enum Limits {
     public static let maximumHold: UInt32 = 15
     /// Seconds between two holds of one app, so that holds cannot be chained into owning the queue.
     public static let holdInterval: EpochSeconds = 60
+    /// Prompts an app may withdraw itself within `withdrawalWindow`: a person who changes their mind, or a program that
+    /// is started anew, needs fewer; a program in a loop gets there at once.
+    public static let withdrawals = 5
+    /// Seconds in which withdrawals are counted.
+    public static let withdrawalWindow: EpochSeconds = 60
+    /// Seconds for which such an app is not shown: as long, so that it gets at most `withdrawals` prompts in each.
+    public static let withdrawalPause: EpochSeconds = 60
+    /// Apps whose withdrawals are remembered: more than ask within a minute on any desktop; bounds the memory that a
+    /// program under ever new names can take.
+    public static let withdrawingApps = 1024
     /// Failed prompts in a row after which an agent is unregistered: it is broken, not unlucky.
     public static let agentFailures = 3
 }

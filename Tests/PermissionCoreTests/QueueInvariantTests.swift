@@ -50,7 +50,7 @@ private struct Play {
     private var shown: (agent: AgentID, prompt: Prompt)?
     /// What was on screen before: its answer may be on its way to the disk.
     private var lastShown: Prompt?
-    private var writing: [RequestID] = []
+    private var writing: [(id: RequestID, decisions: [Decision])] = []
     private var timers: Set<TimerID> = []
     private var isAttended = true
     private(set) var broken: String?
@@ -103,7 +103,12 @@ private struct Play {
             return .attention(isAttended)
         case 15, 16:
             guard !writing.isEmpty else { return .worldChanged }
-            return .committed(writing.removeFirst())
+            let written = writing.removeFirst()
+            for decision in written.decisions {
+                world.statuses["\(decision.app.name) \(decision.permission.rawValue)"] =
+                    decision.verdict == .grant ? .granted : .denied
+            }
+            return .committed(written.id)
         default: return answer()
         }
     }
@@ -153,11 +158,13 @@ private struct Play {
         case .refuse(let id, _): require(!open.contains(id), "\(id) refused after it was accepted")
         case .respond(let id, _), .forget(let id):
             require(open.remove(id) != nil && over.insert(id).inserted, "\(id) ended twice, or never began")
-            if shown?.prompt.request.id == id, !writing.contains(id) { close() }
+            if shown?.prompt.request.id == id, !writing.contains(where: { $0.id == id }) { close() }
         case .showPrompt(let agent, let prompt):
             require(shown == nil, "two prompts on screen")
             require(isAttended, "a prompt for nobody")
             require(open.contains(prompt.request.id) && !prompt.items.isEmpty, "a prompt of nothing")
+            let answered = writing.flatMap(\.decisions).filter { $0.app == prompt.request.caller.app }.map(\.permission)
+            require(answered.allSatisfy { !prompt.items.contains($0) }, "asked while its answer is being written")
             shown = (agent, prompt)
         case .withdrawPrompt(let agent, let id, _):
             require(shown?.agent == agent && shown?.prompt.id == id, "what is not shown is withdrawn")
@@ -167,11 +174,7 @@ private struct Play {
             shown = nil
         case .commit(let id, let decisions, _):
             require(!decisions.isEmpty && lastShown?.request.id == id, "decisions of no prompt")
-            writing.append(id)
-            for decision in decisions {
-                world.statuses["\(decision.app.name) \(decision.permission.rawValue)"] =
-                    decision.verdict == .grant ? .granted : .denied
-            }
+            writing.append((id, decisions))
         case .startTimer(let timer, let milliseconds):
             require(milliseconds > 0, "a timer of no time")
             timers.insert(timer)

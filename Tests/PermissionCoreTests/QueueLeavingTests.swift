@@ -76,7 +76,8 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// The decision is made; nobody is there to be told.
+    /// The decision is made; nobody is there to be told. Until it is on disk, nothing else is shown: the app's next
+    /// request would ask the same again.
     @Test func aCallerThatLeavesWhileItsAnswerIsWritten() {
         QueueScript.play(
             """
@@ -90,11 +91,38 @@ struct QueueLeavingTests {
             commit 1 camera=grant/always; a:camera=granted/person
             > left a
             forget 1
+            moved 2 queued 0
+            length 1
+            > close 1
+            > request 3 a@y camera
+            queued 1
+            > world
+            = a camera granted
+            > committed 1
+            respond 3 answered camera=granted
+            record a:camera=granted
             show A #2 2 camera waiting=0
             timer prompt#2 300000
             moved 2 showing 0
             length 1
-            = a camera granted
+            > committed 1
+            """)
+    }
+
+    /// Shutting down does not wait for what nobody waits for.
+    @Test func shutdownAfterALeaverWhoseAnswerIsWritten() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            shown A #1 camera
+            > answer A #1 camera=grant/always
+            stop prompt#1
+            commit 1 camera=grant/always; a:camera=granted/person
+            > left a
+            forget 1
+            length 0
+            > shutdown
             > committed 1
             """)
     }

@@ -5,6 +5,8 @@
 //   + seconds        time passes
 //   shown A #1 camera   below a request: everything that comes when it goes to the agent A at once, alone in the queue
 //   queued 2            below a request: everything that comes when it waits as the last, at that position
+//   alone               below a request: everything that comes when it is the only one, and no agent is there
+//   gone 1              below its end: everything that comes when that one, by `a`, was the only one and is withdrawn
 //   # …              a remark
 
 import PermissionCore
@@ -74,6 +76,12 @@ struct QueueScript {
                 return [
                     "accept \(request)", "moved \(request) queued \(words[1])", "length \((Int(words[1]) ?? 0) + 1)",
                 ]
+            case "alone":
+                return [
+                    "accept \(request)", "moved \(request) queued 0", "start-agent", "timer agentWait 10000", "length 1",
+                ]
+            case "gone":
+                return ["forget \(words[1])", "record a:camera=withdrawn", "stop agentWait", "length 0"]
             default: return [line]
             }
         }
