@@ -228,6 +228,10 @@ struct PolicyDoor {
     }
 
     private func listProblems(_ call: MethodCall) {
+        broker.store.whenLookedAt { replyProblems(call) }
+    }
+
+    private func replyProblems(_ call: MethodCall) {
         call.reply(
             .rows(
                 broker.problems().map { problem in

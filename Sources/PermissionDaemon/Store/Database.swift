@@ -10,6 +10,17 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
     /// The file is no database, or its pages contradict each other.
     var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
     var isReadOnly: Bool { code & 0xFF == SQLITE_READONLY }
+    /// The files that are open are not those at their path any more.
+    var isLoss: Bool { code == DatabaseError.moved }
+
+    /// SQLITE_READONLY_DBMOVED, a macro that is not imported.
+    private static let moved = SQLITE_READONLY | 4 << 8
+    static let cannotOpen = SQLITE_CANTOPEN
+
+    static func loss(_ path: String) -> DatabaseError {
+        DatabaseError(
+            code: moved, description: "\(path), or a file beside it, was deleted or replaced")
+    }
 }
 
 /// How a file is opened.
@@ -67,6 +78,13 @@ final class Database {
 
     /// SQLite opens a file it may not write for reading, and says nothing.
     var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
+
+    /// Whether the file at the path is another one than the one that is open.
+    var hasMoved: Bool {
+        var moved: Int32 = 0
+        let result = sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
+        return result != SQLITE_OK || moved != 0
+    }
 
     /// A path as a part of a URI.
     static func escaped(_ path: String) -> String {

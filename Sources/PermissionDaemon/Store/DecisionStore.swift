@@ -28,6 +28,10 @@ public final class DecisionStore {
     let log: Logger
     let writer: StoreWriter
     var reader: Database?
+    /// The files that the reader has open; nil when nothing can be written.
+    var identity: StoreIdentity?
+    /// They are not at their path any more, and could not be written there again so far.
+    var isLost = false
     /// What opening found, and why nothing can be written at the moment.
     var openFindings: [String] = []
     var writeFinding: String?
@@ -71,7 +75,9 @@ public final class DecisionStore {
         guard let session = opened.database else { preconditionFailure("no memory for the session's decisions") }
         reader = lasting.database
         lastSerial = 0
-        writer = StoreWriter(session: session)
+        writer = StoreWriter(session: session, identity: opened.identity)
+        writer.onLoss = { [weak self] in self?.filesLost() }
+        writer.onFinding = { [weak self] in self?.found($0) }
         taken(lasting, now)
         load(session, bootID)
         for finding in openFindings { log.error("\(finding)") }
@@ -229,6 +235,16 @@ public final class DecisionStore {
     /// Calls `body` once everything that was queued before is on disk, or could not be written.
     public func whenWritten(_ body: @escaping @LoopActor () -> Void) {
         commit([], history: []) { _ in body() }
+    }
+
+    /// Calls `body` once it was looked whether the files are still there, which the findings tell then.
+    public func whenLookedAt(_ body: @escaping @LoopActor () -> Void) {
+        if mustReopen { reopen() }
+        writer.add(
+            StoreJob(changes: [], history: [], serial: lastSerial, isLook: true) { [weak self] result in
+                if case .failure(let error) = result, error.isLoss { self?.failed(error) }
+                body()
+            })
     }
 
     /// What could not be written, for one process, until it ends or permd does.

@@ -8,6 +8,26 @@ enum StoreFiles {
     private static let headerSize = 32
     private static let frameHeaderSize = 24
 
+    /// What SQLite keeps beside a database, or an older program kept.
+    static let besides = ["-wal", "-shm", "-journal"]
+
+    /// What stands in the place of a file and is none: a link, a FIFO, a folder. SQLite's own words for it say little.
+    static func obstacle(_ path: String) -> String? {
+        for name in [path] + besides.map({ path + $0 }) {
+            var status = stat()
+            guard lstat(name, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { continue }
+            let kind =
+                switch status.st_mode & S_IFMT {
+                case S_IFIFO: "a FIFO"
+                case S_IFDIR: "a folder"
+                case S_IFLNK: "a symbolic link"
+                default: "a device or a socket"
+                }
+            return "\(name) is \(kind), where a regular file belongs; move it away"
+        }
+        return nil
+    }
+
     /// Sentences; none when all is well.
     static func lookAt(_ path: String) -> [String] {
         var status = stat()
@@ -23,8 +43,8 @@ enum StoreFiles {
     static func isWhole(_ path: String) -> Bool {
         ["-wal", "-journal"].allSatisfy { suffix in
             var status = stat()
-            guard stat(path + suffix, &status) == 0 else { return errno == ENOENT }
-            return status.st_size == 0
+            guard lstat(path + suffix, &status) == 0 else { return errno == ENOENT }
+            return status.st_mode & S_IFMT == S_IFREG && status.st_size == 0
         }
     }
 
@@ -86,11 +106,11 @@ enum StoreFiles {
 
     /// The log is there after a crash only, and bounded by SQLite's checkpoints.
     private static func read(_ path: String) -> [UInt8]? {
-        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard fd >= 0 else { return nil }
         defer { close(fd) }
         var status = stat()
-        guard fstat(fd, &status) == 0, status.st_size > 0, status.st_size < 64 << 20 else { return nil }
+        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0, status.st_size < 64 << 20 else { return nil }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         let count = pread(fd, &bytes, bytes.count, 0)
         return count < 0 ? nil : Array(bytes.prefix(count))

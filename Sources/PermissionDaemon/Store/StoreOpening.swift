@@ -8,6 +8,8 @@ import PermissionModel
 /// What opening a file came to.
 struct OpenedFile {
     var database: Database?
+    /// Which files are open; nil of one in memory, or that cannot be written.
+    var identity: StoreIdentity?
     /// Why it cannot be written, nil when it can.
     var problem: String?
     /// The problem is a newer permd's schema, which trying again does not mend.
@@ -37,7 +39,7 @@ enum StoreOpening {
                     opened.findings.append(finding)
                     continue
                 }
-                opened.problem = "\(path) cannot be opened: \(error.description)"
+                opened.problem = "\(path) cannot be opened: \(StoreFiles.obstacle(path) ?? error.description)"
                 return opened
             }
         }
@@ -60,11 +62,15 @@ enum StoreOpening {
             if version > schema.version { return newer(path, version, schema) }
             guard version == schema.version else { throw error }
             opened.database = database
-            opened.problem = "\(path) cannot be written: \(error.description)"
+            opened.problem = "\(path) cannot be written: \(StoreFiles.obstacle(path) ?? error.description)"
         }
         // Damage in the first pages shows here rather than at somebody's request.
         _ = try opened.database?.integer("SELECT count(*) FROM sqlite_master")
-        if path != ":memory:" { restrict(path) }
+        guard path != ":memory:" else { return opened }
+        restrict(path)
+        guard opened.problem == nil, let database = opened.database else { return opened }
+        opened.identity = StoreIdentity(of: path)
+        if opened.identity == nil || database.hasMoved { throw .loss(path) }
         return opened
     }
 
@@ -99,20 +105,28 @@ enum StoreOpening {
 
     /// Moves a damaged file out of the way; what to tell, nil when it cannot be moved.
     static func setAside(_ path: String, _ now: EpochSeconds) -> String? {
-        var target = "\(path).damaged-\(now)"
-        var count = 0
-        while access(target, F_OK) == 0 {
-            count += 1
-            target = "\(path).damaged-\(now)-\(count)"
-        }
+        let target = freeName(path, "damaged", now)
         guard rename(path, target) == 0 else { return nil }
         for suffix in ["-wal", "-shm"] { rename(path + suffix, target + suffix) }
         return "the store was damaged and is set aside as \(target); what it held is unknown now, apps ask again"
     }
 
+    /// A name beside the file that nothing has yet.
+    static func freeName(_ path: String, _ why: String, _ now: EpochSeconds) -> String {
+        var target = "\(path).\(why)-\(now)"
+        var count = 0
+        while StoreIdentity.File(target) != nil {
+            count += 1
+            target = "\(path).\(why)-\(now)-\(count)"
+        }
+        return target
+    }
+
+    static func folder(of path: String) -> String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+
     /// Makes the folder, 0700 and ours; a sentence when that is impossible.
-    private static func prepareFolder(of path: String) -> String? {
-        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+    static func prepareFolder(of path: String) -> String? {
+        let folder = folder(of: path)
         if let problem = makeFolders(folder) { return problem }
         var status = stat()
         guard lstat(folder, &status) == 0 else { return "\(folder) cannot be looked at: \(errorText())" }

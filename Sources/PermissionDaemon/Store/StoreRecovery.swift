@@ -13,6 +13,7 @@ extension DecisionStore {
     /// Goes on with what opening came to.
     func taken(_ opened: OpenedFile, _ now: EpochSeconds) {
         reader = opened.database
+        identity = opened.identity
         for finding in opened.findings { found(finding) }
         lookAtEnds(now)
         if let reader {
@@ -22,7 +23,9 @@ extension DecisionStore {
         }
         isUnopened = opened.problem != nil
         mustReopen = isUnopened && !opened.isNewer
-        guard let problem = opened.problem else { return writer.use(paths.stateFile) }
+        if opened.problem == nil, let identity { return writer.use((paths.stateFile, identity)) }
+        let problem = opened.problem ?? "\(paths.stateFile) cannot be written"
+        writer.use(nil)
         condition = .unavailable(reason: problem)
         tell(opened.isNewer ? problem : "\(problem); decisions hold for the asking process only")
     }
@@ -62,6 +65,7 @@ extension DecisionStore {
         // A file that was taken for unchanging and is another one now is not damaged.
         if error.isDamage { return reader?.mode == .unchanging ? openAnew() : replaceDamaged(error) }
         if isUnopened { return }
+        if error.isLoss { return filesLost() }
         mustReopen = error.isReadOnly || !isReconciled
         condition = .unavailable(reason: "\(paths.stateFile): \(error.description)")
         tell(
@@ -88,14 +92,52 @@ extension DecisionStore {
     /// first, so that a mended disk is written again.
     private func openAnew() {
         let couldRead = reader != nil
+        if isLost, !putBack() { return }
         reader = nil
-        writer.use(nil)
+        writer.suspend()
         let now = EpochSeconds(time(nil))
         taken(StoreOpening.open(paths.stateFile, .persistent, synchronous: "FULL", now: now), now)
         if !isReconciled { reconcile() }
         guard reader != nil, !couldRead else { return }
         // Not within the change that is on its way.
         Loop.shared.post { [weak self] in self?.onReadAgain?() }
+    }
+
+    /// The lasting files were taken away: they are written again. The writer waits meanwhile.
+    func filesLost() {
+        isLost = true
+        openAnew()
+    }
+
+    /// Writes what the reader has open at its path again; false when that fails: it is tried again at the next change,
+    /// and until then nothing can be written.
+    private func putBack() -> Bool {
+        guard let reader, let identity else {
+            isLost = false
+            return true
+        }
+        writer.suspend()
+        do throws(DatabaseError) {
+            // Somebody may have brought them back.
+            if StoreIdentity(of: paths.stateFile) != identity {
+                found(try StoreReplacing.putBack(reader, identity: identity, EpochSeconds(time(nil))))
+            }
+            isLost = false
+            return true
+        } catch where error.isDamage {
+            found("\(paths.stateFile) was deleted or damaged while permd ran; what it held is unknown now, apps ask again")
+            isLost = false
+            return true
+        } catch {
+            mustReopen = true
+            isUnopened = true
+            writer.use(nil)
+            let problem =
+                "\(paths.stateFile), or a file beside it, was deleted or replaced while permd ran, and cannot be written again: \(error.description)"
+            condition = .unavailable(reason: problem)
+            tell("\(problem); decisions hold for the asking process only")
+            return false
+        }
     }
 
     /// What opening both files does, for a lasting one that could not be opened or written then.
@@ -122,7 +164,7 @@ extension DecisionStore {
         reader = nil
         cache = [:]
         soonestEnd = nil
-        writer.use(nil)
+        writer.suspend()
         let now = EpochSeconds(time(nil))
         let finding = StoreOpening.setAside(paths.stateFile, now)
         if let finding { found(finding) }

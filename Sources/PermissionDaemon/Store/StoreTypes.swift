@@ -79,6 +79,8 @@ struct StoreJob: Sendable {
     let history: [HistoryRow]
     /// Later than that of any job before, however the clock is set.
     let serial: Int64
+    /// Nothing is written, but it is looked whether the files are still there.
+    var isLook = false
     var isEmpty: Bool { changes.isEmpty && history.isEmpty }
     /// On the loop: the decisions that are gone, of the lasting database, or why nothing was changed.
     let completion: @Sendable @LoopActor (Result<[Decision], DatabaseError>) -> Void

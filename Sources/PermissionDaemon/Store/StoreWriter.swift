@@ -11,7 +11,10 @@ import Glibc
 import PermissionCore
 import PermissionModel
 
-// SAFETY: `jobs`, `file`, `persistent` and `isStopping` are touched under the mutex; the databases are used by the writer's thread alone
+// Files that were taken away are noticed before a group is written and before it is acknowledged. The lasting ones are put
+// back on the loop, whose connection has them open, too: the writer waits for that. The session's are put back here.
+
+// SAFETY: `jobs`, `file`, `persistent`, `uses` and `isStopping` are touched under the mutex; the databases are used by the writer's thread alone
 // between hand-over and hand-back.
 final class StoreWriter: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -20,9 +23,16 @@ final class StoreWriter: @unchecked Sendable {
     private var isStopping = false
     private var onEnd: (@LoopActor () -> Void)?
     /// The lasting database's file; opened here at the first write, not while permd starts.
-    private var file: String?
+    private var file: (path: String, identity: StoreIdentity)?
     private var persistent: Database?
-    private let session: Database
+    /// How often `use` was called.
+    private var uses = 0
+    private var session: Database
+    private var sessionIdentity: StoreIdentity?
+    /// The lasting database is not at its path any more: `use` is to follow, with what is there then.
+    var onLoss: (@LoopActor () -> Void)?
+    /// A sentence about the session's database.
+    var onFinding: (@LoopActor (String) -> Void)?
     /// Rows since the last trimming. The first row of a run trims: no run may add without ever removing.
     private var untrimmed = StoreWriter.rowsBetweenTrims
     private var historyLimits: (rows: Int, days: Int) = (10_000, 90)
@@ -31,9 +41,12 @@ final class StoreWriter: @unchecked Sendable {
     private static let rowsBetweenTrims = 100
     /// Jobs in one transaction: bounds how long the first of them waits for its answer.
     private static let groupSize = 256
+    /// Times the files are put back for one group: whoever takes them away faster gets an error.
+    private static let lossesPerGroup = 3
 
-    init(session: Database) {
+    init(session: Database, identity: StoreIdentity?) {
         self.session = session
+        sessionIdentity = identity
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
     }
@@ -59,12 +72,22 @@ final class StoreWriter: @unchecked Sendable {
 
     func setHistoryLimits(rows: Int, days: Int) { locked { historyLimits = (rows, days) } }
 
-    /// Takes another lasting database, or the same anew; nil refuses every job.
-    func use(_ path: String?) {
+    /// Closes the lasting database. Every job fails until `use`; what was under way when files were lost waits for it.
+    func suspend() {
         locked {
             persistent = nil
-            file = path
+            file = nil
         }
+    }
+
+    /// Takes another lasting database, or the same anew; nil refuses every job.
+    func use(_ file: (path: String, identity: StoreIdentity)?) {
+        suspend()
+        locked {
+            self.file = file
+            uses += 1
+        }
+        pthread_cond_signal(condition)
     }
 
     /// Ends the thread once everything queued is written, and closes the lasting database; then calls `completion`.
@@ -119,29 +142,74 @@ final class StoreWriter: @unchecked Sendable {
         }
     }
 
-    /// Writes a group in one transaction; if it fails, each job alone, so that one does not spoil the others.
+    /// Writes a group in one transaction; if it fails, each job alone, so that one does not spoil the others. What is
+    /// acknowledged is in files that are at their paths.
     private func write(_ group: [StoreJob]) {
         guard !group.isEmpty else { return }
+        var attempt = attempt(group)
+        for _ in 0..<StoreWriter.lossesPerGroup {
+            guard case .failure(let error) = attempt.result, error.isLoss else { break }
+            waitForFiles(attempt.uses)
+            attempt = self.attempt(group, done: attempt.done)
+        }
         var results: [Result<[Decision], DatabaseError>] = []
-        do throws(DatabaseError) {
-            results = try commit(group).map { .success($0) }
-        } catch {
-            guard group.count == 1 else {
+        switch attempt.result {
+        case .success(let removed): results = removed.map { .success($0) }
+        case .failure(let error):
+            guard group.count == 1 || error.isLoss else {
                 for job in group { write([job]) }
                 return
             }
-            results = [.failure(error)]
+            results = group.map { _ in .failure(error) }
         }
         for (job, result) in zip(group, results) {
             Loop.shared.post { job.completion(result) }
         }
     }
 
+    private struct Attempt {
+        var result: Result<[[Decision]], DatabaseError>
+        /// What was committed, though perhaps into files that are not there any more.
+        var done: [[Decision]]?
+        /// The files it was done with.
+        let uses: Int
+    }
+
+    /// Commits a group that is not yet `done`, and looks at the files.
+    private func attempt(_ group: [StoreJob], done: [[Decision]]? = nil) -> Attempt {
+        var attempt = Attempt(result: .success([]), done: done, uses: locked { uses })
+        do throws(DatabaseError) {
+            if attempt.done == nil { attempt.done = try commit(group) }
+            if group.contains(where: { !$0.isEmpty || $0.isLook }) { try lookAtLasting() }
+            attempt.result = .success(attempt.done ?? [])
+        } catch {
+            attempt.result = .failure(error)
+        }
+        return attempt
+    }
+
+    /// Throws when the lasting database is not at its path, or there is none.
+    private func lookAtLasting() throws(DatabaseError) {
+        guard let file = locked({ file }) else { throw StoreWriter.noFile }
+        guard StoreIdentity(of: file.path) == file.identity else { throw .loss(file.path) }
+    }
+
+    /// Until the loop has put the lasting files back, or given them up.
+    private func waitForFiles(_ seen: Int) {
+        let onLoss = locked { uses == seen ? self.onLoss : nil }
+        if let onLoss { Loop.shared.post(onLoss) }
+        locked { while uses == seen, !isStopping { pthread_cond_wait(condition, mutex) } }
+    }
+
+    private static let noFile = DatabaseError(code: 8, description: "there is no store that can be written")
+
     private func commit(_ group: [StoreJob]) throws(DatabaseError) -> [[Decision]] {
         // Barriers have nothing to write.
         guard group.contains(where: { !$0.isEmpty }) else { return group.map { _ in [] } }
         let persistent = try lasting()
         let sessionFirst = group.contains { $0.changes.contains(where: \.setsSessionDecision) }
+        // A file that is gone has lost, with the rest, what a lasting change would remove from it.
+        do throws(DatabaseError) { try lookAtSession() } catch { if sessionFirst { throw error } }
         var removed: [[Decision]] = []
         var saved: [SessionRows.Saved] = []
         do throws(DatabaseError) {
@@ -156,8 +224,13 @@ final class StoreWriter: @unchecked Sendable {
                     "INSERT OR REPLACE INTO meta VALUES ('serial', ?)", [.integer(last.serial)])
             }
             try trimHistory(persistent)
-            for database in sessionFirst ? [session, persistent] : [persistent, session] {
-                try database.execute("COMMIT")
+            if sessionFirst {
+                try session.execute("COMMIT")
+                try lookAtSession()
+                try persistent.execute("COMMIT")
+            } else {
+                try persistent.execute("COMMIT")
+                try session.execute("COMMIT")
             }
             return removed
         } catch {
@@ -171,11 +244,26 @@ final class StoreWriter: @unchecked Sendable {
 
     private func lasting() throws(DatabaseError) -> Database {
         let (opened, file) = locked { (self.persistent, self.file) }
+        try lookAtLasting()
         if let opened { return opened }
-        guard let file else { throw DatabaseError(code: 8, description: "there is no store that can be written") }
-        let database = try StoreOpening.configured(file, "FULL")
-        locked { if self.file == file { persistent = database } }
+        guard let file else { throw StoreWriter.noFile }
+        let database = try StoreOpening.configured(file.path, "FULL")
+        try lookAtLasting()
+        locked { if self.file?.identity == file.identity { persistent = database } }
         return database
+    }
+
+    /// Puts the session's database back if it is not at its path any more.
+    private func lookAtSession() throws(DatabaseError) {
+        guard let identity = sessionIdentity, StoreIdentity(of: session.path) != identity else { return }
+        let finding = try StoreReplacing.putBack(session, identity: identity, EpochSeconds(time(nil)))
+        let database = try StoreOpening.configured(session.path, "OFF")
+        // SQLite opens the files beside it at the first look.
+        _ = try database.integer("PRAGMA user_version")
+        guard let identity = StoreIdentity(of: session.path), !database.hasMoved else { throw .loss(session.path) }
+        session = database
+        sessionIdentity = identity
+        if let onFinding { Loop.shared.post { onFinding(finding) } }
     }
 
     private func apply(_ job: StoreJob, _ persistent: Database) throws(DatabaseError) -> [Decision] {

@@ -1,0 +1,48 @@
+// Which files a store's connections have open, so that it is noticed when others, or none, are at their path.
+//
+// SQLite goes on with files that were deleted, moved or replaced: what is written then is in no file that anybody finds.
+
+import CLinux
+import Glibc
+
+/// The folder and the files of an open database in WAL mode, by device and inode. Never opens anything: closing a
+/// descriptor of the database would give up SQLite's locks on it.
+struct StoreIdentity: Sendable, Equatable {
+    struct File: Sendable, Equatable {
+        let device: UInt64
+        let inode: UInt64
+        let kind: UInt32
+
+        init?(_ path: String) {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return nil }
+            device = UInt64(status.st_dev)
+            inode = UInt64(status.st_ino)
+            kind = status.st_mode & S_IFMT
+        }
+    }
+
+    /// The files SQLite keeps beside an open database: its log, and what its connections share.
+    static let suffixes = ["", "-wal", "-shm"]
+
+    private let folder: File
+    private let files: [File]
+
+    /// What is at the path now; nil when a part is missing or is no regular file.
+    init?(of path: String) {
+        guard let folder = File(StoreOpening.folder(of: path)), folder.kind == S_IFDIR else { return nil }
+        self.folder = folder
+        var files: [File] = []
+        for suffix in StoreIdentity.suffixes {
+            guard let file = File(path + suffix), file.kind == S_IFREG else { return nil }
+            files.append(file)
+        }
+        self.files = files
+    }
+
+    /// Whether what stands at a path is the file that is open as its `suffix`.
+    func isOpen(_ suffix: String, at path: String) -> Bool {
+        guard let index = StoreIdentity.suffixes.firstIndex(of: suffix) else { return false }
+        return File(path + suffix) == files[index]
+    }
+}

@@ -1,0 +1,190 @@
+// Files that are taken away or replaced while the store is open: what was acknowledged is in a file that is there.
+
+import DBus
+import Glibc
+import Logging
+import PermissionCore
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(2)))
+@LoopActor
+struct StoreLossTests {
+    private let folder = try! TemporaryFolder()
+    private let app = AppID("exe:/usr/bin/a")!
+    private let process = ProcessKey(pid: 77, startTime: 5)
+
+    private var paths: StorePaths { StorePaths(state: folder.file("state"), session: folder.file("run")) }
+
+    private func open(_ paths: StorePaths? = nil) -> DecisionStore {
+        var log = Logger(label: "test")
+        log.logLevel = .critical
+        return DecisionStore(paths: paths ?? self.paths, bootID: "boot", now: 1000, log: log)
+    }
+
+    private func set(_ verdict: Verdict, _ permission: Permission, _ duration: Duration = .always) -> Change {
+        .set(
+            Decision(
+                app: app, permission: permission, verdict: verdict, duration: duration, decided: 1, by: .permctl,
+                process: duration == .once ? process : nil))
+    }
+
+    enum Loss: String, CaseIterable, Sendable {
+        case file, log, shared, allFiles, folder, folderMoved, otherFile, otherLog, fileFIFO, logFIFO, fileLink
+        case fileDirectory, parent
+    }
+
+    private func inflict(_ loss: Loss, _ path: String) throws {
+        let folder = String(path[..<path.lastIndex(of: "/")!])
+        let run: (String) throws -> Void = { command in
+            try #require(system(command) == 0, "\(command)")
+        }
+        switch loss {
+        case .file: try run("rm -f \(path)")
+        case .log: try run("rm -f \(path)-wal")
+        case .shared: try run("rm -f \(path)-shm")
+        case .allFiles: try run("rm -f \(path) \(path)-wal \(path)-shm")
+        case .folder: try run("rm -r \(folder)")
+        case .folderMoved: try run("mv \(folder) \(folder).away && mkdir \(folder)")
+        case .otherFile:
+            try Database(path: path + ".other").execute("CREATE TABLE word (text TEXT)")
+            try run("mv \(path).other \(path)")
+        case .otherLog: try run("echo nonsense >\(path)-new && mv \(path)-new \(path)-wal")
+        case .fileFIFO: try run("rm -f \(path) && mkfifo \(path)")
+        case .logFIFO: try run("rm -f \(path)-wal && mkfifo \(path)-wal")
+        case .fileLink: try run("mv \(path) \(path).away && ln -s \(path).away \(path)")
+        case .fileDirectory: try run("rm -f \(path) && mkdir -p \(path)/a")
+        case .parent: try run("mv \(self.folder.path) \(self.folder.path).away && mkdir \(self.folder.path)")
+        }
+    }
+
+    /// What a permd that is started after this one was killed finds.
+    private func afterKill() async throws -> [String] {
+        let copy = folder.file("copy")
+        try #require(system("rm -rf \(copy) && mkdir \(copy)") == 0)
+        for part in ["state", "run"] {
+            try #require(system("cp -a \(folder.file(part)) \(copy)/") == 0)
+        }
+        let again = open(StorePaths(state: copy + "/state", session: copy + "/run"))
+        let found = try list(again).sorted()
+        await close(again)
+        return found
+    }
+
+    @Test(arguments: Loss.allCases)
+    func whatIsAcknowledgedIsThere(_ loss: Loss) async throws {
+        let store = open()
+        try await commit(store, set(.deny, .location))
+        try inflict(loss, paths.stateFile)
+        try await commit(store, set(.grant, .camera))
+        #expect(try await afterKill() == ["deny always", "grant always"])
+        #expect(try list(store).sorted() == ["deny always", "grant always"])
+        #expect(store.condition == .ready)
+        #expect(store.findings.contains { $0.contains("while permd ran") }, "\(store.findings)")
+        // It goes on as before, and is noticed again.
+        try await commit(store, .remove(app: app, permission: .location))
+        #expect(try await afterKill() == ["grant always"])
+        try inflict(.allFiles, paths.stateFile)
+        try await commit(store, set(.deny, .microphone))
+        #expect(try await afterKill() == ["deny always", "grant always"])
+        await close(store)
+        let again = open()
+        #expect(try list(again).sorted() == ["deny always", "grant always"])
+        await close(again)
+    }
+
+    /// The writer opens its files at its first write.
+    @Test(arguments: Loss.allCases)
+    func beforeTheFirstWrite(_ loss: Loss) async throws {
+        let first = open()
+        try await commit(first, set(.deny, .location))
+        await close(first)
+        let store = open()
+        try inflict(loss, paths.stateFile)
+        try await commit(store, set(.grant, .camera))
+        #expect(try await afterKill() == ["deny always", "grant always"])
+        await close(store)
+    }
+
+    @Test(arguments: Loss.allCases)
+    func theSessionsFile(_ loss: Loss) async throws {
+        let store = open()
+        try await commit(store, set(.deny, .location, .session), set(.grant, .microphone, .once))
+        try inflict(loss, paths.sessionFile)
+        try await commit(store, set(.grant, .camera, .session))
+        #expect(try await afterKill() == ["deny session", "grant once", "grant session"])
+        #expect(store.findings.contains { $0.contains("while permd ran") }, "\(store.findings)")
+        await close(store)
+    }
+
+    /// Many at once: each that is acknowledged is there, in whatever moment the file goes.
+    @Test func inTheMiddleOfMany() async throws {
+        let store = open()
+        try await commit(store, set(.deny, .location))
+        let done = EventLog<String>()
+        for number in 0..<400 {
+            let app = AppID("exe:/usr/bin/a\(number)")!
+            let decision = Decision(
+                app: app, permission: .camera, verdict: .grant, duration: .always, decided: 1, by: .permctl)
+            store.commit([.set(decision)], history: []) { result in
+                done.add((try? result.get()) == nil ? "failed" : app.description)
+            }
+            if number % 50 == 0 {
+                // In the middle of what is being written.
+                try await done.wait(for: number / 2)
+                try inflict(number % 100 == 0 ? .allFiles : .log, paths.stateFile)
+            }
+        }
+        let told = try await done.wait(for: 400)
+        #expect(!told.contains("failed"))
+        let copy = folder.file("copy")
+        try #require(system("mkdir \(copy) && cp -a \(folder.file("state")) \(copy)/") == 0)
+        let again = open(StorePaths(state: copy + "/state", session: nil))
+        let there = Set(
+            try again.listDecisions(app: nil, permission: nil, at: 1000, limit: 0, offset: 0).map(\.app.description))
+        #expect(there.isSuperset(of: told))
+        await close(again)
+        await close(store)
+    }
+
+    /// Where it cannot be written again, nothing is acknowledged; once it can, everything is there.
+    @Test func whatCannotBePutBack() async throws {
+        let store = open()
+        try await commit(store, set(.deny, .location))
+        try #require(system("rm -r \(paths.state) && echo >\(paths.state)") == 0)
+        await #expect(throws: StoreError.self) { try await commit(store, set(.grant, .camera)) }
+        #expect(store.condition != .ready && !store.findings.isEmpty)
+        // What was decided before still holds.
+        #expect(store.appDecision(app, .location)?.verdict == .deny)
+        #expect(store.appDecision(app, .camera) == nil)
+        await #expect(throws: StoreError.self) { try await commit(store, set(.grant, .camera)) }
+        try #require(unlink(paths.state) == 0)
+        try await commit(store, set(.grant, .microphone))
+        #expect(store.condition == .ready)
+        #expect(try await afterKill() == ["deny always", "grant always"])
+        #expect(store.appDecision(app, .camera) == nil)
+        await close(store)
+    }
+
+    // MARK: What is no file
+
+    @Test(arguments: ["", "-wal", "-shm", "-journal"], ["mkfifo", "mkdir", "ln -s /dev/zero"])
+    func whatIsNoFileIsNotOpened(_ suffix: String, _ command: String) async throws {
+        let store = open()
+        try await commit(store, set(.deny, .location))
+        await close(store)
+        let path = paths.stateFile + suffix
+        try #require(system("rm -f \(path) && \(command) \(path)") == 0)
+        let again = open()
+        #expect(again.condition != .ready)
+        #expect(again.findings.contains { $0.contains("\(path) is ") }, "\(again.findings)")
+        await #expect(throws: StoreError.self) { try await commit(again, set(.grant, .camera)) }
+        try #require(system("rm -r \(path)") == 0)
+        try await commit(again, set(.grant, .camera))
+        #expect(try list(again).sorted() == (suffix.isEmpty ? ["grant always"] : ["deny always", "grant always"]))
+        await close(again)
+    }
+}
