@@ -14,7 +14,9 @@ extension Queue {
         var waiting = WaitingRequest(request)
         leaveOutPaused(&waiting, now, world)
         if waiting.open(in: world).isEmpty { return answerAtOnce(waiting, now, world) }
-        if let refusal = throttleRefusal(of: request, now) ?? limitRefusal(of: request) { return effects.append(.refuse(request.id, refusal)) }
+        if let refusal = throttleRefusal(of: request, now) ?? limitRefusal(of: request) {
+            return effects.append(.refuse(request.id, refusal))
+        }
         effects.append(.accept(request.id))
         count += 1
         countOf[request.caller.app, default: 0] += 1

@@ -78,7 +78,8 @@ struct QueueScript {
                 ]
             case "alone":
                 return [
-                    "accept \(request)", "moved \(request) queued 0", "start-agent", "timer agentWait 10000", "length 1",
+                    "accept \(request)", "moved \(request) queued 0", "start-agent", "timer agentWait 10000",
+                    "length 1",
                 ]
             case "gone":
                 return ["forget \(words[1])", "record a:camera=withdrawn", "stop agentWait", "length 0"]

@@ -110,7 +110,8 @@ enum StoreFiles {
         guard fd >= 0 else { return nil }
         defer { close(fd) }
         var status = stat()
-        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0, status.st_size < 64 << 20 else { return nil }
+        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0, status.st_size < 64 << 20
+        else { return nil }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         let count = pread(fd, &bytes, bytes.count, 0)
         return count < 0 ? nil : Array(bytes.prefix(count))

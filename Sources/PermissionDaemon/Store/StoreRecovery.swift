@@ -124,8 +124,10 @@ extension DecisionStore {
             }
             isLost = false
             return true
-        } catch where error.isDamage {
-            found("\(paths.stateFile) was deleted or damaged while permd ran; what it held is unknown now, apps ask again")
+        } catch  where error.isDamage {
+            found(
+                "\(paths.stateFile) was deleted or damaged while permd ran; what it held is unknown now, apps ask again"
+            )
             isLost = false
             return true
         } catch {

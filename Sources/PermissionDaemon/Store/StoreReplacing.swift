@@ -16,7 +16,8 @@ enum StoreReplacing {
         }
         let copy = path + ".new"
         try setAside(copy, now)
-        try database.execute("VACUUM INTO '\(copy.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'")
+        try database.execute(
+            "VACUUM INTO '\(copy.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'")
         try check(chmod(copy, 0o600), copy)
         try sync(copy)
         var others: [String] = []
