@@ -30,6 +30,14 @@ static inline gboolean cgtk_prefers_dark(GtkSettings *settings) {
     g_object_get(settings, "gtk-application-prefer-dark-theme", &is_dark, NULL);
     return is_dark;
 }
+// GTK 4.12 has another name for it, and warns of the old one.
+static inline void cgtk_css_load(GtkCssProvider *provider, const char *sheet) {
+#if GTK_CHECK_VERSION(4, 12, 0)
+    gtk_css_provider_load_from_string(provider, sheet);
+#else
+    gtk_css_provider_load_from_data(provider, sheet, -1);
+#endif
+}
 static inline int cgtk_theme_priority(void) { return GTK_STYLE_PROVIDER_PRIORITY_THEME; }
 
 // A check button that is one of several options, told to assistive technology as what it is.

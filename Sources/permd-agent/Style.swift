@@ -22,7 +22,7 @@ enum Style {
         guard !isInstalled, let display = gdk_display_get_default() else { return }
         isInstalled = true
         let page = gtk_css_provider_new()!
-        gtk_css_provider_load_from_data(page, StyleSheet.page, -1)
+        cgtk_css_load(page, StyleSheet.page)
         add(page, display, UInt32(GTK_STYLE_PROVIDER_PRIORITY_APPLICATION))
         guard isOurs, let settings = gtk_settings_get_for_display(display) else { return }
         let theme = gtk_css_provider_new()!
@@ -52,7 +52,7 @@ enum Style {
         let isDark = cgtk_prefers_dark(settings) != 0
         if standard.contains(name) {
             let sheet = StyleSheet.theme(isDark: isDark || name.hasSuffix("-dark"))
-            gtk_css_provider_load_from_data(theme, sheet, -1)
+            cgtk_css_load(theme, sheet)
         } else {
             gtk_css_provider_load_named(theme, name, isDark ? "dark" : nil)
         }
