@@ -6,14 +6,18 @@ import Glibc
 enum BrokerLauncher {
     private static let journalSocket = "/run/systemd/journal/socket"
 
+    /// Puts the socket `$1` where the journal's is.
+    private static let prepare = """
+        mount -t tmpfs none /run
+        mkdir -p /run/systemd/journal
+        touch \(journalSocket)
+        mount --bind "$1" \(journalSocket)
+        """
+
     static var hasJournal: Bool { access(journalSocket, F_OK) == 0 }
 
     static var problem: String? {
         guard isInstalled("dbus-broker-launch") else { return "dbus-broker is not installed" }
-        guard hasJournal || geteuid() == 0 else {
-            return "dbus-broker needs \(journalSocket), or root to put one there in a mount namespace"
-        }
-        guard hasJournal || isInstalled("unshare") else { return "dbus-broker needs unshare where there is no journal" }
         return nil
     }
 
@@ -23,27 +27,17 @@ enum BrokerLauncher {
         let listener = try UnixSocket.bind(socket, SOCK_STREAM)
         // Clients may connect from now on; they are served once the broker runs.
         guard listen(listener.raw, SOMAXCONN) == 0 else { throw .system("cannot listen on \(socket)", errno) }
-        var environment = environment
-        environment["LISTEN_FDS"] = "1"
-        environment["BUS_CONFIGURATION"] = configuration
-        let launch =
-            "export LISTEN_PID=$$; exec dbus-broker-launch --scope user --config-file \"$BUS_CONFIGURATION\""
-        guard let journal else {
-            return try ChildProcess(
-                "sh", ["-c", launch], environment: environment, standardError: .null,
-                descriptors: [3: listener.raw])
-        }
-        environment["JOURNAL_SINK"] = journal
-        let prepare = """
-            set -e
-            mount -t tmpfs none /run
-            mkdir -p /run/systemd/journal
-            touch \(journalSocket)
-            mount --bind "$JOURNAL_SINK" \(journalSocket)
+        // As standard input, since sudo closes all others.
+        let launch = """
+            exec 3<&0 </dev/null
+            export LISTEN_FDS=1 LISTEN_PID=$$
+            exec dbus-broker-launch --scope user --config-file "$1"
             """
+        let words =
+            (journal.map { Superuser.mountNamespace(prepare, [$0]) } ?? []) + ["sh", "-c", launch, "sh", configuration]
         return try ChildProcess(
-            "unshare", ["--mount", "sh", "-c", "\(prepare)\n\(launch)"], environment: environment,
-            standardError: .null, descriptors: [3: listener.raw])
+            words[0], Array(words.dropFirst()), environment: environment, standardInput: .descriptor(listener.raw),
+            standardError: .null)
     }
 
     private static func isInstalled(_ program: String) -> Bool {

@@ -27,18 +27,20 @@ public final class ChildProcess: Sendable {
 
     /// Starts `executable`, looked for in `$PATH` if it has no slash.
     ///
-    /// `environment` is all the child gets, but for `PATH` and the like, which are ours unless given. `descriptors` are
-    /// further ones: the child's number and ours. The child is killed when nobody holds this object any more.
+    /// `environment` is all the child gets, but for `PATH` and the like, which are ours unless given. The child is killed
+    /// when nobody holds this object any more, so who follows its lines holds those alone; and when the test program ends.
     public init(
         _ executable: String, _ arguments: [String] = [], environment: [String: String] = [:],
-        standardInput: Stream = .null, standardOutput: Stream = .pipe, standardError: Stream = .inherit,
-        descriptors: [Int32: Int32] = [:]
+        standardInput: Stream = .null, standardOutput: Stream = .pipe, standardError: Stream = .inherit
     ) throws(TestKitError) {
+        Warden.begin()
+        if executable == Superuser.command.first { Warden.expectRoot() }
         let plan = SpawnPlan()
         let input = try plan.add(standardInput, as: 0)
         let output = try plan.add(standardOutput, as: 1)
         let errors = try plan.add(standardError, as: 2)
-        for (number, ours) in descriptors { plan.pass(ours, as: number) }
+        var environment = environment
+        environment[Warden.mark.name] = Warden.mark.value
         let pid = try plan.spawn(executable, arguments, environment)
         self.pid = pid
         self.input = input
@@ -63,13 +65,14 @@ public final class ChildProcess: Sendable {
         return variables
     }
 
-    /// Sends a signal, unless the child has ended already.
+    /// Sends a signal, unless the child has ended already. To what sudo runs, if the child is that.
     public func terminate(_ signal: Int32 = SIGTERM) {
         // On the loop, where children are reaped: so the pid cannot be another process's by now.
         Loop.shared.post { [state] in state.send(signal) }
     }
 
-    /// How the child ended, once it has.
+    /// How the child ended, once it has. One that does not in two minutes, far beyond what a loaded machine needs, is
+    /// killed, so that a broken program fails its test instead of hanging it.
     public func waitForExit() async -> Exit { await state.waitForExit() }
 
     /// All of standard output, to its end.
@@ -79,13 +82,13 @@ public final class ChildProcess: Sendable {
         return text
     }
 
-    /// Writes to the child's standard input, which must be a pipe. False: nobody reads it any more.
+    /// Writes to the child's standard input, which must be a pipe. False: nobody reads it any more, or not enough of it.
     @discardableResult
     public func write(_ text: String) -> Bool {
         guard let fd = input?.raw, fd >= 0 else { return false }
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            let count = rest.withUnsafeBytes { send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT)) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return false }
             rest = rest.dropFirst(count)
@@ -103,6 +106,10 @@ extension ChildProcess {
     /// What happens to the child, on the loop.
     @LoopActor
     fileprivate final class State {
+        private static var patience: Int64 { 120_000 }
+        /// For sudo to start what it is to run, or to have ended it.
+        private static var retry: Int64 { 200 }
+
         private let pid: Int32
         private var exit: Exit?
         private var waiting: [CheckedContinuation<Exit, Never>] = []
@@ -119,10 +126,28 @@ extension ChildProcess {
             }
         }
 
-        func send(_ signal: Int32) { if exit == nil { kill(pid, signal) } }
+        /// What is killed takes along what it has started. sudo is root's, whom we cannot signal; what it runs, which may be
+        /// ours, gets it instead, once it is there.
+        func send(_ signal: Int32) {
+            guard exit == nil else { return }
+            let heirs = ProcessTree.descendants(of: pid)
+            let isOurs = kill(pid, signal) == 0
+            if isOurs, signal != SIGKILL { return }
+            if heirs.filter({ kill($0, signal) == 0 }).isEmpty, !isOurs { sendAsRoot(signal, heirs) }
+        }
+
+        private func sendAsRoot(_ signal: Int32, _ heirs: [Int32]) {
+            Loop.shared.after(milliseconds: State.retry) { [self] in send(signal) }
+            guard !heirs.isEmpty else { return }
+            let words = Superuser.command + ["kill", "-\(signal)"] + heirs.map(String.init)
+            let killer = try? ChildProcess(words[0], Array(words.dropFirst()), standardError: .null)
+            Task { _ = await killer?.waitForExit() }
+        }
 
         func waitForExit() async -> Exit {
             if let exit { return exit }
+            let timer = Loop.shared.after(milliseconds: State.patience) { [self] in send(SIGKILL) }
+            defer { timer.cancel() }
             return await withCheckedContinuation { waiting.append($0) }
         }
     }

@@ -33,7 +33,7 @@ public final class DesktopPortal {
             let process = try ChildProcess(
                 program, ["--verbose"].filter { _ in name == BusNames.portal }, environment: environment,
                 standardError: .pipe)
-            Task { for await line in process.errorLines { log.add(line) } }
+            Task { [lines = process.errorLines] in for await line in lines { log.add(line) } }
             try await owned.first("\(name)") { !$0.isEmpty }
             token.cancel()
             started.append(process)

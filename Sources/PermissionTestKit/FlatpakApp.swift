@@ -4,8 +4,9 @@ import DBus
 import Glibc
 import PermissionModel
 
-/// A command that runs the program after it at a root of its own with a /.flatpak-info as flatpak makes it. Takes root,
-/// or a kernel that lets users make namespaces.
+/// A command that runs the program after it at a root of its own with a /.flatpak-info as flatpak makes it, as the user
+/// the tests run as. By sudo if that is not root: a user namespace would be seen by whoever asks the kernel, and not every
+/// system lets users make one.
 public struct FlatpakSandbox: Sendable {
     /// Before the program and its arguments.
     public let command: [String]
@@ -15,9 +16,9 @@ public struct FlatpakSandbox: Sendable {
     /// - Parameter info: the text of /.flatpak-info; by default that of the app `id`.
     public init(_ id: String, info: String? = nil) throws(TestKitError) {
         folder = try TemporaryFolder()
-        try folder.write(info ?? "[Application]\nname=\(id)\n\n[Instance]\ninstance-id=7\n", to: "info")
-        let user = geteuid() == 0 ? [] : ["--map-root-user"]
-        command = ["unshare"] + user + ["--mount", FlatpakSandbox.enter, folder.path]
+        let instance = UInt32.random(in: 1...UInt32.max)
+        try folder.write(info ?? "[Application]\nname=\(id)\n\n[Instance]\ninstance-id=\(instance)\n", to: "info")
+        command = Superuser.command + ["unshare", "--mount", FlatpakSandbox.enter, folder.path] + Superuser.back
     }
 
     /// `scripts/as-flatpak` of this package.

@@ -98,8 +98,8 @@ private final class MockDevicesTool {
         } catch {
             throw MockDevices.Failure(description: error.description)
         }
-        Task { [process, answers] in
-            for await line in process.lines { answers.add(line) }
+        Task { [answers, lines = process.lines] in
+            for await line in lines { answers.add(line) }
             answers.add(nil)
         }
     }

@@ -49,7 +49,7 @@ public final class PermdProcess {
         let served = starts.all.count
         let child = try run()
         process = child
-        follow(child)
+        follow(child.errorLines)
         try await starts.wait(for: served + 1)
     }
 
@@ -60,9 +60,10 @@ public final class PermdProcess {
             environment: environment.merging(extraEnvironment) { $1 }, standardError: .pipe)
     }
 
-    private func follow(_ child: ChildProcess) {
-        Task {
-            for await line in child.errorLines {
+    /// Holds neither this object nor the process: both are to go when a test fails.
+    private func follow(_ lines: AsyncStream<String>) {
+        Task { [log, starts] in
+            for await line in lines {
                 log.add(line)
                 if line.contains("serves org.permd") { starts.add(line) }
             }

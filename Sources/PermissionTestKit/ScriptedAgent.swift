@@ -104,10 +104,9 @@ public final class ScriptedAgent {
         perform(reply, prompt, call)
     }
 
-    /// The prompt of that number, from 0, whenever it comes.
-    public func prompt(_ number: Int) async -> Prompt {
-        while prompts.all.count <= number { await prompts.next() }
-        return prompts.all[number]
+    /// The prompt of that number, from 0.
+    public func prompt(_ number: Int) async throws(TestKitError) -> Prompt {
+        try await prompts.wait(for: number + 1)[number]
     }
 
     private func manager(_ member: String, _ body: [Value]) -> Message {

@@ -41,7 +41,7 @@ final class SpawnPlan {
         return nil
     }
 
-    func pass(_ ours: Int32, as number: Int32) {
+    private func pass(_ ours: Int32, as number: Int32) {
         posix_spawn_file_actions_adddup2(&actions, ours, number)
     }
 

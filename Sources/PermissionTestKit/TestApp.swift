@@ -34,7 +34,7 @@ public final class TestApp {
         let words = (wrapper?.command ?? []) + [path]
         process = try ChildProcess(
             words[0], Array(words.dropFirst()), environment: daemon.environment, standardInput: .pipe)
-        Task { [events, process] in for await line in process.lines { events.add(line) } }
+        Task { [events, lines = process.lines] in for await line in lines { events.add(line) } }
         try await events.first("the app's start") { $0 == "ready" }
     }
 

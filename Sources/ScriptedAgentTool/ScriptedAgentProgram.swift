@@ -55,7 +55,8 @@ enum ScriptedAgentProgram {
             say("ready")
             Task(executorPreference: Loop.shared) { await tellWithdrawals(agent) }
             for number in 0... {
-                let prompt = await agent.prompt(number)
+                while agent.prompts.all.count <= number { await agent.prompts.next() }
+                let prompt = agent.prompts.all[number]
                 let reply = number < script.count ? script[number] : last
                 say("prompt \(number + 1): \(describe(prompt)) → \(describe(reply))")
             }

@@ -49,24 +49,8 @@ struct Fixture {
     }
 }
 
-/// Collects what handlers see, and lets a test wait for a number of them.
-@LoopActor
-final class Events<Element: Sendable> {
-    private(set) var seen: [Element] = []
-    private var waiting: (count: Int, continuation: CheckedContinuation<Void, Never>)?
-
-    func add(_ element: Element) {
-        seen.append(element)
-        guard let waiting, seen.count >= waiting.count else { return }
-        self.waiting = nil
-        waiting.continuation.resume()
-    }
-
-    func wait(for count: Int) async -> [Element] {
-        if seen.count < count { await withCheckedContinuation { waiting = (count, $0) } }
-        return seen
-    }
-}
+/// What handlers see.
+typealias Events = EventLog
 
 /// The error a call ends with; nil when it does not.
 @LoopActor

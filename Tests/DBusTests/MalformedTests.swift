@@ -31,7 +31,7 @@ struct MalformedTests {
         let events = Events<String>()
         connection.onSignal(addMatch: false) { _ in events.add("signal") }
         connection.onDisconnect { events.add("gone") }
-        #expect(await events.wait(for: 1) == ["gone"])
+        #expect(try await events.wait(for: 1) == ["gone"])
     }
 
     /// libdbus lets through what names a descriptor that was not sent: it is nobody's signal.
@@ -41,7 +41,7 @@ struct MalformedTests {
         let connection = try Connection.open(.address(bus.address))
         let events = Events<String>()
         connection.onSignal(addMatch: false) { events.add($0.signature) }
-        #expect(await events.wait(for: 1) == ["s"])
+        #expect(try await events.wait(for: 1) == ["s"])
         connection.close()
     }
 
@@ -51,7 +51,7 @@ struct MalformedTests {
         let connection = try Connection.open(.address(bus.address))
         let events = Events<[Value]>()
         connection.onSignal(addMatch: false) { events.add($0.body) }
-        #expect(await events.wait(for: 1) == [[.string("a")]])
+        #expect(try await events.wait(for: 1) == [[.string("a")]])
         connection.close()
     }
 }

@@ -151,7 +151,7 @@ struct ObjectServerTests {
         _ = try await call(
             fixture.client, fixture, "GetAll", [.string(Fixture.interface)],
             interface: "org.freedesktop.DBus.Properties")
-        #expect(passed.seen.map { $0.split(separator: ".").last } == ["Echo", "Echo", "GetAll"])
+        #expect(passed.all.map { $0.split(separator: ".").last } == ["Echo", "Echo", "GetAll"])
         await fixture.end()
     }
 

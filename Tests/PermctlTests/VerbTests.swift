@@ -214,7 +214,7 @@ struct VerbTests {
         let agent = try await stage.agent([.grant(.always)])
         let monitor = try stage.start(["monitor"])
         let log = EventLog<String>()
-        Task { for await line in monitor.lines { log.add(line) } }
+        Task { [lines = monitor.lines] in for await line in lines { log.add(line) } }
         let app = try await TestApp("asking", on: stage.permd)
         // It listens once it has said anything: a decision is seen in any case.
         for _ in 0..<2000 where log.all.isEmpty {

@@ -25,7 +25,7 @@ struct AttentionTests {
         let agent = try await stage.agent([.wait, .grant(.always)])
         let app = try await stage.app()
         try await app.request("a", [.camera])
-        let first = await agent.prompt(0)
+        let first = try await agent.prompt(0)
 
         logind.change("1", isLocked: true)
         let withdrawal = try await agent.withdrawals.wait(for: 1)[0]
@@ -39,7 +39,7 @@ struct AttentionTests {
 
         logind.change("1", isLocked: false)
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
-        #expect(await agent.prompt(2).permissions == [.microphone])
+        #expect(try await agent.prompt(2).permissions == [.microphone])
         await stage.end()
         await logind.stop()
     }

@@ -11,28 +11,24 @@ import Testing
 struct JournalTests {
     /// Puts our socket where the journal's is, and says that stderr is the journal's stream.
     private nonisolated static let enter = """
-        set -e
         mount -t tmpfs none /run
         mkdir -p /run/systemd/journal
         touch /run/systemd/journal/socket
         mount --bind "$1" /run/systemd/journal/socket
-        shift
-        JOURNAL_STREAM=$(stat -L -c %d:%i /dev/stderr) exec "$@"
+        export JOURNAL_STREAM=$(stat -L -c %d:%i /dev/stderr)
         """
 
     @Test func decisionsCarryTheirFields() async throws {
         let folder = try TemporaryFolder()
         let journal = try NoticeSocket(folder.file("journal"))
         let bus = try await PrivateBus()
-        let user = geteuid() == 0 ? [] : ["--map-root-user"]
         var environment = bus.environment
         environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent"
+        let words =
+            Superuser.mountNamespace(JournalTests.enter, [folder.file("journal")]) + [BuiltProgram.path("permd")]
         let permd = try ChildProcess(
-            "unshare",
-            user + [
-                "--mount", "sh", "-c", JournalTests.enter, "sh", folder.file("journal"), BuiltProgram.path("permd"),
-            ],
-            environment: environment, standardError: .file(folder.file("stderr")))
+            words[0], Array(words.dropFirst()), environment: environment,
+            standardError: .file(folder.file("stderr")))
         try await journal.log.first("the start") { $0.contains("MESSAGE=permd ") && $0.contains("serves org.permd") }
         let desk = try bus.connect()
         _ = try await desk.call(

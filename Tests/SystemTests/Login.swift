@@ -52,10 +52,10 @@ final class Login {
             try folder.write("[Service]\n\(settings)\n", to: "\(units)/permd.service.d/test.conf")
         }
         // Its control groups and its user take root.
-        let command = (geteuid() == 0 ? [] : ["sudo", "-n"]) + ["\(Installer.project)/scripts/as-login", folder.path]
+        let command = Superuser.command + ["\(Installer.project)/scripts/as-login", folder.path]
         shell = try ChildProcess(
             command[0], Array(command.dropFirst()) + ["sh"], environment: [:], standardInput: .pipe)
-        Task { [lines, shell] in for await line in shell.lines { lines.add(line) } }
+        Task { [lines, output = shell.lines] in for await line in output { lines.add(line) } }
         try await succeed("PATH=$HOME/.local/bin:$PATH; systemctl --user is-system-running --wait")
     }
 

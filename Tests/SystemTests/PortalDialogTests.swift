@@ -33,7 +33,7 @@ struct PortalDialogTests {
         }
 
         /// Nothing of the app's own is in the way any more.
-        func dismissOwn() async { agent.answer(await agent.prompt(0), with: .dismiss) }
+        func dismissOwn() async throws { agent.answer(try await agent.prompt(0), with: .dismiss) }
 
         func dialog(_ icon: String?, title: String = "A title", options: [String: Value] = [:]) -> Message {
             FakePortal.dialog(handle, icon: icon, title: title, options: options)
@@ -64,7 +64,7 @@ struct PortalDialogTests {
         let changes = try await bench.stage.signals(BusNames.policy)
         let asking = Task { await bench.ask(icon) }
         // It waits behind the app's own request.
-        let own = await bench.agent.prompt(0)
+        let own = try await bench.agent.prompt(0)
         try await changes.first("the second request") { $0 == "QueueChanged 2" }
         #expect(bench.agent.prompts.all.count == 1)
         #expect(
@@ -75,7 +75,7 @@ struct PortalDialogTests {
             #expect(await asking.value == "2")
         } else {
             #expect(await asking.value == "0")
-            let prompt = await bench.agent.prompt(1)
+            let prompt = try await bench.agent.prompt(1)
             #expect(prompt.items[0]["permission"]?.stringValue == permission)
             #expect(prompt.app == bench.app.id.description)
             #expect(prompt.items[0]["title"] == .string("A title"))
@@ -91,7 +91,7 @@ struct PortalDialogTests {
 
     @Test func itsAnswersAreNoughtOneAndTwo() async throws {
         let bench = try await Bench([.grant(.once), .deny(.always), .dismiss])
-        await bench.dismissOwn()
+        try await bench.dismissOwn()
         for answer in ["0", "1", "2"] {
             #expect(await bench.ask(PortalDialogTests.screenshot) == answer)
         }
@@ -128,7 +128,7 @@ struct PortalDialogTests {
         let bench = try await Bench([
             answer(.stringTable(["quality": "hi", "sound": "false", "bad": "y", "strange": "z"])), .grant(.once),
         ])
-        await bench.dismissOwn()
+        try await bench.dismissOwn()
         let dialog = bench.dialog(PortalDialogTests.screenshot, options: given)
         #expect(await bench.portal.ask(dialog) == "0 quality=hi sound=false bad=x")
         let shown = try #require(bench.agent.prompts.all[1].items[0]["choices"]?.elements)
@@ -141,12 +141,12 @@ struct PortalDialogTests {
 
     @Test func itsTextsAreMadeSafe() async throws {
         let bench = try await Bench([.grant(.once)])
-        await bench.dismissOwn()
+        try await bench.dismissOwn()
         let title = "Allow\u{202E} \n\n" + String(repeating: "x", count: 300)
         let labels: [String: Value] = ["grant_label": .string("Gr\u{1B}ant\n"), "deny_label": .string(" No ")]
         #expect(
             await bench.ask(PortalDialogTests.screenshot, title: title, options: labels) == "0")
-        let item = await bench.agent.prompt(1).items[0]
+        let item = try await bench.agent.prompt(1).items[0]
         let shown = item["title"]?.stringValue ?? ""
         #expect(shown.hasPrefix("Allow xxx") && shown.hasSuffix("…"))
         #expect(shown.unicodeScalars.count == 80)
@@ -157,9 +157,9 @@ struct PortalDialogTests {
 
     @Test func aDialogIsClosedByItsHandle() async throws {
         let bench = try await Bench([.wait])
-        await bench.dismissOwn()
+        try await bench.dismissOwn()
         let asking = Task { await bench.ask(PortalDialogTests.camera) }
-        _ = await bench.agent.prompt(1)
+        _ = try await bench.agent.prompt(1)
         #expect(
             await bench.ask(PortalDialogTests.camera) == "InvalidArguments")
         _ = try await bench.portal.connection.call(FakePortal.close(bench.handle))
@@ -212,7 +212,7 @@ struct PortalDialogTests {
 
     @Test func longAndStrangeTextsAreBounded() async throws {
         let bench = try await Bench([.grant(.always), .grant(.always)])
-        await bench.dismissOwn()
+        try await bench.dismissOwn()
         let long = String(repeating: "x\u{0301}", count: 50_000)
         for (app, answer) in [(long, "InvalidArguments"), ("a/../\n%s \u{202E}", "0"), ("snap.", "0")] {
             let dialog = FakePortal.dialog(
@@ -222,13 +222,13 @@ struct PortalDialogTests {
         }
         // Whatever the portal calls it, the app is who the kernel says.
         #expect(try await bench.stage.decisions() == ["\(bench.app.id) camera grant always"])
-        #expect(await bench.agent.prompt(1).items[0]["body"]?.stringValue?.unicodeScalars.count ?? 999 <= 512)
+        #expect(try await bench.agent.prompt(1).items[0]["body"]?.stringValue?.unicodeScalars.count ?? 999 <= 512)
         await bench.end()
     }
 
     @Test func anAppCannotNagThroughThePortal() async throws {
         let bench = try await Bench([.dismiss, .dismiss, .dismiss, .grant(.once)])
-        await bench.dismissOwn()
+        try await bench.dismissOwn()
         for _ in 0..<4 { #expect(await bench.ask(nil) == "2") }
         #expect(bench.agent.prompts.all.count == 4)
         #expect(try await bench.stage.decisions().last == "\(bench.app.id) background pause until")
@@ -248,9 +248,9 @@ struct PortalDialogTests {
     /// It ends with permd, which says so: the portal does not wait for ever.
     @Test func permdStops() async throws {
         let bench = try await Bench([.wait])
-        await bench.dismissOwn()
+        try await bench.dismissOwn()
         let asking = Task { await bench.ask(PortalDialogTests.camera) }
-        _ = await bench.agent.prompt(1)
+        _ = try await bench.agent.prompt(1)
         await bench.stage.permd.stop()
         #expect(await asking.value == "2")
         await bench.end()

@@ -16,7 +16,7 @@ struct PortalTests {
         let second = try await bench.flatpak("org.example.Second")
         #expect(try await first.ask("camera a").hasPrefix("ok"))
         #expect(try await second.ask("camera b").hasPrefix("ok"))
-        let one = await agent.prompt(0)
+        let one = try await agent.prompt(0)
         let apps = [first.id.description, second.id.description]
         #expect(apps.contains(one.app))
         #expect(one.permissions == [.camera])
@@ -24,7 +24,7 @@ struct PortalTests {
         #expect(one.details["sandboxed"] == .bool(true))
         #expect(agent.prompts.all.count == 1)
         agent.answer(one, with: .grant(.always))
-        let two = await agent.prompt(1)
+        let two = try await agent.prompt(1)
         #expect(Set([one.app, two.app]) == Set(apps))
         agent.answer(two, with: .deny(.always))
         let granted = one.app == apps[0] ? (first, "a") : (second, "b")
@@ -55,7 +55,7 @@ struct PortalTests {
         let next = try await bench.flatpak("org.example.Call")
         #expect(try await next.ask("open-camera").contains("Permission denied"))
         #expect(try await next.ask("camera b").hasPrefix("ok"))
-        let again = await agent.prompt(1)
+        let again = try await agent.prompt(1)
         #expect(again.app == "flatpak:org.example.Call")
         agent.answer(again, with: .deny(.once))
         #expect(try await next.response("b") == "1 ")
@@ -73,7 +73,7 @@ struct PortalTests {
         try await bench.changes.first("the portal's no") { $0 == "devices camera org.example.Call=no" }
         try await bench.camera(becomes: "")
         #expect(try await app.ask("camera b").hasPrefix("ok"))
-        #expect(await agent.prompt(1).app == "flatpak:org.example.Call")
+        #expect(try await agent.prompt(1).app == "flatpak:org.example.Call")
         #expect(try await bench.stage.decisions() == [])
         await bench.end()
     }
@@ -83,13 +83,13 @@ struct PortalTests {
         let agent = try await bench.stage.agent()
         let app = try await bench.flatpak("org.example.Call")
         #expect(try await app.ask("camera a").hasPrefix("ok"))
-        _ = await agent.prompt(0)
+        _ = try await agent.prompt(0)
         #expect(try await app.ask("close-camera a") == "ok")
         try await agent.withdrawals.first("the withdrawal") { $0.why == "the app withdrew it" }
         try await bench.changes.first("the portal's no") { $0 == "devices camera org.example.Call=no" }
         try await bench.camera(becomes: "")
         #expect(try await app.ask("camera b").hasPrefix("ok"))
-        _ = await agent.prompt(1)
+        _ = try await agent.prompt(1)
         await app.end()
         try await agent.withdrawals.first("the withdrawal") { $0.why == "the app is gone" }
         #expect(try await bench.stage.history() == ["camera withdrawn ", "camera withdrawn "])
@@ -101,7 +101,7 @@ struct PortalTests {
         let agent = try await bench.stage.agent()
         let app = try await bench.flatpak("org.example.Call")
         #expect(try await app.ask("camera a").hasPrefix("ok"))
-        _ = await agent.prompt(0)
+        _ = try await agent.prompt(0)
         await bench.portal.endPortal()
         try await agent.withdrawals.wait(for: 1)
         #expect(try await bench.stage.rows("ListRequests", nil).isEmpty)
@@ -126,7 +126,7 @@ struct PortalTests {
         #expect(try await bench.stage.reset(app.id.description) == 1)
         try await bench.camera(becomes: "org.example.Never=no")
         #expect(try await app.ask("camera c").hasPrefix("ok"))
-        #expect(await agent.prompt(0).app == app.id.description)
+        #expect(try await agent.prompt(0).app == app.id.description)
         await bench.end()
     }
 
@@ -150,7 +150,7 @@ struct PortalTests {
         let agent = try await bench.stage.agent()
         let app = try await bench.flatpak("org.example.Call")
         #expect(try await app.ask("camera a").hasPrefix("ok"))
-        let prompt = await agent.prompt(0)
+        let prompt = try await agent.prompt(0)
         let end = EpochSeconds(time(nil)) + 2
         agent.answer(prompt, with: .grant(.until(end)))
         #expect(try await app.response("a") == "0 ")

@@ -39,7 +39,7 @@ struct ReleaseTests {
         environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent"
         let permd = try ChildProcess(ReleaseTests.permd, environment: environment, standardError: .pipe)
         let log = EventLog<String>()
-        Task { for await line in permd.errorLines { log.add(line) } }
+        Task { [lines = permd.errorLines] in for await line in lines { log.add(line) } }
         try await log.first("the start") { $0.contains("serves org.permd") }
         let desk = try bus.connect()
         _ = try await desk.call(

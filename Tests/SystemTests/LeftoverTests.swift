@@ -1,0 +1,98 @@
+// What a test started ends with the test, also when that fails, and with the test program, however that ends.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct LeftoverTests {
+    /// In the environment of all that is started here; its heirs have it, too.
+    private struct Mark {
+        static let name = "PERMD_TEST_LEFTOVER"
+        let value: String
+
+        init() { value = "\(getpid())-\(UInt64.random(in: 1...UInt64.max))" }
+
+        /// The processes that have it.
+        func holders() async throws -> [String] {
+            let words = Superuser.command + ["sh", "-c", "grep -lszxF \"$1\" /proc/[0-9]*/environ", "sh"]
+            let search = try ChildProcess(words[0], words.dropFirst() + ["\(Mark.name)=\(value)"])
+            return await search.output().split(separator: "\n").map(String.init)
+        }
+
+        /// Looks until there are none; how they end is not ours to be told.
+        func vanishes() async throws {
+            var left: [String] = []
+            for _ in 0..<1000 {
+                left = try await holders()
+                if left.isEmpty { return }
+            }
+            throw TestKitError("these are left: \(left)")
+        }
+    }
+
+    @LoopActor
+    private struct Everything {
+        let stage: Stage
+        let broker: PrivateBus
+        let others: [ChildProcess]
+        let apps: [TestApp]
+        let portal: DesktopPortal
+
+        init(_ mark: String) async throws {
+            let environment = [Mark.name: mark]
+            stage = try await Stage(environment: environment)
+            broker = try await PrivateBus(.broker)
+            portal = try await DesktopPortal(on: stage.permd, backends: "/nonexistent", environment: environment)
+            apps = [try await stage.app(), try await TestApp.flatpak("org.example.Left", on: stage.permd)]
+            let asRoot = Superuser.command + ["sleep", "1000"]
+            others = [
+                try ChildProcess(asRoot[0], Array(asRoot.dropFirst()), environment: environment),
+                try ChildProcess("sh", ["-c", "sleep 1000; true"], environment: environment),
+            ]
+        }
+    }
+
+    private struct Failure: Error {}
+
+    private func fail(_ mark: Mark) async throws {
+        let everything = try await Everything(mark.value)
+        #expect(try await mark.holders().count >= 5)
+        withExtendedLifetime(everything) {}
+        throw Failure()
+    }
+
+    @Test func aFailedTestLeavesNothing() async throws {
+        let mark = Mark()
+        await #expect(throws: Failure.self) { try await fail(mark) }
+        try await mark.vanishes()
+    }
+
+    /// This test in a program of its own, which is killed.
+    @Test func aKilledTestProgramLeavesNothing() async throws {
+        if let mark = getenv(Mark.name) {
+            let everything = try await Everything(String(cString: mark))
+            let daemon = try ChildProcess(
+                "setsid", ["--fork", "sleep", "1000"], environment: [Mark.name: String(cString: mark)])
+            _ = await daemon.waitForExit()
+            print("held")
+            fflush(nil)
+            let end = EventLog<Never>()
+            await end.next()
+            withExtendedLifetime(everything) {}
+            return
+        }
+        let mark = Mark()
+        let program = try ChildProcess(
+            BuiltProgram.own, ["--testing-library", "swift-testing", "--filter", "aKilledTestProgramLeavesNothing"],
+            environment: [Mark.name: mark.value])
+        for await line in program.lines where line == "held" { break }
+        #expect(try await mark.holders().count >= 7)
+        program.terminate(SIGKILL)
+        #expect(await program.waitForExit() == .signaled(SIGKILL))
+        try await mark.vanishes()
+    }
+}
