@@ -11,7 +11,7 @@ DEMO_PACKAGES="$BUILD_PACKAGES dbus libumockdev-dev umockdev"
 SCREEN_PACKAGES="xvfb openbox xdotool at-spi2-core gir1.2-atspi-2.0 python3-gi fonts-dejavu-core adwaita-icon-theme"
 SCREEN_PACKAGES="$SCREEN_PACKAGES xdg-desktop-portal-gtk libatk-adaptor weston"
 TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus tmux util-linux procps"
-TEST_PACKAGES="$TEST_PACKAGES systemd dbus-user-session shellcheck man-db mandoc"
+TEST_PACKAGES="$TEST_PACKAGES systemd dbus-user-session shellcheck man-db mandoc bubblewrap xdg-dbus-proxy"
 # shellcheck disable=SC2034 # For scripts/package.
 PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES dpkg-dev debhelper fakeroot lintian"
 # For Tests/vm: an emulated machine, what makes its image, and Debian's kernel taken apart.

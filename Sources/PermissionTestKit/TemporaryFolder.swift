@@ -41,16 +41,22 @@ public final class TemporaryFolder: Sendable {
     /// With all that is in it, links not followed; what cannot be removed stays.
     private static func remove(_ path: String) {
         if unlink(path) == 0 { return }
-        if let folder = opendir(path) {
-            while let entry = readdir(folder) {
-                let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-                }
-                if name != ".", name != ".." { remove("\(path)/\(name)") }
-            }
-            closedir(folder)
-        }
+        for name in entries(of: path) { remove("\(path)/\(name)") }
         rmdir(path)
+    }
+
+    /// The names in a folder; none if it cannot be read.
+    static func entries(of path: String) -> [String] {
+        guard let folder = opendir(path) else { return [] }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
     }
 }
 

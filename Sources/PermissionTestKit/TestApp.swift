@@ -13,28 +13,28 @@ public final class TestApp {
     public let events = EventLog<String>()
     private let process: ChildProcess
     private let folder: TemporaryFolder
-    /// What its wrapper needs for as long as it runs.
-    private let kept: TemporaryFolder?
+    private let sandbox: FlatpakSandbox?
+    private let reading: Task<Void, Never>
     private var lastCommand = 0
 
     /// - Parameters:
     ///   - other: runs the same program, so it is the same app.
-    ///   - kept: a folder that goes when the app does.
-    ///   - wrapper: a command that runs the program given as its last argument, and the app that makes of it.
+    ///   - sandbox: runs it in there.
     public init(
         _ name: String = "app", on daemon: PermdProcess, sharing other: TestApp? = nil,
-        through wrapper: (command: [String], id: AppID)? = nil, keeping kept: TemporaryFolder? = nil
+        through sandbox: FlatpakSandbox? = nil
     ) async throws {
-        self.kept = kept
+        self.sandbox = sandbox
         let folder = if let other { other.folder } else { try TemporaryFolder() }
         self.folder = folder
         let path = folder.file(name)
         if other == nil { try await BuiltProgram.copy("permd-testapp", to: path) }
-        id = wrapper?.id ?? AppID.executable(path.utf8)
-        let words = (wrapper?.command ?? []) + [path]
+        id = sandbox?.app ?? AppID.executable(path.utf8)
+        let words = (sandbox?.command ?? []) + [path]
         process = try ChildProcess(
-            words[0], Array(words.dropFirst()), environment: daemon.environment, standardInput: .pipe)
-        Task { [events, lines = process.lines] in for await line in lines { events.add(line) } }
+            words[0], Array(words.dropFirst()),
+            environment: daemon.environment.merging(sandbox?.environment ?? [:]) { $1 }, standardInput: .pipe)
+        reading = Task { [events, lines = process.lines] in for await line in lines { events.add(line) } }
         try await events.first("the app's start") { $0 == "ready" }
     }
 
@@ -75,5 +75,7 @@ public final class TestApp {
     public func end(_ signal: Int32 = SIGKILL) async {
         process.terminate(signal)
         _ = await process.waitForExit()
+        // What wrapped it may end before it.
+        await reading.value
     }
 }

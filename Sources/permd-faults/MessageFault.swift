@@ -70,7 +70,7 @@ final class MessageFault {
     }
 
     private func callers(_ place: Place, plain: Int, sandboxed: Int) async throws {
-        let wrapper = try FlatpakSandbox("org.example.Faults")
+        let wrapper = try await FlatpakSandbox("org.example.Faults", on: place.permd.bus)
         let environment = place.permd.environment
         let arguments = { (count: Int, dice: inout Dice) in ["caller", "\(dice.next() >> 1)", "\(count)"] }
         let children = [

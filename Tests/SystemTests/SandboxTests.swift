@@ -8,9 +8,10 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct SandboxTests {
-    @Test func itsIdentityIsItsOwn() async throws {
-        let stage = try await Stage()
-        let app = try await TestApp.flatpak("org.example.Call", on: stage.permd)
+    @Test(arguments: PrivateBus.Kind.allCases, FlatpakSandbox.Access.allCases)
+    func itsIdentityIsItsOwn(_ kind: PrivateBus.Kind, _ access: FlatpakSandbox.Access) async throws {
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let app = try await TestApp.flatpak("org.example.Call", on: stage.permd, access: access)
         let agent = try await stage.agent([.grant(.always)])
         try await app.request("t", [.camera])
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
@@ -19,16 +20,17 @@ struct SandboxTests {
         #expect(prompt.details["sandboxed"] == .bool(true))
         #expect(try await stage.decisions() == ["flatpak:org.example.Call camera grant always"])
         // Another sandboxed app with the same program is another app.
-        let other = try await TestApp.flatpak("org.example.Other", on: stage.permd)
+        let other = try await TestApp.flatpak("org.example.Other", on: stage.permd, access: access)
         #expect(try await other.status(.camera) == "ok camera=undetermined")
         await app.end()
         await other.end()
         await stage.end()
     }
 
-    @Test func settingsAndAgentsAreNotItsBusiness() async throws {
-        let stage = try await Stage()
-        let app = try await TestApp.flatpak("org.example.Nosy", on: stage.permd)
+    @Test(arguments: PrivateBus.Kind.allCases, FlatpakSandbox.Access.allCases)
+    func settingsAndAgentsAreNotItsBusiness(_ kind: PrivateBus.Kind, _ access: FlatpakSandbox.Access) async throws {
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let app = try await TestApp.flatpak("org.example.Nosy", on: stage.permd, access: access)
         let members: [(String, [String])] = [
             (BusNames.policy, ["ListRequests", "ListRestrictions", "ListProblems", "Subscribe", "Unsubscribe"]),
             (BusNames.agentManager, ["ListAgents"]), (BusNames.devices, ["Subscribe", "Unsubscribe"]),
