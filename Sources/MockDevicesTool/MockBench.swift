@@ -32,7 +32,9 @@ final class MockBench {
         g_object_unref(testbed)
     }
 
-    func add(_ kind: MockKind, _ number: Int, name: String?) throws(MockFailure) -> String {
+    func add(
+        _ kind: MockKind, _ number: Int, name: String?, isAnnounced: Bool
+    ) throws(MockFailure) -> String {
         let plug = Plug(kind: kind, number: number)
         guard plugged[plug] == nil else { throw MockFailure("\(kind.rawValue) \(number) is there already") }
         var adapter = ""
@@ -57,7 +59,7 @@ final class MockBench {
             throw MockBench.failed(failure)
         }
         plugged[plug] = Plugged(entries: entries, camera: camera)
-        for entry in entries { announce(entry, "add") }
+        if isAnnounced { for entry in entries { announce(entry, "add") } }
         return node
     }
 

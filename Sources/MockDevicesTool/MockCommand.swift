@@ -6,7 +6,7 @@ struct MockFailure: Error {
 }
 
 enum MockCommand {
-    case add(MockKind, Int, name: String?)
+    case add(MockKind, Int, name: String?, isAnnounced: Bool)
     case remove(MockKind, Int)
     case change(MockKind, Int)
     case block(Int, Bool)
@@ -15,9 +15,11 @@ enum MockCommand {
     init(_ line: String) throws(MockFailure) {
         let words = line.split(separator: " ").map(String.init)
         switch words.first {
-        case "add" where words.count >= 3:
+        case "add" where words.count >= 3, "slip" where words.count >= 3:
             let name = words.count > 3 ? words[3...].joined(separator: " ") : nil
-            self = .add(try MockCommand.kind(words[1]), try MockCommand.number(words[2]), name: name)
+            self = .add(
+                try MockCommand.kind(words[1]), try MockCommand.number(words[2]), name: name,
+                isAnnounced: words[0] == "add")
         case "remove" where words.count == 3:
             self = .remove(try MockCommand.kind(words[1]), try MockCommand.number(words[2]))
         case "change" where words.count == 3:
@@ -33,7 +35,8 @@ enum MockCommand {
     /// The node that came to be, or nothing.
     func run(on bench: MockBench) throws(MockFailure) -> String {
         switch self {
-        case .add(let kind, let number, let name): return try bench.add(kind, number, name: name)
+        case .add(let kind, let number, let name, let isAnnounced):
+            return try bench.add(kind, number, name: name, isAnnounced: isAnnounced)
         case .remove(let kind, let number): try bench.remove(kind, number)
         case .change(let kind, let number): try bench.change(kind, number)
         case .block(let number, let isBlocked): try bench.block(number, isBlocked)

@@ -11,6 +11,7 @@ enum MockDevicesProgram {
         Usage: permd-mockdevices   (commands on standard input, one a line)
           add camera N [NAME]      remove camera N      change camera N
           add metadata N, add microphone N [NAME], add playback N, add bluetooth N [NAME], add connection N, add gnss N
+          slip KIND N [NAME]       adds it without an event, as where no udev runs
           rfkill N on|off          blocks adapter N, or lets it work
           unreadable NODE          lets nobody open the node; readable NODE undoes it
           quit

@@ -26,7 +26,7 @@ public protocol PortalJudge {
 public enum PortalEffect: Sendable, Hashable {
     /// Delete the entry; then say ``PortalMirror/took(_:isGone:at:by:)``.
     case takeBack(PortalKey)
-    /// Another program wrote it: make it a decision; then say ``PortalMirror/adopted(_:)``.
+    /// Another program wrote it: make it a decision; then say ``PortalMirror/adopted(_:)`` or ``PortalMirror/notAdopted(_:)``.
     case adopt(PortalKey, Verdict)
     /// Another program deleted it: forget the decision.
     case forget(PortalKey)
@@ -55,6 +55,8 @@ public struct PortalMirror {
     private var takenBack: [PortalKey: (verdict: Verdict, until: Int64)] = [:]
     private var deleting: Set<PortalKey> = []
     private var adopting: Set<PortalKey> = []
+    /// Could not be written as decisions.
+    private var unadopted: Set<PortalKey> = []
 
     /// - Parameter given: what earlier runs answered.
     public init(given: [PortalKey: Verdict]) { self.given = given }
@@ -137,8 +139,31 @@ public struct PortalMirror {
         return review(at: uptime, by: judge)
     }
 
-    /// An entry has become a decision, or could not.
-    public mutating func adopted(_ key: PortalKey) { adopting.remove(key) }
+    /// An entry has become a decision, or a later decision has taken its place.
+    @discardableResult
+    public mutating func adopted(_ key: PortalKey) -> [PortalEffect] {
+        adopting.remove(key)
+        unadopted.remove(key)
+        // Deleted again before it was written.
+        guard let stored, stored[key] == nil, given[key] == nil else { return [] }
+        return [.forget(key)]
+    }
+
+    /// It could not be written as a decision: it is left alone until it is tried again.
+    public mutating func notAdopted(_ key: PortalKey) { unadopted.insert(key) }
+
+    /// Decisions can be written again.
+    public mutating func adoptAgain() -> [PortalEffect] {
+        let keys = unadopted.sorted()
+        unadopted = []
+        return keys.compactMap { key in
+            guard let verdict = stored?[key] else {
+                adopting.remove(key)
+                return nil
+            }
+            return .adopt(key, verdict)
+        }
+    }
 
     // MARK: What happened to an entry
 
@@ -156,6 +181,7 @@ public struct PortalMirror {
     }
 
     private mutating func deleted(_ key: PortalKey, _ uptime: Int64) -> [PortalEffect] {
+        if unadopted.remove(key) != nil { adopting.remove(key) }
         let isOurs = takenBack[key].map { $0.until > uptime } ?? false
         var effects: [PortalEffect] = isOurs || key.permission.isOfPortals ? [] : [.forget(key)]
         if !isEchoDue(key, uptime), given.removeValue(forKey: key) != nil { effects.append(.dropRow(key)) }
@@ -170,6 +196,7 @@ public struct PortalMirror {
         // Programs that share the empty id cannot be told apart; their entry is reviewed like a stale one.
         guard !key.appID.isEmpty, !key.permission.isOfPortals else { return [] }
         adopting.insert(key)
+        unadopted.remove(key)
         return [.adopt(key, verdict)]
     }
 

@@ -73,10 +73,11 @@ final class Broker {
         dialogs.onClose = { [weak self] in self?.feed(.closed($0)) }
         identifier.onLeft = { [weak self] in self?.left($0) }
         devices.start { [weak self] in self?.devicesChanged($0) }
-        rules.saveLastGood = { [weak self] in self?.keepRules($0, removed: $1) }
+        rules.saveLastGood = { [weak self] in self?.keepRules($0, $1) }
         rules.start { [weak self] in self?.rulesChanged() }
         Loop.shared.onClockSet { [weak self] in self?.endDecisions() }
         store.onReadAgain = { [weak self] in self?.decisionsRead() }
+        store.onWritableAgain = { [weak self] in self?.writeAgain() }
         restore()
         portalAnswers.broker = self
         portalAnswers.start()
@@ -254,13 +255,15 @@ final class Broker {
         lookAgain(at: nil)
     }
 
-    private func keepRules(_ files: [(path: String, text: String)], removed: [String]) {
+    private func keepRules(_ files: LastGoodFiles.Changes, _ then: @escaping @LoopActor (Bool) -> Void) {
         let changes: [Change] =
-            files.map { .saveRuleFile(path: $0.path, text: $0.text) } + removed.map { .removeRuleFile(path: $0) }
+            files.texts.map { .saveRuleFile(path: $0.path, text: $0.text) }
+            + files.removed.map { .removeRuleFile(path: $0) }
         store.commit(changes, history: []) { [log] result in
             if case .failure(let error) = result {
-                log.error("The rules could not be kept for bad days: \(error)")
+                log.error("A fallback copy of the policy files could not be saved: \(error)")
             }
+            then((try? result.get()) != nil)
         }
     }
 

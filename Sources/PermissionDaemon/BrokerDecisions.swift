@@ -114,6 +114,12 @@ extension Broker {
         endDecisions()
     }
 
+    /// A disk was mended: what nobody waits for and could not be written is written now.
+    func writeAgain() {
+        rules.keepLastGood()
+        portalAnswers.adoptAgain()
+    }
+
     // MARK: The portals' store
 
     /// What decisions and rules say about an app as portals know it, which is every process of it at once. The Camera

@@ -1,5 +1,6 @@
 // What is wrong right now and what to do about it: the rows behind `permctl doctor`.
 
+import PermissionCore
 import PermissionModel
 
 struct Problem {
@@ -22,7 +23,7 @@ extension Broker {
             Problem(
                 about: $0.file.split(separator: "/").contains { $0 == "policy.d" } ? "policy" : "settings",
                 file: $0.file, line: $0.line,
-                text: $0.message, advice: "mend the file; it is read again when it changes")
+                text: SafeText.line($0.message), advice: "mend it; it is read again when it changes")
         }
         problems += devices.problems.map {
             Problem(about: "devices", text: $0, advice: "permctl devices shows what is there")

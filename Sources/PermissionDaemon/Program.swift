@@ -20,7 +20,7 @@ public enum Program {
         Usage: permd [--root DIR]
 
         Asks the person before apps use the camera, the microphone, Bluetooth or the location.
-        Serves org.permd on the session bus until SIGTERM; SIGHUP reads rules and settings again.
+        Serves org.permd on the session bus until SIGTERM; SIGHUP reads rules and settings and looks for devices again.
 
           --root DIR  read rules and settings under DIR instead of /
           --help      say this
@@ -196,6 +196,7 @@ final class Daemon {
         case SIGHUP:
             notifier.reloading()
             broker?.rules.reloadAndTell()
+            broker?.devices.rescan()
             notifier.ready()
         default:
             notifier.stopping()

@@ -56,9 +56,12 @@ public final class MockDevices {
 
     /// Plugs one in. `number` says where, so that what is added there again is the same device under another node.
     /// Returns its node, or an empty text for kinds that have none.
+    /// - Parameter isAnnounced: whether an event tells of it; none does where no udev runs.
     @discardableResult
-    public func add(_ kind: Kind, _ number: Int, name: String? = nil) async throws(Failure) -> String {
-        try await tool.ask("add \(kind.rawValue) \(number)\(name.map { " \($0)" } ?? "")")
+    public func add(
+        _ kind: Kind, _ number: Int, name: String? = nil, isAnnounced: Bool = true
+    ) async throws(Failure) -> String {
+        try await tool.ask("\(isAnnounced ? "add" : "slip") \(kind.rawValue) \(number)\(name.map { " \($0)" } ?? "")")
     }
 
     public func remove(_ kind: Kind, _ number: Int) async throws(Failure) {

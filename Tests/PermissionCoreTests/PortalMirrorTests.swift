@@ -68,6 +68,35 @@ struct PortalMirrorTests {
         #expect(mirror.review(at: 7, by: denied) == [])
     }
 
+    @Test func whatCouldNotBeWrittenIsTriedAgain() {
+        var mirror = mirror()
+        #expect(mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing) == [.adopt(camera, .deny)])
+        mirror.notAdopted(camera)
+        // It is neither taken back meanwhile nor forgotten.
+        #expect(mirror.review(at: 6, by: nothing) == [])
+        #expect(mirror.adoptAgain() == [.adopt(camera, .deny)])
+        // One try at a time.
+        #expect(mirror.adoptAgain() == [])
+        mirror.notAdopted(camera)
+        #expect(mirror.adoptAgain() == [.adopt(camera, .deny)])
+        #expect(mirror.adopted(camera) == [])
+        #expect(mirror.adoptAgain() == [])
+        #expect(mirror.review(at: 7, by: denied) == [])
+    }
+
+    @Test func whatIsDeletedBeforeItCouldBeWrittenIsNotTriedAgain() {
+        var mirror = mirror()
+        _ = mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing)
+        mirror.notAdopted(camera)
+        #expect(mirror.changed(.camera, [:], at: 6, by: nothing) == [.forget(camera)])
+        #expect(mirror.adoptAgain() == [])
+        // A later entry is looked at as any other.
+        #expect(mirror.changed(.camera, ["org.example.Call": .grant], at: 7, by: nothing) == [.adopt(camera, .grant)])
+        #expect(mirror.changed(.camera, [:], at: 8, by: nothing) == [.forget(camera)])
+        // Deleted while it was being written: the decision goes, too.
+        #expect(mirror.adopted(camera) == [.forget(camera)])
+    }
+
     @Test func whatAnotherProgramWritesOverOurAnswerToo() {
         var mirror = mirror()
         mirror.answers(camera, .grant, at: 0)

@@ -13,7 +13,7 @@ enum PromptDetails {
         // What a portal keeps by itself it keeps as it likes: there is nothing to choose.
         let durations = prompt.items.allSatisfy(\.isOfPortals) ? [.once] : Duration.Word.allCases
         var details: [String: Value] = [
-            "app": .string(SafeText.identity(app.description)), "app_name": .string(SafeText.title(entry.name)),
+            "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entry, app)),
             "app_icon": .string(SafeText.title(entry.icon)), "sandboxed": .bool(app.isSandboxed),
             "durations": .strings(durations.map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
@@ -26,6 +26,12 @@ enum PromptDetails {
             details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
         }
         return details
+    }
+
+    /// A name of which nothing is left is no name.
+    private static func name(_ entry: AppEntry, _ app: AppID) -> String {
+        let names = [entry.name, AppDirectory.plainName(app), SafeText.identity(app.description)]
+        return names.lazy.map(SafeText.title).first { !$0.isEmpty } ?? ""
     }
 
     private static func item(

@@ -2,6 +2,7 @@
 
 public import DBus
 public import Logging
+import PermissionCore
 public import PermissionModel
 
 /// What devices there are and whether this user can use them.
@@ -121,6 +122,8 @@ public final class DeviceCatalog {
         }
         // A stable order before ids are given, the usable ones first after it.
         all.sort { ($0.order, $0.syspath) < ($1.order, $1.syspath) }
+        // Serial numbers are what the hardware says.
+        for index in all.indices { all[index].device.id = SafeText.identity(all[index].device.id) }
         all = names.withUniqueIDs(all)
         return all.filter(\.device.isUsable) + all.filter { !$0.device.isUsable }
     }

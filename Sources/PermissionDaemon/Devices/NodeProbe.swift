@@ -30,7 +30,7 @@ protocol NodeProbe: Sendable {
 
 struct SystemProbe: NodeProbe {
     func video(_ node: String) -> VideoAnswer {
-        let fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        let fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard fd >= 0 else { return .unopened(errno) }
         defer { close(fd) }
         var answer = v4l2_capability()

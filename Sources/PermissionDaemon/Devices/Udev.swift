@@ -13,14 +13,57 @@ final class Udev: DeviceSource {
     private var onEvents: (@LoopActor ([DeviceEvent]) -> Void)?
     /// What the running monitor knows this object by.
     private var context: Unmanaged<Udev>?
-    private(set) var problems: [String] = []
+    private var watchProblems: [String] = []
+    /// What there was at the last look, for the time in which no look is possible.
+    private var seen: [String: [DeviceRecord]] = [:]
+    private var unseen: Set<String> = []
+    /// The next report is not before it fires.
+    private var reportTimer: LoopTimer?
 
     /// A burst of hot-plugging fits; the kernel gives what the user may have of it.
     private static let receiveBuffer = 8 << 20
+    /// Milliseconds between two reports: what is plugged in and out all the time costs others nothing.
+    private static let reportInterval: Int64 = 50
+    /// Milliseconds until a look is tried again that was not possible.
+    private static let retryTime: Int64 = 10_000
+    /// Descriptors that looking at a device takes at once, and one to spare.
+    private static let descriptors = 4
 
     init() {}
 
+    var problems: [String] {
+        unseen.isEmpty
+            ? watchProblems : watchProblems + ["no descriptors are left to look at devices; it is tried again"]
+    }
+
     func records(of subsystem: String) -> [DeviceRecord] {
+        // libsystemd would say that there are no devices.
+        guard Udev.hasDescriptors() else {
+            if unseen.isEmpty {
+                Loop.shared.after(milliseconds: Udev.retryTime) { [weak self] in self?.lookAgain() }
+            }
+            unseen.insert(subsystem)
+            return seen[subsystem] ?? []
+        }
+        unseen.remove(subsystem)
+        let records = Udev.enumerated(subsystem)
+        seen[subsystem] = records
+        return records
+    }
+
+    private func lookAgain() {
+        let subsystems = unseen
+        unseen = []
+        onEvents?(subsystems.sorted().map { DeviceEvent(subsystem: $0, syspath: "", isRemoval: false) })
+    }
+
+    private static func hasDescriptors() -> Bool {
+        let probes = (0..<descriptors).map { _ in Glibc.open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        for probe in probes where probe >= 0 { Glibc.close(probe) }
+        return probes.allSatisfy { $0 >= 0 }
+    }
+
+    private static func enumerated(_ subsystem: String) -> [DeviceRecord] {
         var enumerator: OpaquePointer?
         guard sd_device_enumerator_new(&enumerator) >= 0 else { return [] }
         defer { sd_device_enumerator_unref(enumerator) }
@@ -75,16 +118,18 @@ final class Udev: DeviceSource {
         self.onEvents = onEvents
         // udev(7) announces itself by this socket; mock devices bring their own announcements.
         if access("/run/udev/control", F_OK) != 0 && getenv("UMOCKDEV_DIR") == nil {
-            problems.append("udev is not running: devices that come and go are noticed only after a reload of permd")
+            watchProblems.append(
+                "udev is not running: devices that come and go are noticed after: systemctl --user reload permd")
         }
         let failure = open(subsystems)
         guard failure < 0 else { return pump() }
         close()
-        problems.append("devices cannot be watched: \(String(cString: strerror(-failure)))")
+        watchProblems.append("devices cannot be watched: \(String(cString: strerror(-failure)))")
     }
 
     func stop() {
         close()
+        reportTimer?.cancel()
         onEvents = nil
     }
 
@@ -149,7 +194,7 @@ final class Udev: DeviceSource {
             DeviceEvent(subsystem: subsystem, syspath: syspath, isRemoval: isKnown && action == SD_DEVICE_REMOVE))
     }
 
-    /// Takes everything that has arrived, then reports it at once.
+    /// Takes everything that has arrived; it is reported together.
     private func pump() {
         var result: Int32 = 0
         repeat {
@@ -160,11 +205,19 @@ final class Udev: DeviceSource {
         if result < 0 {
             // Its descriptor would stay ready, and the loop would spin.
             token?.cancel()
-            problems.append("devices are watched no longer: \(String(cString: strerror(-result)))")
+            watchProblems.append("devices are watched no longer: \(String(cString: strerror(-result)))")
         }
-        guard !pending.isEmpty else { return }
+        report()
+    }
+
+    private func report() {
+        guard !pending.isEmpty, reportTimer == nil else { return }
         let events = pending
         pending = []
+        reportTimer = Loop.shared.after(milliseconds: Udev.reportInterval) { [weak self] in
+            self?.reportTimer = nil
+            self?.report()
+        }
         onEvents?(events)
     }
 }

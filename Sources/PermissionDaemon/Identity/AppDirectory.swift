@@ -10,8 +10,8 @@ struct AppEntry {
 }
 
 struct AppDirectory {
-    /// Entries are a few KiB.
-    private static let maximumRead = 64 << 10
+    /// Entries are a few KiB, with many translations some more.
+    private static let maximumRead = 256 << 10
 
     func entry(for app: AppID) -> AppEntry {
         let fallback = AppEntry(name: AppDirectory.plainName(app), icon: "")
@@ -46,42 +46,73 @@ struct AppDirectory {
         case .flatpak:
             return [data + "/flatpak/exports/share/applications", "/var/lib/flatpak/exports/share/applications"]
         case .snap: return ["/var/lib/snapd/desktop/applications"]
-        case .desktop, .exe: return ([data] + shared).map { $0 + "/applications" }
+        // A relative folder is none (XDG Base Directory Specification).
+        case .desktop, .exe: return ([data] + shared).filter { $0.hasPrefix("/") }.map { $0 + "/applications" }
         }
     }
 
     private static func read(_ path: String, _ fallback: AppEntry) -> AppEntry? {
-        guard let file = fopen(path, "re") else { return nil }
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: maximumRead)
-        let count = fread(&bytes, 1, bytes.count, file)
-        guard let text = String(validating: bytes.prefix(count), as: UTF8.self) else { return nil }
-        return parse(text, language: language(), fallback)
+        guard let bytes = try? RegularFile.read(path, maximum: maximumRead) else { return nil }
+        return parse(bytes, language: language(), fallback)
     }
 
-    /// Reads `Name`, in the person's language where it is given, and `Icon` of the group [Desktop Entry].
     static func parse(_ text: String, language: String, _ fallback: AppEntry) -> AppEntry {
+        parse(Array(text.utf8), language: language, fallback)
+    }
+
+    /// Reads `Name`, in the person's language where it is given, and `Icon` of the group [Desktop Entry]; by bytes, as GKeyFile
+    /// does: lines end with LF or CR LF and with nothing else. A value that is not UTF-8 is none.
+    static func parse(_ bytes: [UInt8], language: String, _ fallback: AppEntry) -> AppEntry {
         var entry = fallback
         var nameRank = 0
         var isEntry = false
         let short = language.prefix { $0 != "_" }
-        for line in text.split(whereSeparator: \.isNewline) {
-            if line.hasPrefix("[") {
-                isEntry = line == "[Desktop Entry]"
+        for line in bytes.split(separator: UInt8(ascii: "\n")) {
+            let line = trimmed(line)
+            if line.first == UInt8(ascii: "[") {
+                isEntry = line.elementsEqual("[Desktop Entry]".utf8)
                 continue
             }
-            guard isEntry, let equals = line.firstIndex(of: "=") else { continue }
-            let key = line[..<equals]
-            let value = String(line[line.index(after: equals)...])
+            guard isEntry, let equals = line.firstIndex(of: UInt8(ascii: "=")) else { continue }
+            let key = String(decoding: trimmed(line[..<equals]), as: UTF8.self)
             let rank = key == "Name[\(language)]" ? 3 : key == "Name[\(short)]" ? 2 : key == "Name" ? 1 : 0
-            if rank > nameRank, !value.isEmpty {
+            guard rank > nameRank || key == "Icon", let value = value(trimmed(line[(equals + 1)...])) else { continue }
+            if rank == 0 {
+                entry.icon = value
+            } else {
                 entry.name = value
                 nameRank = rank
-            } else if key == "Icon" {
-                entry.icon = value
             }
         }
         return entry
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
+        guard let end = bytes.lastIndex(where: { !isSpace($0) }) else { return [] }
+        return bytes[...end].drop(while: isSpace)
+    }
+
+    /// Without its escapes (Desktop Entry Specification); nil when it is empty or not UTF-8.
+    private static func value(_ bytes: ArraySlice<UInt8>) -> String? {
+        let escapes: [UInt8: UInt8] = [
+            UInt8(ascii: "s"): 0x20, UInt8(ascii: "n"): 0x0A, UInt8(ascii: "t"): 0x09, UInt8(ascii: "r"): 0x0D,
+            UInt8(ascii: "\\"): UInt8(ascii: "\\"),
+        ]
+        var out: [UInt8] = []
+        var rest = bytes
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "\\"), let next = rest.first, let meant = escapes[next] {
+                out.append(meant)
+                rest.removeFirst()
+            } else {
+                out.append(byte)
+            }
+        }
+        guard let text = String(validating: out, as: UTF8.self), !text.isEmpty, !text.utf8.contains(0) else {
+            return nil
+        }
+        return text
     }
 
     private static func language() -> String {

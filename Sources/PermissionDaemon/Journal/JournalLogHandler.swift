@@ -7,6 +7,9 @@ import Logging
 import PermissionCore
 
 struct JournalLogHandler: LogHandler {
+    /// Scalars of a line: more than any of ours, with two paths in it.
+    private static let maximumLine = 12 << 10
+
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.info
     private let toJournal = JournalLogHandler.isJournal(getenv("JOURNAL_STREAM").map { String(cString: $0) })
@@ -21,7 +24,7 @@ struct JournalLogHandler: LogHandler {
             $0.0 < $1.0
         }
         if toJournal {
-            send(event.level, SafeText.line("\(event.message)"), fields)
+            send(event.level, JournalLogHandler.shown("\(event.message)"), fields)
         } else {
             FileDescriptorText.writeError(JournalLogHandler.line(event.level, "\(event.message)", fields))
         }
@@ -31,7 +34,13 @@ struct JournalLogHandler: LogHandler {
     static func line(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) -> String {
         let details = fields.filter { !$0.1.isEmpty }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
         let text = "permd: \(level == .info || level == .notice ? "" : "\(level.rawValue): ")\(message)"
-        return SafeText.line(details.isEmpty ? text : "\(text) (\(details))") + "\n"
+        return shown(details.isEmpty ? text : "\(text) (\(details))") + "\n"
+    }
+
+    /// Safe to show, and of a bounded length whatever somebody's error message was.
+    private static func shown(_ text: String) -> String {
+        let isLong = text.utf8.count > maximumLine && !text.unicodeScalars.dropFirst(maximumLine).isEmpty
+        return isLong ? SafeText.line(String(text.unicodeScalars.prefix(maximumLine))) + "…" : SafeText.line(text)
     }
 
     /// The message is safe to show; the fields are what programs look for, byte for byte: PERMD_REQUEST, PERMD_APP, PERMD_PERMISSION, PERMD_OUTCOME and their like (sd_journal_sendv(3)).

@@ -20,29 +20,49 @@ struct IniFile {
 
     /// libinih's own bound of a line (INI_MAX_LINE, with its end): longer ones it would silently break in two.
     private static let maximumLine = 198
+    /// libinih's own bound of a section's name (MAX_SECTION, with its end): longer ones it would silently cut.
+    private static let maximumSection = 49
 
+    /// Lines end with LF or CRLF; a byte order mark is left out.
     init(_ text: String) throws(FileProblem) {
-        guard !text.utf8.contains(0) else { throw FileProblem(line: 0, message: "the file contains a NUL character") }
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            guard line.utf8.count <= IniFile.maximumLine else {
-                throw FileProblem(line: index + 1, message: "the line is longer than \(IniFile.maximumLine) bytes")
-            }
-            guard line.first == "[" else { continue }
-            let name = String(line.dropFirst().prefix { $0 != "]" })
-            guard !sections.contains(where: { $0.name == name }) else {
-                throw FileProblem(line: index + 1, message: "the section [\(name)] is there twice")
-            }
-            sections.append(Section(name: name, line: index + 1))
+        let mark = "\u{FEFF}".utf8
+        let bytes = text.utf8.starts(with: mark) ? text.utf8.dropFirst(mark.count) : text.utf8[...]
+        guard !bytes.contains(0) else { throw FileProblem(line: 0, message: "the file contains a NUL character") }
+        // By bytes: LF after CR, and a mark after a bracket, are one Character.
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+            Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
         }
-        try parse(text)
+        for (index, line) in lines.enumerated() { try readLine(line, index + 1) }
+        try parse(lines)
+    }
+
+    private mutating func readLine(_ line: [UInt8], _ number: Int) throws(FileProblem) {
+        guard line.count <= IniFile.maximumLine else {
+            throw FileProblem(line: number, message: "the line is longer than \(IniFile.maximumLine) bytes")
+        }
+        if let control = line.first(where: { $0 < 0x20 && $0 != UInt8(ascii: "\t") || $0 == 0x7F }) {
+            throw FileProblem(
+                line: number, message: "the line contains the control character \(control); lines end with LF or CR LF")
+        }
+        guard line.first == UInt8(ascii: "[") else { return }
+        let bytes = line.dropFirst().prefix { $0 != UInt8(ascii: "]") }
+        let name = String(decoding: bytes, as: UTF8.self)
+        guard bytes.count <= IniFile.maximumSection else {
+            throw FileProblem(
+                line: number, message: "the name of the section is longer than \(IniFile.maximumSection) bytes")
+        }
+        guard !sections.contains(where: { $0.name == name }) else {
+            throw FileProblem(line: number, message: "the section [\(name)] is there twice")
+        }
+        sections.append(Section(name: name, line: number))
     }
 
     /// libinih calls for each key, in order; sections come in the order found above.
-    private mutating func parse(_ text: String) throws(FileProblem) {
+    private mutating func parse(_ lines: [[UInt8]]) throws(FileProblem) {
         let reading = Reading()
         // SAFETY: the handler runs within the call, which `reading` outlives.
         let result = ini_parse_string(
-            text,
+            String(decoding: Array(lines.joined(separator: [UInt8(ascii: "\n")])), as: UTF8.self),
             { context, section, name, value in
                 guard let context, let section, let name else { return 0 }
                 let reading = Unmanaged<Reading>.fromOpaque(context).takeUnretainedValue()
@@ -53,7 +73,6 @@ struct IniFile {
         guard result == 0 else {
             throw FileProblem(line: max(0, Int(result)), message: "this is neither [Section], Key=value nor a comment")
         }
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         for (section, key, value) in reading.found {
             guard let index = sections.firstIndex(where: { $0.name == section }) else {
                 throw FileProblem(line: 1, message: "\(key) stands before any section")
@@ -68,11 +87,11 @@ struct IniFile {
     }
 
     /// libinih does not say where a key stood.
-    private static func line(of key: String, in lines: [Substring], after start: Int) -> Int {
+    private static func line(of key: String, in lines: [[UInt8]], after start: Int) -> Int {
         for index in start..<max(start, lines.count) {
-            let line = lines[index].drop { $0 == " " || $0 == "\t" }
-            if line.hasPrefix("[") { break }
-            if line.hasPrefix(key) { return index + 1 }
+            let line = lines[index].drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            if line.first == UInt8(ascii: "[") { break }
+            if line.starts(with: key.utf8) { return index + 1 }
         }
         return start
     }

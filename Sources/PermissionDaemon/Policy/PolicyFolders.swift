@@ -5,14 +5,24 @@ import Glibc
 /// A file as found on disk.
 struct FoundFile {
     let path: String
-    /// Nil when it cannot be read; then `problem` says why.
-    let text: String?
-    let problem: String?
+    let content: Result<[UInt8], RegularFile.Failure>
+}
+
+/// Everything that was found at one look.
+struct FoundFiles {
+    /// Those that count, in order.
+    var files: [FoundFile] = []
+    /// Folders that could not be listed to their end. What is known of their files counts, as files with an error.
+    var unreadable: [(path: String, failure: RegularFile.Failure)] = []
+    /// All that are there, those that are replaced too.
+    var present: Set<String> = []
 }
 
 struct PolicyFolders {
     /// Rules of a whole distribution are a few KiB; more is a mistake.
     private static let maximumFile = 1 << 20
+    /// A file that goes between listing and reading makes the list wrong; one that comes and goes all the time is an error.
+    private static let maximumLooks = 3
 
     /// Highest first.
     private let bases: [String]
@@ -22,12 +32,23 @@ struct PolicyFolders {
         bases = ["/etc", "/run", "/usr/lib"].map { prefix + $0 + "/permd" }
     }
 
-    func rules() -> [FoundFile] { dropIns("policy.d") }
+    /// - Parameter known: paths of files that were good once: they are looked for where a folder cannot be listed.
+    func rules(known: Set<String>) -> FoundFiles {
+        look { dropIns("policy.d", known, &$0) }
+    }
 
     /// `permd.conf` of the highest folder that has one, then the drop-ins.
-    func settings() -> [FoundFile] {
-        let main = bases.map { $0 + "/permd.conf" }.first { access($0, F_OK) == 0 }
-        return (main.map { [read($0)] } ?? []) + dropIns("permd.conf.d")
+    func settings(known: Set<String>) -> FoundFiles {
+        look { found in
+            for base in bases {
+                let file = read(base + "/permd.conf")
+                guard !file.isAbsent else { continue }
+                found.present.insert(file.path)
+                found.files.append(file)
+                break
+            }
+            return dropIns("permd.conf.d", known, &found)
+        }
     }
 
     /// Folders to watch, with the nearest that is there for each that is not.
@@ -45,55 +66,89 @@ struct PolicyFolders {
         return folders
     }
 
-    private func dropIns(_ name: String) -> [FoundFile] {
-        var paths: [String: String] = [:]
-        var broken: [FoundFile] = []
-        for base in bases {
-            let folder = "\(base)/\(name)"
-            guard let entries = list(folder) else {
-                if errno != ENOENT, errno != ENOTDIR {
-                    broken.append(FoundFile(path: folder, text: nil, problem: String(cString: strerror(errno))))
-                }
-                continue
-            }
-            for entry in entries where entry.hasSuffix(".conf") && !entry.hasPrefix(".") && paths[entry] == nil {
-                paths[entry] = "\(folder)/\(entry)"
-            }
+    /// Looks again when the list was wrong as soon as it was made.
+    private func look(_ body: (inout FoundFiles) -> Bool) -> FoundFiles {
+        var found = FoundFiles()
+        for _ in 1...PolicyFolders.maximumLooks {
+            found = FoundFiles()
+            if body(&found) { break }
         }
-        return broken + paths.sorted { $0.key < $1.key }.map { read($0.value) }
+        return found
     }
 
-    private func list(_ folder: String) -> [String]? {
-        guard let directory = opendir(folder) else { return nil }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            names.append(
-                withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+    /// False when a file that was listed is not there.
+    private func dropIns(_ name: String, _ known: Set<String>, _ found: inout FoundFiles) -> Bool {
+        var paths: [String: String] = [:]
+        for base in bases {
+            let folder = "\(base)/\(name)"
+            let listing = Listing(folder)
+            var names = listing.names.filter { $0.hasSuffix(".conf") && !$0.hasPrefix(".") }
+            if let failure = listing.failure {
+                found.unreadable.append((folder, failure))
+                names += PolicyFolders.names(of: known, in: folder, beside: names)
+            }
+            for name in names {
+                found.present.insert("\(folder)/\(name)")
+                if paths[name] == nil { paths[name] = "\(folder)/\(name)" }
+            }
         }
-        return names
+        var isWhole = true
+        for (_, path) in paths.sorted(by: { $0.key < $1.key }) {
+            let file = read(path)
+            if file.isAbsent { isWhole = false }
+            found.files.append(file)
+        }
+        return isWhole
+    }
+
+    /// Files of a folder that were good once, without those that are seen to be gone.
+    private static func names(of known: Set<String>, in folder: String, beside listed: [String]) -> [String] {
+        // Below a link that leads nowhere everything looks as if it were gone.
+        let isThere = access(folder, F_OK) == 0
+        let prefix = Array("\(folder)/".utf8)
+        let names = known.filter { $0.utf8.starts(with: prefix) && !(isThere && RegularFile.isAbsent($0)) }
+            .map { String(decoding: $0.utf8.dropFirst(prefix.count), as: UTF8.self) }
+        return names.filter { !listed.contains($0) }
     }
 
     private func read(_ path: String) -> FoundFile {
-        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard fd >= 0 else { return FoundFile(path: path, text: nil, problem: String(cString: strerror(errno))) }
-        defer { close(fd) }
-        var content: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        do throws(RegularFile.Failure) {
+            return FoundFile(
+                path: path, content: .success(try RegularFile.read(path, maximum: PolicyFolders.maximumFile)))
+        } catch {
+            return FoundFile(path: path, content: .failure(error))
+        }
+    }
+}
+
+extension FoundFile {
+    fileprivate var isAbsent: Bool {
+        if case .failure(let failure) = content { failure.isAbsent } else { false }
+    }
+}
+
+/// The names in a folder. A folder that is not there is an empty one; a link that leads nowhere is none that is not there.
+private struct Listing {
+    var names: [String] = []
+    var failure: RegularFile.Failure?
+
+    init(_ folder: String) {
+        guard let directory = opendir(folder) else {
+            let failure = RegularFile.Failure(system: errno, at: folder)
+            if !failure.isAbsent { self.failure = failure }
+            return
+        }
+        defer { closedir(directory) }
         while true {
-            let count = Glibc.read(fd, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { return FoundFile(path: path, text: nil, problem: String(cString: strerror(errno))) }
-            if count == 0 { break }
-            content += buffer.prefix(count)
-            guard content.count <= PolicyFolders.maximumFile else {
-                return FoundFile(
-                    path: path, text: nil, problem: "the file is larger than \(PolicyFolders.maximumFile >> 20) MiB")
+            errno = 0
+            guard let entry = readdir(directory) else { break }
+            let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+            if let name = String(validating: bytes, as: UTF8.self) {
+                names.append(name)
+            } else {
+                failure = RegularFile.Failure("a name in it is not UTF-8")
             }
         }
-        guard let text = String(validating: content, as: UTF8.self) else {
-            return FoundFile(path: path, text: nil, problem: "the file is not UTF-8")
-        }
-        return FoundFile(path: path, text: text, problem: nil)
+        if errno != 0 { failure = RegularFile.Failure(system: errno, at: folder) }
     }
 }

@@ -35,7 +35,10 @@ public struct Rule: Sendable, Hashable {
         var permissions: [Permission]?
         var action: Action?
         for (key, value, line) in section.values {
-            let parts = value.split { $0 == " " || $0 == "\t" }.map(String.init)
+            // By bytes: a space and a mark after it are one Character.
+            let parts = value.utf8.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.map {
+                String(decoding: $0, as: UTF8.self)
+            }
             switch key {
             case "Apps": apps = parts
             case "Permissions": permissions = try Rule.permissions(parts, line)

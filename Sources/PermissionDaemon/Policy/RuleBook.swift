@@ -1,8 +1,6 @@
 // The administrator's rules and settings as they hold now, kept true while files change.
 
-import CLinux
 import DBus
-import Glibc
 import Logging
 import PermissionModel
 
@@ -11,15 +9,20 @@ struct PolicyProblem: Sendable, Hashable {
     /// 0 is the whole file.
     let line: Int
     let message: String
+
+    /// As a log has it.
+    fileprivate var text: String { line == 0 ? "\(file): \(message)" : "\(file):\(line): \(message)" }
 }
 
 @LoopActor
 final class RuleBook {
     private(set) var rules: [Rule] = []
-    private(set) var problems: [PolicyProblem] = []
+    /// What is wrong with files, and why changes of them may go unnoticed.
+    var problems: [PolicyProblem] { fileProblems + (watch?.problem.map { [$0] } ?? []) }
     private(set) var settings = Settings()
-    /// Rule files that are good as they are now, to be kept for bad days, and those that are gone.
-    var saveLastGood: (@LoopActor ([(path: String, text: String)], _ removed: [String]) -> Void)? {
+    /// Saves the last good texts of files, and forgets those of files that are gone; then says whether that is on disk.
+    typealias Saving = @LoopActor (LastGoodFiles.Changes, _ then: @escaping @LoopActor (Bool) -> Void) -> Void
+    var saveLastGood: Saving? {
         didSet { keepLastGood() }
     }
 
@@ -30,20 +33,27 @@ final class RuleBook {
 
     /// Apps whose rules are kept matched: more than run at once on any desktop.
     private static let cachedApps = 4096
+    /// Milliseconds from the first change of a file until it is read: an editor replaces a file in several steps, and between
+    /// them it restricts nothing.
+    private static let settleTime: Int64 = 200
+    /// Milliseconds until files are tried again that could not be read or watched for want of descriptors or the like.
+    private static let retryTime: Int64 = 10_000
 
     private let folders: PolicyFolders
     private let log: Logger
-    private var lastGood: [String: String]
-    private var unsaved: [String: String] = [:]
-    private var gone: [String] = []
+    private var lastGood: LastGoodFiles
+    private var isSaving = false
+    private var fileProblems: [PolicyProblem] = []
     private var answers: [AppID: Answer] = [:]
-    private var inotify: Int32 = -1
+    private var watch: FolderWatch?
+    private var isReadingSoon = false
+    private var retry: LoopTimer?
     private var onChange: (@LoopActor () -> Void)?
 
     init(root: String, lastGood: [(path: String, text: String)], log: Logger) {
         folders = PolicyFolders(root: root)
         self.log = log
-        self.lastGood = Dictionary(lastGood.map { ($0.path, $0.text) }) { _, last in last }
+        self.lastGood = LastGoodFiles(lastGood)
         _ = reload()
     }
 
@@ -80,103 +90,123 @@ final class RuleBook {
 
     /// Reads everything again; whether anything is different now.
     func reload() -> Bool {
+        let found = (rules: folders.rules(known: lastGood.paths), settings: folders.settings(known: lastGood.paths))
+        var reading = Reading()
+        for (path, failure) in found.rules.unreadable + found.settings.unreadable {
+            reading.note(path, 0, "\(failure.reason); what its files last said stays", failure)
+        }
         var rules: [Rule] = []
-        var problems: [PolicyProblem] = []
-        let files = folders.rules()
-        for file in files { rules += read(file, &problems) }
-        let paths = Set(files.map(\.path))
-        for path in lastGood.keys where !paths.contains(path) {
-            lastGood[path] = nil
-            unsaved[path] = nil
-            gone.append(path)
-        }
+        for file in found.rules.files { rules += self.rules(of: file, &reading) }
         var settings = Settings()
-        for file in folders.settings() {
-            note(file, &problems) { (text) throws(FileProblem) in try SettingsFile.read(text, into: &settings) }
-        }
-        for problem in problems where !self.problems.contains(problem) {
-            log.error("\(problem.file):\(problem.line): \(problem.message); the file is ignored")
-        }
-        let isChanged = rules != self.rules || problems != self.problems || settings != self.settings
+        for file in found.settings.files { apply(file, to: &settings, &reading) }
+        lastGood.drop(except: found.rules.present.union(found.settings.present))
+        for problem in reading.problems where !fileProblems.contains(problem) { log.error("\(problem.text)") }
+        let isChanged = rules != self.rules || reading.problems != fileProblems || settings != self.settings
         self.rules = rules
-        self.problems = problems
         self.settings = settings
+        fileProblems = reading.problems
         answers = [:]
         keepLastGood()
+        if reading.mayPass { tryLater() }
         return isChanged
     }
 
+    /// What is found on the way.
+    private struct Reading {
+        var problems: [PolicyProblem] = []
+        /// Trying again may help though no file changes.
+        var mayPass = false
+
+        mutating func note(_ file: String, _ line: Int, _ message: String, _ failure: RegularFile.Failure? = nil) {
+            problems.append(PolicyProblem(file: file, line: line, message: message))
+            mayPass = mayPass || failure?.isPassing == true
+        }
+    }
+
     /// A good file's rules; of a bad one, what its last good version restricted.
-    private func read(_ file: FoundFile, _ problems: inout [PolicyProblem]) -> [Rule] {
+    private func rules(of file: FoundFile, _ reading: inout Reading) -> [Rule] {
         var rules: [Rule] = []
-        let isGood = note(file, &problems) { (text) throws(FileProblem) in
-            rules = try Rule.read(text, file: file.path)
+        let isGood = take(file, "what it restricted before stays restricted", &reading) {
+            (text) throws(FileProblem) in rules = try Rule.read(text, file: file.path)
         }
-        if isGood {
-            if let text = file.text, lastGood[file.path] != text {
-                lastGood[file.path] = text
-                unsaved[file.path] = text
-            }
-            return rules
-        }
+        if isGood { return rules }
         guard let text = lastGood[file.path], let old = try? Rule.read(text, file: file.path) else { return [] }
         return old.filter { $0.action == .restrict }
     }
 
-    @discardableResult
-    private func note(
-        _ file: FoundFile, _ problems: inout [PolicyProblem], _ body: (String) throws(FileProblem) -> Void
+    /// A good file's settings; of a bad one, those of its last good version: the defaults may allow more.
+    private func apply(_ file: FoundFile, to settings: inout Settings, _ reading: inout Reading) {
+        let isGood = take(file, "what it set before stays", &reading) {
+            (text) throws(FileProblem) in try SettingsFile.read(text, into: &settings)
+        }
+        if !isGood, let text = lastGood[file.path] { try? SettingsFile.read(text, into: &settings) }
+    }
+
+    /// Whether the file is good; then its text is the last good one.
+    private func take(
+        _ file: FoundFile, _ consequence: String, _ reading: inout Reading,
+        _ body: (String) throws(FileProblem) -> Void
     ) -> Bool {
-        guard let text = file.text else {
-            problems.append(PolicyProblem(file: file.path, line: 0, message: file.problem ?? "it cannot be read"))
-            return false
+        let end = lastGood[file.path] == nil ? "the file is ignored" : "the file is ignored, \(consequence)"
+        switch file.content {
+        case .failure(let failure):
+            reading.note(file.path, 0, "\(failure.reason); \(end)", failure)
+        case .success(let bytes):
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                reading.note(file.path, 0, "the file is not UTF-8; \(end)")
+                return false
+            }
+            do throws(FileProblem) {
+                try body(text)
+                lastGood.keep(text, of: file.path)
+                return true
+            } catch {
+                reading.note(file.path, error.line, "\(error.message); \(end)")
+            }
         }
-        do throws(FileProblem) {
-            try body(text)
-            return true
-        } catch {
-            problems.append(PolicyProblem(file: file.path, line: error.line, message: error.message))
-            return false
+        return false
+    }
+
+    /// Saves what is not saved yet. What cannot be saved now is tried again after the next look, and when the store can be
+    /// written again.
+    func keepLastGood() {
+        guard let saveLastGood, !isSaving, let changes = lastGood.unsaved else { return }
+        isSaving = true
+        saveLastGood(changes) { [weak self] isSaved in
+            guard let self else { return }
+            isSaving = false
+            guard isSaved else { return }
+            lastGood.saved(changes)
+            keepLastGood()
         }
     }
 
-    private func keepLastGood() {
-        guard let saveLastGood, !unsaved.isEmpty || !gone.isEmpty else { return }
-        saveLastGood(unsaved.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }, gone.sorted())
-        unsaved = [:]
-        gone = []
-    }
+    // MARK: Noticing changes
 
-    // MARK: Watching
-
-    /// Calls `onChange` after files changed and were read (inotify(7)).
+    /// Calls `onChange` after files changed and were read.
     func start(onChange: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
-        inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
-        guard inotify >= 0 else {
-            return log.warning("Changed rules are noticed on SIGHUP only: \(String(cString: strerror(errno)))")
-        }
-        addWatches()
-        Loop.shared.watch(inotify, .readable) { [weak self] _ in self?.filesChanged() }
+        watch = FolderWatch { [weak self] in self?.filesChanged($0) }
+        watchFolders()
     }
 
-    private func addWatches() {
-        let events = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ATTRIB
-        for folder in folders.watched() { inotify_add_watch(inotify, folder, UInt32(events) | UInt32(IN_ONLYDIR)) }
+    private func watchFolders() {
+        guard let watch else { return }
+        let before = watch.problem
+        watch.watch(folders.watched())
+        guard let problem = watch.problem else { return }
+        if problem != before { log.warning("\(problem.text)") }
+        tryLater()
     }
 
-    private func filesChanged() {
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        var isOurs = false
-        while true {
-            let count = Glibc.read(inotify, &buffer, buffer.count)
-            guard count > 0 else { break }
-            isOurs = RuleBook.names(buffer.prefix(count)).contains(where: RuleBook.isOurs) || isOurs
+    /// The nearest folder of a missing one may be busy with others' files.
+    private func filesChanged(_ names: [String]) {
+        guard !isReadingSoon, names.contains(where: RuleBook.isOurs) else { return }
+        isReadingSoon = true
+        Loop.shared.after(milliseconds: RuleBook.settleTime) { [weak self] in
+            self?.isReadingSoon = false
+            self?.reloadAndTell()
         }
-        // The nearest folder of a missing one may be busy with others' files.
-        guard isOurs else { return }
-        addWatches()
-        if reload() { onChange?() }
     }
 
     private static func isOurs(_ name: String) -> Bool {
@@ -184,19 +214,17 @@ final class RuleBook {
             || ["permd", "policy.d", "permd.conf.d", "etc", "run", "usr", "lib"].contains(name)
     }
 
-    /// The names of `struct inotify_event`s: wd, mask, cookie and length, 16 bytes, then the padded name.
-    private static func names(_ bytes: ArraySlice<UInt8>) -> [String] {
-        var names: [String] = []
-        var rest = bytes
-        while rest.count >= 16 {
-            let start = rest.startIndex
-            let length = (0..<4).reduce(0) { $0 | Int(rest[start + 12 + $1]) << (8 * $1) }
-            names.append(String(decoding: rest.dropFirst(16).prefix(length).prefix { $0 != 0 }, as: UTF8.self))
-            rest = rest.dropFirst(16 + length)
+    private func tryLater() {
+        guard retry == nil else { return }
+        retry = Loop.shared.after(milliseconds: RuleBook.retryTime) { [weak self] in
+            self?.retry = nil
+            self?.reloadAndTell()
         }
-        return names
     }
 
-    /// SIGHUP: reads again and tells.
-    func reloadAndTell() { if reload() { onChange?() } }
+    /// Reads again and tells, as SIGHUP asks for.
+    func reloadAndTell() {
+        watchFolders()
+        if reload() { onChange?() }
+    }
 }

@@ -22,6 +22,8 @@ final class PortalAnswers {
     private var apps: [String: Set<AppID>] = [:]
     /// Who was granted something as a program without an id, while it is on the bus.
     private var nameless: [PortalKey: [String: Caller]] = [:]
+    /// Entries that could not become decisions: since when, and what was decided then.
+    private var unadopted: [PortalKey: (app: AppID, time: EpochSeconds, decision: Decision?)] = [:]
     /// Entries found so far, while the store is being looked at.
     private var looking: (found: [PortalKey: Verdict], left: Int, isStale: Bool)?
 
@@ -76,6 +78,13 @@ final class PortalAnswers {
 
     /// Decisions or rules are not what they were.
     func review() { perform(mirror.review(at: Loop.uptimeMilliseconds(), by: Judge(answers: self))) }
+
+    /// Decisions can be written again: what other programs settled meanwhile becomes one now.
+    func adoptAgain() {
+        for effect in mirror.adoptAgain() {
+            if case .adopt(let key, _) = effect, isSuperseded(key) { adopted(key) } else { perform([effect]) }
+        }
+    }
 
     /// A connection has left the bus.
     func left(_ name: String) {
@@ -173,10 +182,27 @@ final class PortalAnswers {
         log.notice(
             "Another program settled \(key.permission.rawValue) for \(app) with the portals: \(verdict.rawValue)")
         broker.portalSettled(app, key.permission, verdict) { [weak self] isDone in
-            guard isDone else { return }
-            self?.mirror.adopted(key)
-            self?.review()
+            guard let self, let broker = self.broker else { return }
+            guard isDone else {
+                unadopted[key] = (app, broker.now(), broker.store.appDecision(app, key.permission))
+                return mirror.notAdopted(key)
+            }
+            adopted(key)
         }
+    }
+
+    private func adopted(_ key: PortalKey) {
+        unadopted[key] = nil
+        perform(mirror.adopted(key))
+        review()
+    }
+
+    /// Whether somebody has decided since that entry could not be adopted.
+    private func isSuperseded(_ key: PortalKey) -> Bool {
+        guard let failure = unadopted[key],
+            let decision = broker?.store.appDecision(failure.app, key.permission)
+        else { return false }
+        return decision != failure.decision && decision.decided >= failure.time
     }
 
     // MARK: Judging

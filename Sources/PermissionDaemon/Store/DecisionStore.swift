@@ -23,6 +23,8 @@ public final class DecisionStore {
 
     /// The lasting decisions are others than a moment ago, as the file can be read again.
     var onReadAgain: (@LoopActor () -> Void)?
+    /// A change was written after others could not be.
+    var onWritableAgain: (@LoopActor () -> Void)?
 
     let paths: StorePaths
     let log: Logger

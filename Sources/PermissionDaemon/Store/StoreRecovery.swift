@@ -59,6 +59,8 @@ extension DecisionStore {
         mustReopen = !isReconciled
         condition = .ready
         log.notice("The store can be written again")
+        // Not within the change that was written.
+        Loop.shared.post { [weak self] in self?.onWritableAgain?() }
     }
 
     func failed(_ error: DatabaseError) {

@@ -18,6 +18,12 @@ struct LogLineTests {
         #expect(JournalLogHandler.line(.error, "a\nb\u{1B}[31m", []) == "permd: error: a\\u{a}b\\u{1b}[31m\n")
     }
 
+    @Test func nothingIsHiddenAndNothingIsEndless() {
+        let line = JournalLogHandler.line(.info, "a\u{202E}\u{9B}\u{2028}" + String(repeating: "x", count: 1 << 20), [])
+        #expect(line.hasPrefix("permd: a\\u{202e}\\u{9b}\\u{2028}x"))
+        #expect(line.utf8.count < 16 << 10 && line.hasSuffix("…\n"))
+    }
+
     @Test func onlyTheJournalsStreamIsTheJournal() {
         #expect(!JournalLogHandler.isJournal(nil))
         #expect(!JournalLogHandler.isJournal(""))

@@ -1,0 +1,85 @@
+// Reads files that others put there: regular ones only, bounded, and without ever waiting for somebody.
+
+import Glibc
+
+enum RegularFile {
+    struct Failure: Error, Hashable {
+        /// errno, or 0 where the file itself is the reason.
+        let code: Int32
+        let reason: String
+        /// Nothing has that name, not even a link that leads nowhere.
+        let isAbsent: Bool
+
+        init(_ reason: String) { (code, self.reason, isAbsent) = (0, reason, false) }
+
+        init(system code: Int32, at path: String) {
+            self.code = code
+            isAbsent = code == ENOENT && RegularFile.isAbsent(path)
+            reason =
+                code == ENOENT && !isAbsent ? "the link leads to nothing" : String(cString: strerror(code))
+        }
+
+        /// Goes away by itself: no descriptors or no memory left, a disk that does not answer.
+        var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EIO, ESTALE].contains(code) }
+    }
+
+    /// Nothing has that name, not even a link that leads nowhere. What cannot be found out is not absent.
+    static func isAbsent(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) != 0 && errno == ENOENT
+    }
+
+    /// Links are followed. A link to /dev/null is an empty file, as for systemd: it masks the file of its name below.
+    static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw Failure(system: errno, at: path) }
+        if isNull(status) { return [] }
+        // Looked at before it is opened: to open a device may be to start it.
+        guard isRegular(status) else { throw Failure(kind(status)) }
+        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard fd >= 0 else { throw Failure(system: errno, at: path) }
+        defer { close(fd) }
+        guard fstat(fd, &status) == 0 else { throw Failure(system: errno, at: path) }
+        guard isRegular(status) else { throw Failure(kind(status)) }
+        let content = try content(fd, path, maximum)
+        var after = stat()
+        guard fstat(fd, &after) == 0, after.st_size == status.st_size,
+            after.st_mtim.tv_sec == status.st_mtim.tv_sec, after.st_mtim.tv_nsec == status.st_mtim.tv_nsec
+        else { throw Failure("the file is being written") }
+        return content
+    }
+
+    private static func content(_ fd: Int32, _ path: String, _ maximum: Int) throws(Failure) -> [UInt8] {
+        var content: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while true {
+            let count = Glibc.read(fd, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Failure(system: errno, at: path) }
+            if count == 0 { return content }
+            content += buffer.prefix(count)
+            guard content.count <= maximum else { throw Failure("the file is larger than \(maximum >> 10) KiB") }
+        }
+    }
+
+    private static func isRegular(_ status: stat) -> Bool { status.st_mode & S_IFMT == S_IFREG }
+
+    private static func isNull(_ status: stat) -> Bool {
+        status.st_mode & S_IFMT == S_IFCHR && major(status.st_rdev) == 1 && minor(status.st_rdev) == 3
+    }
+
+    private static func major(_ number: dev_t) -> UInt64 { UInt64(number) >> 8 & 0xFFF }
+    private static func minor(_ number: dev_t) -> UInt64 { UInt64(number) & 0xFF }
+
+    private static func kind(_ status: stat) -> String {
+        let kind =
+            switch status.st_mode & S_IFMT {
+            case S_IFIFO: "a FIFO"
+            case S_IFSOCK: "a socket"
+            case S_IFDIR: "a folder"
+            case S_IFCHR, S_IFBLK: "a device"
+            default: "something else"
+            }
+        return "this is \(kind), not a regular file"
+    }
+}

@@ -1,0 +1,291 @@
+// Rule and settings files in real folders: what cannot be read keeps what it restricted. Holds for root, too, who may read
+// everything: rights are only one of the ways in which a file cannot be read.
+
+import DBus
+import Glibc
+import Logging
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct PolicyTreeTests {
+    nonisolated static let folder = "etc/permd/policy.d"
+
+    /// A tree of folders, and a book that reads it; `restart` makes a new one of what the last has saved.
+    @LoopActor
+    final class Bench {
+        let root: TemporaryFolder
+        private(set) var book: RuleBook
+        private(set) var saved: [String: String] = [:]
+        var isStoreWritable = true
+
+        init(_ files: [String: String] = [:]) throws {
+            root = try TemporaryFolder([
+                "etc", "etc/permd", "etc/permd/policy.d", "etc/permd/permd.conf.d", "run", "run/permd",
+                "run/permd/policy.d",
+            ])
+            for (name, text) in files { try root.write(text, to: name) }
+            book = Bench.book(root, [:])
+            follow()
+        }
+
+        private static func book(_ root: TemporaryFolder, _ saved: [String: String]) -> RuleBook {
+            RuleBook(
+                root: root.path, lastGood: saved.map { ($0.key, $0.value) },
+                log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        }
+
+        private func follow() {
+            book.saveLastGood = { [weak self] changes, then in
+                guard let self, isStoreWritable else { return then(false) }
+                for (path, text) in changes.texts { saved[path] = text }
+                for path in changes.removed { saved[path] = nil }
+                then(true)
+            }
+        }
+
+        func restart() {
+            book = Bench.book(root, saved)
+            follow()
+        }
+
+        func path(_ name: String) -> String { root.file("\(PolicyTreeTests.folder)/\(name)") }
+
+        /// `camera microphone …`, what is restricted for everybody.
+        var restricted: String {
+            let app = AppID("exe:/usr/bin/a")!
+            return Permission.allCases.filter { book.isRestricted(app, $0) }.map(\.rawValue).sorted()
+                .joined(separator: " ")
+        }
+
+        var granted: Bool { book.isGranted(AppID("exe:/usr/bin/a")!, .location) }
+    }
+
+    nonisolated static func rule(_ permissions: String, _ action: String = "restrict", name: String = "r") -> String {
+        "[Rule \(name)]\nApps=*\nPermissions=\(permissions)\nAction=\(action)\n"
+    }
+
+    nonisolated static let good = rule("camera") + rule("location", "grant", name: "g")
+
+    /// Ways in which a good file stops being one; each with a word of the reason.
+    enum Break: String, CaseIterable, Sendable {
+        case fifo, socket, folder, device, linkToNothing, linkToItself, linkToFifo, large, notUTF8, nul, halfWritten
+        case notListed, folderIsFile, folderIsFIFO, folderLinksNowhere, folderLinksToItself, parentIsFile
+
+        var reason: String {
+            switch self {
+            case .fifo, .linkToFifo: "FIFO"
+            case .socket: "socket"
+            case .folder: "folder"
+            case .device: "device"
+            case .linkToNothing, .folderLinksNowhere: "leads to nothing"
+            case .linkToItself, .folderLinksToItself: "symbolic links"
+            case .large: "larger than"
+            case .notUTF8: "UTF-8"
+            case .nul: "NUL"
+            case .halfWritten: "neither"
+            case .notListed: "UTF-8"
+            case .folderIsFile, .folderIsFIFO, .parentIsFile: "Not a directory"
+            }
+        }
+    }
+
+    private func perform(_ kind: Break, _ bench: Bench) throws {
+        let path = bench.path("a.conf")
+        let folder = bench.root.file(PolicyTreeTests.folder)
+        switch kind {
+        case .large:
+            try bench.root.write(String(repeating: "#\n", count: 1 << 20), to: "\(PolicyTreeTests.folder)/a.conf")
+        case .nul: try bench.root.write("\0", to: "\(PolicyTreeTests.folder)/a.conf")
+        case .halfWritten: try bench.root.write("[Rule r", to: "\(PolicyTreeTests.folder)/a.conf")
+        case .notUTF8: try writeBytes([0x23, 0xFF, 0x0A], path)
+        case .notListed:
+            // A name that no text can hold: the folder is not known to its end.
+            close(open(Array("\(folder)/".utf8) + [0xFF] + Array(".conf".utf8)))
+            try writeBytes([0x23, 0xFF, 0x0A], path)
+        case .folderIsFile, .folderIsFIFO, .folderLinksNowhere, .folderLinksToItself:
+            rename(folder, bench.root.file("aside"))
+            switch kind {
+            case .folderIsFile: close(open(Array(folder.utf8)))
+            case .folderIsFIFO: mkfifo(folder, 0o600)
+            case .folderLinksNowhere: symlink("/nonexistent/folder", folder)
+            default: symlink("policy.d", folder)
+            }
+        case .parentIsFile:
+            rename(bench.root.file("etc/permd"), bench.root.file("aside"))
+            close(open(Array(bench.root.file("etc/permd").utf8)))
+        default:
+            unlink(path)
+            switch kind {
+            case .fifo: mkfifo(path, 0o600)
+            case .socket: bindSocket(path)
+            case .folder: mkdir(path, 0o700)
+            case .device: symlink("/dev/zero", path)
+            case .linkToNothing: symlink("/nonexistent/file", path)
+            case .linkToItself: symlink("a.conf", path)
+            default:
+                mkfifo(bench.root.file("fifo"), 0o600)
+                symlink(bench.root.file("fifo"), path)
+            }
+        }
+    }
+
+    private func open(_ path: [UInt8]) -> Int32 {
+        (path + [0]).withUnsafeBytes {
+            Glibc.open($0.bindMemory(to: CChar.self).baseAddress!, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        }
+    }
+
+    private func writeBytes(_ bytes: [UInt8], _ path: String) throws {
+        let fd = open(Array(path.utf8))
+        try #require(write(fd, bytes, bytes.count) == bytes.count)
+        close(fd)
+    }
+
+    private func bindSocket(_ path: String) {
+        let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+        _ = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(fd, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        close(fd)
+    }
+
+    @Test(arguments: Break.allCases)
+    func whatCannotBeReadStaysRestricted(_ kind: Break) throws {
+        let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+        // The file below is replaced by the broken one all the same.
+        try bench.root.write(PolicyTreeTests.rule("microphone"), to: "run/permd/policy.d/a.conf")
+        _ = bench.book.reload()
+        #expect(bench.restricted == "camera" && bench.granted && bench.book.problems.isEmpty)
+        try perform(kind, bench)
+        for _ in 0..<3 {
+            // First a reload, then a restart, then one more: what was kept is not forgotten on the way.
+            _ = bench.book.reload()
+            #expect(bench.restricted == "camera", "\(kind)")
+            #expect(!bench.granted, "\(kind)")
+            let texts = bench.book.problems.map(\.message)
+            #expect(texts.contains { $0.contains(kind.reason) }, "\(kind): \(texts)")
+            #expect(!bench.saved.isEmpty)
+            bench.restart()
+        }
+    }
+
+    /// Folders and files without rights; root reads them all the same.
+    @Test(arguments: [("", 0o000), ("", 0o300), ("", 0o600), ("/a.conf", 0o000)])
+    func rightsThatAreMissing(_ name: String, _ mode: Int) throws {
+        let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+        let path = bench.root.file(PolicyTreeTests.folder + name)
+        chmod(path, mode_t(mode))
+        defer { chmod(path, 0o700) }
+        for _ in 0..<2 {
+            _ = bench.book.reload()
+            #expect(bench.restricted == "camera")
+            #expect(bench.book.problems.contains { $0.message.contains("Permission denied") } == (geteuid() != 0))
+            bench.restart()
+        }
+    }
+
+    /// What is truly gone, empty or masked restricts nothing any more.
+    @Test(arguments: ["gone", "folder gone", "parent gone", "empty", "masked", "emptied"])
+    func whatAnAdministratorTookAwayIsGone(_ kind: String) throws {
+        let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+        let path = bench.path("a.conf")
+        switch kind {
+        case "gone": unlink(path)
+        case "folder gone": rename(bench.root.file(PolicyTreeTests.folder), bench.root.file("aside"))
+        case "parent gone": rename(bench.root.file("etc/permd"), bench.root.file("aside"))
+        case "empty": try bench.root.write("", to: "\(PolicyTreeTests.folder)/a.conf")
+        case "emptied": try bench.root.write("# nothing\n", to: "\(PolicyTreeTests.folder)/a.conf")
+        default:
+            unlink(path)
+            symlink("/dev/null", path)
+        }
+        _ = bench.book.reload()
+        #expect(bench.restricted == "" && bench.book.problems.isEmpty)
+        bench.restart()
+        #expect(bench.restricted == "" && bench.book.problems.isEmpty)
+    }
+
+    @Test func whatIsMendedSaysWhatHolds() throws {
+        let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+        try perform(.fifo, bench)
+        _ = bench.book.reload()
+        unlink(bench.path("a.conf"))
+        try bench.root.write(PolicyTreeTests.rule("bluetooth"), to: "\(PolicyTreeTests.folder)/a.conf")
+        _ = bench.book.reload()
+        #expect(bench.restricted == "bluetooth" && bench.book.problems.isEmpty)
+    }
+
+    /// A link to a regular file elsewhere is one, and a file of another name beside a broken one holds.
+    @Test func linksToFilesAreRead() throws {
+        let bench = try Bench()
+        try bench.root.write(PolicyTreeTests.rule("camera"), to: "elsewhere")
+        symlink(bench.root.file("elsewhere"), bench.path("a.conf"))
+        mkfifo(bench.path("b.conf"), 0o600)
+        try bench.root.write(PolicyTreeTests.rule("location"), to: "\(PolicyTreeTests.folder)/c.conf")
+        _ = bench.book.reload()
+        #expect(bench.restricted == "camera location")
+    }
+
+    /// A copy that could not be saved is saved when the store can be written again.
+    @Test func aCopyThatCouldNotBeSavedIsSavedLater() throws {
+        let bench = try Bench()
+        bench.isStoreWritable = false
+        try bench.root.write(PolicyTreeTests.good, to: "\(PolicyTreeTests.folder)/a.conf")
+        _ = bench.book.reload()
+        #expect(bench.saved.isEmpty)
+        bench.isStoreWritable = true
+        bench.book.keepLastGood()
+        #expect(Array(bench.saved.values) == [PolicyTreeTests.good])
+    }
+
+    @Test(arguments: ["permd.conf", "permd.conf.d/a.conf"])
+    func brokenSettingsStayWhatTheyWere(_ name: String) throws {
+        let bench = try Bench(["etc/permd/\(name)": "[Limits]\nWaitingPerApp=1\n[History]\nMaxRows=0\n"])
+        try bench.root.write("[Limits]\nWaitingPerApp=10\n", to: "run/permd/permd.conf")
+        for text in ["[Limits]\nWaitingPerApp=x\n", "[Limits]\nWaitingPerApp=900000\nnonsense\n"] {
+            try bench.root.write(text, to: "etc/permd/\(name)")
+            _ = bench.book.reload()
+            bench.restart()
+            #expect(bench.book.settings.waitingPerApp == 1 && bench.book.settings.historyRows == 0)
+            #expect(bench.book.problems.contains { $0.message.contains("what it set before stays") })
+        }
+        unlink(bench.root.file("etc/permd/\(name)"))
+        _ = bench.book.reload()
+        #expect(bench.book.settings.waitingPerApp == 10 && bench.book.settings.historyRows == 10_000)
+    }
+
+    /// Windows' line ends and byte order mark, and what only looks like a line's end.
+    @Test func textsOfOtherEditors() throws {
+        let crlf = PolicyTreeTests.good.split(separator: "\n", omittingEmptySubsequences: false).joined(
+            separator: "\r\n")
+        for text in ["\u{FEFF}" + PolicyTreeTests.good, crlf, "\u{FEFF}" + crlf] {
+            let rules = try Rule.read(text, file: "/f")
+            #expect(rules.map(\.line) == [1, 5] && rules.map(\.permissions) == [[.camera], [.location]])
+        }
+        let wrong: [(String, Int, String)] = [
+            ("[Rule a]\rApps=*\r", 1, "control character 13"),
+            ("[Rule a]\nApps=\u{1B}[31m\n", 2, "control character 27"),
+            ("[Rule \(String(repeating: "n", count: 45))]\nApps=*\n", 1, "longer than 49"),
+            ("[Rule a]\nApps=*\u{2028}Action=grant\nPermissions=camera\nAction=restrict\nAction=grant\n", 4, "twice"),
+            ("# a\u{85}[Rule b]\n[Rule c]\n", 2, "[Rule c]"),
+        ]
+        for (text, line, word) in wrong {
+            do {
+                _ = try Rule.read(text, file: "/f")
+                Issue.record("\(text) was read")
+            } catch {
+                #expect(error.line == line && error.message.contains(word), "\(text): \(error)")
+            }
+        }
+    }
+}

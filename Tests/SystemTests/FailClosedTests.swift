@@ -1,0 +1,164 @@
+// What cannot be read or written does not become a permission: files that nobody can read, descriptors that run out, texts
+// and desktop entries of others.
+
+import DBus
+import Foundation
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct FailClosedTests {
+    /// `--nofile=3`: not one more descriptor. `--fsize=0`: no file grows.
+    private func limit(_ stage: Stage, _ limit: String) async throws {
+        let tool = try ChildProcess(
+            "prlimit", ["--pid", "\(stage.permd.pid)", limit], environment: ChildProcess.ownEnvironment)
+        try #require(await tool.waitForExit() == .exited(0))
+    }
+
+    private func problems(_ stage: Stage) async throws -> [String] {
+        try await stage.rows("ListProblems", nil).map { $0["problem"]?.stringValue ?? "" }
+    }
+
+    @Test func withoutDescriptorsEverythingStaysAsItWas() async throws {
+        let stage = try await Stage(rules: ["a.conf": PolicyTests.rule("*", "microphone", "restrict")])
+        let app = try await stage.app()
+        #expect(try await app.ask("status camera,microphone") == "ok camera=undetermined microphone=restricted")
+        // Who calls is known from before.
+        #expect(try await problems(stage).allSatisfy { !$0.contains("policy") })
+        try await limit(stage, "--nofile=3:")
+        stage.permd.signal(SIGHUP)
+        try await stage.permd.log.first("the problem") { $0.contains("policy.d") && $0.contains("Too many open files") }
+        #expect(try await app.status(.microphone) == "ok microphone=restricted")
+        #expect(try await problems(stage).contains { $0.contains("what it restricted before stays restricted") })
+        #expect(try await problems(stage).contains { $0.contains("no descriptors are left to look at devices") })
+        try await limit(stage, "--nofile=1024:")
+        stage.permd.signal(SIGHUP)
+        try await app.events.first { $0 == "status camera undetermined" }
+        #expect(try await app.ask("status camera,microphone") == "ok camera=undetermined microphone=restricted")
+        #expect(try await problems(stage).contains { $0.contains("descriptors") || $0.contains("open files") } == false)
+        await stage.end()
+    }
+
+    @Test func aFolderThatCannotBeReadKeepsItsRestrictionsOverARestart() async throws {
+        let stage = try await Stage(rules: ["a.conf": PolicyTests.rule("*", "camera", "restrict")])
+        let app = try await stage.app()
+        #expect(try await app.status(.camera) == "ok camera=restricted")
+        let folder = stage.permd.root.file("etc/permd/policy.d")
+        rename(folder, stage.permd.root.file("aside"))
+        mkfifo(folder, 0o600)
+        stage.permd.signal(SIGHUP)
+        try await stage.permd.log.first("the problem") { $0.contains("policy.d: Not a directory") }
+        #expect(try await app.status(.camera) == "ok camera=restricted")
+        for signal in [SIGTERM, SIGKILL] {
+            try await stage.permd.restart(signal)
+            #expect(try await app.status(.camera) == "ok camera=restricted")
+        }
+        await stage.end()
+    }
+
+    /// Where no udev tells of it, a reload is how it is found.
+    @Test func aReloadFindsDevicesThatNobodyToldOf() async throws {
+        let stage = try await Stage([])
+        let app = try await stage.app()
+        try await stage.devices.add(.camera, 0, isAnnounced: false)
+        #expect(try await app.status(.camera) == "ok camera=unavailable")
+        stage.permd.signal(SIGHUP)
+        try await app.events.first { $0 == "status camera undetermined" }
+        await stage.end()
+    }
+
+    // MARK: Texts
+
+    @Test func aPathIsShownAsItsBytes() async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent()
+        let app = try await stage.app("a\u{202E}b\u{9B}31m\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}")
+        try await app.request("t", [.camera])
+        let prompt = await agent.prompt(0)
+        #expect(prompt.app.hasSuffix("/a%E2%80%AEb%C2%9B31m\u{301}\u{301}\u{301}\u{301}%CC%81%CC%81"), "\(prompt.app)")
+        #expect(prompt.details["app_name"] == .string("ab31m\u{301}\u{301}\u{301}\u{301}"))
+        // Programs get the identity itself.
+        #expect(try await stage.rows("ListRequests", nil).first?["app"] == .string(app.id.description))
+        try await stage.permd.log.first("the journal's line") { $0.contains("a\\u{202e}b\\u{9b}31m") }
+        #expect(stage.permd.log.all.allSatisfy { !$0.contains("\u{202E}") && !$0.contains("\u{9B}") })
+        await stage.end()
+    }
+
+    @Test func errorsRepeatNoEscapes() async throws {
+        let stage = try await Stage()
+        do {
+            _ = try await stage.call(
+                BusNames.access, "GetStatus",
+                [.strings(["\u{9B}2J\u{202E}\u{1B}[31m" + String(repeating: "x", count: 999)])])
+            Issue.record("there is such a permission")
+        } catch {
+            let text = error.body.first?.stringValue ?? ""
+            #expect(text.contains("\\u{9b}2J\\u{202e}\\u{1b}[31m") && text.utf8.count < 300, "\(text)")
+        }
+        await stage.end()
+    }
+
+    /// A FIFO would be waited for for ever; a name that is nothing to see is none.
+    @Test(arguments: [("fifo", "org.example.Entry"), ("invisible", "org.example.Entry"), ("lines", "Real One")])
+    func desktopEntriesOfOthers(_ kind: String, _ name: String) async throws {
+        let stage = try await Stage()
+        let folder = "\(stage.permd.bus.directory)/data/flatpak/exports/share/applications"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let path = "\(folder)/org.example.Entry.desktop"
+        switch kind {
+        case "fifo": mkfifo(path, 0o600)
+        case "invisible":
+            try Data("[Desktop Entry]\nName=\u{202E}\u{200B}\u{2800}\n".utf8).write(to: URL(filePath: path))
+        default:
+            try Data(
+                "[Desktop Entry]\nComment=x\u{2028}Name=Wrong\u{85}Name=Too\nName=Real\\n \u{202E}One\n".utf8
+            ).write(to: URL(filePath: path))
+        }
+        let agent = try await stage.agent()
+        let app = try await TestApp.flatpak("org.example.Entry", on: stage.permd)
+        try await app.request("t", [.camera])
+        #expect(await agent.prompt(0).details["app_name"] == .string(name))
+        await app.end()
+        await stage.end()
+    }
+
+    // MARK: The portals' store
+
+    /// What another program settled with the portals while nothing could be written becomes a decision later.
+    @Test(arguments: ["a write", "a restart", "a later decision"])
+    func whatThePortalsSayIsTriedAgain(_ after: String) async throws {
+        let bench = try await PortalStage()
+        let stage = bench.stage
+        let decisions = try await stage.signals(BusNames.policy)
+        let app = "desktop:org.example.Old"
+        // The store's files are made by the first write.
+        try await stage.set("grant", AppID("exe:/usr/bin/a")!, .camera)
+        try await limit(stage, "--fsize=0:")
+        try await bench.setCamera("org.example.Old", "no")
+        try await stage.permd.log.first("the failure") { $0.contains("What the portals say is not kept here") }
+        #expect(try await stage.decisions() == ["exe:/usr/bin/a camera grant always"])
+        try await limit(stage, "--fsize=unlimited:")
+        switch after {
+        case "a restart":
+            try await stage.permd.restart()
+            // Its answer comes when the portals' store has been looked at.
+            let again = try await stage.signals(BusNames.policy)
+            if try await stage.decisions().count < 2 { try await again.first { $0.contains(app) } }
+        case "a write":
+            try await stage.set("deny", AppID("exe:/usr/bin/b")!, .camera)
+            try await decisions.first("the decision") { $0 == "DecisionChanged \(app) camera deny" }
+        default:
+            // A person's word since then is not overruled by the older one.
+            try await stage.set("grant", AppID(app)!, .camera)
+            try await bench.camera(becomes: "")
+            #expect(try await stage.decisions().contains("\(app) camera grant always"))
+            await bench.end()
+            return
+        }
+        #expect(try await stage.decisions().contains("\(app) camera deny always"))
+        await bench.end()
+    }
+}
