@@ -32,9 +32,12 @@ final class MockBench {
         g_object_unref(testbed)
     }
 
-    func add(
-        _ kind: MockKind, _ number: Int, name: String?, isAnnounced: Bool
-    ) throws(MockFailure) -> String {
+    /// Nobody is told of it.
+    func slip(_ kind: MockKind, _ number: Int, name: String?) throws(MockFailure) -> String {
+        try MockListeners.deaf(in: root) { () throws(MockFailure) in try add(kind, number, name: name) }
+    }
+
+    func add(_ kind: MockKind, _ number: Int, name: String?) throws(MockFailure) -> String {
         let plug = Plug(kind: kind, number: number)
         guard plugged[plug] == nil else { throw MockFailure("\(kind.rawValue) \(number) is there already") }
         var adapter = ""
@@ -59,7 +62,7 @@ final class MockBench {
             throw MockBench.failed(failure)
         }
         plugged[plug] = Plugged(entries: entries, camera: camera)
-        if isAnnounced { for entry in entries { announce(entry, "add") } }
+        for entry in entries { announce(entry, "add") }
         return node
     }
 

@@ -36,7 +36,7 @@ enum MockCommand {
     func run(on bench: MockBench) throws(MockFailure) -> String {
         switch self {
         case .add(let kind, let number, let name, let isAnnounced):
-            return try bench.add(kind, number, name: name, isAnnounced: isAnnounced)
+            return try isAnnounced ? bench.add(kind, number, name: name) : bench.slip(kind, number, name: name)
         case .remove(let kind, let number): try bench.remove(kind, number)
         case .change(let kind, let number): try bench.change(kind, number)
         case .block(let number, let isBlocked): try bench.block(number, isBlocked)
