@@ -1,13 +1,5 @@
 // Subscribing to signals, and who owns the names they are expected from.
 
-/// The owner of a well-known name, kept up to date while somebody listens to it.
-@LoopActor
-final class NameOwner {
-    var owner: String?
-    var listeners = 0
-    var token: SignalToken?
-}
-
 extension Connection {
     /// Calls `handler` for each signal that fits; nil fits all. Without `addMatch` only unicast ones come.
     ///
@@ -20,7 +12,7 @@ extension Connection {
         let pattern = SignalPattern(
             sender: sender, path: path, interface: interface, member: member, firstArgument: firstArgument)
         // Before the match: so the bus tells us the owner before it sends us any of its signals.
-        if let name = pattern.wellKnownSender { listen(to: name) }
+        if let name = pattern.wellKnownSender { follow(name) }
         let id = signals.add(pattern, handler)
         let rule = pattern.matchRule
         if addMatch { send(.busCall("AddMatch", [.string(rule)], noReply: true)) }
@@ -28,7 +20,7 @@ extension Connection {
             guard let self else { return }
             signals.remove(id, pattern)
             if addMatch { send(.busCall("RemoveMatch", [.string(rule)], noReply: true)) }
-            if let name = pattern.wellKnownSender { stopListening(to: name) }
+            if let name = pattern.wellKnownSender { stopFollowing(name) }
         }
     }
 
@@ -67,10 +59,12 @@ extension Connection {
         }
     }
 
-    private func listen(to name: String) {
+    /// Keeps the owner of a well-known name up to date until as many calls of `stopFollowing`.
+    @discardableResult
+    func follow(_ name: String) -> NameOwner {
         if let known = owners[name] {
             known.listeners += 1
-            return
+            return known
         }
         let entry = NameOwner()
         entry.listeners = 1
@@ -79,15 +73,16 @@ extension Connection {
             sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged", firstArgument: name
         ) { message in
             guard message.body.count == 3, let owner = message.body[2].stringValue else { return }
-            entry.owner = owner.isEmpty ? nil : owner
+            entry.become(owner.isEmpty ? nil : owner)
         }
         // The answer and the signals come in the order in which things happened.
         call(.busCall("GetNameOwner", [.string(name)])) { result in
-            if case .success(let message) = result { entry.owner = message.body.first?.stringValue }
+            if case .success(let message) = result { entry.become(message.body.first?.stringValue) }
         }
+        return entry
     }
 
-    private func stopListening(to name: String) {
+    private func stopFollowing(_ name: String) {
         guard let entry = owners[name] else { return }
         entry.listeners -= 1
         guard entry.listeners == 0 else { return }

@@ -8,8 +8,6 @@ import CLinux
 public final class Connection {
     /// Bytes of received messages not yet handled, after which reading pauses: bounds what a flood can make us hold.
     private static let maximumReceived = 16 << 20
-    /// The same for their descriptors; a process has 1024 of them by default.
-    private static let maximumReceivedDescriptors = 128
     /// Messages read before timers and other descriptors get their turn.
     private static let dispatchBatch = 64
     /// Calls handled between two looks at the socket: reading is the smaller part of a call's work, and whoever calls next
@@ -34,13 +32,22 @@ public final class Connection {
     public var methodHandler: (@LoopActor (Message) -> Void)?
     /// Calls of a sender that has too many waiting; without a handler they are answered LimitsExceeded.
     public var floodHandler: (@LoopActor (Message) -> Void)?
+    /// Whether descriptors that come with a call are wanted. Unwanted ones are closed before the call waits for anything;
+    /// it goes to `unwantedDescriptorsHandler` without its arguments.
+    public var takesDescriptors = true
+    public var unwantedDescriptorsHandler: (@LoopActor (Message) -> Void)?
+    /// Bytes of a reply's content that are read, an error's included; one with more is an error.
+    public var maximumReply = DecodingBudget.replies
 
-    private let raw: OpaquePointer
+    // SAFETY: for extensions in this module, on the loop only.
+    let raw: OpaquePointer
     private let watches: Watches
-    private var replies: [UInt32: PendingCall] = [:]
+    var replies: [UInt32: PendingCall] = [:]
     var signals = SignalTable()
     private var disconnectHandlers: [@LoopActor () -> Void] = []
     var owners: [String: NameOwner] = [:]
+    /// Of the names that were called: as many as the program itself knows.
+    var calledOwners: [String: NameOwner] = [:]
     private var isDispatchQueued = false
     // SAFETY: each is referred to once more while it is in here; libdbus counts it as received until it is let go of.
     private var turns = CallTurns<OpaquePointer>()
@@ -78,7 +85,7 @@ public final class Connection {
         uniqueName = String(cString: dbus_bus_get_unique_name(raw))
         watches = Watches(connection: raw)
         dbus_connection_set_max_received_size(raw, Connection.maximumReceived)
-        dbus_connection_set_max_received_unix_fds(raw, Connection.maximumReceivedDescriptors)
+        boundDescriptors()
         let context = Unmanaged.passUnretained(self).toOpaque()
         dbus_connection_add_filter(raw, Connection.filter, context, nil)
         dbus_connection_set_dispatch_status_function(
@@ -88,6 +95,7 @@ public final class Connection {
                 let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
                 LoopActor.assumeIsolated { connection.queueDispatch() }
             }, context, nil)
+        watches.onResume = { [unowned self] in queueDispatch() }
         watches.install()
         Connection.all[raw] = self
         // What came along with the answer to Hello.
@@ -100,7 +108,7 @@ public final class Connection {
         let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
         // SAFETY: used within this call only, on this thread.
         nonisolated(unsafe) let pointer = message
-        LoopActor.assumeIsolated { connection.sort(pointer) }
+        LoopActor.assumeIsolated { if !connection.isSettledAtOnce(pointer) { connection.sort(pointer) } }
         return DBUS_HANDLER_RESULT_HANDLED
     }
 
@@ -131,7 +139,7 @@ public final class Connection {
             isCall || turns.count(of: sender) > 0
         else { return receive(message) }
         if turns.count(of: sender) >= Connection.maximumWaitingCalls, isCall {
-            return refuse(Message.read(message).message)
+            return refuse(Message.header(of: message))
         }
         dbus_message_ref(message)
         turns.add(message, of: sender)
@@ -204,26 +212,6 @@ public final class Connection {
         }
     }
 
-    // MARK: Names
-
-    /// Asks for a well-known name, without queueing for it. False: someone else has it. Blocks for the round trip.
-    public func requestName(_ name: String, replace: Bool = false) throws(BusError) -> Bool {
-        guard isConnected, !name.utf8.contains(0), dbus_validate_bus_name(name, nil) != 0 else {
-            throw isConnected
-                ? BusError(name: BusError.Name.invalidArgs, message: "“\(name)” is no bus name") : Connection.gone
-        }
-        var error = DBusError()
-        dbus_error_init(&error)
-        let flags = UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE) | (replace ? UInt32(DBUS_NAME_FLAG_REPLACE_EXISTING) : 0)
-        let result = dbus_bus_request_name(raw, name, flags, &error)
-        guard result >= 0 else { throw Connection.take(&error) }
-        return result == DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER || result == DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER
-    }
-
-    public func releaseName(_ name: String) {
-        send(.busCall("ReleaseName", [.string(name)], noReply: true))
-    }
-
     // MARK: Sending
 
     /// Queues a message; the loop sends it. What cannot be encoded is a bug of the caller and is not sent.
@@ -256,8 +244,7 @@ public final class Connection {
         _ message: Message, timeoutMilliseconds: Int32? = 25_000,
         _ completion: @escaping @LoopActor (Result<Message, BusError>) -> Void
     ) -> PendingCall {
-        let pending = PendingCall(
-            answerer: message.destination.flatMap { $0.hasPrefix(":") ? $0 : nil }, completion)
+        let pending = PendingCall(origin: replyOrigin(of: message), completion)
         let (serial, problem) = post(message)
         guard let serial else {
             let error = problem ?? BusError(name: BusError.Name.failed, message: "the message was not sent")
@@ -316,40 +303,18 @@ public final class Connection {
 
     // MARK: Receiving
 
-    private func receive(_ rawMessage: OpaquePointer) {
-        let (message, problem) = Message.read(rawMessage)
+    private func receive(_ raw: OpaquePointer) {
+        let message = Message.header(of: raw)
         switch message.kind {
-        case .methodReturn, .error:
-            guard let pending = replies[message.replySerial] else { return }
-            if let answerer = pending.answerer, message.sender != answerer, message.sender != Message.busName {
-                return
-            }
-            if message.kind == .error {
-                let text = message.body.first?.stringValue ?? ""
-                pending.finish(
-                    .failure(
-                        BusError(name: message.errorName ?? BusError.Name.failed, message: text, body: message.body)))
-            } else if problem != nil {
-                pending.finish(
-                    .failure(BusError(name: BusError.Name.limitsExceeded, message: "the reply is too large")))
-            } else {
-                pending.finish(.success(message))
-            }
+        case .methodReturn, .error: receiveReply(message, raw)
         case .signal:
-            if message.interface == "org.freedesktop.DBus.Local" {
+            // libdbus's own word has no sender; what a peer sends has one, given by the bus.
+            if message.interface == "org.freedesktop.DBus.Local", message.sender == nil {
                 if message.member == "Disconnected" { disconnected() }
-            } else if problem == nil {
-                deliver(message)
-            }
-        case .methodCall:
-            if problem != nil {
-                let text = "the call carries more than \(DecodingBudget.strangers >> 20) MiB"
-                reply(to: message, error: BusError.Name.limitsExceeded, [.string(text)])
-            } else if let methodHandler {
-                methodHandler(message)
             } else {
-                reply(to: message, error: BusError.Name.unknownMethod, [.string("no methods are served here")])
+                receiveSignal(message, raw)
             }
+        case .methodCall: receiveCall(message, raw)
         }
     }
 
@@ -357,7 +322,7 @@ public final class Connection {
         for pending in replies.values.sorted(by: { $0.order < $1.order }) { pending.finish(.failure(Connection.gone)) }
     }
 
-    private static let gone = BusError(name: BusError.Name.disconnected, message: "the connection to the bus is closed")
+    static let gone = BusError(name: BusError.Name.disconnected, message: "the connection to the bus is closed")
 
     /// The error's texts; frees what libdbus allocated for it.
     private static func take(_ error: inout DBusError) -> BusError {

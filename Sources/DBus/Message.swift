@@ -17,6 +17,8 @@ public struct Message: Sendable {
     public var body: [Value] = []
     public var expectsReply = false
     var mayAutoStart = true
+    /// About how many bytes the body of a received message takes: its texts, and something for each value.
+    public internal(set) var contentSize = 0
 
     init(kind: Kind) { self.kind = kind }
 

@@ -8,6 +8,7 @@ import Glibc
 enum DecodingError: Error {
     /// More content than the budget.
     case tooLarge
+    /// It names a descriptor that did not come, or that nobody here wants.
     case malformed
 }
 
@@ -21,14 +22,21 @@ struct DecodingBudget {
     /// What a value costs beside its text; keeps arrays of tiny elements bounded as well.
     static let perValue = 16
 
+    /// Bytes of an object path. Ours are below 300; libdbus itself takes one of 64 MiB.
+    static let path = 4096
+
+    /// Whether descriptors are duplicated for us; a message with others is malformed.
+    let takesDescriptors: Bool
+    private let total: Int
     private var left: Int
 
-    init(for kind: Message.Kind) {
-        switch kind {
-        case .methodCall, .signal: left = DecodingBudget.strangers
-        case .methodReturn, .error: left = DecodingBudget.replies
-        }
+    init(_ bytes: Int, takesDescriptors: Bool) {
+        total = bytes
+        left = bytes
+        self.takesDescriptors = takesDescriptors
     }
+
+    var spent: Int { total - left }
 
     mutating func spend(_ bytes: Int) throws(DecodingError) {
         left -= bytes
@@ -37,28 +45,36 @@ struct DecodingBudget {
 }
 
 extension Message {
-    /// Reads the header and, within the bound, the body. With a body too large the header is still there.
+    /// Reads the header. `path` is nil when it is longer than `DecodingBudget.path`, or when there is none.
     // SAFETY: libdbus has validated the message; pointers it gives live as long as `raw`, and texts are copied out.
-    static func read(_ raw: OpaquePointer) -> (message: Message, problem: DecodingError?) {
+    static func header(of raw: OpaquePointer) -> Message {
         var message = Message(kind: kind(of: raw))
         message.serial = dbus_message_get_serial(raw)
         message.replySerial = dbus_message_get_reply_serial(raw)
         message.sender = text(dbus_message_get_sender(raw))
         message.destination = text(dbus_message_get_destination(raw))
-        message.path = text(dbus_message_get_path(raw))
+        if let path = dbus_message_get_path(raw), strnlen(path, DecodingBudget.path + 1) <= DecodingBudget.path {
+            message.path = String(cString: path)
+        }
         message.interface = text(dbus_message_get_interface(raw))
         message.member = text(dbus_message_get_member(raw))
         message.errorName = text(dbus_message_get_error_name(raw))
         message.signature = text(dbus_message_get_signature(raw)) ?? ""
         message.expectsReply = message.kind == .methodCall && dbus_message_get_no_reply(raw) == 0
+        return message
+    }
+
+    /// Reads the body within the budget; with one too large it stays empty.
+    mutating func readBody(of raw: OpaquePointer, within budget: DecodingBudget) -> DecodingError? {
         var iterator = DBusMessageIter()
-        guard dbus_message_iter_init(raw, &iterator) != 0 else { return (message, nil) }
-        var budget = DecodingBudget(for: message.kind)
+        guard dbus_message_iter_init(raw, &iterator) != 0 else { return nil }
+        var budget = budget
         do throws(DecodingError) {
-            message.body = try readAll(&iterator, &budget)
-            return (message, nil)
+            body = try Message.readAll(&iterator, &budget)
+            contentSize = budget.spent
+            return nil
         } catch {
-            return (message, error)
+            return error
         }
     }
 
@@ -93,6 +109,7 @@ extension Message {
         case CDBUS_TYPE_STRING, CDBUS_TYPE_OBJECT_PATH, CDBUS_TYPE_SIGNATURE:
             return try readText(&iterator, type, &budget)
         case CDBUS_TYPE_UNIX_FD:
+            guard budget.takesDescriptors else { throw .malformed }
             var fd: Int32 = -1
             dbus_message_iter_get_basic(&iterator, &fd)
             guard fd >= 0 else { throw .malformed }

@@ -129,10 +129,16 @@ public final class ObjectServer {
         self.connection = connection
         self.wrongSignature = wrongSignature
         connection.methodHandler = { [weak self] message in self?.handle(message) }
+        connection.takesDescriptors = false
+        connection.unwantedDescriptorsHandler = { [unowned connection] message in
+            wrongSignature(MethodCall(message, on: connection), "no method here takes file descriptors")
+        }
     }
 
+    /// Descriptors are taken as soon as a method of an interface takes one. A subtree's methods take none.
     public func add(_ interface: Interface, at path: String) {
         objects[path, default: []].append(interface)
+        if interface.methods.contains(where: { $0.inputSignature.contains("h") }) { connection.takesDescriptors = true }
     }
 
     public func remove(_ path: String) {

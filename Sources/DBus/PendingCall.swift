@@ -7,14 +7,16 @@ public final class PendingCall {
 
     private var completion: (@LoopActor (Result<Message, BusError>) -> Void)?
     let order: UInt64
-    /// Who alone may answer, where the call went to a unique name. The bus sees to it as well.
-    let answerer: String?
+    /// Who alone may answer.
+    let origin: ReplyOrigin
+    private var isOver = false
     var timer: LoopTimer?
     var onEnd: (@LoopActor () -> Void)?
 
-    init(answerer: String?, _ completion: @escaping @LoopActor (Result<Message, BusError>) -> Void) {
-        self.answerer = answerer
+    init(origin: ReplyOrigin, _ completion: @escaping @LoopActor (Result<Message, BusError>) -> Void) {
+        self.origin = origin
         self.completion = completion
+        if case .owner(let name) = origin { name.callBegins() }
         PendingCall.count += 1
         order = PendingCall.count
     }
@@ -38,6 +40,9 @@ public final class PendingCall {
     }
 
     private func end() {
+        guard !isOver else { return }
+        isOver = true
+        if case .owner(let name) = origin { name.callEnds() }
         timer?.cancel()
         timer = nil
         onEnd?()

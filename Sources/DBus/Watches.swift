@@ -15,6 +15,9 @@ final class Watches {
         init(_ descriptor: Int32) { self.descriptor = descriptor }
     }
 
+    /// Reading goes on after libdbus had paused it. What it had read by then, it holds back until it is asked again.
+    var onResume: (@LoopActor () -> Void)?
+
     private let connection: OpaquePointer
     /// One, for most of a connection's life: a search is faster than a table.
     private var places: [Place] = []
@@ -76,7 +79,11 @@ final class Watches {
         }
     }
 
-    private func toggled(_ watch: OpaquePointer) { if let place = place(of: watch) { update(place) } }
+    private func toggled(_ watch: OpaquePointer) {
+        if let place = place(of: watch) { update(place) }
+        let isReading = dbus_watch_get_flags(watch) & DBUS_WATCH_READABLE.rawValue != 0
+        if isReading, dbus_watch_get_enabled(watch) != 0 { onResume?() }
+    }
 
     private func update(_ place: Place) {
         // Interest changes twice per message sent; epoll hears of it only if it is still so before sleeping.

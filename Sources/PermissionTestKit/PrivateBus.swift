@@ -74,7 +74,7 @@ public final class PrivateBus: Sendable {
         ]
     }
 
-    /// As a session bus's, which lets everybody talk to everybody.
+    /// As a session bus's, which lets everybody send everything to everybody, replies nobody asked for included.
     private static func configuration(socket: String, serviceDirectory: String?) -> String {
         """
         <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -86,14 +86,16 @@ public final class PrivateBus: Sendable {
           <auth>EXTERNAL</auth>
           \(serviceDirectory.map { "<servicedir>\($0)</servicedir>" } ?? "")
           <policy context="default">
-            <allow send_destination="*"/>
-            <allow receive_sender="*"/>
+            <allow send_destination="*" eavesdrop="true"/>
+            <allow eavesdrop="true"/>
             <allow own="*"/>
           </policy>
           <!-- The session bus of dbus has these; its built-in ones are for the system bus. -->
           <limit name="max_incoming_bytes">1000000000</limit>
           <limit name="max_outgoing_bytes">1000000000</limit>
           <limit name="max_message_size">1000000000</limit>
+          <limit name="max_incoming_unix_fds">250000000</limit>
+          <limit name="max_outgoing_unix_fds">250000000</limit>
           <limit name="max_completed_connections">100000</limit>
           <limit name="max_connections_per_user">100000</limit>
           <limit name="max_match_rules_per_connection">50000</limit>

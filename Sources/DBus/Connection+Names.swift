@@ -1,0 +1,59 @@
+// Owning well-known names. Asked as any other call, so that only the bus's own answer counts: libdbus's
+// dbus_bus_request_name() takes the first reply with the right serial, whoever sent it.
+
+import CDBus
+
+extension Connection {
+    /// How long the bus has to answer a blocking call: one that does not is as good as none.
+    private static let patience: Int64 = 25_000
+    /// Milliseconds of one wait for the socket.
+    private static let wait: Int32 = 1000
+
+    /// Asks for a well-known name, without queueing for it; `completion` runs once, on the loop. False: someone else has it.
+    public func requestName(
+        _ name: String, replace: Bool = false, completion: @escaping @LoopActor (Result<Bool, BusError>) -> Void
+    ) {
+        do throws(BusError) {
+            call(try Connection.nameRequest(name, replace)) { completion($0.map(Connection.isOwner)) }
+        } catch {
+            Loop.shared.later { completion(.failure(error)) }
+        }
+    }
+
+    /// ``requestName(_:replace:completion:)`` that blocks for the round trip. For a program's start; calls that arrive
+    /// meanwhile wait.
+    public func requestName(_ name: String, replace: Bool = false) throws(BusError) -> Bool {
+        let question = try Connection.nameRequest(name, replace)
+        guard isConnected else { throw Connection.gone }
+        var answer: Result<Message, BusError>?
+        let pending = call(question) { answer = $0 }
+        let end = Loop.uptimeMilliseconds() + Connection.patience
+        while answer == nil, isConnected, Loop.uptimeMilliseconds() < end {
+            while isConnected, dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {}
+            if answer == nil, isConnected { dbus_connection_read_write(raw, Connection.wait) }
+        }
+        pending.cancel()
+        guard let answer else {
+            throw BusError(name: BusError.Name.noReply, message: "the bus does not answer")
+        }
+        return Connection.isOwner(try answer.get())
+    }
+
+    public func releaseName(_ name: String) {
+        send(.busCall("ReleaseName", [.string(name)], noReply: true))
+    }
+
+    private static func nameRequest(_ name: String, _ replace: Bool) throws(BusError) -> Message {
+        guard !name.utf8.contains(0), !name.hasPrefix(":"), dbus_validate_bus_name(name, nil) != 0 else {
+            throw BusError(name: BusError.Name.invalidArgs, message: "“\(name)” is no well-known bus name")
+        }
+        let flags = UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE) | (replace ? UInt32(DBUS_NAME_FLAG_REPLACE_EXISTING) : 0)
+        return .busCall("RequestName", [.string(name), .uint32(flags)])
+    }
+
+    private static func isOwner(_ reply: Message) -> Bool {
+        let code = reply.body.first?.uint32Value
+        return code == UInt32(DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER)
+            || code == UInt32(DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER)
+    }
+}

@@ -1,0 +1,80 @@
+// What arrives: decoded within bounds, and only where somebody wants it.
+
+import CDBus
+import Glibc
+
+extension Connection {
+    /// Descriptors of received messages not yet handled, after which reading pauses.
+    private static let maximumReceivedDescriptors = 128
+    /// SCM_MAX_FD of the kernel (unix(7)): dbus-broker passes on messages with as many. libdbus expects 16, and cuts the
+    /// connection when more come.
+    private static let maximumMessageDescriptors = 253
+
+    /// One message more than `maximumReceivedDescriptors` may be read. Where the process has few descriptors they take a
+    /// quarter of them at most.
+    func boundDescriptors() {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let quarter = max(1, Int(clamping: limit.rlim_cur) / 4)
+        dbus_connection_set_max_received_unix_fds(raw, min(Connection.maximumReceivedDescriptors, quarter))
+        dbus_connection_set_max_message_unix_fds(raw, Connection.maximumMessageDescriptors)
+    }
+
+    /// What must not wait with others, because it would hold descriptors or memory for nothing: replies nobody asked for, and
+    /// calls and signals with descriptors nobody wants. True when nothing is left to do with it.
+    func isSettledAtOnce(_ raw: OpaquePointer) -> Bool {
+        let type = dbus_message_get_type(raw)
+        if type == DBUS_MESSAGE_TYPE_METHOD_RETURN || type == DBUS_MESSAGE_TYPE_ERROR {
+            return replies[dbus_message_get_reply_serial(raw)] == nil
+        }
+        guard !takesDescriptors, dbus_message_contains_unix_fds(raw) != 0 else { return false }
+        if type == DBUS_MESSAGE_TYPE_METHOD_CALL { refuseDescriptors(of: Message.header(of: raw)) }
+        return true
+    }
+
+    func receiveReply(_ header: Message, _ raw: OpaquePointer) {
+        guard let pending = replies[header.replySerial], pending.origin.admits(header) else { return }
+        var message = header
+        let problem = message.readBody(
+            of: raw, within: DecodingBudget(maximumReply, takesDescriptors: header.kind == .methodReturn))
+        if message.kind == .error {
+            let text = message.body.first?.stringValue ?? ""
+            pending.finish(
+                .failure(
+                    BusError(name: message.errorName ?? BusError.Name.failed, message: text, body: message.body)))
+        } else if problem != nil {
+            pending.finish(
+                .failure(BusError(name: BusError.Name.limitsExceeded, message: "the reply is too large")))
+        } else {
+            pending.finish(.success(message))
+        }
+    }
+
+    /// None that is wanted has descriptors.
+    func receiveSignal(_ header: Message, _ raw: OpaquePointer) {
+        guard header.path != nil else { return }
+        var message = header
+        let budget = DecodingBudget(DecodingBudget.strangers, takesDescriptors: false)
+        if message.readBody(of: raw, within: budget) == nil { deliver(message) }
+    }
+
+    func receiveCall(_ header: Message, _ raw: OpaquePointer) {
+        var message = header
+        let budget = DecodingBudget(DecodingBudget.strangers, takesDescriptors: takesDescriptors)
+        switch message.path == nil ? .tooLarge : message.readBody(of: raw, within: budget) {
+        case nil:
+            if let methodHandler { return methodHandler(message) }
+            reply(to: message, error: BusError.Name.unknownMethod, [.string("no methods are served here")])
+        case .malformed: refuseDescriptors(of: message)
+        case .tooLarge:
+            let text =
+                "the call carries more than \(DecodingBudget.strangers >> 20) MiB, or a path of more than \(DecodingBudget.path) bytes"
+            reply(to: message, error: BusError.Name.limitsExceeded, [.string(text)])
+        }
+    }
+
+    private func refuseDescriptors(of call: Message) {
+        if let unwantedDescriptorsHandler { return unwantedDescriptorsHandler(call) }
+        reply(to: call, error: BusError.Name.invalidArgs, [.string("file descriptors are not taken here")])
+    }
+}

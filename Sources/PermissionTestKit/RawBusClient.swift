@@ -1,0 +1,266 @@
+// A client that speaks to the bus in bytes: for messages that no library would send.
+
+import Dispatch
+import Glibc
+
+/// A message as bytes (D-Bus specification, "Message Format"), little-endian. Nothing of it is checked.
+public struct RawMessage: Sendable {
+    public enum Kind: UInt8, Sendable {
+        case methodCall = 1
+        case methodReturn, error, signal
+    }
+
+    public var kind: Kind
+    public var serial: UInt32 = 1
+    public var replySerial: UInt32?
+    public var destination: String?
+    public var path: String?
+    public var interface: String?
+    public var member: String?
+    public var errorName: String?
+    public var signature = ""
+    public var body: [UInt8] = []
+    /// Without a reply nobody waits for one.
+    public var expectsReply = true
+    /// The header field UNIX_FDS, which may lie.
+    public var descriptorCount: UInt32?
+
+    public init(_ kind: Kind, to destination: String? = nil) {
+        self.kind = kind
+        self.destination = destination
+    }
+
+    public static func call(
+        _ destination: String, _ path: String, _ interface: String, _ member: String, signature: String = "",
+        body: [UInt8] = []
+    ) -> RawMessage {
+        var message = RawMessage(.methodCall, to: destination)
+        (message.path, message.interface, message.member) = (path, interface, member)
+        (message.signature, message.body) = (signature, body)
+        return message
+    }
+
+    public var bytes: [UInt8] {
+        var fields: [UInt8] = []
+        func add(_ code: UInt8, _ type: Character, _ value: [UInt8]) {
+            fields = RawMessage.padded(fields) + [code, 1, type.asciiValue ?? 0, 0] + value
+        }
+        if let path { add(1, "o", RawMessage.string(path)) }
+        if let interface { add(2, "s", RawMessage.string(interface)) }
+        if let member { add(3, "s", RawMessage.string(member)) }
+        if let errorName { add(4, "s", RawMessage.string(errorName)) }
+        if let replySerial { add(5, "u", RawMessage.number(replySerial)) }
+        if let destination { add(6, "s", RawMessage.string(destination)) }
+        if !signature.isEmpty { add(8, "g", [UInt8(signature.utf8.count)] + Array(signature.utf8) + [0]) }
+        if let descriptorCount { add(9, "u", RawMessage.number(descriptorCount)) }
+        let flags: UInt8 = expectsReply ? 0 : 1
+        let start = [0x6c, kind.rawValue, flags, 1] + RawMessage.number(UInt32(body.count)) + RawMessage.number(serial)
+        return RawMessage.padded(start + RawMessage.number(UInt32(fields.count)) + fields) + body
+    }
+
+    /// A `u`.
+    public static func number(_ number: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    }
+
+    /// An `s` or `o`.
+    public static func string(_ text: String) -> [UInt8] { number(UInt32(text.utf8.count)) + Array(text.utf8) + [0] }
+
+    /// An `ay` of so many zeros.
+    public static func zeros(_ count: Int) -> [UInt8] {
+        number(UInt32(count)) + [UInt8](repeating: 0, count: count)
+    }
+
+    static func padded(_ bytes: [UInt8]) -> [UInt8] {
+        bytes + [UInt8](repeating: 0, count: (8 - bytes.count % 8) % 8)
+    }
+}
+
+/// Logged in, with a unique name. Its calls block, each for a few seconds at most.
+public final class RawBusClient: @unchecked Sendable {
+    // SAFETY: used by one test at a time; the descriptor never changes.
+    private let fd: Int32
+    private var received: [UInt8] = []
+    private var lastSerial: UInt32 = 0
+    public private(set) var uniqueName = ""
+
+    /// - Parameter address: of the form `unix:path=…`.
+    public init(_ address: String) throws(TestKitError) {
+        fd = try RawBusClient.connect(String(address.dropFirst("unix:path=".count)))
+        try logIn()
+        let hello = try call(
+            .call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello"))
+        uniqueName = String(decoding: hello.body.dropFirst(4).dropLast(), as: UTF8.self)
+    }
+
+    deinit { close(fd) }
+
+    /// Runs what blocks on a thread that nobody else waits for.
+    public static func offLoop<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue(label: "raw client").async { continuation.resume(with: Swift.Result { try body() }) }
+        }
+    }
+
+    private static let patience = timeval(tv_sec: 20, tv_usec: 0)
+
+    private static func connect(_ path: String) throws(TestKitError) -> Int32 {
+        let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(fd, $0, size) }
+        }
+        guard result == 0 else {
+            let problem = errno
+            close(fd)
+            throw .system("cannot connect to \(path)", problem)
+        }
+        var patience = RawBusClient.patience
+        let length = socklen_t(MemoryLayout<timeval>.size)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] { setsockopt(fd, SOL_SOCKET, option, &patience, length) }
+        return fd
+    }
+
+    private func logIn() throws(TestKitError) {
+        let user = "\(geteuid())".utf8.map { String($0, radix: 16) }.joined()
+        try write(Array("\0AUTH EXTERNAL \(user)\r\n".utf8))
+        try readLine()
+        try write(Array("NEGOTIATE_UNIX_FD\r\n".utf8))
+        try readLine()
+        try write(Array("BEGIN\r\n".utf8))
+    }
+
+    // MARK: Messages
+
+    /// Sends a message with a serial of its own, and returns that. The descriptors stay the caller's.
+    @discardableResult
+    public func send(_ message: RawMessage, descriptors: [Int32] = []) throws(TestKitError) -> UInt32 {
+        var message = message
+        lastSerial += 1
+        message.serial = lastSerial
+        if !descriptors.isEmpty, message.descriptorCount == nil { message.descriptorCount = UInt32(descriptors.count) }
+        try write(message.bytes, descriptors)
+        return lastSerial
+    }
+
+    /// Sends a call and waits for its answer, an error or not; what else arrives is dropped.
+    public func call(_ message: RawMessage, descriptors: [Int32] = []) throws(TestKitError) -> RawMessage {
+        let serial = try send(message, descriptors: descriptors)
+        while true {
+            let answer = try receive()
+            if answer.replySerial == serial { return answer }
+        }
+    }
+
+    /// The bus has dealt with everything sent so far when this returns.
+    public func settle() throws(TestKitError) {
+        _ = try call(.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId"))
+    }
+
+    /// The next message. Of its header only what tells whose answer it is is read.
+    public func receive() throws(TestKitError) -> RawMessage {
+        try read(untilHaving: 16)
+        let body = Int(number(at: 4))
+        let fields = Int(number(at: 12))
+        let start = (16 + fields + 7) / 8 * 8
+        try read(untilHaving: start + body)
+        var message = RawMessage(RawMessage.Kind(rawValue: received[1]) ?? .signal)
+        message.serial = number(at: 8)
+        readFields(upTo: 16 + fields, &message)
+        message.body = Array(received[start..<start + body])
+        received.removeFirst(start + body)
+        return message
+    }
+
+    private func readFields(upTo end: Int, _ message: inout RawMessage) {
+        var place = 16
+        while place + 8 <= end {
+            let code = received[place]
+            let type = received[place + 2]
+            place += 4
+            switch type {
+            case UInt8(ascii: "u"):
+                if code == 5 { message.replySerial = number(at: place) }
+                place += 4
+            case UInt8(ascii: "g"):
+                let length = Int(received[place])
+                message.signature = String(decoding: received[place + 1..<place + 1 + length], as: UTF8.self)
+                place += length + 2
+            default:
+                let length = Int(number(at: place))
+                let text = String(decoding: received[place + 4..<place + 4 + length], as: UTF8.self)
+                if code == 3 { message.member = text }
+                if code == 4 { message.errorName = text }
+                place += length + 5
+            }
+            place = (place + 7) / 8 * 8
+        }
+    }
+
+    private func number(at place: Int) -> UInt32 {
+        (0..<4).reduce(0) { $0 | UInt32(received[place + $1]) << ($1 * 8) }
+    }
+
+    // MARK: Bytes
+
+    private func readLine() throws(TestKitError) {
+        while !received.contains(UInt8(ascii: "\n")) { try read(untilHaving: received.count + 1) }
+        received.removeSubrange(...(received.firstIndex(of: UInt8(ascii: "\n")) ?? 0))
+    }
+
+    private func read(untilHaving count: Int) throws(TestKitError) {
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while received.count < count {
+            let got = Glibc.read(fd, &buffer, buffer.count)
+            guard got > 0 else { throw .system("the bus sends nothing", errno) }
+            received += buffer[..<got]
+        }
+    }
+
+    /// Writes all of it; the descriptors go with the first byte.
+    public func write(_ bytes: [UInt8], _ descriptors: [Int32] = []) throws(TestKitError) {
+        var rest = bytes[...]
+        if !descriptors.isEmpty { rest = rest.dropFirst(try send(rest, with: descriptors)) }
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            guard count > 0 else { throw .system("the bus takes nothing", errno) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    private func send(_ bytes: ArraySlice<UInt8>, with descriptors: [Int32]) throws(TestKitError) -> Int {
+        // struct cmsghdr: length (size_t), level, type (int); then the descriptors, padded to words.
+        let length = MemoryLayout<cmsghdr>.size + descriptors.count * 4
+        var control = [UInt8](repeating: 0, count: (length + 7) / 8 * 8)
+        control.withUnsafeMutableBytes { buffer in
+            buffer.storeBytes(of: length, as: Int.self)
+            buffer.storeBytes(of: SOL_SOCKET, toByteOffset: 8, as: Int32.self)
+            buffer.storeBytes(of: Int32(SCM_RIGHTS), toByteOffset: 12, as: Int32.self)
+            for (index, descriptor) in descriptors.enumerated() {
+                buffer.storeBytes(
+                    of: descriptor, toByteOffset: MemoryLayout<cmsghdr>.size + index * 4, as: Int32.self)
+            }
+        }
+        let count = Array(bytes).withUnsafeBytes { data in
+            control.withUnsafeMutableBytes { control in
+                var vector = iovec(
+                    iov_base: UnsafeMutableRawPointer(mutating: data.baseAddress), iov_len: data.count)
+                return withUnsafeMutablePointer(to: &vector) { vector in
+                    var header = msghdr()
+                    header.msg_iov = vector
+                    header.msg_iovlen = 1
+                    header.msg_control = control.baseAddress
+                    header.msg_controllen = control.count
+                    return sendmsg(fd, &header, Int32(MSG_NOSIGNAL))
+                }
+            }
+        }
+        guard count > 0 else { throw .system("the bus takes no descriptors", errno) }
+        return count
+    }
+}

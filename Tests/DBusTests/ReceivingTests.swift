@@ -1,0 +1,105 @@
+// What arrives and is too much: large messages, descriptors nobody wants, replies nobody asked for.
+
+import DBus
+import Glibc
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct ReceivingTests {
+    /// More than the connection takes in before it pauses reading.
+    private nonisolated static let large = 17 << 20
+
+    private func message(_ fixture: Fixture, _ member: String, signature: String = "", body: [UInt8] = []) -> RawMessage
+    {
+        .call(
+            fixture.service.uniqueName, Fixture.path, Fixture.interface, member, signature: signature, body: body)
+    }
+
+    /// Sends all of it in one go, and returns the members or errors of the answers, in the order of the calls.
+    private nonisolated func answers(
+        _ bus: String, _ messages: [RawMessage], descriptors: [Int32] = []
+    ) async throws -> [String] {
+        try await RawBusClient.offLoop {
+            let client = try RawBusClient(bus)
+            let serials = try messages.map { try client.send($0, descriptors: descriptors) }
+            var answers: [UInt32: String] = [:]
+            while answers.count < serials.count {
+                let answer = try client.receive()
+                guard let serial = answer.replySerial, serials.contains(serial) else { continue }
+                answers[serial] = answer.errorName ?? "done"
+            }
+            return serials.map { answers[$0] ?? "" }
+        }
+    }
+
+    /// libdbus keeps what it has read beyond the limit, and does not tell when it could go on.
+    @Test(arguments: buses)
+    func theCallBehindALargeOneIsServed(_ kind: PrivateBus.Kind) async throws {
+        let fixture = try await Fixture(kind)
+        fixture.echo()
+        let large = message(
+            fixture, "Large", signature: "ay", body: RawMessage.zeros(ReceivingTests.large))
+        let small = message(fixture, "Small")
+        let answers = try await answers(fixture.bus.address, [large, small, small])
+        #expect(answers == [BusError.Name.limitsExceeded, "done", "done"])
+        await fixture.end()
+    }
+
+    /// The kernel and dbus-broker let 253 descriptors through at once; libdbus expects 16.
+    @Test(arguments: buses, [1, 16, 253])
+    func unwantedDescriptorsAreRefused(_ kind: PrivateBus.Kind, _ count: Int) async throws {
+        // dbus-daemon itself takes 16, by default.
+        guard kind == .broker || count <= 16 else { return }
+        let fixture = try await Fixture(kind)
+        fixture.echo()
+        fixture.service.takesDescriptors = false
+        let file = UnixFD(owning: open("/dev/null", O_RDONLY))
+        let answers = try await answers(
+            fixture.bus.address, [message(fixture, "A"), message(fixture, "B")],
+            descriptors: [Int32](repeating: file.raw, count: count))
+        #expect(answers == [BusError.Name.invalidArgs, BusError.Name.invalidArgs])
+        #expect(fixture.service.isConnected)
+        #expect(try await fixture.call("Echo", [.bool(true)]) == [.bool(true)])
+        await fixture.end()
+    }
+
+    /// Signals with descriptors are nobody's.
+    @Test(arguments: buses)
+    func signalsWithDescriptorsAreDropped(_ kind: PrivateBus.Kind) async throws {
+        let fixture = try await Fixture(kind)
+        let heard = Events<String>()
+        fixture.client.onSignal(member: "Changed", addMatch: false) { heard.add($0.signature) }
+        let client = fixture.client.uniqueName
+        let address = fixture.bus.address
+        try await RawBusClient.offLoop {
+            let sender = try RawBusClient(address)
+            var signal = RawMessage(.signal, to: client)
+            (signal.path, signal.interface, signal.member) = ("/a", "org.example.A", "Changed")
+            signal.signature = "h"
+            signal.body = RawMessage.number(0)
+            let file = UnixFD(owning: open("/dev/null", O_RDONLY))
+            try sender.send(signal, descriptors: [file.raw])
+            (signal.signature, signal.body) = ("", [])
+            try sender.send(signal)
+            try sender.settle()
+        }
+        #expect(await heard.wait(for: 1) == [""])
+        await fixture.end()
+    }
+
+    @Test(arguments: buses)
+    func overlongPathsAreRefusedBriefly(_ kind: PrivateBus.Kind) async throws {
+        let fixture = try await Fixture(kind)
+        fixture.echo()
+        var call = message(fixture, "A")
+        call.path = "/" + String(repeating: "a", count: 1 << 20)
+        let request = call
+        let address = fixture.bus.address
+        let answer = try await RawBusClient.offLoop { try RawBusClient(address).call(request) }
+        #expect(answer.errorName == BusError.Name.limitsExceeded)
+        #expect(answer.body.count < 1024)
+        await fixture.end()
+    }
+}
