@@ -78,6 +78,7 @@ public struct Queue {
         case .settingsChanged(let settings): self.settings = settings
         case .nagRestored(let records): nag.restore(records)
         case .nagLifted(let app, let permission): nag.lift(app: app, permission: permission)
+        case .disconnected: disconnected(now, world)
         case .shutdown: shutDown(world)
         }
     }
@@ -91,6 +92,26 @@ public struct Queue {
     }
 
     // MARK: The end
+
+    /// Everybody is gone at once, and nobody withdrew anything. What is being written stays written; no one is left to hear
+    /// of it.
+    private mutating func disconnected(_ now: Moment, _ world: some World) {
+        roster = AgentRoster()
+        stopWaitingForAgent()
+        for slot in slots {
+            if let hold = slot.hold { effects.append(.stopTimer(.hold(connection: hold.connection))) }
+            guard let waiting = slot.request else { continue }
+            if let prompt = waiting.prompt {
+                effects += [.dropPrompt(prompt.id), .stopTimer(.prompt(prompt.id))]
+            }
+            effects.append(.forget(waiting.request.id))
+            guard !waiting.isSettling else { continue }
+            record(waiting.open(in: world).map { row(waiting.request, $0, .withdrawn, .nobody, now) })
+        }
+        slots = []
+        count = 0
+        countOf = [:]
+    }
 
     private mutating func shutDown(_ world: some World) {
         isShutDown = true

@@ -58,6 +58,8 @@ public enum QueueEvent: Sendable, Hashable {
     case nagRestored([NagRecord])
     /// A decision or a reset ends the nag guard's counts; nil means any.
     case nagLifted(app: AppID?, permission: Permission?)
+    /// The connection to the bus is gone, and with it everybody on it.
+    case disconnected
     case shutdown
 }
 

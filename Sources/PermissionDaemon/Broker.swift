@@ -39,10 +39,14 @@ final class Broker {
     private var lastRequest: UInt64 = 0
     private var isFeeding = false
     private var isStopping = false
+    private let isContinuing: Bool
+    /// The connection is gone, and nothing more is done here.
+    private(set) var isDetached = false
 
+    /// - Parameter old: detached; what its queue knows of apps that ask too often goes on.
     init(
         connection: Connection, store: DecisionStore, rules: RuleBook, devices: DeviceCatalog,
-        now: @escaping @Sendable () -> EpochSeconds, log: Logger
+        now: @escaping @Sendable () -> EpochSeconds, log: Logger, continuing old: Broker? = nil
     ) {
         self.connection = connection
         self.store = store
@@ -56,7 +60,9 @@ final class Broker {
         dialogs = PortalDialogs(connection: connection, answers: portalAnswers)
         agents = AgentLink(connection: connection)
         processes = ProcessWatch()
-        queue = Queue(settings: rules.settings)
+        queue = old?.queue ?? Queue(settings: rules.settings)
+        lastRequest = old?.lastRequest ?? 0
+        isContinuing = old != nil
     }
 
     /// The interfaces of /org/permd.
@@ -75,7 +81,6 @@ final class Broker {
         devices.start { [weak self] in self?.devicesChanged($0) }
         rules.saveLastGood = { [weak self] in self?.keepRules($0, $1) }
         rules.start { [weak self] in self?.rulesChanged() }
-        Loop.shared.onClockSet { [weak self] in self?.endDecisions() }
         store.onReadAgain = { [weak self] in self?.decisionsRead() }
         store.onWritableAgain = { [weak self] in self?.writeAgain() }
         restore()
@@ -84,7 +89,7 @@ final class Broker {
     }
 
     private func restore() {
-        feed(.nagRestored(store.listNags()))
+        feed(isContinuing ? .settingsChanged(rules.settings) : .nagRestored(store.listNags()))
         for decision in store.onceDecisions { watchProcess(of: decision) }
         store.historyLimits = (rows: rules.settings.historyRows, days: rules.settings.historyDays)
         endDecisions()
@@ -135,6 +140,7 @@ final class Broker {
 
     /// Gives an event to the queue. Effects that lead to further events are seen in order, never nested.
     func feed(_ event: QueueEvent) {
+        guard connection.isConnected || event == .disconnected else { return }
         inbox.append(event)
         guard !isFeeding else { return }
         isFeeding = true
@@ -296,6 +302,18 @@ final class Broker {
     }
 
     // MARK: The end
+
+    /// The connection is gone: every request and agent with it. What the store still writes for this broker is not lost.
+    func detach() {
+        guard !isDetached else { return }
+        feed(.disconnected)
+        isDetached = true
+        for timer in timers.values { timer.cancel() }
+        timers = [:]
+        watchedEnd?.timer.cancel()
+        watchedEnd = nil
+        processes.stop()
+    }
 
     /// Answers every waiting request and writes everything; `completion` comes last.
     func stop(_ completion: @escaping @LoopActor () -> Void) {

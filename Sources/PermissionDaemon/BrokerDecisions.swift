@@ -86,7 +86,7 @@ extension Broker {
     /// Tells everybody of decisions that are made or over, and looks at the waiting requests again: once for all that
     /// came in the same turn of the loop, before anything that is called next.
     func changed(_ decisions: [(app: AppID, permission: Permission, verdict: Verdict?)]) {
-        guard !decisions.isEmpty else { return }
+        guard !decisions.isEmpty, !isDetached else { return }
         for decision in decisions {
             policyDoor.tellDecision(decision.app, decision.permission, decision.verdict)
         }
@@ -95,6 +95,7 @@ extension Broker {
     }
 
     private func settleChanges() {
+        guard !isDetached else { return }
         let apps = changedApps
         changedApps = []
         lookAgain(at: apps)
@@ -162,7 +163,7 @@ extension Broker {
     // MARK: Ends
 
     func watchProcess(of decision: Decision) {
-        guard let process = decision.process else { return }
+        guard !isDetached, let process = decision.process else { return }
         let isRunning = processes.watch(process) { [weak self] in self?.drop(.endProcess(process)) }
         if !isRunning { drop(.endProcess(process)) }
     }

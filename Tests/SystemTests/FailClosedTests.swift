@@ -81,7 +81,7 @@ struct FailClosedTests {
         let agent = try await stage.agent()
         let app = try await stage.app("a\u{202E}b\u{9B}31m\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}")
         try await app.request("t", [.camera])
-        let prompt = await agent.prompt(0)
+        let prompt = try await agent.prompt(0)
         #expect(prompt.app.hasSuffix("/a%E2%80%AEb%C2%9B31m\u{301}\u{301}\u{301}\u{301}%CC%81%CC%81"), "\(prompt.app)")
         #expect(prompt.details["app_name"] == .string("ab31m\u{301}\u{301}\u{301}\u{301}"))
         // Programs get the identity itself.

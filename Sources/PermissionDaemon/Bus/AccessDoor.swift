@@ -6,7 +6,7 @@ import PermissionModel
 
 @LoopActor
 struct AccessDoor {
-    let broker: Broker
+    unowned let broker: Broker
 
     /// The version of the interfaces, not of the program.
     static let version: UInt32 = 1

@@ -6,7 +6,7 @@ import PermissionModel
 
 @LoopActor
 struct AgentDoor {
-    let broker: Broker
+    unowned let broker: Broker
 
     var interface: Interface {
         Interface(

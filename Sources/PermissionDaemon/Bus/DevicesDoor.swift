@@ -5,7 +5,7 @@ import PermissionModel
 
 @LoopActor
 struct DevicesDoor {
-    let broker: Broker
+    unowned let broker: Broker
     let subscribers: Subscribers
 
     var interface: Interface {

@@ -25,11 +25,18 @@ final class Gate {
 
     /// Calls of one connection kept while it is identified, a matter of a millisecond: more is a flood.
     static let waitingCalls = 64
+    /// Bytes of all calls that are kept. They are decoded, take up to three times as much memory, and the answer that ends
+    /// the wait comes behind whatever else the bus has for us.
+    static let waitingBytes = 16 << 20
+    /// What a call takes beside its content: its header, and the closures that wait.
+    static let callBytes = 1024
 
     private let connection: Connection
     private let identifier: CallerIdentifier
     private let log: Logger
+    /// Calls kept, by connection.
     private var waiting: [String: Int] = [:]
+    private var keptBytes = 0
 
     init(connection: Connection, identifier: CallerIdentifier, log: Logger) {
         self.connection = connection
@@ -45,8 +52,25 @@ final class Gate {
         guard count < Gate.waitingCalls else {
             return refuse(message, on: connection, "\(count) calls wait until it is known who asks")
         }
-        waiting[sender] = count + 1
-        identifier.identify(sender) { _ in proceed(message) }
+        keep(message, on: connection) { end in
+            waiting[sender] = count + 1
+            identifier.identify(sender) { _ in
+                end()
+                proceed(message)
+            }
+        }
+    }
+
+    /// Counts a call among those that wait, until `end` is called; refuses it when they are too large by now.
+    private func keep(
+        _ message: Message, on connection: Connection, _ body: (_ end: @escaping @LoopActor () -> Void) -> Void
+    ) {
+        let size = message.contentSize + Gate.callBytes
+        guard keptBytes + size <= Gate.waitingBytes else {
+            return refuse(message, on: connection, "too much waits until it is known who asks; ask again in a moment")
+        }
+        keptBytes += size
+        body { [weak self] in self?.keptBytes -= size }
     }
 
     /// More calls of one connection wait than the loop keeps.
@@ -79,22 +103,29 @@ final class Gate {
         case .apps, .unsandboxed: break
         }
         if let caller = identifier.cached(call.sender) { return decide(call, caller, rule, proceed) }
-        waiting[call.sender] = 1
-        identifier.identify(call.sender) { [weak self] caller in
-            guard let self else { return }
-            waiting[call.sender] = nil
-            decide(call, caller, rule, proceed)
+        keep(call.message, on: connection) { end in
+            waiting[call.sender] = 1
+            identifier.identify(call.sender) { [weak self] caller in
+                end()
+                guard let self else { return }
+                waiting[call.sender] = nil
+                decide(call, caller, rule, proceed)
+            }
         }
     }
 
     /// The bus is asked who owns the portal's name, never the portal itself, which may be waiting for us while it
     /// starts. The answers come in the order of the calls.
     private func checkPortal(_ call: MethodCall, _ proceed: @escaping @LoopActor () -> Void) {
-        connection.call(.busCall("GetNameOwner", [.string(BusNames.portal)])) { result in
-            guard let owner = (try? result.get())?.body.first?.stringValue, owner == call.sender else {
-                return call.fail(.accessDenied, "only xdg-desktop-portal may ask here; apps call \(BusNames.access)")
+        keep(call.message, on: connection) { end in
+            connection.call(.busCall("GetNameOwner", [.string(BusNames.portal)])) { result in
+                end()
+                guard let owner = (try? result.get())?.body.first?.stringValue, owner == call.sender else {
+                    return call.fail(
+                        .accessDenied, "only xdg-desktop-portal may ask here; apps call \(BusNames.access)")
+                }
+                proceed()
             }
-            proceed()
         }
     }
 

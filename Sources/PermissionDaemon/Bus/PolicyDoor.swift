@@ -6,7 +6,7 @@ import PermissionModel
 
 @LoopActor
 struct PolicyDoor {
-    let broker: Broker
+    unowned let broker: Broker
     let subscribers: Subscribers
 
     var interface: Interface {

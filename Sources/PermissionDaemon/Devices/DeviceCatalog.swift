@@ -36,9 +36,12 @@ public final class DeviceCatalog {
         self.geoclue = geoclue
     }
 
-    /// Takes the first snapshot at once; reports what differs from it from then on. GeoClue answers later.
+    /// Takes the first snapshot at once; reports what differs from it from then on. GeoClue answers later. Started already,
+    /// only who is told changes.
     public func start(onChange: @escaping @LoopActor ([DeviceChange]) -> Void) {
+        let isStarted = self.onChange != nil
         self.onChange = onChange
+        if isStarted { return }
         // Watching comes first, so that nothing falls between the snapshot and the events.
         source.start(DeviceCatalog.subsystems) { [weak self] in self?.received($0) }
         for permission in Permission.allCases { found[permission] = look(for: permission) }

@@ -33,6 +33,12 @@ final class ProcessWatch {
         return true
     }
 
+    /// Nothing is called any more.
+    func stop() {
+        for watch in watches.values { watch.token.cancel() }
+        watches = [:]
+    }
+
     /// A pidfd is readable once its process has exited (pidfd_open(2)).
     nonisolated static func isAlive(_ pidfd: Int32) -> Bool {
         var entry = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)

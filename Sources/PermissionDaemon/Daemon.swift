@@ -1,0 +1,188 @@
+// The daemon from its start to its end: what lives as long as the process, and a service on the bus that comes back when
+// the connection is lost.
+
+import DBus
+import Glibc
+import Logging
+import PermissionCore
+import PermissionModel
+
+@LoopActor
+final class Daemon {
+    /// Milliseconds without a bus after which the session is over: a bus that restarts, or one that only cut our connection,
+    /// is back sooner.
+    private static let busPatience: Int64 = 1000
+    /// Milliseconds before the second try to connect; each further one waits twice as long, up to the longest.
+    private static let firstPause: Int64 = 10
+    private static let longestPause: Int64 = 160
+
+    private let root: String
+    private let log: Logger
+    private let notifier = Notifier()
+    private var parts: (store: DecisionStore, rules: RuleBook, devices: DeviceCatalog)?
+    private var service: BusService?
+    /// Served by the connection before, until there is a service again.
+    private var lost: Broker?
+    private var sessions: LoginSessions?
+    private var attention: Attention?
+    /// Since when there is no service on the bus, and how long to wait before the next try.
+    private var outage: (since: Int64, pause: Int64)?
+    private var isStopping = false
+    private(set) var exitStatus: Int32 = 0
+
+    init(root: String, log: Logger) {
+        self.root = root
+        self.log = log
+    }
+
+    // MARK: Starting
+
+    /// Opens everything and asks for the name; without a bus, or without the name, ends the loop with an exit status.
+    func start() {
+        let connection: Connection
+        do throws(BusError) { connection = try Connection.open(.session) } catch {
+            log.error("There is no session bus: \(error.message)")
+            return leave(Program.unavailable)
+        }
+        Loop.shared.onSignals([SIGTERM, SIGINT, SIGHUP]) { [weak self] in self?.signal($0) }
+        Loop.shared.onClockSet { [weak self] in self?.service?.broker.endDecisions() }
+        let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: Daemon.wallClock(), log: log)
+        let rules = RuleBook(root: root, lastGood: store.ruleFiles(), log: log)
+        parts = (store, rules, DeviceCatalog(log: log))
+        connected(connection)
+    }
+
+    private func connected(_ connection: Connection) {
+        connection.onDisconnect { [weak self] in self?.busLost() }
+        claimName(on: connection)
+    }
+
+    private func claimName(on connection: Connection) {
+        connection.requestName(BusNames.service) { [weak self] result in
+            guard let self, !isStopping else { return }
+            switch result {
+            case .success(true): serve(on: connection)
+            case .success(false):
+                // The bus may not have noticed yet that our last connection is gone.
+                if isOutageShort { return tryLater { self.claimName(on: connection) } }
+                log.error("Another permd serves this session bus already; this one leaves")
+                leave(1)
+            case .failure where !connection.isConnected: break
+            case .failure(let error):
+                log.error("The bus does not let permd own \(BusNames.service): \(error.message)")
+                leave(Program.unavailable)
+            }
+        }
+    }
+
+    private func serve(on connection: Connection) {
+        guard let parts else { return }
+        let broker = Broker(
+            connection: connection, store: parts.store, rules: parts.rules, devices: parts.devices,
+            now: { Daemon.wallClock() }, log: log, continuing: lost)
+        lost = nil
+        let service = BusService(broker, log: log)
+        self.service = service
+        service.servePortals()
+        broker.start()
+        followSessions(broker)
+        if outage == nil {
+            notifier.ready()
+            log.info("permd \(Program.version) serves \(BusNames.service) as \(connection.uniqueName)")
+        } else {
+            outage = nil
+            log.notice("permd serves \(BusNames.service) again, as \(connection.uniqueName)")
+        }
+    }
+
+    /// Session decisions end with the last login session, also one that ended while nothing was served. Prompts wait while
+    /// nobody is in front of any.
+    private func followSessions(_ broker: Broker) {
+        let sessions = sessions ?? LoginSessions(log: log)
+        self.sessions = sessions
+        if LoginSessions.sessionEnded(saved: broker.store.savedSessions(), current: sessions.current) {
+            broker.sessionEnded()
+        }
+        broker.keepSessions(sessions.current)
+        sessions.onLastEnded = { [weak self] in self?.service?.broker.sessionEnded() }
+        sessions.onChange = { [weak self] in self?.service?.broker.keepSessions($0) }
+        if let attention { return broker.feed(.attention(attention.isThere)) }
+        let attention = Attention(log: log)
+        attention.start(
+            onChange: { [weak self] in self?.service?.broker.feed(.attention($0)) },
+            onSwitch: { [weak self] in self?.parts?.devices.checkRights() })
+        self.attention = attention
+    }
+
+    // MARK: A lost connection
+
+    /// A bus or libdbus may cut any connection: libdbus does for a message it finds invalid, whoever sent it. Callers see that
+    /// the name's owner has changed; requests are over, what was decided is not.
+    private func busLost() {
+        guard !isStopping else { return }
+        if let service {
+            log.warning("The connection to the session bus was lost; permd connects again")
+            service.broker.detach()
+            lost = service.broker
+            self.service = nil
+        }
+        guard outage == nil else { return tryLater { self.reconnect() } }
+        outage = (Loop.uptimeMilliseconds(), Daemon.firstPause)
+        // What is being written belongs to the lost service, which has to see the end of it.
+        parts?.store.whenWritten { self.reconnect() }
+    }
+
+    private func reconnect() {
+        guard !isStopping else { return }
+        do throws(BusError) {
+            connected(try Connection.open(.session))
+        } catch {
+            if isOutageShort { return tryLater { self.reconnect() } }
+            log.error("The session bus went away; permd leaves and comes back with it")
+            leave(1)
+        }
+    }
+
+    private var isOutageShort: Bool {
+        outage.map { Loop.uptimeMilliseconds() - $0.since < Daemon.busPatience } ?? false
+    }
+
+    private func tryLater(_ body: @escaping @LoopActor () -> Void) {
+        let pause = outage?.pause ?? Daemon.firstPause
+        outage?.pause = min(2 * pause, Daemon.longestPause)
+        Loop.shared.after(milliseconds: pause, body)
+    }
+
+    // MARK: Stopping
+
+    private func signal(_ number: Int32) {
+        switch number {
+        case SIGHUP:
+            notifier.reloading()
+            parts?.rules.reloadAndTell()
+            parts?.devices.rescan()
+            notifier.ready()
+        default:
+            notifier.stopping()
+            stop()
+        }
+    }
+
+    private func leave(_ status: Int32) {
+        exitStatus = status
+        stop()
+    }
+
+    private func stop() {
+        guard !isStopping else { return }
+        isStopping = true
+        guard let parts else { return Loop.shared.stop() }
+        guard let service else { return parts.store.close { Loop.shared.stop() } }
+        service.broker.stop {
+            service.broker.connection.flush()
+            Loop.shared.stop()
+        }
+    }
+
+    nonisolated static func wallClock() -> EpochSeconds { EpochSeconds(time(nil)) }
+}

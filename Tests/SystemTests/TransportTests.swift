@@ -1,0 +1,183 @@
+// What anybody on the bus can do to the connection itself: cut it, fill it, and take its descriptors and memory.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct TransportTests {
+    private nonisolated static let hostileCall = RawMessage.call(
+        BusNames.service, BusNames.root, BusNames.access, "GetStatus")
+
+    // MARK: A connection that is cut
+
+    /// libdbus takes no array above 64 MiB and drops the connection it came by; dbus-broker passes it on.
+    @Test func anArrayThatLibdbusRefuses() async throws {
+        guard PrivateBus.brokerProblem == nil else { return }
+        let stage = try await Stage(bus: try await PrivateBus(.broker))
+        try await theServiceComesBack(stage) {
+            let address = stage.permd.bus.address
+            try await RawBusClient.offLoop {
+                var call = TransportTests.hostileCall
+                (call.signature, call.body) = ("ay", RawMessage.zeros(65 << 20))
+                let client = try RawBusClient(address)
+                try client.send(call)
+                try client.settle()
+            }
+        }
+    }
+
+    /// Descriptors that the process cannot take cut the connection as well. They do so on both buses.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aConnectionCutForWantOfDescriptors(_ kind: PrivateBus.Kind) async throws {
+        if kind == .broker, PrivateBus.brokerProblem != nil { return }
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let pid = stage.permd.pid
+        try await theServiceComesBack(stage) {
+            let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count
+            try await limitDescriptors(of: pid, to: open + 2)
+            let address = stage.permd.bus.address
+            try await RawBusClient.offLoop {
+                let file = UnixFD(owning: Glibc.open("/dev/null", O_RDONLY))
+                let client = try RawBusClient(address)
+                try client.send(
+                    TransportTests.hostileCall, descriptors: [Int32](repeating: file.raw, count: 16))
+                try client.settle()
+            }
+        }
+    }
+
+    /// Everything that was told is still there after `cut`, in the same process.
+    private func theServiceComesBack(_ stage: Stage, _ cut: () async throws -> Void) async throws {
+        let pid = stage.permd.pid
+        let agent = try await stage.agent([.grant(.once), .grant(.always)])
+        let app = try await stage.app()
+        try await stage.set("deny", AppID("exe:/a")!, .microphone)
+        try await app.request("once", [.camera])
+        #expect(try await app.response("once").hasPrefix("0 "))
+        let decisions = try await stage.decisions()
+        #expect(decisions.count == 2)
+
+        try await cut()
+        try await stage.permd.log.first { $0.contains("serves org.permd again") }
+        #expect(stage.permd.pid == pid)
+        try await limitDescriptors(of: pid, to: nil)
+        #expect(try await stage.decisions() == decisions)
+        let cameras = try await stage.call(BusNames.devices, "ListDevices", [.string("camera")])
+        #expect(cameras.first?.rows?.count == 1)
+
+        // It is a whole service: agents register, prompts are shown, decisions are written, holds end with their process.
+        try await agent.register(level: nil)
+        try await app.request("again", [.microphone])
+        #expect(try await app.response("again").hasPrefix("0 "))
+        #expect(try await stage.decisions().count == 3)
+        let signals = try await stage.signals(BusNames.policy)
+        await app.end()
+        try await signals.first { $0.hasPrefix("DecisionChanged") && $0.hasSuffix("camera ") }
+        #expect(await stage.permd.stop() == .exited(0))
+        await stage.end()
+    }
+
+    // MARK: Descriptors
+
+    /// Callers that are not identified yet send calls with as many descriptors as the bus lets through.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func floodsOfDescriptors(_ kind: PrivateBus.Kind) async throws {
+        if kind == .broker, PrivateBus.brokerProblem != nil { return }
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let pid = stage.permd.pid
+        // The unit allows 8192; as many fewer as the callers here are fewer than a flood's.
+        try await limitDescriptors(of: pid, to: 512)
+        let address = stage.permd.bus.address
+        let count = kind == .daemon ? 16 : 253
+        for _ in 0..<4 {
+            let refusal = try await RawBusClient.offLoop {
+                let file = UnixFD(owning: Glibc.open("/dev/null", O_RDONLY))
+                let descriptors = [Int32](repeating: file.raw, count: count)
+                let client = try RawBusClient(address)
+                for _ in 0..<60 { try client.send(TransportTests.hostileCall, descriptors: descriptors) }
+                return try client.call(TransportTests.hostileCall, descriptors: descriptors)
+            }
+            #expect(refusal.errorName == "org.permd.Error.InvalidArguments")
+        }
+        _ = try await stage.call(BusNames.access, "GetStatus", [.strings([])])
+        #expect(stage.permd.pid == pid)
+        #expect(!stage.permd.log.all.contains { $0.contains("was lost") })
+        await stage.end()
+    }
+
+    /// Its soft limit; for nil the hard one.
+    private func limitDescriptors(of pid: Int32, to count: Int?) async throws {
+        let hard = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8).split(separator: "\n")
+            .first { $0.hasPrefix("Max open files") }?.split(separator: " ").dropLast().last
+        let limit = if let count { "\(count)" } else { String(try #require(hard)) }
+        let child = try ChildProcess("prlimit", ["--pid", "\(pid)", "--nofile=\(limit):"], standardError: .null)
+        #expect(await child.waitForExit() == .exited(0))
+    }
+
+    /// Whatever the limit, the end is a sentence and a status.
+    @Test(arguments: Array(4...20) + [63])
+    func tooFewDescriptors(_ count: Int) async throws {
+        let child = try ChildProcess(
+            "sh", ["-c", "ulimit -n \(count); exec \"$0\"", BuiltProgram.path("permd")],
+            environment: ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent/bus"], standardError: .pipe)
+        var errors: [String] = []
+        for await line in child.errorLines { errors.append(line) }
+        #expect(await child.waitForExit() == .exited(71), "\(errors)")
+        #expect(errors.contains { $0.contains("may have \(count) file descriptors and needs 64") }, "\(errors)")
+    }
+
+    // MARK: Memory
+
+    /// Two arrays of 63 MiB make nearly the largest message there is. One at a time is in memory, and none afterwards.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func theLargestMessages(_ kind: PrivateBus.Kind) async throws {
+        if kind == .broker, PrivateBus.brokerProblem != nil { return }
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let pid = stage.permd.pid
+        let address = stage.permd.bus.address
+        let array = RawMessage.zeros(63 << 20)
+        var call = TransportTests.hostileCall
+        (call.signature, call.body) = ("ayay", array + array)
+        let large = call
+        // dbus-broker cuts a caller off when others of the same person have as much under way.
+        let atOnce = kind == .daemon ? 4 : 1
+        for _ in 0..<(4 / atOnce) {
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<atOnce {
+                    group.addTask {
+                        let answer = try await RawBusClient.offLoop { try RawBusClient(address).call(large) }
+                        #expect(answer.errorName == BusError.Name.limitsExceeded)
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        _ = try await stage.call(BusNames.access, "GetStatus", [.strings([])])
+        #expect(stage.permd.pid == pid)
+        let allowed = try TransportTests.memoryMaximum()
+        let peak = try TransportTests.kilobytes("VmHWM", of: pid)
+        #expect(peak < allowed)
+        let afterwards = try TransportTests.kilobytes("VmRSS", of: pid)
+        #expect(afterwards < 80 << 10)
+        await stage.end()
+    }
+
+    /// In KiB, of the unit.
+    private static func memoryMaximum() throws -> Int {
+        let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let unit = try String(contentsOf: project.appending(path: "systemd/permd.service"), encoding: .utf8)
+        let line = try #require(unit.split(separator: "\n").first { $0.hasPrefix("MemoryMax=") })
+        return try #require(Int(line.dropFirst("MemoryMax=".count).dropLast())) << 10
+    }
+
+    private static func kilobytes(_ field: String, of pid: Int32) throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("\(field):") })
+        return try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) })
+    }
+}
