@@ -124,7 +124,7 @@ struct FailClosedTests {
         let agent = try await stage.agent()
         let app = try await TestApp.flatpak("org.example.Entry", on: stage.permd)
         try await app.request("t", [.camera])
-        #expect(await agent.prompt(0).details["app_name"] == .string(name))
+        #expect(try await agent.prompt(0).details["app_name"] == .string(name))
         await app.end()
         await stage.end()
     }
