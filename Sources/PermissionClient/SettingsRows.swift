@@ -69,7 +69,8 @@ extension HistoryRow {
         else { return nil }
         self.init(
             time: time, request: row["request"]?.stringValue ?? "", app: app, permission: permission,
-            outcome: outcome, by: row["by"]?.stringValue.flatMap(Author.init(rawValue:)) ?? .nobody)
+            outcome: outcome, by: row["by"]?.stringValue.flatMap(Author.init(rawValue:)) ?? .nobody,
+            count: row["count"]?.uint32Value ?? 1)
     }
 }
 

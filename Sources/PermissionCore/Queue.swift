@@ -9,7 +9,6 @@ public struct Queue {
     var nag = NagGuard()
     var holds = HoldLedger()
     var withdrawals = WithdrawalThrottle()
-    var repeats = RepeatFilter()
     /// Requests among the slots, and of each app.
     var count = 0
     var countOf: [AppID: Int] = [:]

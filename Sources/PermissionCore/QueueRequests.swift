@@ -88,7 +88,7 @@ extension Queue {
             waiting.recorded.insert(permission)
             rows.append(row(waiting.request, permission, .dismissed, .guard, now))
         }
-        record(rows.filter { repeats.isNew($0, at: now) })
+        record(rows)
     }
 
     // MARK: Settling
@@ -274,7 +274,7 @@ extension Queue {
             case .unavailable: row(waiting.request, permission, .unavailable, .nobody, now)
             }
         }
-        record(rows.filter { repeats.isNew($0, at: now) })
+        record(rows)
     }
 
     func row(

@@ -286,8 +286,8 @@ final class Broker {
     }
 
     private func record(_ rows: [HistoryRow]) {
-        store.record(rows)
-        log(rows)
+        // What repeats itself would fill the journal.
+        log(store.record(rows))
     }
 
     func log(_ rows: [HistoryRow]) {

@@ -96,9 +96,12 @@ public struct HistoryRow: Sendable, Hashable {
     public var permission: Permission
     public var outcome: Outcome
     public var by: Author
+    /// How often it happened within a minute; time and request are those of the first.
+    public var count: UInt32
 
     public init(
-        time: EpochSeconds, request: String, app: AppID, permission: Permission, outcome: Outcome, by: Author
+        time: EpochSeconds, request: String, app: AppID, permission: Permission, outcome: Outcome, by: Author,
+        count: UInt32 = 1
     ) {
         self.time = time
         self.request = request
@@ -106,5 +109,6 @@ public struct HistoryRow: Sendable, Hashable {
         self.permission = permission
         self.outcome = outcome
         self.by = by
+        self.count = count
     }
 }

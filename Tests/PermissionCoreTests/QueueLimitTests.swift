@@ -63,32 +63,4 @@ struct QueueLimitTests {
             queued 1
             """)
     }
-
-    /// An app that asks what is settled again and again fills no history.
-    @Test func repeatedAnswersAreWrittenOnce() {
-        QueueScript.play(
-            """
-            = a camera denied
-            > request 1 a camera
-            accept 1
-            respond 1 answered camera=denied refused=camera
-            record a:camera=denied
-            > request 2 a camera
-            accept 2
-            respond 2 answered camera=denied refused=camera
-            > request 3 a@y camera
-            accept 3
-            respond 3 answered camera=denied refused=camera
-            + 60
-            > request 4 a camera
-            accept 4
-            respond 4 answered camera=denied refused=camera
-            record a:camera=denied
-            = a camera granted
-            > request 5 a camera
-            accept 5
-            respond 5 answered camera=granted
-            record a:camera=granted
-            """)
-    }
 }

@@ -106,6 +106,7 @@ struct QueueNagTests {
             accept 4
             respond 4 dismissed camera=undetermined refused=camera
             > request 5 a camera,microphone
+            record a:camera=dismissed/guard
             shown A #4 microphone
             > request 6 b camera
             queued 1
@@ -235,6 +236,7 @@ struct QueueNagTests {
             length 1
             > lift b *
             > request 3 a microphone
+            record a:microphone=dismissed/guard
             accept 3
             respond 3 dismissed microphone=undetermined refused=microphone
             > lift * *

@@ -87,7 +87,7 @@ struct QueueOrderTests {
             > request 3 b camera,microphone,location
             accept 3
             respond 3 answered camera=granted,location=unavailable,microphone=restricted refused=microphone
-            record b:microphone=restricted/administrator,b:location=unavailable
+            record b:camera=granted,b:microphone=restricted/administrator,b:location=unavailable
             """)
     }
 

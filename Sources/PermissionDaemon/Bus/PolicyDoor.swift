@@ -185,7 +185,13 @@ struct PolicyDoor {
 
     // MARK: Looking
 
-    private func listHistory(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
+    private func listHistory(_ call: MethodCall, _ filter: RowFilter) {
+        broker.store.whenHistoryWritten {
+            call.answering { () throws(PermissionError) in try replyHistory(call, filter) }
+        }
+    }
+
+    private func replyHistory(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
         let rows = try broker.store.listHistory(
             app: filter.app, permission: filter.permission, since: filter.since, limit: filter.limit,
             offset: filter.offset)
@@ -196,6 +202,7 @@ struct PolicyDoor {
                         "time": .uint64(UInt64(clamping: row.time)), "request": .string(row.request),
                         "app": .string(row.app.description), "permission": .string(row.permission.rawValue),
                         "outcome": .string(row.outcome.rawValue), "by": .string(row.by.rawValue),
+                        "count": .uint32(row.count),
                     ]
                 }))
     }

@@ -10,6 +10,9 @@ public import PermissionModel
 public final class DecisionStore {
     /// Apps whose decisions are kept in memory: more than run at once on any desktop.
     private static let cachedApps = 4096
+    /// Milliseconds after which rows that apps cause are on disk: bounds what an app can make the disk write to a few
+    /// pages in that time. As much of them is lost when the machine stops.
+    private static let historyDelay: Int64 = 10_000
 
     private struct Key: Hashable {
         let app: AppID
@@ -55,6 +58,9 @@ public final class DecisionStore {
     private var sessionDecisions: [Key: Decision] = [:]
     private var processDecisions: [ProcessKey: [Key: Decision]] = [:]
     private var nags: [NagRecord] = []
+    /// What happened within the last minute.
+    var fold = HistoryFold()
+    private var historyTimer: LoopTimer?
     private var sessions: [String] = []
     /// No `until` decision ends before; nil: not looked yet.
     var soonestEnd: EpochSeconds?
@@ -176,8 +182,6 @@ public final class DecisionStore {
     ) throws(PermissionError) -> [HistoryRow] {
         var condition = RowCondition(app: app, permission: permission)
         if let since { condition.add("time >= ?", .integer(since)) }
-        // Rows beyond the bound are on their way out.
-        condition.add("id > (SELECT max(id) FROM history) - ?", .integer(Int64(historyLimits.rows)))
         return try rows(
             "SELECT \(StoreRows.historyColumns) FROM history\(condition.sql) ORDER BY id DESC LIMIT ? OFFSET ?",
             condition.values + page(limit, offset), StoreRows.history)
@@ -208,6 +212,16 @@ public final class DecisionStore {
     public func commit(
         _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
+        let uptime = Loop.uptimeMilliseconds()
+        let rows = history.map { fold.add($0, at: uptime).numbered }
+        fold.wrote(rows)
+        write(changes, rows, then)
+    }
+
+    private func write(
+        _ changes: [Change], _ history: [NumberedRow],
+        _ then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
+    ) {
         if mustReopen { reopen() }
         lastSerial = max(lastSerial + 1, Int64(time(nil)) * 1_000_000)
         writer.add(
@@ -229,9 +243,37 @@ public final class DecisionStore {
             })
     }
 
-    /// Writes rows of history when it suits; nobody waits for them.
-    public func record(_ rows: [HistoryRow]) {
-        commit([], history: rows) { _ in }
+    /// Takes rows of history, for which nobody waits: what a person did is written at once, what apps cause by
+    /// themselves within `historyDelay`, all of it together. Returns the rows that are none that are there already.
+    @discardableResult
+    public func record(_ rows: [HistoryRow]) -> [HistoryRow] {
+        let uptime = Loop.uptimeMilliseconds()
+        let new = rows.filter { fold.add($0, at: uptime).isNew }
+        if rows.contains(where: \.by.isDecision) || fold.isFull {
+            writeHistory()
+        } else if historyTimer == nil, !rows.isEmpty {
+            historyTimer = Loop.shared.after(milliseconds: DecisionStore.historyDelay) { [weak self] in
+                self?.writeHistory()
+            }
+        }
+        return new
+    }
+
+    private func writeHistory() {
+        historyTimer?.cancel()
+        historyTimer = nil
+        let rows = fold.takeUnwritten(at: Loop.uptimeMilliseconds())
+        guard !rows.isEmpty else { return }
+        write([], rows) { [weak self] result in
+            // They come with the next ones.
+            if case .failure = result { self?.fold.failed(rows) }
+        }
+    }
+
+    /// Calls `body` once the history is written, and within its bound, for a listing.
+    public func whenHistoryWritten(_ body: @escaping @LoopActor () -> Void) {
+        writeHistory()
+        writer.add(StoreJob(changes: [], history: [], serial: lastSerial, aim: .trim) { _ in body() })
     }
 
     /// Calls `body` once everything that was queued before is on disk, or could not be written.
@@ -243,7 +285,7 @@ public final class DecisionStore {
     public func whenLookedAt(_ body: @escaping @LoopActor () -> Void) {
         if mustReopen { reopen() }
         writer.add(
-            StoreJob(changes: [], history: [], serial: lastSerial, isLook: true) { [weak self] result in
+            StoreJob(changes: [], history: [], serial: lastSerial, aim: .look) { [weak self] result in
                 if case .failure(let error) = result, error.isLoss { self?.failed(error) }
                 body()
             })
@@ -258,6 +300,7 @@ public final class DecisionStore {
     /// Writes everything queued; nothing may be added or read after.
     public func close(then: @escaping @LoopActor () -> Void) {
         // The writer's connection, the last one, puts the log back into the file.
+        writeHistory()
         reader = nil
         writer.stop(then: then)
     }

@@ -31,15 +31,6 @@ enum PersistentRows {
         return []
     }
 
-    static func insert(_ row: HistoryRow, _ database: Database) throws(DatabaseError) {
-        try database.run(
-            "INSERT INTO history (\(StoreRows.historyColumns)) VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                .integer(row.time), .text(row.request), .text(row.app.description), .text(row.permission.rawValue),
-                .text(row.outcome.rawValue), .text(row.by.rawValue),
-            ])
-    }
-
     private static func set(_ decision: Decision, _ serial: Int64, _ database: Database) throws(DatabaseError) {
         let key: [SQLValue] = [.text(decision.app.description), .text(decision.permission.rawValue)]
         switch decision.duration {

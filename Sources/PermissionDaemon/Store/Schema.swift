@@ -52,6 +52,10 @@ struct Schema: Sendable {
                 PRIMARY KEY (portal_app, permission)) WITHOUT ROWID;
             """,
             "ALTER TABLE decision ADD COLUMN seal INTEGER;",
+            """
+            ALTER TABLE history ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
+            CREATE INDEX history_caused ON history (app, id) WHERE by NOT IN ('person', 'permctl');
+            """,
         ], sealed: (StoreSeal.lasting, 3))
 
     /// What ends with the session: `session.db`. A process of 0 is none: the decision is the app's.

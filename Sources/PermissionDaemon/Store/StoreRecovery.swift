@@ -3,6 +3,7 @@
 import DBus
 import Glibc
 import Logging
+import PermissionCore
 import PermissionModel
 
 extension DecisionStore {
@@ -19,6 +20,7 @@ extension DecisionStore {
         if let reader {
             cache = [:]
             soonestEnd = nil
+            fold.goOn(after: (try? HistoryRows.lastNumber(reader)) ?? 0)
             lastSerial = max(lastSerial, (try? reader.integer("SELECT value FROM meta WHERE key = 'serial'")) ?? 0)
         }
         isUnopened = opened.problem != nil

@@ -6,7 +6,7 @@ import PermissionModel
 enum StoreRows {
     static let decisionColumns = "app, permission, verdict, duration, until, decided, by, seal"
     static let sessionColumns = "app, permission, verdict, decided, by, pid, start, seal"
-    static let historyColumns = "time, request, app, permission, outcome, by"
+    static let historyColumns = "time, request, app, permission, outcome, by, count"
 
     /// A row of `decisionColumns`.
     static func decision(_ row: Statement) -> Decision? {
@@ -50,7 +50,8 @@ enum StoreRows {
             let outcome = Outcome(rawValue: row.text(4)), let by = Author(rawValue: row.text(5))
         else { return nil }
         return HistoryRow(
-            time: row.integer(0), request: row.text(1), app: app, permission: permission, outcome: outcome, by: by)
+            time: row.integer(0), request: row.text(1), app: app, permission: permission, outcome: outcome, by: by,
+            count: UInt32(clamping: row.integer(6)))
     }
 
     /// portal_app, permission, app, verdict

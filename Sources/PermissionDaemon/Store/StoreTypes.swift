@@ -75,12 +75,21 @@ public struct PortalAnswer: Sendable, Hashable {
 
 /// Some changes that are made together, with their rows of history.
 struct StoreJob: Sendable {
+    enum Aim: Sendable {
+        /// To be answered after all jobs before.
+        case wait
+        /// To look whether the files are still there.
+        case look
+        /// To trim the history.
+        case trim
+    }
+
     let changes: [Change]
-    let history: [HistoryRow]
+    let history: [NumberedRow]
     /// Later than that of any job before, however the clock is set.
     let serial: Int64
-    /// Nothing is written, but it is looked whether the files are still there.
-    var isLook = false
+    /// What it is for when it is empty.
+    var aim = Aim.wait
     var isEmpty: Bool { changes.isEmpty && history.isEmpty }
     /// On the loop: the decisions that are gone, of the lasting database, or why nothing was changed.
     let completion: @Sendable @LoopActor (Result<[Decision], DatabaseError>) -> Void

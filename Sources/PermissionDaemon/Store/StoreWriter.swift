@@ -37,8 +37,8 @@ final class StoreWriter: @unchecked Sendable {
     private var untrimmed = StoreWriter.rowsBetweenTrims
     private var historyLimits: (rows: Int, days: Int) = (10_000, 90)
 
-    /// Rows between two trimmings, as each on every write would double its cost; what is over is not shown meanwhile.
-    private static let rowsBetweenTrims = 100
+    /// Rows between two trimmings, as one on every write would double its cost. A listing trims before.
+    private static let rowsBetweenTrims = 200
     /// Jobs in one transaction: bounds how long the first of them waits for its answer.
     private static let groupSize = 256
     /// Times the files are put back for one group: whoever takes them away faster gets an error.
@@ -180,7 +180,7 @@ final class StoreWriter: @unchecked Sendable {
         var attempt = Attempt(result: .success([]), done: done, uses: locked { uses })
         do throws(DatabaseError) {
             if attempt.done == nil { attempt.done = try commit(group) }
-            if group.contains(where: { !$0.isEmpty || $0.isLook }) { try lookAtLasting() }
+            if group.contains(where: { !$0.isEmpty || $0.aim == .look }) { try lookAtLasting() }
             attempt.result = .success(attempt.done ?? [])
         } catch {
             attempt.result = .failure(error)
@@ -205,7 +205,9 @@ final class StoreWriter: @unchecked Sendable {
 
     private func commit(_ group: [StoreJob]) throws(DatabaseError) -> [[Decision]] {
         // Barriers have nothing to write.
-        guard group.contains(where: { !$0.isEmpty }) else { return group.map { _ in [] } }
+        guard group.contains(where: { !$0.isEmpty || $0.aim == .trim && untrimmed > 0 }) else {
+            return group.map { _ in [] }
+        }
         let persistent = try lasting()
         let sessionFirst = group.contains { $0.changes.contains(where: \.setsSessionDecision) }
         // A file that is gone has lost, with the rest, what a lasting change would remove from it.
@@ -223,7 +225,7 @@ final class StoreWriter: @unchecked Sendable {
                 try persistent.run(
                     "INSERT OR REPLACE INTO meta VALUES ('serial', ?)", [.integer(last.serial)])
             }
-            try trimHistory(persistent)
+            try trimHistory(persistent, isDue: group.contains { $0.aim == .trim })
             if sessionFirst {
                 try session.execute("COMMIT")
                 try lookAtSession()
@@ -272,18 +274,17 @@ final class StoreWriter: @unchecked Sendable {
             removed += try PersistentRows.apply(change, serial: job.serial, persistent)
             try SessionRows.apply(change, serial: job.serial, session)
         }
-        for row in job.history { try PersistentRows.insert(row, persistent) }
+        for row in job.history { try HistoryRows.write(row, persistent) }
         untrimmed += job.history.count
         return removed
     }
 
-    private func trimHistory(_ persistent: Database) throws(DatabaseError) {
-        guard untrimmed >= StoreWriter.rowsBetweenTrims else { return }
+    private func trimHistory(_ persistent: Database, isDue: Bool) throws(DatabaseError) {
+        guard untrimmed >= StoreWriter.rowsBetweenTrims || isDue && untrimmed > 0 else { return }
+        // A failure, as of a full disk, spoils this group's transaction, not also the jobs when they are tried alone.
         untrimmed = 0
         let limits = locked { historyLimits }
-        try persistent.run(
-            "DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?", [.integer(Int64(limits.rows))])
-        try persistent.run(
-            "DELETE FROM history WHERE time < ?", [.integer(EpochSeconds(time(nil)) - Int64(limits.days) * 86_400)])
+        try HistoryRows.trim(
+            persistent, rows: limits.rows, before: EpochSeconds(time(nil)) - Int64(limits.days) * 86_400)
     }
 }

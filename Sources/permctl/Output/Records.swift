@@ -56,6 +56,7 @@ struct HistoryRecord: Encodable {
     let permission: String
     let outcome: String
     let by: String
+    let count: UInt32
 
     init(_ row: HistoryRow) {
         time = row.time
@@ -64,6 +65,7 @@ struct HistoryRecord: Encodable {
         permission = row.permission.rawValue
         outcome = row.outcome.rawValue
         by = row.by.rawValue
+        count = row.count
     }
 }
 

@@ -96,12 +96,12 @@ struct HistoryVerb: AsyncParsableCommand {
             limit: limit ?? 0)
         if rows.isEmpty, !output.json { Output.line("Nothing happened.") }
         if !rows.isEmpty || output.json {
-            var table = Table("time", "app", "permission", "outcome", "by")
+            var table = Table("time", "app", "permission", "outcome", "by", "count")
             for row in rows {
                 table.add(
                     Cell(TimeText.full(row.time)), Cell(row.app.description), Cell(row.permission.rawValue),
                     Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
-                    Cell(row.by == .nobody ? "-" : row.by.rawValue))
+                    Cell(row.by == .nobody ? "-" : row.by.rawValue), Cell(String(row.count)))
             }
             try output.print(table, json: rows.map(HistoryRecord.init))
         }

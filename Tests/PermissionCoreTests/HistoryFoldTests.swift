@@ -1,0 +1,98 @@
+// Repeated rows are one row with a count, and memory and disk are bounded whatever apps do.
+
+import PermissionModel
+import Testing
+
+@testable import PermissionCore
+
+@Suite
+struct HistoryFoldTests {
+    private func row(
+        _ app: String, _ outcome: Outcome, _ by: Author = .nobody, _ permission: Permission = .camera,
+        time: EpochSeconds = 1000
+    ) -> HistoryRow {
+        HistoryRow(
+            time: time, request: "/r", app: AppID("desktop:\(app)")!, permission: permission, outcome: outcome, by: by)
+    }
+
+    /// `app outcome count`, as they are handed out.
+    private func written(_ fold: inout HistoryFold, at uptime: Int64) -> [String] {
+        fold.takeUnwritten(at: uptime).map {
+            "\($0.number) \($0.row.app.name) \($0.row.outcome.rawValue)\($0.row.by.rawValue) \($0.row.count)"
+        }
+    }
+
+    @Test func whatAnAppRepeats() {
+        var fold = HistoryFold()
+        for step in 0..<1000 {
+            #expect(fold.add(row("a", .withdrawn), at: Int64(step)).isNew == (step == 0))
+            _ = fold.add(row("a", .failed), at: Int64(step))
+            _ = fold.add(row("b", .withdrawn), at: Int64(step))
+        }
+        #expect(written(&fold, at: 1000) == ["1 a withdrawn 1000", "2 a failed 1000", "3 b withdrawn 1000"])
+        #expect(written(&fold, at: 1000) == [])
+        // The same rows, with a higher count.
+        _ = fold.add(row("a", .withdrawn), at: 59_999)
+        #expect(written(&fold, at: 59_999) == ["1 a withdrawn 1001"])
+        // A minute after the first: another one. The clock of the day has no say in it.
+        #expect(fold.add(row("a", .withdrawn, time: -5), at: 60_000).isNew)
+        #expect(written(&fold, at: 60_000) == ["4 a withdrawn 1"])
+    }
+
+    /// Who decided, or that nobody did, is never the same.
+    @Test func whatDiffersIsNotFolded() {
+        var fold = HistoryFold()
+        for by in [Author.nobody, .guard, .administrator, .timeout, .person] {
+            #expect(fold.add(row("a", .dismissed, by), at: 0).isNew)
+        }
+        #expect(fold.add(row("a", .dismissed, .guard, .microphone), at: 0).isNew)
+    }
+
+    /// Decisions keep their order: a grant, a denial and a grant are three.
+    @Test func decisions() {
+        var fold = HistoryFold()
+        let words = [Outcome.granted, .granted, .denied, .granted].map { outcome in
+            fold.add(row("a", outcome, .permctl), at: 0)
+        }
+        #expect(words.map(\.isNew) == [true, false, true, true])
+        #expect(words.map(\.numbered.number) == [1, 1, 2, 3])
+        #expect(words.map(\.numbered.row.count) == [1, 2, 1, 1])
+    }
+
+    @Test func whatCouldNotBeWrittenComesAgain() {
+        var fold = HistoryFold()
+        _ = fold.add(row("a", .withdrawn), at: 0)
+        let rows = fold.takeUnwritten(at: 0)
+        fold.failed(rows)
+        _ = fold.add(row("a", .withdrawn), at: 1)
+        #expect(written(&fold, at: 1) == ["1 a withdrawn 2"])
+    }
+
+    /// A store that could not be read at first has rows of its own.
+    @Test func numbersGoOn() {
+        var fold = HistoryFold()
+        fold.goOn(after: 7)
+        _ = fold.add(row("a", .withdrawn), at: 0)
+        #expect(written(&fold, at: 0) == ["8 a withdrawn 1"])
+        _ = fold.add(row("b", .withdrawn), at: 0)
+        fold.goOn(after: 100)
+        _ = fold.add(row("b", .withdrawn), at: 0)
+        // What was written before is not counted up in another file.
+        _ = fold.add(row("a", .withdrawn), at: 0)
+        #expect(written(&fold, at: 0) == ["109 b withdrawn 2", "110 a withdrawn 1"])
+        fold.goOn(after: 50)
+        #expect(fold.add(row("c", .withdrawn), at: 0).numbered.number == 111)
+    }
+
+    /// Programs under ever new names: what is remembered is bounded, and every row is handed out once it is full.
+    @Test func manyApps() {
+        var fold = HistoryFold()
+        var rows = 0
+        for number in 0..<10_000 {
+            _ = fold.add(row("app\(number)", .withdrawn), at: Int64(number))
+            if fold.isFull { rows += fold.takeUnwritten(at: Int64(number)).count }
+        }
+        rows += fold.takeUnwritten(at: 10_000).count
+        #expect(rows == 10_000)
+    }
+}

@@ -1,0 +1,193 @@
+// The history: folded, bounded, and fair to everybody in it.
+
+import DBus
+import Glibc
+import Logging
+import PermissionCore
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct HistoryTests {
+    private let folder = try! TemporaryFolder()
+
+    private func database() throws -> Database {
+        let database = try Database(path: ":memory:")
+        _ = try Schema.persistent.migrate(database)
+        return database
+    }
+
+    private func open() -> DecisionStore {
+        var log = Logger(label: "test")
+        log.logLevel = .critical
+        return DecisionStore(
+            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: 1000,
+            log: log)
+    }
+
+    private func row(_ app: String, _ outcome: Outcome, _ by: Author = .nobody) -> HistoryRow {
+        HistoryRow(
+            time: EpochSeconds(time(nil)), request: "", app: AppID(app)!, permission: .camera, outcome: outcome,
+            by: by)
+    }
+
+    /// Writes rows one after the other, and trims after each as the writer does after some.
+    private struct Play {
+        let database: Database
+        let limit: Int
+        var number: Int64 = 0
+
+        mutating func add(_ app: String, _ by: Author = .nobody, times: Int = 1) throws {
+            for _ in 0..<times {
+                number += 1
+                let row = HistoryRow(
+                    time: 1000, request: "", app: AppID(app)!, permission: .camera, outcome: .withdrawn, by: by)
+                try HistoryRows.write(NumberedRow(number: number, row: row), database)
+                try HistoryRows.trim(database, rows: limit, before: 0)
+            }
+        }
+
+        func count(_ condition: String) throws -> Int64 {
+            try database.integer("SELECT count(*) FROM history WHERE \(condition)") ?? 0
+        }
+    }
+
+    /// One app that does what it can pushes out neither what others did nor what a person decided.
+    @Test(arguments: ["flatpak:org.evil", "exe:/usr/bin/evil"])
+    func oneHostileApp(_ evil: String) throws {
+        var play = Play(database: try database(), limit: 200)
+        for app in ["flatpak:org.a", "snap:b", "exe:/c", "desktop:d"] {
+            try play.add(app, .person, times: 20)
+            try play.add(app, .nobody, times: 9)
+        }
+        try play.add(evil, times: 2000)
+        #expect(try play.count("TRUE") == 200)
+        #expect(try play.count("by = 'person'") == 80)
+        for app in ["flatpak:org.a", "snap:b", "exe:/c", "desktop:d"] {
+            #expect(try play.count("app = '\(app)' AND by = ''") == 9, "\(app)")
+        }
+        // Of its own it keeps the newest.
+        #expect(try play.count("app = '\(evil)' AND id > \(play.number - 84)") == 84)
+    }
+
+    /// A program that copies itself is as many apps as it likes: outside a sandbox, where it can do that.
+    @Test func manyInventedApps() throws {
+        var play = Play(database: try database(), limit: 200)
+        try play.add("exe:/usr/bin/good", .permctl, times: 100)
+        try play.add("flatpak:org.good", times: 40)
+        try play.add("exe:/usr/bin/good", times: 5)
+        for number in 0..<1000 { try play.add("exe:/tmp/evil\(number)") }
+        #expect(try play.count("TRUE") == 200)
+        #expect(try play.count("by = 'permctl'") == 100)
+        #expect(try play.count("app = 'flatpak:org.good'") == 40)
+    }
+
+    /// Decisions have three quarters for themselves; of more, the oldest go, and what apps cause keeps its quarter.
+    @Test func manyDecisions() throws {
+        var play = Play(database: try database(), limit: 200)
+        try play.add("flatpak:org.a", times: 100)
+        try play.add("exe:/b", .permctl, times: 500)
+        #expect(try play.count("by = 'permctl'") == 150)
+        #expect(try play.count("by = 'permctl' AND id > \(play.number - 150)") == 150)
+        #expect(try play.count("app = 'flatpak:org.a'") == 50)
+        try play.add("flatpak:org.a", times: 500)
+        #expect(try play.count("by = 'permctl'") == 150)
+    }
+
+    /// Who has few rows loses none to those who have many.
+    @Test func sharesAreFair() throws {
+        var play = Play(database: try database(), limit: 120)
+        try play.add("flatpak:org.few", times: 10)
+        for app in ["flatpak:org.a", "flatpak:org.b", "exe:/c"] { try play.add(app, times: 300) }
+        #expect(try play.count("app = 'flatpak:org.few'") == 10)
+        #expect(try play.count("app = 'flatpak:org.a'") == 25)
+        #expect(try play.count("app = 'flatpak:org.b'") == 25)
+        #expect(try play.count("app = 'exe:/c'") == 60)
+        try HistoryRows.trim(play.database, rows: 0, before: 0)
+        #expect(try play.count("TRUE") == 0)
+    }
+
+    /// A file of before has rows that happened once.
+    @Test func olderFiles() throws {
+        let database = try Database(path: ":memory:")
+        _ = try Schema(steps: Array(Schema.persistent.steps.prefix(3)), sealed: Schema.persistent.sealed)
+            .migrate(database)
+        try database.execute("INSERT INTO history VALUES (7, 1, '', 'exe:/a', 'camera', 'granted', 'person')")
+        #expect(try Schema.persistent.migrate(database) == .ready)
+        #expect(try database.integer("SELECT count FROM history WHERE id = 7") == 1)
+        #expect(try HistoryRows.lastNumber(database) == 7)
+        try database.execute("INSERT INTO history VALUES (\(Int64.max), 1, '', 'exe:/a', 'camera', 'granted', '', 1)")
+        #expect(try HistoryRows.lastNumber(database) == 7)
+    }
+
+    private func listed(_ store: DecisionStore) async throws -> [String] {
+        await withCheckedContinuation { done in store.whenHistoryWritten { done.resume() } }
+        return try store.listHistory(app: nil, permission: nil, since: nil, limit: 0, offset: 0).map {
+            "\($0.app.name) \($0.outcome.rawValue) \($0.count)"
+        }
+    }
+
+    /// What an app repeats costs the disk nothing: it is counted in memory, and written with the listing and at the end.
+    @Test func repeatsAreOneRow() async throws {
+        let store = open()
+        for _ in 0..<10_000 {
+            store.record([row("exe:/a", .withdrawn), row("exe:/a", .unavailable)])
+        }
+        #expect(try await listed(store) == ["/a unavailable 10000", "/a withdrawn 10000"])
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            store.commit([], history: [row("exe:/b", .granted, .permctl)]) {
+                done.resume(with: $0.map { _ in }.mapError { $0 as any Error })
+            }
+        }
+        store.record([row("exe:/a", .withdrawn)])
+        await close(store)
+        let again = open()
+        // A row that was counted up keeps its place.
+        #expect(try await listed(again) == ["/b granted 1", "/a unavailable 10000", "/a withdrawn 10001"])
+        await close(again)
+    }
+
+    /// Nothing that an app does goes to the disk at once.
+    @Test func writesAreBounded() async throws {
+        let store = open()
+        try await commit(store, .saveSessions(["1"]))
+        let size = try bytesWritten()
+        for number in 0..<5000 {
+            store.record([row("exe:/a", Outcome.allCases[number % Outcome.allCases.count])])
+            if number % 100 == 0 {
+                await withCheckedContinuation { done in store.whenWritten { done.resume() } }
+            }
+        }
+        #expect(try bytesWritten() == size)
+        #expect(try await listed(store).count == Outcome.allCases.count)
+        #expect(try bytesWritten() > size)
+        await close(store)
+    }
+
+    /// Of the log, which takes every page that is written.
+    private func bytesWritten() throws -> Int64 {
+        var status = stat()
+        try #require(stat(folder.file("state/permd.db-wal"), &status) == 0)
+        return Int64(status.st_size)
+    }
+
+    /// The disk is full while the history is trimmed: what was decided can be written once it is not.
+    @Test func aTrimmingThatFails() async throws {
+        let store = open()
+        try await commit(store, .saveSessions(["1"]))
+        store.historyLimits = (rows: 2, days: 90)
+        for app in ["exe:/a", "exe:/b", "exe:/c"] { store.record([row(app, .withdrawn)]) }
+        try Database(path: folder.file("state/permd.db")).execute(
+            "CREATE TRIGGER full BEFORE DELETE ON history BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
+        #expect(try await listed(store).count == 3)
+        try await commit(store, .saveSessions(["2"]))
+        try Database(path: folder.file("state/permd.db")).execute("DROP TRIGGER full")
+        store.record([row("exe:/d", .withdrawn)])
+        #expect(try await listed(store) == ["/d withdrawn 1", "/c withdrawn 1"])
+        await close(store)
+    }
+}
