@@ -57,6 +57,8 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
         .systemLibrary(name: "CLinux"),
+        // Of the tests alone.
+        .systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .systemLibrary(name: "CUMockdev", pkgConfig: "umockdev-1.0", providers: [.apt(["libumockdev-dev"])]),
 
         .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
@@ -105,7 +107,7 @@ let package = Package(
         .testTarget(
             name: "PermissionDaemonTests",
             dependencies: [
-                "PermissionDaemon", "PermissionCore", "PermissionModel", "DBus", "CLinux", "PermissionTestKit",
+                "PermissionDaemon", "PermissionCore", "PermissionModel", "DBus", "CLinux", "CGLib", "PermissionTestKit",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -117,6 +119,7 @@ let package = Package(
             dependencies: ["permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit"],
             swiftSettings: strict),
         .testTarget(
-            name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
+            name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], exclude: ["reuse.py"],
+            swiftSettings: strict),
     ] + agentTargets + fuzzTargets
 )

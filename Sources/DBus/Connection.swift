@@ -129,6 +129,7 @@ public final class Connection {
                 break
             }
         }
+        watches.isBehind = isDispatchQueued
         if isPausing { serveOthers() } else if !isServing { serve() }
     }
 
@@ -211,6 +212,13 @@ public final class Connection {
             dbus_connection_unref(self.raw)
         }
     }
+
+    /// Whether ``arrivedAfter`` is kept up, at the cost of a system call for each wait of the loop.
+    public func keepArrivals(_ keeps: Bool) { Loop.shared.watches.keepLooks(keeps) }
+
+    /// What is being handled now arrived after that, in milliseconds of `Loop.uptimeMilliseconds()`: then there was nothing
+    /// to read from the bus, or it had just come.
+    public var arrivedAfter: Int64 { watches.arrivedAfter }
 
     // MARK: Sending
 

@@ -85,6 +85,26 @@ final class WatchTable {
         }
     }
 
+    /// When the descriptors were looked at, in `Loop.uptimeMilliseconds()`.
+    struct Looks {
+        var count: UInt64 = 0
+        var last: Int64 = 0
+        var beforeLast: Int64 = 0
+        /// Nothing was ready before the last one, which waited until something was.
+        var hasSlept = false
+
+        mutating func note(hasSlept: Bool) {
+            count += 1
+            (beforeLast, last) = (last, Loop.uptimeMilliseconds())
+            self.hasSlept = hasSlept
+        }
+    }
+
+    /// Kept for those who have to know how long something may have waited in a descriptor.
+    private(set) var looks: Looks?
+
+    func keepLooks(_ keeps: Bool) { looks = keeps ? looks ?? Looks() : nil }
+
     private static let batch = 32
     /// No entry has it: generations start at 1.
     private static let wakeUpMark: UInt64 = 0
@@ -153,7 +173,12 @@ final class WatchTable {
     func poll(wait: Bool) -> Bool {
         for entry in changed where entry.isChanged { apply(entry) }
         changed.removeAll(keepingCapacity: true)
-        let count = epoll_wait(epoll, ready, Int32(WatchTable.batch), wait ? -1 : 0)
+        var count = epoll_wait(epoll, ready, Int32(WatchTable.batch), wait && looks == nil ? -1 : 0)
+        looks?.note(hasSlept: false)
+        if count == 0, wait, looks != nil {
+            count = epoll_wait(epoll, ready, Int32(WatchTable.batch), -1)
+            looks?.note(hasSlept: true)
+        }
         precondition(count >= 0 || errno == EINTR, "epoll_wait: errno \(errno)")
         var hasRemoteWork = false
         for index in 0..<max(0, Int(count)) {

@@ -92,6 +92,7 @@ extension Value {
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
     public var objectPathValue: String? { if case .objectPath(let value) = self { value } else { nil } }
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
+    public var byteValue: UInt8? { if case .byte(let value) = self { value } else { nil } }
     public var uint32Value: UInt32? { if case .uint32(let value) = self { value } else { nil } }
     public var int64Value: Int64? { if case .int64(let value) = self { value } else { nil } }
     public var uint64Value: UInt64? { if case .uint64(let value) = self { value } else { nil } }

@@ -19,6 +19,13 @@ final class Watches {
     var onResume: (@LoopActor () -> Void)?
 
     private let connection: OpaquePointer
+    /// What is received and not yet handled arrived after that (`Loop.uptimeMilliseconds()`), if looks are kept.
+    private(set) var arrivedAfter = Loop.uptimeMilliseconds()
+    /// The look of the loop that found something to read last.
+    private var lastReading: UInt64 = 0
+    /// Something received earlier is not handled yet.
+    var isBehind = false
+    private var hasPaused = false
     /// One, for most of a connection's life: a search is faster than a table.
     private var places: [Place] = []
 
@@ -93,6 +100,7 @@ final class Watches {
             if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
             if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
         }
+        if !events.contains(.readable) { hasPaused = true }
         if let token = place.token {
             token.events = events
         } else {
@@ -102,7 +110,18 @@ final class Watches {
         }
     }
 
+    /// What is read now arrived after the last look that found nothing, or just now if the loop slept until it came.
+    private func noteReading(_ looks: WatchTable.Looks) {
+        let isFollowing = lastReading + 1 == looks.count
+        if !isBehind, !hasPaused, looks.hasSlept || !isFollowing {
+            arrivedAfter = looks.hasSlept ? looks.last : looks.beforeLast
+        }
+        hasPaused = false
+        lastReading = looks.count
+    }
+
     private func handle(_ place: Place, _ events: IOEvents) {
+        if events.contains(.readable), let looks = Loop.shared.watches.looks { noteReading(looks) }
         for watch in place.watches {
             // Handling one may remove the other, or close the connection.
             guard place.watches.contains(watch), places.contains(where: { $0 === place }) else { continue }

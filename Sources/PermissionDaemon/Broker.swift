@@ -56,7 +56,8 @@ final class Broker {
         self.log = log
         identifier = CallerIdentifier(connection: connection, log: log)
         requests = RequestObjects(connection: connection)
-        portalAnswers = PortalAnswers(connection: connection, store: store, log: log)
+        portalAnswers = PortalAnswers(
+            connection: connection, identifier: identifier, store: store, log: log)
         dialogs = PortalDialogs(connection: connection, answers: portalAnswers)
         agents = AgentLink(connection: connection)
         processes = ProcessWatch()

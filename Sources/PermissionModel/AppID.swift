@@ -11,7 +11,9 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
     public let name: String
 
     public var description: String { "\(kind.rawValue):\(name)" }
-    /// Names alone tell nearly all apps apart.
+    /// Byte for byte: for `String` two paths are equal that the kernel tells apart (canonical equivalence).
+    public static func == (a: AppID, b: AppID) -> Bool { a.kind == b.kind && a.name.utf8.elementsEqual(b.name.utf8) }
+    /// Names alone tell nearly all apps apart. Those that are equal for `String` alone share a hash, which is allowed.
     public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
     /// Flatpaks and snaps run in a sandbox.
@@ -53,7 +55,10 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         return AppID(kind: .exe, name: name)
     }
 
-    public static func < (a: AppID, b: AppID) -> Bool { a.description < b.description }
+    /// The order of the bytes, as SQLite has it.
+    public static func < (a: AppID, b: AppID) -> Bool {
+        a.kind == b.kind ? a.name.utf8.lexicographicallyPrecedes(b.name.utf8) : a.kind.rawValue < b.kind.rawValue
+    }
 
     /// Longer than any path the kernel gives, twice, escaped. A longer text names no app.
     public static let maximumLength = 4 * 4096 * 2

@@ -13,12 +13,16 @@ public struct Caller: Sendable, Hashable {
     public let connection: String
     public let app: AppID
     public let process: ProcessKey
-    public var isSandboxed: Bool { app.isSandboxed }
+    /// It passes on what others say, and nobody knows who they are.
+    public let isProxy: Bool
+    /// A proxy outside any sandbox counts as sandboxed: it is there for a program that is.
+    public var isSandboxed: Bool { app.isSandboxed || isProxy }
 
-    public init(connection: String, app: AppID, process: ProcessKey) {
+    public init(connection: String, app: AppID, process: ProcessKey, isProxy: Bool = false) {
         self.connection = connection
         self.app = app
         self.process = process
+        self.isProxy = isProxy
     }
 }
 

@@ -17,6 +17,8 @@ import PermissionModel
 ///     camera TOKEN               by the desktop portal, as every other app does
 ///     close-camera TOKEN
 ///     open-camera
+///     be-store APP WORD          takes the name of the portals' store, which says that of the camera
+///     be-portal                  takes the portal's name and asks as its backend is asked
 ///
 /// Beside them come `response TOKEN CODE …`, `state TOKEN …` and `status PERMISSION …`.
 @LoopActor
@@ -108,6 +110,8 @@ final class TestAppProgram {
                     destination: BusNames.portal, path: portalRequest(arguments[0]),
                     interface: "org.freedesktop.portal.Request", member: "Close"))
         case ("open-camera", 0): call(number, camera("OpenPipeWireRemote", [.properties([:])]))
+        case ("be-store", 2): beStore(number, arguments[0], arguments[1])
+        case ("be-portal", 0): bePortal(number)
         default: say("\(number) unknown command")
         }
     }
@@ -116,6 +120,30 @@ final class TestAppProgram {
         .call(
             destination: BusNames.portal, path: BusNames.portalRoot, interface: "org.freedesktop.portal.Camera",
             member: member, body)
+    }
+
+    private func own(_ name: String) -> Bool { (try? connection.requestName(name)) == true }
+
+    private func beStore(_ number: String, _ app: String, _ word: String) {
+        let entry = Value.dictionary(key: "s", value: "as", [DictionaryEntry(.string(app), .strings([word]))])
+        connection.methodHandler = { [connection] call in
+            guard call.member == "Lookup", call.body.last == .string("camera") else {
+                return connection.reply(to: call, error: "org.freedesktop.portal.Error.NotFound", [.string("")])
+            }
+            connection.reply(to: call, [entry, .variant(.byte(0))])
+        }
+        say("\(number) \(own(BusNames.portalStore) ? "ok" : "taken")")
+    }
+
+    private func bePortal(_ number: String) {
+        guard own(BusNames.portal) else { return say("\(number) taken") }
+        let texts = ["", "", "A title", "A subtitle", "A body"].map { Value.string($0) }
+        let options = Value.properties(["icon": .string("camera-web-symbolic")])
+        call(
+            number,
+            .call(
+                destination: BusNames.portalBackend, path: BusNames.portalRoot, interface: BusNames.portalAccess,
+                member: "AccessDialog", [.objectPath(portalRequest("t"))] + texts + [options]))
     }
 
     private func portalRequest(_ token: String) -> String {

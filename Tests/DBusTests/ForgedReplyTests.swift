@@ -73,7 +73,7 @@ struct ForgedReplyTests {
         fixture.client.call(
             .call(destination: destination, path: "/", interface: "org.example.A", member: "B")
         ) { results.add($0) }
-        let call = await calls.wait(for: 1)[0]
+        let call = try await calls.wait(for: 1)[0]
         try forge(forger, to: fixture.client, asErrors: asErrors)
         fixture.service.reply(to: call, [.string("true")])
         #expect(try await results.wait(for: 1)[0].get().body == [.string("true")])
@@ -92,7 +92,7 @@ struct ForgedReplyTests {
         let message = Message.call(
             destination: ForgedReplyTests.name, path: "/", interface: "org.example.A", member: "B")
         fixture.client.call(message) { results.add($0) }
-        let call = await calls.wait(for: 1)[0]
+        let call = try await calls.wait(for: 1)[0]
         let owners = Events<String>()
         fixture.client.onSignal(
             sender: Message.busName, member: "NameOwnerChanged", firstArgument: ForgedReplyTests.name
@@ -101,7 +101,7 @@ struct ForgedReplyTests {
         fixture.service.releaseName(ForgedReplyTests.name)
         _ = try await fixture.service.call(.busCall("GetId"))
         #expect(try heir.requestName(ForgedReplyTests.name))
-        #expect(await owners.wait(for: 2) == ["", heir.uniqueName])
+        #expect(try await owners.wait(for: 2) == ["", heir.uniqueName])
         fixture.service.reply(to: call, [.string("late")])
         #expect(try await results.wait(for: 1)[0].get().body == [.string("late")])
         // The next call is the heir's.

@@ -85,7 +85,7 @@ struct ReceivingTests {
             try sender.send(signal)
             try sender.settle()
         }
-        #expect(await heard.wait(for: 1) == [""])
+        #expect(try await heard.wait(for: 1) == [""])
         await fixture.end()
     }
 

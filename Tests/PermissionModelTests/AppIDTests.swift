@@ -59,4 +59,31 @@ struct AppIDTests {
         }
         #expect(AppID.executable("/a%3Ab".utf8) != AppID.executable("/a:b".utf8))
     }
+
+    /// To the kernel these are two files each, to `String` one.
+    @Test(arguments: [
+        ("exe:/opt/caf\u{E9}", "exe:/opt/cafe\u{301}"), ("desktop:\u{212A}", "desktop:K"),
+        ("exe:/\u{1100}\u{1161}", "exe:/\u{AC00}"),
+        ("exe:/a\u{1FEF}", "exe:/a`"),
+    ])
+    func textsThatAreTheSameToPeopleAreNot(_ one: String, _ other: String) throws {
+        #expect(one == other)
+        let (a, b) = (try #require(AppID(one)), try #require(AppID(other)))
+        #expect(a != b)
+        #expect(Set([a, b]).count == 2)
+        #expect([a: 1, b: 2][a] == 1)
+        #expect((a < b) != (b < a))
+    }
+
+    /// As SQLite sorts them, so that what it lists and what is merged with it agree.
+    @Test func theOrderIsThatOfTheBytes() throws {
+        let names = [
+            "exe:/\u{E9}", "exe:/e\u{301}", "exe:/f", "desktop:z", "snap:a", "flatpak:a.b", "exe:/", "exe:/\u{FFFD}",
+            "exe:/\u{10000}",
+        ]
+        let apps = try names.map { try #require(AppID($0)) }
+        #expect(
+            apps.sorted().map { Array($0.description.utf8) }
+                == names.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) })
+    }
 }

@@ -14,7 +14,7 @@ enum PromptDetails {
         let durations = prompt.items.allSatisfy(\.isOfPortals) ? [.once] : Duration.Word.allCases
         var details: [String: Value] = [
             "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entry, app)),
-            "app_icon": .string(SafeText.title(entry.icon)), "sandboxed": .bool(app.isSandboxed),
+            "app_icon": .string(SafeText.title(entry.icon)), "sandboxed": .bool(request.caller.isSandboxed),
             "durations": .strings(durations.map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
             "items": .rows(

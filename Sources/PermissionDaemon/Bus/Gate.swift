@@ -34,6 +34,7 @@ final class Gate {
     private let connection: Connection
     private let identifier: CallerIdentifier
     private let log: Logger
+    private let portal: TrustedName
     /// Calls kept, by connection.
     private var waiting: [String: Int] = [:]
     private var keptBytes = 0
@@ -42,6 +43,7 @@ final class Gate {
         self.connection = connection
         self.identifier = identifier
         self.log = log
+        portal = TrustedName(BusNames.portal, connection: connection, identifier: identifier, log: log)
     }
 
     /// Keeps the calls of a connection in order while it is being identified.
@@ -114,13 +116,12 @@ final class Gate {
         }
     }
 
-    /// The bus is asked who owns the portal's name, never the portal itself, which may be waiting for us while it
-    /// starts. The answers come in the order of the calls.
+    /// The portal itself is never asked: it may be waiting for us while it starts.
     private func checkPortal(_ call: MethodCall, _ proceed: @escaping @LoopActor () -> Void) {
         keep(call.message, on: connection) { end in
-            connection.call(.busCall("GetNameOwner", [.string(BusNames.portal)])) { result in
+            portal.owner { owner in
                 end()
-                guard let owner = (try? result.get())?.body.first?.stringValue, owner == call.sender else {
+                guard owner == call.sender else {
                     return call.fail(
                         .accessDenied, "only xdg-desktop-portal may ask here; apps call \(BusNames.access)")
                 }

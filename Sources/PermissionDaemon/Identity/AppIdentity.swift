@@ -12,111 +12,72 @@ struct AppIdentity {
         "luajit", "php", "tclsh", "wish", "guile", "gjs", "gjs-console", "pwsh", "deno", "bun", "Rscript", "osh",
     ]
 
-    func app(of pid: Int32) throws(UnknownProcess) -> AppID {
-        if let info = try reader.flatpakInfo(pid) { return try AppIdentity.flatpak(info) }
-        let unit = try reader.controlGroup(pid)
-        if let snap = AppIdentity.snap(unit) { return snap }
-        if let desktop = AppIdentity.desktop(unit) { return desktop }
+    /// Passes on what sandboxed programs say, under its own name; by its file's name, as each distribution has it elsewhere.
+    /// Flatpak runs its own within the app's sandbox, where the sandbox's signs count.
+    static let proxies: Set<String> = ["xdg-dbus-proxy", "flatpak-dbus-proxy"]
+
+    /// What the process cannot change comes first; signs of sandboxes that disagree make it nobody.
+    ///
+    /// - Parameter label: what the kernel's security module called the process when it connected, if the bus says so.
+    func app(of pid: Int32, label: [UInt8] = []) throws(UnknownProcess) -> AppID {
+        let groups = try reader.controlGroups(pid)
+        let info = try reader.flatpakInfo(pid)
+        let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: label))
+        guard snaps.count + (info != nil || !groups.flatpaks.isEmpty ? 1 : 0) <= 1 else {
+            throw UnknownProcess(reason: "it has the signs of several sandboxes")
+        }
+        if let snap = snaps.first { return snap }
+        if let info { return try AppIdentity.flatpak(info, of: groups.flatpaks) }
+        guard groups.flatpaks.isEmpty else {
+            throw UnknownProcess(reason: "it is in a flatpak's scope and hides its /.flatpak-info")
+        }
+        guard try reader.sharesPids(pid) else {
+            throw UnknownProcess(reason: "it is in a sandbox that does not say which app it is")
+        }
+        if let desktop = groups.desktop { return desktop }
         return try program(pid)
+    }
+
+    /// Whether a program outside any sandbox only passes on what others say.
+    func isProxy(_ pid: Int32) throws(UnknownProcess) -> Bool {
+        let path = try reader.executable(pid)
+        let name = path.split(separator: UInt8(ascii: "/")).last ?? []
+        return AppIdentity.proxies.contains { name.elementsEqual($0.utf8) }
     }
 
     // MARK: Sandboxes
 
-    /// `name` of the group [Application] (flatpak-metadata(5)).
-    static func flatpak(_ info: [UInt8]) throws(UnknownProcess) -> AppID {
-        guard let text = String(validating: info, as: UTF8.self) else {
-            throw UnknownProcess(reason: "its .flatpak-info is no text")
+    /// `name` of the group [Application] (flatpak-metadata(5)), which is the app of the scope it runs in, if it does.
+    static func flatpak(_ info: [UInt8], of scopes: Set<[UInt8]> = []) throws(UnknownProcess) -> AppID {
+        let file: KeyFile
+        do throws(KeyFile.Refusal) { file = try KeyFile(info) } catch {
+            throw UnknownProcess(reason: "its .flatpak-info is no key file: \(error.reason)")
         }
-        var group = ""
-        for line in text.split(whereSeparator: \.isNewline) {
-            let line = trimmed(line)
-            if line.hasPrefix("["), line.hasSuffix("]") {
-                group = String(line.dropFirst().dropLast())
-            } else if group == "Application", let equals = line.firstIndex(of: "="),
-                trimmed(line[..<equals]) == "name"
-            {
-                let name = trimmed(line[line.index(after: equals)...])
-                guard isFlatpakName(name), let app = AppID("flatpak:\(name)") else { break }
-                return app
-            }
+        guard let name = file.string("name", in: "Application"), isFlatpakName(name), let app = AppID("flatpak:\(name)")
+        else { throw UnknownProcess(reason: "its .flatpak-info names no application") }
+        guard scopes.allSatisfy({ $0.elementsEqual(name.utf8) }) else {
+            throw UnknownProcess(reason: "its .flatpak-info is not of the flatpak whose scope it is in")
         }
-        throw UnknownProcess(reason: "its .flatpak-info names no application")
+        return app
     }
 
     /// Letters, digits, `_`, `-` and dots between: a D-Bus name's alphabet.
-    private static func isFlatpakName(_ name: Substring) -> Bool {
-        name.utf8.count <= 255 && name.contains(".")
+    private static func isFlatpakName(_ name: String) -> Bool {
+        name.utf8.count <= 255 && name.utf8.contains(UInt8(ascii: "."))
             && name.utf8.allSatisfy { isAlphanumeric($0) || "._-".utf8.contains($0) }
     }
 
-    /// A component `snap.NAME.…` of the control group.
-    static func snap(_ controlGroup: String) -> AppID? {
-        for unit in components(controlGroup) where unit.hasPrefix("snap.") {
-            let parts = unit.split(separator: ".", omittingEmptySubsequences: false)
-            guard parts.count >= 4, ["scope", "service"].contains(parts.last), !parts[1].isEmpty,
-                parts[1].utf8.allSatisfy({ isAlphanumeric($0) || "_-+".utf8.contains($0) })
-            else { continue }
-            return AppID("snap:\(parts[1])")
+    /// The snaps of an AppArmor label `snap.NAME.APP (mode)`, with a namespace before it, several stacked by `//&`; the
+    /// bus hands it on with its NUL.
+    static func snaps(ofLabel label: [UInt8]) -> Set<AppID> {
+        var found: Set<AppID> = []
+        for profile in label.prefix(while: { $0 != 0 }).split(separator: UInt8(ascii: "&")) {
+            let names = profile.split { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "/") }
+            guard let bare = names.first(where: { $0.starts(with: "snap.".utf8) }) else { continue }
+            let parts = bare.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            if parts.count >= 3, let snap = ControlGroups.snap(named: parts[1]) { found.insert(snap) }
         }
-        return nil
-    }
-
-    // MARK: Desktop
-
-    /// The user unit `app[-LAUNCHER]-ID-RANDOM.scope` or `app[-LAUNCHER]-ID[@RANDOM].service`.
-    static func desktop(_ controlGroup: String) -> AppID? {
-        guard let unit = userUnit(controlGroup), unit.hasPrefix("app-") else { return nil }
-        var parts: [Substring]
-        if unit.hasSuffix(".scope") {
-            parts = unit.dropLast(6).split(separator: "-", omittingEmptySubsequences: false)
-            guard parts.count == 3 || parts.count == 4 else { return nil }
-            parts.removeLast()
-        } else if unit.hasSuffix(".service") {
-            let name = unit.dropLast(8)
-            parts = name[..<(name.firstIndex(of: "@") ?? name.endIndex)].split(
-                separator: "-", omittingEmptySubsequences: false)
-            guard parts.count == 2 || parts.count == 3 else { return nil }
-        } else {
-            return nil
-        }
-        guard let last = parts.last, let id = unescaped(last), !id.isEmpty else { return nil }
-        return AppID("desktop:\(id)")
-    }
-
-    /// The first component below the user's own manager that is no slice, as sd_pid_get_user_unit(3) finds it.
-    private static func userUnit(_ controlGroup: String) -> Substring? {
-        let parts = components(controlGroup)
-        guard let manager = parts.lastIndex(where: { $0.hasPrefix("user@") && $0.hasSuffix(".service") }) else {
-            return nil
-        }
-        return parts[(manager + 1)...].first { !$0.hasSuffix(".slice") }
-    }
-
-    /// The path of the unified hierarchy, or of systemd's own on older systems.
-    private static func components(_ controlGroup: String) -> [Substring] {
-        // Number, controllers and path (cgroups(7)).
-        let lines = controlGroup.split(separator: "\n").map {
-            $0.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-        }.filter { $0.count == 3 }
-        let line = lines.first { $0[0] == "0" && $0[1].isEmpty } ?? lines.first { $0[1] == "name=systemd" }
-        return line?[2].split(separator: "/") ?? []
-    }
-
-    /// systemd's `\xNN`.
-    static func unescaped(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "\\") else {
-                bytes.append(byte)
-                continue
-            }
-            guard rest.popFirst() == UInt8(ascii: "x"), let high = rest.popFirst(), let low = rest.popFirst(),
-                let value = UInt8(String(decoding: [high, low], as: UTF8.self), radix: 16)
-            else { return nil }
-            bytes.append(value)
-        }
-        return String(validating: bytes, as: UTF8.self)
+        return found
     }
 
     // MARK: Programs
@@ -160,14 +121,7 @@ struct AppIdentity {
         return parts.isEmpty ? [slash] : parts.flatMap { [slash] + $0 }
     }
 
-    private static func trimmed(_ text: Substring) -> Substring {
-        var text = text
-        while text.first?.isWhitespace == true { text.removeFirst() }
-        while text.last?.isWhitespace == true { text.removeLast() }
-        return text
-    }
-
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+    static func isAlphanumeric(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):

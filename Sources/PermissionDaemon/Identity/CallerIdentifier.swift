@@ -1,7 +1,9 @@
 // Finds out who is behind a connection, once, and forgets it when the connection leaves.
 //
-// The bus knows the pid, the kernel everything else. So that no pid can be reused on the way: a pidfd is opened, the bus is
-// asked again whether that pid still is the connection's, /proc is read, and the pidfd is asked whether the process lived.
+// The bus knows the process, the kernel everything else. A pidfd that the bus gives is of the process that connected. Where
+// it gives a number alone, that may be another process's by now: a pidfd is opened, the bus is asked again whether the
+// number still is the connection's, and the process must be older than the connection. Then /proc is read, and the pidfd
+// is asked whether the process lived.
 
 import CLinux
 import DBus
@@ -17,6 +19,7 @@ final class CallerIdentifier {
     private let connection: Connection
     private let log: Logger
     private let identity: AppIdentity
+    private let moments: ConnectionMoments
     private var known: [String: Caller] = [:]
     private var asking: [String: [@LoopActor (Caller?) -> Void]] = [:]
     private var watches: [String: SignalToken] = [:]
@@ -25,6 +28,8 @@ final class CallerIdentifier {
         self.connection = connection
         self.log = log
         identity = AppIdentity(reader: reader)
+        moments = ConnectionMoments(connection: connection)
+        moments.start()
     }
 
     func cached(_ name: String) -> Caller? { known[name] }
@@ -40,30 +45,48 @@ final class CallerIdentifier {
     }
 
     private func gotCredentials(_ name: String, _ reply: Value?) {
-        guard let credentials = reply?.properties, let pid = credentials["ProcessID"]?.uint32Value,
-            let pid = Int32(exactly: pid), pid > 0
-        else { return settle(name, nil, "the bus does not know its process") }
+        guard let credentials = reply?.properties else { return settle(name, nil, "the bus does not know its process") }
+        // As bytes; of another type it is no label.
+        let label = (credentials["LinuxSecurityLabel"]?.elements ?? []).map { $0.byteValue ?? 0 }
         if let given = credentials["ProcessFD"]?.unixFDValue {
-            return settle(name, pid, given)
+            guard let pid = ProcessWatch.pid(of: given.raw) else { return settle(name, nil, "its process is gone") }
+            return settle(name, Evidence(pid: pid, pidfd: given, label: label))
         }
+        guard !moments.busGivesProcesses, let pid = credentials["ProcessID"]?.uint32Value,
+            let pid = Int32(exactly: pid),
+            pid > 0
+        else { return settle(name, nil, "the bus does not know its process") }
         let opened = clinux_pidfd_open(pid, 0)
         guard opened >= 0 else { return settle(name, nil, "its process is gone") }
-        let pidfd = UnixFD(owning: opened)
+        let evidence = Evidence(pid: pid, pidfd: UnixFD(owning: opened), label: label)
         ask("GetConnectionUnixProcessID", name) { [weak self] reply in
             guard reply?.uint32Value == UInt32(pid) else {
                 self?.settle(name, nil, "the bus names another process now")
                 return
             }
-            self?.settle(name, pid, pidfd)
+            self?.settle(name, evidence)
         }
     }
 
-    private func settle(_ name: String, _ pid: Int32, _ pidfd: UnixFD) {
+    /// What the bus says about a connection's process.
+    private struct Evidence {
+        let pid: Int32
+        let pidfd: UnixFD
+        /// What the kernel's security module called it when it connected; empty for none.
+        let label: [UInt8]
+    }
+
+    private func settle(_ name: String, _ evidence: Evidence) {
+        let pid = evidence.pid
         do throws(UnknownProcess) {
             let key = ProcessKey(pid: pid, startTime: try identity.reader.startTime(pid))
-            let app = try identity.app(of: pid)
-            guard ProcessWatch.isAlive(pidfd.raw) else { throw UnknownProcess(reason: "its process is gone") }
-            settle(name, Caller(connection: name, app: app, process: key), "")
+            guard moments.busGivesProcesses || moments.wasThere(key.startTime, before: name) else {
+                throw UnknownProcess(reason: "the process \(pid) is younger than the connection: its number was reused")
+            }
+            let app = try identity.app(of: pid, label: evidence.label)
+            let isProxy = app.isSandboxed ? false : try identity.isProxy(pid)
+            guard ProcessWatch.isAlive(evidence.pidfd.raw) else { throw UnknownProcess(reason: "its process is gone") }
+            settle(name, Caller(connection: name, app: app, process: key, isProxy: isProxy), "")
         } catch {
             settle(name, nil, error.reason)
         }

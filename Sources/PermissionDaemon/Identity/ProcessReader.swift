@@ -12,7 +12,7 @@ struct UnknownProcess: Error {
 struct ProcessReader {
     var root = "/proc"
 
-    /// Command lines and control groups are far shorter; .flatpak-info is a few KiB.
+    /// Control groups are far shorter, .flatpak-info is a few KiB; of a command line two words count.
     static let maximumRead = 64 << 10
 
     /// Clock ticks after boot at which it started: field 22 of stat (proc(5)).
@@ -45,8 +45,13 @@ struct ProcessReader {
         return try read(descriptor: fd)
     }
 
-    func controlGroup(_ pid: Int32) throws(UnknownProcess) -> String {
-        String(decoding: try read("\(root)/\(pid)/cgroup"), as: UTF8.self)
+    func controlGroups(_ pid: Int32) throws(UnknownProcess) -> ControlGroups {
+        ControlGroups(try read("\(root)/\(pid)/cgroup"))
+    }
+
+    /// Whether its processes are numbered with ours. Who is in a pid namespace of its own never gets out of it.
+    func sharesPids(_ pid: Int32) throws(UnknownProcess) -> Bool {
+        try text(ofLink: "\(root)/\(pid)/ns/pid") == text(ofLink: "\(root)/self/ns/pid")
     }
 
     /// The executable as the kernel names it, without its mark of a file that was replaced meanwhile.
@@ -59,9 +64,10 @@ struct ProcessReader {
 
     func workingDirectory(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/cwd") }
 
-    /// The words of the command line.
+    /// The words of the command line; the last ones of a long one are left out.
     func arguments(_ pid: Int32) throws(UnknownProcess) -> [[UInt8]] {
-        try read("\(root)/\(pid)/cmdline").split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
+        try read("\(root)/\(pid)/cmdline", mayBeCut: true)
+            .split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
     }
 
     /// Whether the process sees a regular file there.
@@ -77,24 +83,31 @@ struct ProcessReader {
     }
 
     private func link(_ path: String) throws(UnknownProcess) -> [UInt8] {
+        let path = try text(ofLink: path)
+        guard path.first == UInt8(ascii: "/") else { throw UnknownProcess(reason: "a link leads nowhere") }
+        return path
+    }
+
+    private func text(ofLink path: String) throws(UnknownProcess) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX) + 1)
         let count = bytes.withUnsafeMutableBytes {
             readlink(path, $0.bindMemory(to: CChar.self).baseAddress!, Int(PATH_MAX))
         }
-        guard count > 0, bytes[0] == UInt8(ascii: "/") else {
+        guard count > 0 else {
             throw UnknownProcess(reason: "\(path) cannot be read: \(errorText())")
         }
         return Array(bytes.prefix(count))
     }
 
-    private func read(_ path: String) throws(UnknownProcess) -> [UInt8] {
+    private func read(_ path: String, mayBeCut: Bool = false) throws(UnknownProcess) -> [UInt8] {
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard fd >= 0 else { throw UnknownProcess(reason: "\(path) cannot be read: \(errorText())") }
         defer { close(fd) }
-        return try read(descriptor: fd)
+        return try read(descriptor: fd, mayBeCut: mayBeCut)
     }
 
-    private func read(descriptor fd: Int32) throws(UnknownProcess) -> [UInt8] {
+    /// What is cut may say something else than the whole does.
+    private func read(descriptor fd: Int32, mayBeCut: Bool = false) throws(UnknownProcess) -> [UInt8] {
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
         while content.count < ProcessReader.maximumRead {
@@ -104,6 +117,7 @@ struct ProcessReader {
             if count == 0 { return content }
             content += buffer.prefix(count)
         }
+        guard mayBeCut else { throw UnknownProcess(reason: "what is read about it is longer than it ever is") }
         return content
     }
 

@@ -39,6 +39,20 @@ final class ProcessWatch {
         watches = [:]
     }
 
+    /// Whose pidfd it is, by the kernel's word (pidfd_open(2), proc(5)); nil when the process is gone or not among ours.
+    nonisolated static func pid(of pidfd: Int32) -> Int32? {
+        guard let file = fopen("/proc/self/fdinfo/\(pidfd)", "re") else { return nil }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = fread(&bytes, 1, bytes.count, file)
+        for line in bytes.prefix(count).split(separator: UInt8(ascii: "\n")) where line.starts(with: "Pid:\t".utf8) {
+            return Int32(String(decoding: line.dropFirst("Pid:\t".utf8.count), as: UTF8.self)).flatMap {
+                $0 > 0 ? $0 : nil
+            }
+        }
+        return nil
+    }
+
     /// A pidfd is readable once its process has exited (pidfd_open(2)).
     nonisolated static func isAlive(_ pidfd: Int32) -> Bool {
         var entry = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)

@@ -24,10 +24,14 @@ final class PortalAnswers {
     private var nameless: [PortalKey: [String: Caller]] = [:]
     /// Entries that could not become decisions: since when, and what was decided then.
     private var unadopted: [PortalKey: (app: AppID, time: EpochSeconds, decision: Decision?)] = [:]
+    private let name: TrustedName
+    /// The unique name of the portals' store, while it has one that is believed.
+    private var owner: String?
     /// Entries found so far, while the store is being looked at.
     private var looking: (found: [PortalKey: Verdict], left: Int, isStale: Bool)?
 
-    init(connection: Connection, store: DecisionStore, log: Logger) {
+    init(connection: Connection, identifier: CallerIdentifier, store: DecisionStore, log: Logger) {
+        name = TrustedName(BusNames.portalStore, connection: connection, identifier: identifier, log: log)
         self.connection = connection
         self.store = store
         self.log = log
@@ -43,13 +47,15 @@ final class PortalAnswers {
             firstArgument: BusNames.portalStore
         ) { [weak self] message in
             guard message.body.count == 3 else { return }
-            self?.storeChanged(isThere: message.body[2].stringValue != "")
+            self?.storeChanged()
         }
         connection.onSignal(
             sender: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
             member: "Changed"
-        ) { [weak self] in self?.entryChanged($0) }
-        look()
+        ) { [weak self] message in
+            if let self, message.sender == owner { entryChanged(message) }
+        }
+        storeChanged()
         review()
     }
 
@@ -95,21 +101,27 @@ final class PortalAnswers {
 
     // MARK: The portals' store
 
-    private func storeChanged(isThere: Bool) {
-        guard isThere else {
-            looking = nil
-            return mirror.lost()
+    /// The name has another owner, or none.
+    private func storeChanged() {
+        owner = nil
+        looking = nil
+        mirror.lost()
+        name.owner { [weak self] found in
+            self?.owner = found
+            self?.look()
         }
-        look()
     }
 
     private func look() {
+        guard let owner else { return }
         looking = ([:], PortalKinds.decided.count, false)
         for (permission, place) in PortalKinds.decided {
             let question = Message.call(
-                destination: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
-                member: "Lookup", [.string(place.table), .string(place.id)], noAutoStart: true)
-            connection.call(question) { [weak self] result in self?.looked(permission, result) }
+                destination: owner, path: BusNames.portalStorePath, interface: BusNames.portalStore,
+                member: "Lookup", [.string(place.table), .string(place.id)])
+            connection.call(question) { [weak self] result in
+                if self?.owner == owner { self?.looked(permission, result) }
+            }
         }
     }
 
@@ -161,19 +173,25 @@ final class PortalAnswers {
 
     private func takeBack(_ key: PortalKey) {
         guard let place = PortalKinds.place(of: key.permission) else { return }
-        let order = Message.call(
-            destination: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
-            member: "DeletePermission", [.string(place.table), .string(place.id), .string(key.appID)])
-        connection.call(order) { [weak self] result in
-            guard let self else { return }
-            var isGone = true
-            if case .failure(let error) = result, error.name != PortalAnswers.notFound {
-                isGone = false
-                log.info("The portal's answer about \(key.permission.rawValue) stays for now: \(error.message)")
+        name.startedOwner { [weak self] owner in
+            guard let owner else {
+                self?.took(key, .failure(BusError(name: BusError.Name.nameHasNoOwner, message: "there is no store")))
+                return
             }
-            perform(
-                mirror.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+            let order = Message.call(
+                destination: owner, path: BusNames.portalStorePath, interface: BusNames.portalStore,
+                member: "DeletePermission", [.string(place.table), .string(place.id), .string(key.appID)])
+            self?.connection.call(order) { [weak self] in self?.took(key, $0) }
         }
+    }
+
+    private func took(_ key: PortalKey, _ result: Result<Message, BusError>) {
+        var isGone = true
+        if case .failure(let error) = result, error.name != PortalAnswers.notFound {
+            isGone = false
+            log.info("The portal's answer about \(key.permission.rawValue) stays for now: \(error.message)")
+        }
+        perform(mirror.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
     }
 
     private func adopt(_ key: PortalKey, _ verdict: Verdict) {

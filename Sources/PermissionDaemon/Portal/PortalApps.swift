@@ -16,9 +16,9 @@ enum PortalApps {
     ///
     /// A sandboxed caller is itself, whatever the portal says. A program outside any sandbox may ask on behalf of a
     /// sandboxed one, as a sound server does (org.freedesktop.portal.Device).
-    static func asking(_ caller: AppID, id: String) -> AppID {
-        guard !caller.isSandboxed, id != portalID(of: caller), let meant = app(id: id), meant.isSandboxed else {
-            return caller
+    static func asking(_ caller: Caller, id: String) -> AppID {
+        guard !caller.isSandboxed, id != portalID(of: caller.app), let meant = app(id: id), meant.isSandboxed else {
+            return caller.app
         }
         return meant
     }

@@ -76,9 +76,10 @@ final class PortalDoor {
 
     private func ask(_ handle: String, _ caller: Caller, _ window: String) {
         guard let opened = dialogs.opened(handle) else { return }
-        let app = PortalApps.asking(caller.app, id: opened.key.appID)
+        let app = PortalApps.asking(caller, id: opened.key.appID)
         let id = broker.newRequestID()
-        let asking = Caller(connection: caller.connection, app: app, process: caller.process)
+        let asking = Caller(
+            connection: caller.connection, app: app, process: caller.process, isProxy: caller.isProxy)
         dialogs.begin(handle, id, asking)
         broker.feed(
             .requested(

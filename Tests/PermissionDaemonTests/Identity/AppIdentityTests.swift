@@ -15,9 +15,12 @@ private struct FakeProcess {
 
     init(
         executable: String = "/usr/bin/app", controlGroup: String = "0::/user.slice/session-1.scope\n",
-        arguments: [String] = ["app"], workingDirectory: String = "/home/a", info: String? = nil
+        arguments: [String] = ["app"], workingDirectory: String = "/home/a", info: String? = nil,
+        pidNamespace: String = "pid:[4026531836]"
     ) throws {
-        folder = try TemporaryFolder(["42", "42/root"])
+        folder = try TemporaryFolder(["42", "42/root", "42/ns", "self", "self/ns"])
+        try files.createSymbolicLink(atPath: folder.file("self/ns/pid"), withDestinationPath: "pid:[4026531836]")
+        try files.createSymbolicLink(atPath: folder.file("42/ns/pid"), withDestinationPath: pidNamespace)
         try files.createSymbolicLink(atPath: folder.file("42/exe"), withDestinationPath: executable)
         try files.createSymbolicLink(atPath: folder.file("42/cwd"), withDestinationPath: workingDirectory)
         try folder.write(controlGroup, to: "42/cgroup")
@@ -36,7 +39,11 @@ private struct FakeProcess {
 
     var reader: ProcessReader { ProcessReader(root: folder.path) }
 
-    func app() throws -> String { try AppIdentity(reader: reader).app(of: FakeProcess.pid).description }
+    func app(label: String = "") throws -> String {
+        try AppIdentity(reader: reader).app(of: FakeProcess.pid, label: Array(label.utf8)).description
+    }
+
+    func isProxy() throws -> Bool { try AppIdentity(reader: reader).isProxy(FakeProcess.pid) }
 }
 
 @Suite
@@ -50,7 +57,6 @@ struct AppIdentityTests {
         (user + "app-KDE-org.kde.konsole@1a2b.service", "desktop:org.kde.konsole"),
         (user + "app-org.kde.konsole.service", "desktop:org.kde.konsole"),
         (user + "app-gnome-my\\x2dapp-99.scope", "desktop:my-app"),
-        (user + "app-flatpak-org.gnome.Maps-7.scope", "desktop:org.gnome.Maps"),
         (user + "app-gnome-org.a-1.scope/nested.scope", "desktop:org.a"),
         // Below the user's manager only, and a unit of an app only.
         ("0::/system.slice/app-gnome-org.a-1.scope", "exe:/usr/bin/app"),
@@ -64,6 +70,16 @@ struct AppIdentityTests {
         ("0::/system.slice/snap.cups.cupsd.service", "snap:cups"),
         ("1:name=systemd:/user.slice/user@1000.service/snap.chromium.chromium.1f.scope\n", "snap:chromium"),
         (user + "snap.scope", "exe:/usr/bin/app"), (user + "snapd.service", "exe:/usr/bin/app"),
+        // As characters, the mark and the slash before it are one, and so is the return with the line feed behind it.
+        (user + "snap.firefox.firefox-1.scope/\u{301}x", "snap:firefox"),
+        ("5:cpu:/a\r\n" + user + "snap.firefox.firefox-1.scope", "snap:firefox"),
+        (user + "app-gnome-org.a-1.scope/\u{301}x", "desktop:org.a"),
+        // A line of any hierarchy counts.
+        ("1:name=systemd:/user@1.service/snap.chromium.chromium.1f.scope\n0::/", "snap:chromium"),
+        ("0::/\n1:name=systemd:/user@1.service/snap.chromium.chromium.1f.scope", "snap:chromium"),
+        ("9:pids:/snap.a.b.service\n0::/snap.a.c-1.scope", "snap:a"),
+        ("7:freezer:/snap.vlc\n1:name=systemd:/user.slice\n0::/", "snap:vlc"),
+        ("7:net_cls,freezer:/snap.vlc\n0::/", "snap:vlc"), ("7:pids:/snap.vlc\n0::/", "exe:/usr/bin/app"),
         (user + "snap..x.scope", "exe:/usr/bin/app"), (user + "snap.a/b.c.scope", "exe:/usr/bin/app"),
     ]
 
@@ -114,17 +130,87 @@ struct AppIdentityTests {
         #expect(try process.app() == app, "\(arguments)")
     }
 
-    /// What the process says of itself is nothing: only its folder and the kernel count.
-    @Test func aFlatpakIsOneWhateverElseItLooksLike() throws {
-        let info = "[Application]\nname = org.example.App \nruntime=x\n"
-        let group = AppIdentityTests.user + "snap.firefox.firefox-1.scope\n"
-        #expect(try FakeProcess(controlGroup: group, info: info).app() == "flatpak:org.example.App")
+    private static let info = "[Application]\nname=org.example.App\nruntime=x\n"
+    private static let snapGroup = user + "snap.firefox.firefox-1.scope\n"
+
+    @Test func aFlatpakIsWhatItsInfoSays() throws {
+        #expect(try FakeProcess(info: AppIdentityTests.info).app() == "flatpak:org.example.App")
+        let group = AppIdentityTests.user + "app-flatpak-org.example.App-7.scope\n"
+        let other = "1:name=systemd:" + group.dropFirst("0::".count)
+        for group in [group, other + "0::/\n", AppIdentityTests.user + "app-gnome-org.a-1.scope\n"] {
+            let process = try FakeProcess(controlGroup: group, info: AppIdentityTests.info, pidNamespace: "pid:[7]")
+            #expect(try process.app() == "flatpak:org.example.App", "\(group)")
+        }
+    }
+
+    /// A snap may write a /.flatpak-info at a root of its own making; its control group is not its to change.
+    @Test func signsThatDisagreeAreNobody() throws {
+        let nobodies: [(group: String, info: String?, label: String)] = [
+            (AppIdentityTests.snapGroup, AppIdentityTests.info, ""),
+            ("1:name=systemd:/snap.firefox.firefox-1.scope\n0::/\n", AppIdentityTests.info, ""),
+            (AppIdentityTests.snapGroup, "no key file", ""),
+            ("0::/\n", AppIdentityTests.info, "snap.firefox.firefox (enforce)\0"),
+            (AppIdentityTests.snapGroup, nil, "snap.other.app (enforce)\0"),
+            ("1:name=systemd:/snap.a.b.scope\n0::/snap.c.d.scope\n", nil, ""),
+            (AppIdentityTests.user + "app-flatpak-org.example.Other-7.scope\n", AppIdentityTests.info, ""),
+            (AppIdentityTests.user + "app-flatpak-org.example.App-7.scope\n", nil, ""),
+            (AppIdentityTests.user + "app-flatpak-org.example.App-7.scope/\u{301}\n", nil, ""),
+            ("1:name=systemd:/app-flatpak-org.example.App-7.scope\n0::/\n", nil, ""),
+            (AppIdentityTests.user + "app-flatpak-org.example.App-7.scope\n", nil, "snap.firefox.firefox"),
+        ]
+        for nobody in nobodies {
+            let process = try FakeProcess(controlGroup: nobody.group, info: nobody.info)
+            #expect(throws: UnknownProcess.self, "\(nobody)") { try process.app(label: nobody.label) }
+        }
+    }
+
+    @Test(arguments: [
+        ("snap.firefox.firefox (enforce)\0", "snap:firefox"), ("snap.firefox.firefox", "snap:firefox"),
+        ("snap.vlc_two.hook.configure (complain)\0", "snap:vlc_two"),
+        (":root//lxd-a:snap.firefox.firefox (enforce)", "snap:firefox"),
+        ("snap.firefox.firefox//hat (enforce)", "snap:firefox"),
+        ("/usr/bin/x//&:ns:snap.firefox.firefox (mixed)\0", "snap:firefox"), ("unconfined\0", "exe:/usr/bin/app"),
+        ("unconfined_u:unconfined_r:unconfined_t:s0\0", "exe:/usr/bin/app"), ("/usr/bin/snap.a", "exe:/usr/bin/app"),
+        ("x\0snap.firefox.firefox", "exe:/usr/bin/app"), ("\u{FF}", "exe:/usr/bin/app"),
+    ])
+    func labels(_ label: String, _ app: String) throws {
+        #expect(try FakeProcess().app(label: label) == app)
+        // The same snap by both signs is that snap.
+        if app == "snap:firefox" {
+            #expect(try FakeProcess(controlGroup: AppIdentityTests.snapGroup).app(label: label) == app)
+        }
+    }
+
+    /// It has left its root with the /.flatpak-info behind, as one with user namespaces can; its numbers it cannot leave.
+    @Test func aSandboxWithoutASignIsNobody() throws {
+        let process = try FakeProcess(pidNamespace: "pid:[7]")
+        #expect(throws: UnknownProcess.self) { try process.app() }
+        #expect(
+            try FakeProcess(controlGroup: AppIdentityTests.snapGroup, pidNamespace: "pid:[7]").app() == "snap:firefox")
+    }
+
+    @Test(arguments: [
+        ("/usr/bin/xdg-dbus-proxy", true), ("/usr/libexec/xdg-dbus-proxy", true), ("/app/bin/flatpak-dbus-proxy", true),
+        ("/usr/bin/xdg-dbus-proxy (deleted)", true), ("/usr/bin/xdg-dbus-proxy.py", false),
+        ("/usr/bin/xdg-dbus-proxy/app", false), ("/usr/bin/app", false),
+    ])
+    func proxies(_ executable: String, _ isProxy: Bool) throws {
+        #expect(try FakeProcess(executable: executable).isProxy() == isProxy)
+    }
+
+    /// What is cut could say something else than the whole.
+    @Test func anInfoThatIsTooLongIsNobody() throws {
+        let comment = "#" + String(repeating: "x", count: ProcessReader.maximumRead) + "\n"
+        let process = try FakeProcess(info: AppIdentityTests.info + comment)
+        #expect(throws: UnknownProcess.self) { try process.app() }
     }
 
     @Test(arguments: [
         "", "name=org.a.b\n", "[Application]\n", "[Application]\nname=\n", "[Application]\nname=a/b.c\n",
         "[Application]\nname=nodots\n", "[Runtime]\nname=org.a.b\n", "[Application]\nname=org.a.b c\n",
-        "[Application]\nname=../org.a\n", "[Application]\nname=org.a\u{1B}b\n",
+        "[Application]\nname=../org.a\n", "[Application]\nname=org.a.b \n", "[Application]\nname=org.a.b\nnonsense\n",
+        "[Application]\nname=org.a.b\\s\n", "[X]\ny=\u{2028}[Application]\u{2028}name=org.a.b\n",
+        "[Application]\nname=org.a\u{1B}b\n",
         "[Application]\nname=org.\(String(repeating: "a", count: 300))\n",
     ])
     func aSandboxWithoutAProperNameIsNobody(_ info: String) throws {

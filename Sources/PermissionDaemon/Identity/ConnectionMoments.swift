@@ -1,0 +1,89 @@
+// When connections appeared on the bus. A bus without pidfds tells the number of the process that connected; who has the
+// number now is that process only if it was there before.
+
+import DBus
+import Glibc
+import PermissionModel
+
+@LoopActor
+final class ConnectionMoments {
+    /// More than session buses let in (100,000); of further ones nothing is known.
+    private static let maximum = 131_072
+    /// Nanoseconds in which a process number can be given out, on all processors together. They are given one after the
+    /// other under one lock; a clone(2) that shares all memory takes about 20,000 on two processors. A number comes round
+    /// after as many as there are (/proc/sys/kernel/pid_max): 0.1 s for the 32,768 of the kernel's default.
+    private static let nanosecondsPerNumber: Int64 = 3000
+    /// The kernel's default for small machines, and where /proc does not say.
+    private static let leastNumbers: Int64 = 32_768
+
+    /// The bus gives a pidfd with its credentials, so nothing has to be kept.
+    private(set) var busGivesProcesses = false
+    private var moments: [String: Int64] = [:]
+    private var token: SignalToken?
+    private let connection: Connection
+    /// Milliseconds that a signal may be late and no number have come round.
+    let harmlessDelay: Int64
+
+    init(connection: Connection) {
+        self.connection = connection
+        let numbers = max(ConnectionMoments.leastNumbers, ConnectionMoments.processNumbers())
+        harmlessDelay = numbers * ConnectionMoments.nanosecondsPerNumber / 1_000_000
+    }
+
+    /// From now on. The bus answers in order: who asks it for credentials later gets them when this is settled.
+    func start() {
+        connection.keepArrivals(true)
+        // Before the list, so that nobody is missed.
+        token = connection.onSignal(
+            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged"
+        ) { [weak self] in self?.changed($0) }
+        connection.call(.busCall("ListNames")) { [weak self] in self?.listed($0) }
+        connection.call(.busCall("GetConnectionCredentials", [.string(connection.uniqueName)])) { [weak self] result in
+            guard (try? result.get())?.body.first?.properties?["ProcessFD"] != nil else { return }
+            self?.stop()
+        }
+    }
+
+    private func stop() {
+        busGivesProcesses = true
+        connection.keepArrivals(false)
+        token?.cancel()
+        moments = [:]
+    }
+
+    /// Whether a process that started then (clock ticks after boot) was there when the connection appeared; one that is
+    /// older than this daemon counts from when it was seen first.
+    func wasThere(_ startTime: UInt64, before name: String) -> Bool {
+        guard let moment = moments[name] else { return false }
+        return startTime <= UInt64(max(0, moment)) * UInt64(max(1, sysconf(Int32(_SC_CLK_TCK)))) / 1000
+    }
+
+    private func changed(_ message: Message) {
+        guard message.body.count == 3, let name = message.body[0].stringValue, name.hasPrefix(":") else { return }
+        if message.body[2].stringValue == "" {
+            moments[name] = nil
+        } else if message.body[1].stringValue == "" {
+            let now = Loop.uptimeMilliseconds()
+            let earliest = connection.arrivedAfter
+            note(name, now - earliest <= harmlessDelay ? now : earliest)
+        }
+    }
+
+    private func listed(_ result: Result<Message, BusError>) {
+        for name in (try? result.get())?.body.first?.strings ?? [] where name.hasPrefix(":") && moments[name] == nil {
+            note(name, Loop.uptimeMilliseconds())
+        }
+    }
+
+    private func note(_ name: String, _ moment: Int64) {
+        if moments.count < ConnectionMoments.maximum { moments[name] = moment }
+    }
+
+    private static func processNumbers() -> Int64 {
+        guard let file = fopen("/proc/sys/kernel/pid_max", "re") else { return 0 }
+        defer { fclose(file) }
+        var text = [CChar](repeating: 0, count: 32)
+        guard fgets(&text, Int32(text.count), file) != nil else { return 0 }
+        return Int64(strtol(text, nil, 10))
+    }
+}

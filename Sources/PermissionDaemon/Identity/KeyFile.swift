@@ -1,0 +1,140 @@
+// Key files as GLib's GKeyFile reads them, byte for byte: a file says here what it says to flatpak and to the portals.
+
+/// What a key file says; what GKeyFile refuses makes none.
+struct KeyFile {
+    struct Refusal: Error {
+        let reason: String
+    }
+
+    private var groups: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
+    /// The first one, whose key `Encoding` has to be UTF-8.
+    private var startGroup: [UInt8]?
+    private var currentGroup: [UInt8]?
+
+    /// As g_key_file_load_from_data: lines end with a line feed, and a carriage return before it.
+    init(_ data: [UInt8]) throws(Refusal) {
+        var rest = data[...]
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            let line = rest[..<end]
+            try read(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+            rest = rest[(end + 1)...]
+        }
+        try read(rest)
+    }
+
+    /// As g_key_file_get_string; nil where that is an error.
+    func string(_ key: String, in group: String) -> String? {
+        guard let raw = groups[Array(group.utf8)]?[Array(key.utf8)], String(validating: raw, as: UTF8.self) != nil
+        else {
+            return nil
+        }
+        var text: [UInt8] = []
+        var rest = raw[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\") else {
+                text.append(byte)
+                continue
+            }
+            guard let mark = rest.popFirst(), let meant = KeyFile.escapes[mark] else { return nil }
+            text.append(meant)
+        }
+        return String(validating: text, as: UTF8.self)
+    }
+
+    private static let escapes: [UInt8: UInt8] = [
+        UInt8(ascii: "s"): UInt8(ascii: " "), UInt8(ascii: "n"): UInt8(ascii: "\n"),
+        UInt8(ascii: "t"): UInt8(ascii: "\t"), UInt8(ascii: "r"): UInt8(ascii: "\r"),
+        UInt8(ascii: "\\"): UInt8(ascii: "\\"),
+    ]
+
+    // MARK: Lines
+
+    private mutating func read(_ line: ArraySlice<UInt8>) throws(Refusal) {
+        // GLib looks at lines as C strings, so most of it ends at a NUL.
+        let text = line.prefix { $0 != 0 }.drop(while: KeyFile.isSpace)
+        guard let first = text.first, first != UInt8(ascii: "#") else { return }
+        if KeyFile.isGroup(text) {
+            try readGroup(line[text.startIndex...])
+        } else if first != UInt8(ascii: "="), let equals = text.firstIndex(of: UInt8(ascii: "=")) {
+            try readPair(text[..<equals], text[(equals + 1)...])
+        } else {
+            throw Refusal(reason: "a line is no key-value pair, group or comment")
+        }
+    }
+
+    /// In brackets, with blanks and tabs behind.
+    private static func isGroup(_ text: ArraySlice<UInt8>) -> Bool {
+        guard text.first == UInt8(ascii: "["), let end = text.firstIndex(of: UInt8(ascii: "]")) else { return false }
+        // GLib goes on from the bracket by whole UTF-8 characters, and so over what could only be the end of one.
+        return text[(end + 1)...].drop { $0 & 0xC0 == 0x80 }.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+    }
+
+    /// The name ends at the last bracket of the line, one behind a NUL included.
+    private mutating func readGroup(_ line: ArraySlice<UInt8>) throws(Refusal) {
+        guard let end = line.lastIndex(of: UInt8(ascii: "]")) else { throw Refusal(reason: "a group without an end") }
+        let name = Array(line[(line.startIndex + 1)..<end].prefix { $0 != 0 })
+        let brackets = [UInt8(ascii: "["), UInt8(ascii: "]")]
+        guard !name.isEmpty, !name.contains(where: { brackets.contains($0) || $0 < 0x20 || $0 == 0x7F }) else {
+            throw Refusal(reason: "a group has no proper name")
+        }
+        // A group that is there twice is one.
+        if groups[name] == nil { groups[name] = [:] }
+        if startGroup == nil { startGroup = name }
+        currentGroup = name
+    }
+
+    /// Blanks before the sign and before the value are none of theirs; those behind the value are.
+    private mutating func readPair(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) throws(Refusal) {
+        guard let group = currentGroup else { throw Refusal(reason: "it does not start with a group") }
+        var key = left
+        while let last = key.last, KeyFile.isSpace(last) { key.removeLast() }
+        guard KeyFile.isKey(key) else { throw Refusal(reason: "a key has no proper name") }
+        let value = Array(right.drop(while: KeyFile.isSpace))
+        if group == startGroup, key.elementsEqual("Encoding".utf8) {
+            let isUTF8 = String(decoding: value, as: UTF8.self).lowercased() == "utf-8"
+            guard isUTF8, value.count == "utf-8".utf8.count else { throw Refusal(reason: "its encoding is not UTF-8") }
+        }
+        // Of a key that is there twice, the last.
+        groups[group]?[Array(key)] = value
+    }
+
+    /// No brackets but those around a locale at the end, and no blank before them.
+    private static func isKey(_ key: ArraySlice<UInt8>) -> Bool {
+        let name = key.prefix { $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "]") }
+        guard !name.isEmpty, name.first != UInt8(ascii: " "), name.last != UInt8(ascii: " ") else { return false }
+        let suffix = key[name.endIndex...]
+        guard !suffix.isEmpty else { return true }
+        return suffix.first == UInt8(ascii: "[") && suffix.count >= 2 && suffix.last == UInt8(ascii: "]")
+            && isLocale(suffix.dropFirst().dropLast())
+    }
+
+    /// Letters, digits and a few marks. As above, GLib goes on over what could only be the end of a character.
+    private static func isLocale(_ text: ArraySlice<UInt8>) -> Bool {
+        var rest = text
+        while let lead = rest.popFirst() {
+            let tail = rest.prefix { $0 & 0xC0 == 0x80 }
+            rest = rest.dropFirst(tail.count)
+            let own = tail.prefix(lead < 0x80 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3)
+            guard let scalar = String(validating: [lead] + own, as: UTF8.self)?.unicodeScalars.first,
+                isAlphanumeric(scalar) || "-_.@".unicodeScalars.contains(scalar)
+            else { return false }
+        }
+        return true
+    }
+
+    /// g_unichar_isalnum
+    private static func isAlphanumeric(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .lowercaseLetter, .uppercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter, .decimalNumber,
+            .letterNumber, .otherNumber:
+            true
+        default: false
+        }
+    }
+
+    /// g_ascii_isspace, to which a vertical tab is none.
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\n") || byte == 0x0C
+            || byte == UInt8(ascii: "\r")
+    }
+}

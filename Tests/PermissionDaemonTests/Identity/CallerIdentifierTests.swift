@@ -1,0 +1,124 @@
+// Who is behind a connection, on both buses: a process that is younger than its connection is nobody.
+
+import CLinux
+import DBus
+import Foundation
+import Glibc
+import Logging
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct CallerIdentifierTests {
+    /// This process, as a /proc whose start times the test says.
+    private struct Disguise {
+        let folder: TemporaryFolder
+
+        init(startedAt ticks: UInt64) throws {
+            let own = "\(getpid())"
+            folder = try TemporaryFolder([own])
+            for name in ["root", "exe", "cwd", "cgroup", "cmdline", "ns"] {
+                try FileManager.default.createSymbolicLink(
+                    atPath: folder.file("\(own)/\(name)"), withDestinationPath: "/proc/self/\(name)")
+            }
+            try FileManager.default.removeItem(atPath: folder.file("\(own)/exe"))
+            try FileManager.default.createSymbolicLink(
+                atPath: folder.file("\(own)/exe"), withDestinationPath: BuiltProgram.own)
+            try FileManager.default.createSymbolicLink(
+                atPath: folder.file("self"), withDestinationPath: "/proc/self")
+            try folder.write("1 (a) S" + (4...21).map { " \($0)" }.joined() + " \(ticks) 23", to: "\(own)/stat")
+        }
+    }
+
+    private static func ticks(_ milliseconds: Int64) -> UInt64 {
+        UInt64(milliseconds) * UInt64(sysconf(Int32(_SC_CLK_TCK))) / 1000
+    }
+
+    private static func identify(_ name: String, _ identifier: CallerIdentifier) async -> Caller? {
+        await withCheckedContinuation { continuation in
+            identifier.identify(name) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// A bus that gives pidfds says itself which process it is; there is nothing to compare.
+    private static func givesProcesses(_ connection: Connection) async throws -> Bool {
+        let reply = try await connection.call(.busCall("GetConnectionCredentials", [.string(connection.uniqueName)]))
+        return reply.body.first?.properties?["ProcessFD"] != nil
+    }
+
+    private static func identifier(_ connection: Connection, startedAt ticks: UInt64) throws -> (
+        CallerIdentifier, Disguise
+    ) {
+        let disguise = try Disguise(startedAt: ticks)
+        let reader = ProcessReader(root: disguise.folder.path)
+        return (CallerIdentifier(connection: connection, log: Logger(label: "test"), reader: reader), disguise)
+    }
+
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aProcessYoungerThanItsConnectionIsNobody(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let connection = try bus.connect()
+        let older = try bus.connect()
+        let isOld = try await !CallerIdentifierTests.givesProcesses(connection)
+        let now = Loop.uptimeMilliseconds()
+        // Started a minute from now: whoever has the number then is not who connected.
+        let (identifier, disguise) = try CallerIdentifierTests.identifier(
+            connection, startedAt: CallerIdentifierTests.ticks(now + 60_000))
+        let (honest, other) = try CallerIdentifierTests.identifier(
+            connection, startedAt: CallerIdentifierTests.ticks(max(0, now - 10_000)))
+        let younger = try bus.connect()
+        for name in [older.uniqueName, younger.uniqueName, connection.uniqueName] {
+            #expect((await CallerIdentifierTests.identify(name, identifier) == nil) == isOld)
+            #expect(await CallerIdentifierTests.identify(name, honest) != nil)
+        }
+        withExtendedLifetime((disguise, other)) {}
+        for connection in [connection, older, younger] { connection.close() }
+        await bus.stop()
+    }
+
+    /// Also when the daemon is slow to hear of it: the connection appeared before, not when that was read.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aDaemonThatIsBusyIsNotTakenIn(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let connection = try bus.connect()
+        let isOld = try await !CallerIdentifierTests.givesProcesses(connection)
+        let moments = ConnectionMoments(connection: connection)
+        moments.start()
+        // The bus has the match when it has answered.
+        _ = try await connection.call(.busCall("GetId"))
+        let before = Loop.uptimeMilliseconds()
+        let other = try bus.connect()
+        // Nothing is read meanwhile.
+        while Loop.uptimeMilliseconds() < before + moments.harmlessDelay + 100 { sched_yield() }
+        let after = Loop.uptimeMilliseconds()
+        _ = try await connection.call(.busCall("GetId"))
+        if isOld {
+            #expect(!moments.wasThere(CallerIdentifierTests.ticks(after - 50), before: other.uniqueName))
+            #expect(moments.wasThere(CallerIdentifierTests.ticks(before - 1000), before: other.uniqueName))
+        } else {
+            #expect(moments.busGivesProcesses)
+        }
+        let gone = other.uniqueName
+        other.close()
+        connection.close()
+        #expect(!moments.wasThere(0, before: gone + "9"))
+        await bus.stop()
+    }
+
+    /// What a bus has that gives pidfds, as the kernel tells of them.
+    @Test func pidfds() async throws {
+        let child = try ChildProcess("sleep", ["1000"])
+        let pidfd = UnixFD(owning: clinux_pidfd_open(child.pid, 0))
+        #expect(ProcessWatch.pid(of: pidfd.raw) == child.pid && ProcessWatch.isAlive(pidfd.raw))
+        child.terminate(SIGKILL)
+        _ = await child.waitForExit()
+        #expect(ProcessWatch.pid(of: pidfd.raw) == nil && !ProcessWatch.isAlive(pidfd.raw))
+        // What is no pidfd is of nobody.
+        let file = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
+        #expect(ProcessWatch.pid(of: file.raw) == nil)
+    }
+}

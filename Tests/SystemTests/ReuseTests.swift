@@ -1,0 +1,29 @@
+// A connection that outlives its process, whose number is another program's then. Takes root, or sudo without a password:
+// the kernel lets nobody else say which number comes next.
+
+import DBus
+import Foundation
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+@LoopActor
+struct ReuseTests {
+    private static let program = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "reuse.py").path
+
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aReusedProcessNumberIsNobody(_ kind: PrivateBus.Kind) async throws {
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        #expect(try await ReuseTests.attack(stage, "appeared") == "living: ok\nreused: AccessDenied\n")
+        try await stage.permd.log.first("why") { $0.contains("is nobody") }
+        await stage.end()
+    }
+
+    private static func attack(_ stage: Stage, _ mode: String) async throws -> String {
+        let socket = String(stage.permd.bus.address.dropFirst("unix:path=".count))
+        let words = (geteuid() == 0 ? [] : ["sudo", "-n"]) + ["python3", program, socket, mode]
+        return await (try ChildProcess(words[0], Array(words.dropFirst()))).output()
+    }
+}

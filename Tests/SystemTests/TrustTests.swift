@@ -1,0 +1,71 @@
+// Whom permd believes: a program that only passes on what others say is no settings program, and whoever took the name of
+// the portal or of its store is looked at first.
+
+import DBus
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct TrustTests {
+    /// Behind a proxy outside a sandbox may be any sandboxed program.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aProxyIsNoSettingsProgram(_ kind: PrivateBus.Kind) async throws {
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let proxy = try await stage.app("xdg-dbus-proxy")
+        let interfaces = [
+            (BusNames.policy, "ListRequests"), (BusNames.agentManager, "ListAgents"), (BusNames.devices, "Subscribe"),
+        ]
+        for (interface, member) in interfaces {
+            #expect(try await proxy.ask("call \(interface) \(member)").hasPrefix("AccessDenied final"), "\(interface)")
+        }
+        // It may ask as every app may, and the person is told that it is for one in a sandbox.
+        let agent = try await stage.agent([.grant(.always)])
+        try await proxy.request("t", [.camera])
+        #expect(try await proxy.response("t").hasPrefix("0 "))
+        #expect(agent.prompts.all[0].details["sandboxed"] == .bool(true))
+        await proxy.end()
+        await stage.end()
+    }
+
+    private static let victim = "org.example.Victim"
+
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aSandboxedPortalStoreIsIgnored(_ kind: PrivateBus.Kind) async throws {
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let decisions = try await stage.signals(BusNames.policy)
+        let liar = try await TestApp.flatpak("org.example.Liar", on: stage.permd)
+        #expect(try await liar.ask("be-store \(TrustTests.victim) yes") == "ok")
+        try await stage.permd.log.first("that it is ignored") {
+            $0.contains(BusNames.portalStore) && $0.contains("flatpak:org.example.Liar") && $0.contains("ignored")
+        }
+        await liar.end()
+        // One outside any sandbox is believed, and nothing of the other's was.
+        let store = try await stage.app("store")
+        #expect(try await store.ask("be-store \(TrustTests.victim) no") == "ok")
+        try await decisions.first("the decision") { $0.hasPrefix("DecisionChanged ") }
+        #expect(try await stage.decisions() == ["desktop:\(TrustTests.victim) camera deny always"])
+        #expect(try await stage.history() == ["camera denied person"])
+        await store.end()
+        await stage.end()
+    }
+
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aSandboxedPortalIsIgnored(_ kind: PrivateBus.Kind) async throws {
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let agent = try await stage.agent(otherwise: .grant(.always))
+        let liar = try await TestApp.flatpak("org.example.Liar", on: stage.permd)
+        #expect(try await liar.ask("be-portal").hasPrefix("AccessDenied final"))
+        try await stage.permd.log.first("that it is ignored") {
+            $0.contains(BusNames.portal) && $0.contains("flatpak:org.example.Liar") && $0.contains("ignored")
+        }
+        #expect(agent.prompts.all.isEmpty)
+        await liar.end()
+        let portal = try await stage.app("portal")
+        #expect(try await portal.ask("be-portal").hasPrefix("ok 0"))
+        #expect(agent.prompts.all.count == 1)
+        await portal.end()
+        await stage.end()
+    }
+}

@@ -1,0 +1,126 @@
+# A caller whose process is gone and whose number an innocent program has. As root, or by sudo for the person who calls it.
+#
+#     reuse.py SOCKET appeared|late
+#
+# A child connects to the bus at SOCKET, hands the socket to this program and ends; the next program, sleep(1), gets its
+# number. "appeared": the child has said Hello. "late": this program says it once the number has changed hands. Then permd
+# is asked over that socket as settings programs ask. Prints what it answers, first for a child that lives: "ok", or the
+# error's name.
+import array, os, re, signal, socket, struct, sys, time
+
+PATH, MODE = sys.argv[1:3]
+USER = int(os.environ.get("SUDO_UID", os.getuid()))
+GROUP = int(os.environ.get("SUDO_GID", os.getgid()))
+
+
+def become_user():
+    if os.getuid() != USER:
+        os.setgroups([])
+        os.setresgid(GROUP, GROUP, GROUP)
+        os.setresuid(USER, USER, USER)
+
+
+def string(text):
+    return struct.pack("<I", len(text)) + text.encode() + b"\0"
+
+
+def call(serial, destination, path, interface, member):
+    fields = b""
+    for code, kind, text in [(1, "o", path), (2, "s", interface), (3, "s", member), (6, "s", destination)]:
+        fields += b"\0" * (-len(fields) % 8) + bytes([code, 1]) + kind.encode() + b"\0" + string(text)
+    header = b"l\1\0\1" + struct.pack("<III", 0, serial, len(fields)) + fields
+    return header + b"\0" * (-len(header) % 8)
+
+
+def read_message(bus):
+    def read(count):
+        data = b""
+        while len(data) < count:
+            part = bus.recv(count - len(data))
+            if not part:
+                sys.exit("the bus hung up")
+            data += part
+        return data
+
+    head = read(16)
+    body, fields = struct.unpack("<I4xI", head[4:])
+    return head[1], read(fields + -fields % 8 + body), head
+
+
+def answer(bus, serial):
+    while True:
+        kind, rest, _ = read_message(bus)
+        if kind in (2, 3) and b"\5\1u\0" + struct.pack("<I", serial) in rest:
+            return kind, rest
+
+
+def log_in(bus):
+    bus.sendall(b"\0AUTH EXTERNAL " + str(USER).encode().hex().encode() + b"\r\n")
+    line = b""
+    while not line.endswith(b"\r\n"):
+        line += bus.recv(1)
+    if not line.startswith(b"OK"):
+        sys.exit("the bus refuses: %r" % line)
+    bus.sendall(b"BEGIN\r\n" + call(1, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello"))
+    answer(bus, 1)
+
+
+def ask(bus):
+    bus.sendall(call(2, "org.permd", "/org/permd", "org.permd.Policy1", "ListRequests"))
+    kind, rest = answer(bus, 2)
+    return "ok" if kind == 2 else re.search(rb"org\.\w+(?:\.\w+)*\.(\w+)", rest[rest.find(b"\4\1s\0"):]).group(1).decode()
+
+
+def connect_and_hand_over(lives):
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        become_user()
+        bus = socket.socket(socket.AF_UNIX)
+        bus.connect(PATH)
+        if MODE == "appeared" or lives:
+            log_in(bus)
+        theirs.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [bus.fileno()]))])
+        if lives:
+            theirs.recv(1)
+        os._exit(0)
+    _, control, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(4))
+    bus = socket.socket(fileno=array.array("i", control[0][2])[0])
+    if not lives:
+        os.waitpid(child, 0)
+    return child, bus, ours
+
+
+def start_innocent():
+    innocent = os.fork()
+    if innocent == 0:
+        become_user()
+        os.execvp("sleep", ["sleep", "1000"])
+    while os.path.basename(os.readlink("/proc/%d/exe" % innocent)) not in ("sleep", "coreutils"):
+        time.sleep(0.001)
+    return innocent
+
+
+child, bus, ours = connect_and_hand_over(True)
+print("living:", ask(bus), flush=True)
+ours.send(b"x")
+os.waitpid(child, 0)
+
+# Another program may be quicker to get the number.
+for attempt in range(100):
+    child, bus, ours = connect_and_hand_over(False)
+    # Without root all other numbers have to be given out first: no program is quicker than that.
+    time.sleep(0.5)
+    with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+        last.write(str(child - 1))
+    innocent = start_innocent()
+    if innocent == child:
+        if MODE == "late":
+            log_in(bus)
+        print("reused:", ask(bus), flush=True)
+    os.kill(innocent, signal.SIGKILL)
+    os.waitpid(innocent, 0)
+    if innocent == child:
+        break
+else:
+    sys.exit("the number was never given out again")
