@@ -14,9 +14,11 @@ extension Connection {
     /// quarter of them at most.
     func boundDescriptors() {
         var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        let quarter = max(1, Int(clamping: limit.rlim_cur) / 4)
-        dbus_connection_set_max_received_unix_fds(raw, min(Connection.maximumReceivedDescriptors, quarter))
+        var most = Connection.maximumReceivedDescriptors
+        if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+            most = min(most, max(1, Int(clamping: limit.rlim_cur) / 4))
+        }
+        dbus_connection_set_max_received_unix_fds(raw, most)
         dbus_connection_set_max_message_unix_fds(raw, Connection.maximumMessageDescriptors)
     }
 
@@ -34,10 +36,12 @@ extension Connection {
 
     func receiveReply(_ header: Message, _ raw: OpaquePointer) {
         guard let pending = replies[header.replySerial], pending.origin.admits(header) else { return }
+        let isError = header.kind == .error
+        let budget = DecodingBudget(
+            isError ? DecodingBudget.errors : maximumReply, takesDescriptors: !isError)
         var message = header
-        let problem = message.readBody(
-            of: raw, within: DecodingBudget(maximumReply, takesDescriptors: header.kind == .methodReturn))
-        if message.kind == .error {
+        let problem = message.readBody(of: raw, within: budget)
+        if isError {
             let text = message.body.first?.stringValue ?? ""
             pending.finish(
                 .failure(
@@ -50,9 +54,9 @@ extension Connection {
         }
     }
 
-    /// None that is wanted has descriptors.
+    /// None that is wanted has descriptors, and only what somebody wants is decoded.
     func receiveSignal(_ header: Message, _ raw: OpaquePointer) {
-        guard header.path != nil else { return }
+        guard header.path != nil, signals.shapes.contains(where: { fits($0, header) }) else { return }
         var message = header
         let budget = DecodingBudget(DecodingBudget.strangers, takesDescriptors: false)
         if message.readBody(of: raw, within: budget) == nil { deliver(message) }
@@ -71,6 +75,16 @@ extension Connection {
                 "the call carries more than \(DecodingBudget.strangers >> 20) MiB, or a path of more than \(DecodingBudget.path) bytes"
             reply(to: message, error: BusError.Name.limitsExceeded, [.string(text)])
         }
+    }
+
+    /// Lets go of everybody who waits for messages; they may hold the connection.
+    func letGo() {
+        methodHandler = nil
+        floodHandler = nil
+        unwantedDescriptorsHandler = nil
+        signals = SignalTable()
+        owners = [:]
+        calledOwners = [:]
     }
 
     private func refuseDescriptors(of call: Message) {

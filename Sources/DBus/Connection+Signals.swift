@@ -51,12 +51,14 @@ extension Connection {
     }
 
     func deliver(_ message: Message) {
-        for (id, pattern) in signals.candidates(for: message) {
-            let owner = pattern.wellKnownSender.flatMap { owners[$0]?.owner }
-            guard pattern.fits(message, owner: owner) else { continue }
+        for (id, pattern) in signals.candidates(for: message) where fits(pattern, message) {
             // Asked for at this moment: an earlier handler may have cancelled it.
             signals.handler(id, pattern)?(message)
         }
+    }
+
+    func fits(_ pattern: SignalPattern, _ message: Message) -> Bool {
+        pattern.fits(message, owner: pattern.wellKnownSender.flatMap { owners[$0]?.owner })
     }
 
     /// Keeps the owner of a well-known name up to date until as many calls of `stopFollowing`.

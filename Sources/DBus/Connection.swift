@@ -36,7 +36,7 @@ public final class Connection {
     /// it goes to `unwantedDescriptorsHandler` without its arguments.
     public var takesDescriptors = true
     public var unwantedDescriptorsHandler: (@LoopActor (Message) -> Void)?
-    /// Bytes of a reply's content that are read, an error's included; one with more is an error.
+    /// Bytes of a reply's content that are read; one with more is an error.
     public var maximumReply = DecodingBudget.replies
 
     // SAFETY: for extensions in this module, on the loop only.
@@ -210,6 +210,7 @@ public final class Connection {
             dbus_connection_remove_filter(self.raw, Connection.filter, Unmanaged.passUnretained(self).toOpaque())
             Connection.all[self.raw] = nil
             dbus_connection_unref(self.raw)
+            self.letGo()
         }
     }
 

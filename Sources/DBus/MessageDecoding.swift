@@ -19,6 +19,8 @@ struct DecodingBudget {
     static let strangers = 4 << 20
     /// Bytes of a reply's: we chose whom to ask, and ten thousand rows of history are a long answer.
     static let replies = 64 << 20
+    /// The same of an error's, which ends up in logs: a sentence or two.
+    static let errors = 64 << 10
     /// What a value costs beside its text; keeps arrays of tiny elements bounded as well.
     static let perValue = 16
 

@@ -28,6 +28,13 @@ struct SignalPattern: Hashable {
         return sender
     }
 
+    /// What a header alone tells.
+    var shape: SignalPattern {
+        var shape = self
+        shape.firstArgument = nil
+        return shape
+    }
+
     /// `owner` is the unique name behind a well-known sender; without one nothing fits. The match rule does not see to
     /// that: anybody can send us a unicast signal.
     func fits(_ message: Message, owner: String?) -> Bool {
@@ -48,11 +55,14 @@ struct SignalTable {
     }
 
     private var general: [UInt64: Entry] = [:]
+    /// The patterns without their first arguments, each with how many there are: what can be told from a header.
+    private var shapeCounts: [SignalPattern: Int] = [:]
     private var byFirstArgument: [String: [UInt64: Entry]] = [:]
     private var lastID: UInt64 = 0
 
     mutating func add(_ pattern: SignalPattern, _ handler: @escaping @LoopActor (Message) -> Void) -> UInt64 {
         lastID += 1
+        shapeCounts[pattern.shape, default: 0] += 1
         let entry = Entry(pattern: pattern, handler: handler)
         if let argument = pattern.firstArgument {
             byFirstArgument[argument, default: [:]][lastID] = entry
@@ -62,7 +72,13 @@ struct SignalTable {
         return lastID
     }
 
+    /// Few, however many names are watched.
+    var shapes: Dictionary<SignalPattern, Int>.Keys { shapeCounts.keys }
+
     mutating func remove(_ id: UInt64, _ pattern: SignalPattern) {
+        guard handler(id, pattern) != nil else { return }
+        shapeCounts[pattern.shape, default: 1] -= 1
+        if shapeCounts[pattern.shape] == 0 { shapeCounts[pattern.shape] = nil }
         guard let argument = pattern.firstArgument else {
             general[id] = nil
             return

@@ -9,13 +9,6 @@ import PermissionModel
 
 @LoopActor
 final class Daemon {
-    /// Milliseconds without a bus after which the session is over: a bus that restarts, or one that only cut our connection,
-    /// is back sooner.
-    private static let busPatience: Int64 = 1000
-    /// Milliseconds before the second try to connect; each further one waits twice as long, up to the longest.
-    private static let firstPause: Int64 = 10
-    private static let longestPause: Int64 = 160
-
     private let root: String
     private let log: Logger
     private let notifier = Notifier()
@@ -25,8 +18,8 @@ final class Daemon {
     private var lost: Broker?
     private var sessions: LoginSessions?
     private var attention: Attention?
-    /// Since when there is no service on the bus, and how long to wait before the next try.
-    private var outage: (since: Int64, pause: Int64)?
+    /// From the loss of the connection until there is a service again.
+    private var outage: Reconnection?
     private var isStopping = false
     private(set) var exitStatus: Int32 = 0
 
@@ -64,7 +57,7 @@ final class Daemon {
             case .success(true): serve(on: connection)
             case .success(false):
                 // The bus may not have noticed yet that our last connection is gone.
-                if isOutageShort { return tryLater { self.claimName(on: connection) } }
+                if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
                 log.error("Another permd serves this session bus already; this one leaves")
                 leave(1)
             case .failure where !connection.isConnected: break
@@ -126,31 +119,21 @@ final class Daemon {
             lost = service.broker
             self.service = nil
         }
-        guard outage == nil else { return tryLater { self.reconnect() } }
-        outage = (Loop.uptimeMilliseconds(), Daemon.firstPause)
+        guard outage == nil else { return tryLater() }
+        outage = Reconnection()
         // What is being written belongs to the lost service, which has to see the end of it.
         parts?.store.whenWritten { self.reconnect() }
     }
 
     private func reconnect() {
         guard !isStopping else { return }
-        do throws(BusError) {
-            connected(try Connection.open(.session))
-        } catch {
-            if isOutageShort { return tryLater { self.reconnect() } }
-            log.error("The session bus went away; permd leaves and comes back with it")
-            leave(1)
-        }
+        do throws(BusError) { connected(try Connection.open(.session)) } catch { tryLater() }
     }
 
-    private var isOutageShort: Bool {
-        outage.map { Loop.uptimeMilliseconds() - $0.since < Daemon.busPatience } ?? false
-    }
-
-    private func tryLater(_ body: @escaping @LoopActor () -> Void) {
-        let pause = outage?.pause ?? Daemon.firstPause
-        outage?.pause = min(2 * pause, Daemon.longestPause)
-        Loop.shared.after(milliseconds: pause, body)
+    private func tryLater() {
+        if outage?.tryLater({ self.reconnect() }) == true { return }
+        log.error("The session bus went away; permd leaves and comes back with it")
+        leave(1)
     }
 
     // MARK: Stopping

@@ -11,11 +11,12 @@ enum ProcessLimits {
     /// threshold to the size of what was freed, up to 32 MiB, and would keep twice that for good after large messages.
     private static let mappedFrom: Int32 = 256 << 10
 
-    /// Raises the soft limit to the hard one, and returns it. permd uses no select(2), for which the soft limit is low.
+    /// Raises the soft limit to the hard one, and returns it. permd uses no select(2), for which the soft limit is low. What
+    /// cannot be asked is no limit.
     static func raiseDescriptors() -> Int {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
-        guard getrlimit(resource, &limit) == 0 else { return 0 }
+        guard getrlimit(resource, &limit) == 0 else { return .max }
         if limit.rlim_cur < limit.rlim_max {
             var raised = limit
             raised.rlim_cur = limit.rlim_max

@@ -102,4 +102,15 @@ struct ReceivingTests {
         #expect(answer.body.count < 1024)
         await fixture.end()
     }
+
+    /// An error's text ends up in logs.
+    @Test func longErrorsLoseTheirText() async throws {
+        let fixture = try await Fixture()
+        fixture.service.methodHandler = { [service = fixture.service] in
+            service.reply(to: $0, error: "org.example.Sad", [.string(String(repeating: "a", count: 1 << 20))])
+        }
+        let error = await failure { () throws(BusError) in _ = try await fixture.call() }
+        #expect(error?.name == "org.example.Sad" && error?.message.isEmpty == true)
+        await fixture.end()
+    }
 }

@@ -122,6 +122,7 @@ struct QueueScript {
             ])
         case "lift":
             return .nagLifted(app: word(1) == "*" ? nil : app(word(1)), permission: Permission(rawValue: word(2)))
+        case "disconnected": return .disconnected
         case "shutdown": return .shutdown
         default: return nil
         }

@@ -17,6 +17,7 @@ final class GeoClueProbe {
 
     private let address: BusAddress
     private var connection: Connection?
+    private var lost: Reconnection?
     private var ping: PendingCall?
     private var onChange: (@LoopActor () -> Void)?
     private var isSettled = false
@@ -65,10 +66,11 @@ final class GeoClueProbe {
         guard let connection = try? Connection.open(address) else { return settle() }
         self.connection = connection
         connection.onDisconnect { [weak self] in
-            self?.connection?.close()
             self?.connection = nil
             self?.ping = nil
             self?.become(nil)
+            self?.lost = Reconnection()
+            self?.reconnect()
         }
         // Only this name's changes: the system bus has many others.
         connection.onSignal(
@@ -76,6 +78,12 @@ final class GeoClueProbe {
             firstArgument: GeoClueProbe.service
         ) { [weak self] in self?.ownerChanged($0) }
         look(mayAsk: true)
+    }
+
+    private func reconnect() {
+        guard connection == nil, onChange != nil else { return }
+        connect()
+        if connection == nil { _ = lost?.tryLater { [weak self] in self?.reconnect() } }
     }
 
     private func ownerChanged(_ signal: Message) {

@@ -41,13 +41,15 @@ final class Attention {
     func start(onChange: @escaping @LoopActor (Bool) -> Void, onSwitch: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
         self.onSwitch = onSwitch
-        guard let connection = try? Connection.open(address) else { return }
+        guard connect() else { return }
+        become(false, "permd waits for logind before it prompts")
+        list()
+    }
+
+    private func connect() -> Bool {
+        guard let connection = try? Connection.open(address) else { return false }
         self.connection = connection
-        connection.onDisconnect { [weak self] in
-            self?.connection?.close()
-            self?.connection = nil
-            self?.forget(.failure(BusError(name: BusError.Name.disconnected, message: "the system bus is gone")))
-        }
+        connection.onDisconnect { [weak self] in self?.busLost() }
         connection.onSignal(sender: Login.name, path: Login.path, interface: Login.manager, member: "SessionNew") {
             [weak self] in self?.ask($0.body.last?.objectPathValue)
         }
@@ -61,8 +63,21 @@ final class Attention {
             sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged",
             firstArgument: Login.name
         ) { [weak self] in self?.ownerChanged($0) }
-        become(false, "permd waits for logind before it prompts")
-        list()
+        return true
+    }
+
+    /// What logind said last stands meanwhile: whoever can cut our connection must not bring prompts onto a locked screen.
+    private func busLost() {
+        connection = nil
+        epoch += 1
+        reconnect(Reconnection())
+    }
+
+    private func reconnect(_ tries: Reconnection) {
+        if connect() { return list() }
+        var tries = tries
+        if tries.tryLater({ [weak self, tries] in self?.reconnect(tries) }) { return }
+        forget(.failure(BusError(name: BusError.Name.disconnected, message: "the system bus is gone")))
     }
 
     private enum Login {

@@ -1,0 +1,23 @@
+// When to connect again to a bus that was lost.
+
+import DBus
+
+/// The tries after one loss: the first at once, each further one after twice the pause, for a second in all. A bus that only
+/// cut our connection, or that starts again, is back sooner; one that is not has gone with its session.
+@LoopActor
+struct Reconnection {
+    private static let patience: Int64 = 1000
+    private static let firstPause: Int64 = 10
+    private static let longestPause: Int64 = 160
+
+    private let since = Loop.uptimeMilliseconds()
+    private var pause = Reconnection.firstPause
+
+    /// Calls `body` after the next pause; false when it is time to give up.
+    mutating func tryLater(_ body: @escaping @LoopActor () -> Void) -> Bool {
+        guard Loop.uptimeMilliseconds() - since < Reconnection.patience else { return false }
+        Loop.shared.after(milliseconds: pause, body)
+        pause = min(2 * pause, Reconnection.longestPause)
+        return true
+    }
+}
