@@ -11,8 +11,15 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
     public let name: String
 
     public var description: String { "\(kind.rawValue):\(name)" }
+    /// Two names of ASCII alone are equal for `String` when their bytes are, which is fast.
+    private let isASCII: Bool
+
     /// Byte for byte: for `String` two paths are equal that the kernel tells apart (canonical equivalence).
-    public static func == (a: AppID, b: AppID) -> Bool { a.kind == b.kind && a.name.utf8.elementsEqual(b.name.utf8) }
+    public static func == (a: AppID, b: AppID) -> Bool {
+        a.kind == b.kind && a.isASCII == b.isASCII && a.name == b.name
+            && (a.isASCII || a.name.utf8.elementsEqual(b.name.utf8))
+    }
+
     /// Names alone tell nearly all apps apart. Those that are equal for `String` alone share a hash, which is allowed.
     public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
@@ -37,13 +44,13 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         } else if name.utf8.contains(UInt8(ascii: "/")) || name.utf8.contains(UInt8(ascii: ":")) {
             return nil
         }
-        self.kind = kind
-        self.name = name
+        self.init(kind: kind, name: name)
     }
 
     private init(kind: Kind, name: String) {
         self.kind = kind
         self.name = name
+        isASCII = name.utf8.allSatisfy { $0 < 0x80 }
     }
 
     /// The identity of a plain program, and of the script it runs if it is an interpreter. Paths are bytes as the kernel has them.

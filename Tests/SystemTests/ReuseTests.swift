@@ -16,14 +16,14 @@ struct ReuseTests {
     @Test(arguments: PrivateBus.Kind.allCases)
     func aReusedProcessNumberIsNobody(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
-        #expect(try await ReuseTests.attack(stage, "appeared") == "living: ok\nreused: AccessDenied\n")
+        #expect(try await ReuseTests.attack(stage) == "living: ok\nreused: AccessDenied\n")
         try await stage.permd.log.first("why") { $0.contains("is nobody") }
         await stage.end()
     }
 
-    private static func attack(_ stage: Stage, _ mode: String) async throws -> String {
+    private static func attack(_ stage: Stage) async throws -> String {
         let socket = String(stage.permd.bus.address.dropFirst("unix:path=".count))
-        let words = (geteuid() == 0 ? [] : ["sudo", "-n"]) + ["python3", program, socket, mode]
+        let words = (geteuid() == 0 ? [] : ["sudo", "-n"]) + ["python3", program, socket]
         return await (try ChildProcess(words[0], Array(words.dropFirst()))).output()
     }
 }

@@ -1,14 +1,13 @@
 # A caller whose process is gone and whose number an innocent program has. As root, or by sudo for the person who calls it.
 #
-#     reuse.py SOCKET appeared|late
+#     reuse.py SOCKET
 #
 # A child connects to the bus at SOCKET, hands the socket to this program and ends; the next program, sleep(1), gets its
-# number. "appeared": the child has said Hello. "late": this program says it once the number has changed hands. Then permd
-# is asked over that socket as settings programs ask. Prints what it answers, first for a child that lives: "ok", or the
-# error's name.
+# number. Then permd is asked over that socket as settings programs ask. Prints what it answers, first for a child that
+# lives: "ok", or the error's name.
 import array, os, re, signal, socket, struct, sys, time
 
-PATH, MODE = sys.argv[1:3]
+PATH = sys.argv[1]
 USER = int(os.environ.get("SUDO_UID", os.getuid()))
 GROUP = int(os.environ.get("SUDO_GID", os.getgid()))
 
@@ -44,12 +43,12 @@ def read_message(bus):
 
     head = read(16)
     body, fields = struct.unpack("<I4xI", head[4:])
-    return head[1], read(fields + -fields % 8 + body), head
+    return head[1], read(fields + -fields % 8 + body)
 
 
 def answer(bus, serial):
     while True:
-        kind, rest, _ = read_message(bus)
+        kind, rest = read_message(bus)
         if kind in (2, 3) and b"\5\1u\0" + struct.pack("<I", serial) in rest:
             return kind, rest
 
@@ -78,8 +77,7 @@ def connect_and_hand_over(lives):
         become_user()
         bus = socket.socket(socket.AF_UNIX)
         bus.connect(PATH)
-        if MODE == "appeared" or lives:
-            log_in(bus)
+        log_in(bus)
         theirs.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [bus.fileno()]))])
         if lives:
             theirs.recv(1)
@@ -115,8 +113,6 @@ for attempt in range(100):
         last.write(str(child - 1))
     innocent = start_innocent()
     if innocent == child:
-        if MODE == "late":
-            log_in(bus)
         print("reused:", ask(bus), flush=True)
     os.kill(innocent, signal.SIGKILL)
     os.waitpid(innocent, 0)

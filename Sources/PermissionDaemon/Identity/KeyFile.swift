@@ -65,8 +65,10 @@ struct KeyFile {
     /// In brackets, with blanks and tabs behind.
     private static func isGroup(_ text: ArraySlice<UInt8>) -> Bool {
         guard text.first == UInt8(ascii: "["), let end = text.firstIndex(of: UInt8(ascii: "]")) else { return false }
-        // GLib goes on from the bracket by whole UTF-8 characters, and so over what could only be the end of one.
-        return text[(end + 1)...].drop { $0 & 0xC0 == 0x80 }.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        // GLib goes on by whole UTF-8 characters, and so over what could only be the end of one.
+        return text[(end + 1)...].allSatisfy {
+            $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 & 0xC0 == 0x80
+        }
     }
 
     /// The name ends at the last bracket of the line, one behind a NUL included.
