@@ -92,7 +92,7 @@ struct PortalTests {
         _ = try await agent.prompt(1)
         await app.end()
         try await agent.withdrawals.first("the withdrawal") { $0.why == "the app is gone" }
-        #expect(try await bench.stage.history() == ["camera withdrawn ", "camera withdrawn "])
+        #expect(try await bench.stage.history() == ["camera withdrawn "])
         await bench.end()
     }
 

@@ -171,6 +171,45 @@ struct StoreTests {
         await stage.end()
     }
 
+    /// The folder goes while permd runs: what is told is in a file that is there, and doctor says what happened.
+    @Test(arguments: ["rm -r DIR", "rm DIR/permd.db-wal", "mv DIR DIR.away", "mv DIR/permd.db DIR/away"])
+    func filesTakenAway(_ command: String) async throws {
+        let stage = try await Stage()
+        let app = AppID("exe:/usr/bin/a")!
+        try await stage.set("deny", app, .camera)
+        try #require(system(command.replacing("DIR", with: stage.stateFolder)) == 0)
+        #expect(
+            try await stage.rows("ListProblems", nil).contains {
+                $0["problem"]?.stringValue?.contains("while permd ran") == true
+            })
+        try #require(system("rm -rf \(stage.stateFolder)") == 0)
+        try await stage.set("grant", app, .microphone)
+        try await stage.permd.restart(SIGKILL)
+        #expect(
+            try await stage.decisions().sorted() == ["\(app) camera deny always", "\(app) microphone grant always"])
+        await stage.end()
+    }
+
+    /// A FIFO blocks who opens it: permd starts all the same, believes nothing, and says why.
+    @Test(arguments: ["permd.db", "permd.db-wal", "permd.db-shm", "permd.db-journal"])
+    func filesThatAreNone(_ name: String) async throws {
+        let stage = try await Stage()
+        let app = try await stage.app()
+        try await stage.set("grant", app.id, .camera)
+        await stage.permd.stop()
+        let path = "\(stage.stateFolder)/\(name)"
+        try #require(system("rm -f \(path) && mkfifo \(path)") == 0)
+        try await stage.permd.start()
+        #expect(
+            await stage.refusal(
+                BusNames.policy, "SetDecision",
+                [.string("exe:/a"), .string("camera"), .string("grant"), .properties([:])])
+                == "StoreUnavailable retryable")
+        let problems = try await stage.rows("ListProblems", nil).compactMap { $0["problem"]?.stringValue }
+        #expect(problems.contains { $0.contains("\(path) is a FIFO") }, "\(problems)")
+        await stage.end()
+    }
+
     @Test func historyIsBounded() async throws {
         let stage = try await Stage(settings: "[History]\nMaxRows=20\n")
         for number in 0..<60 {

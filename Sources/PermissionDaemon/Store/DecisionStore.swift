@@ -10,9 +10,6 @@ public import PermissionModel
 public final class DecisionStore {
     /// Apps whose decisions are kept in memory: more than run at once on any desktop.
     private static let cachedApps = 4096
-    /// Milliseconds after which rows that apps cause are on disk: bounds what an app can make the disk write to a few
-    /// pages in that time. As much of them is lost when the machine stops.
-    private static let historyDelay: Int64 = 10_000
 
     private struct Key: Hashable {
         let app: AppID
@@ -60,7 +57,7 @@ public final class DecisionStore {
     private var nags: [NagRecord] = []
     /// What happened within the last minute.
     var fold = HistoryFold()
-    private var historyTimer: LoopTimer?
+    var historyTimer: LoopTimer?
     private var sessions: [String] = []
     /// No `until` decision ends before; nil: not looked yet.
     var soonestEnd: EpochSeconds?
@@ -176,17 +173,6 @@ public final class DecisionStore {
         return Array(limit == 0 ? rest : rest.prefix(limit))
     }
 
-    /// Newest first; a limit of 0 is all.
-    public func listHistory(
-        app: AppID?, permission: Permission?, since: EpochSeconds?, limit: Int, offset: Int
-    ) throws(PermissionError) -> [HistoryRow] {
-        var condition = RowCondition(app: app, permission: permission)
-        if let since { condition.add("time >= ?", .integer(since)) }
-        return try rows(
-            "SELECT \(StoreRows.historyColumns) FROM history\(condition.sql) ORDER BY id DESC LIMIT ? OFFSET ?",
-            condition.values + page(limit, offset), StoreRows.history)
-    }
-
     /// The last good texts of rule files.
     public func ruleFiles() -> [(path: String, text: String)] {
         (try? rows("SELECT path, text FROM rule_file", []) { ($0.text(0), $0.text(1)) }) ?? []
@@ -218,7 +204,7 @@ public final class DecisionStore {
         write(changes, rows, then)
     }
 
-    private func write(
+    func write(
         _ changes: [Change], _ history: [NumberedRow],
         _ then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
@@ -241,39 +227,6 @@ public final class DecisionStore {
                     then(.failure(StoreError(reason: unopenedReason ?? error.description)))
                 }
             })
-    }
-
-    /// Takes rows of history, for which nobody waits: what a person did is written at once, what apps cause by
-    /// themselves within `historyDelay`, all of it together. Returns the rows that are none that are there already.
-    @discardableResult
-    public func record(_ rows: [HistoryRow]) -> [HistoryRow] {
-        let uptime = Loop.uptimeMilliseconds()
-        let new = rows.filter { fold.add($0, at: uptime).isNew }
-        if rows.contains(where: \.by.isDecision) || fold.isFull {
-            writeHistory()
-        } else if historyTimer == nil, !rows.isEmpty {
-            historyTimer = Loop.shared.after(milliseconds: DecisionStore.historyDelay) { [weak self] in
-                self?.writeHistory()
-            }
-        }
-        return new
-    }
-
-    private func writeHistory() {
-        historyTimer?.cancel()
-        historyTimer = nil
-        let rows = fold.takeUnwritten(at: Loop.uptimeMilliseconds())
-        guard !rows.isEmpty else { return }
-        write([], rows) { [weak self] result in
-            // They come with the next ones.
-            if case .failure = result { self?.fold.failed(rows) }
-        }
-    }
-
-    /// Calls `body` once the history is written, and within its bound, for a listing.
-    public func whenHistoryWritten(_ body: @escaping @LoopActor () -> Void) {
-        writeHistory()
-        writer.add(StoreJob(changes: [], history: [], serial: lastSerial, aim: .trim) { _ in body() })
     }
 
     /// Calls `body` once everything that was queued before is on disk, or could not be written.
@@ -398,11 +351,11 @@ public final class DecisionStore {
         }
     }
 
-    private func page(_ limit: Int, _ offset: Int) -> [SQLValue] {
+    func page(_ limit: Int, _ offset: Int) -> [SQLValue] {
         [.integer(limit == 0 ? -1 : Int64(limit)), .integer(Int64(offset))]
     }
 
-    private func rows<Row>(
+    func rows<Row>(
         _ sql: String, _ values: [SQLValue], _ decode: (Statement) -> Row?
     ) throws(PermissionError) -> [Row] {
         var found: [Row] = []

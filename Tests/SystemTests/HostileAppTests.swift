@@ -1,0 +1,77 @@
+// An app that does what it can to be seen, to fill the history and to wear out the disk.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct HostileAppTests {
+    /// Bytes that permd has handed to the kernel for writing, its log included.
+    private func bytesWritten(_ stage: Stage) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(stage.permd.pid)/io", encoding: .utf8)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("wchar:") })
+        return try #require(Int(line.dropFirst("wchar: ".count)))
+    }
+
+    /// By two of its processes in turns, and by ones that come and go.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func promptsThatAreWithdrawnAgainAndAgain(_ kind: PrivateBus.Kind) async throws {
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let agent = try await stage.agent()
+        try await stage.set("deny", AppID("exe:/usr/bin/other")!, .camera)
+        let app = try await stage.app("evil")
+        let second = try await app.secondProcess(on: stage.permd)
+        let written = try bytesWritten(stage)
+        var refusals: Set<String> = []
+        for number in 0..<300 {
+            let process = number % 2 == 0 ? app : second
+            let answer = try await process.request("t\(number)", [.camera])
+            if answer.hasPrefix("ok ") {
+                _ = await agent.prompt(number)
+                try await process.ask("close t\(number)")
+            } else {
+                refusals.insert(String(answer.prefix { $0 != ":" }))
+            }
+        }
+        #expect(refusals == ["LimitExceeded retryable"])
+        #expect(agent.prompts.all.count == 5)
+        let third = try await app.secondProcess(on: stage.permd)
+        #expect(try await third.request("t", [.microphone]).contains("LimitExceeded"))
+        #expect(try bytesWritten(stage) - written < 100_000)
+        // What is settled is answered, and what others ask is shown.
+        try await stage.set("grant", app.id, .location)
+        try await app.request("l", [.location])
+        #expect(try await app.response("l") == "0 refused= statuses=location=granted")
+        let other = try await stage.app("other")
+        try await other.request("t", [.camera])
+        _ = await agent.prompt(5)
+        let rows = try await stage.rows("ListHistory").map { row in
+            [row["app"]?.stringValue ?? "", row["outcome"]?.stringValue ?? "", "\(row["count"]?.uint32Value ?? 0)"]
+        }
+        #expect(
+            rows == [
+                [app.id.description, "granted", "1"], [app.id.description, "granted", "1"],
+                [app.id.description, "withdrawn", "5"], ["exe:/usr/bin/other", "denied", "1"],
+            ])
+        await stage.end()
+    }
+
+    /// What costs no prompt costs the disk nothing either.
+    @Test func answersThatAreAskedForAgainAndAgain() async throws {
+        let stage = try await Stage()
+        let app = try await stage.app("evil")
+        for permission in [Permission.camera, .microphone] { try await stage.set("deny", app.id, permission) }
+        _ = try await app.request("first", [.camera])
+        let written = try bytesWritten(stage)
+        for number in 0..<500 {
+            try await app.request("t\(number)", [.camera, .microphone], number % 2 == 0 ? "interactive=no" : "")
+        }
+        #expect(try bytesWritten(stage) - written < 100_000)
+        let rows = try await stage.rows("ListHistory", ["app": .string(app.id.description)])
+        #expect(rows.map { $0["count"]?.uint32Value } == [500, 501, 1, 1])
+        await stage.end()
+    }
+}
