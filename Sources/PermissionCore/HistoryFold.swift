@@ -110,6 +110,14 @@ public struct HistoryFold {
     /// Rows that were written with something else.
     public mutating func wrote(_ rows: [NumberedRow]) { mark(rows, isWritten: true) }
 
+    /// Rows of what did not happen, as it could not be written: nothing is counted up to them.
+    public mutating func forget(_ rows: [NumberedRow]) {
+        for numbered in rows {
+            let subject = Subject(app: numbered.row.app, permission: numbered.row.permission)
+            if decided[subject]?.numbered.number == numbered.number { decided[subject] = nil }
+        }
+    }
+
     /// Rows that could not be written after all.
     public mutating func failed(_ rows: [NumberedRow]) { mark(rows, isWritten: false) }
 

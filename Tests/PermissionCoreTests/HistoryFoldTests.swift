@@ -61,11 +61,15 @@ struct HistoryFoldTests {
 
     @Test func whatCouldNotBeWrittenComesAgain() {
         var fold = HistoryFold()
+        // But a decision that was not made.
+        fold.forget([fold.add(row("a", .granted, .person), at: 0).numbered])
+        #expect(fold.add(row("a", .granted, .person), at: 0).isNew)
+        _ = fold.takeUnwritten(at: 0)
         _ = fold.add(row("a", .withdrawn), at: 0)
         let rows = fold.takeUnwritten(at: 0)
         fold.failed(rows)
         _ = fold.add(row("a", .withdrawn), at: 1)
-        #expect(written(&fold, at: 1) == ["1 a withdrawn 2"])
+        #expect(written(&fold, at: 1) == ["3 a withdrawn 2"])
     }
 
     /// A store that could not be read at first has rows of its own.

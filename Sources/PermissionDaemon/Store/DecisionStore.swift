@@ -201,7 +201,10 @@ public final class DecisionStore {
         let uptime = Loop.uptimeMilliseconds()
         let rows = history.map { fold.add($0, at: uptime).numbered }
         fold.wrote(rows)
-        write(changes, rows, then)
+        write(changes, rows) { [weak self] result in
+            if case .failure = result { self?.fold.forget(rows) }
+            then(result)
+        }
     }
 
     func write(
@@ -252,10 +255,13 @@ public final class DecisionStore {
 
     /// Writes everything queued; nothing may be added or read after.
     public func close(then: @escaping @LoopActor () -> Void) {
-        // The writer's connection, the last one, puts the log back into the file.
         writeHistory()
-        reader = nil
-        writer.stop(then: then)
+        // The reader has the files open, should they be taken away now; the last connection puts the log back into the
+        // file.
+        writer.stop { [self] in
+            reader = nil
+            then()
+        }
     }
 
     // MARK: Inside

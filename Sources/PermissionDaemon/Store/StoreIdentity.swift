@@ -5,8 +5,9 @@
 import CLinux
 import Glibc
 
-/// The folder and the files of an open database in WAL mode, by device and inode. Never opens anything: closing a
-/// descriptor of the database would give up SQLite's locks on it.
+/// The files of an open database in WAL mode, by device and inode, which the open files keep from being used again. A
+/// folder that is another one has other files. Never opens anything: closing a descriptor of the database would give up
+/// SQLite's locks on it.
 struct StoreIdentity: Sendable, Equatable {
     struct File: Sendable, Equatable {
         let device: UInt64
@@ -25,13 +26,10 @@ struct StoreIdentity: Sendable, Equatable {
     /// The files SQLite keeps beside an open database: its log, and what its connections share.
     static let suffixes = ["", "-wal", "-shm"]
 
-    private let folder: File
     private let files: [File]
 
     /// What is at the path now; nil when a part is missing or is no regular file.
     init?(of path: String) {
-        guard let folder = File(StoreOpening.folder(of: path)), folder.kind == S_IFDIR else { return nil }
-        self.folder = folder
         var files: [File] = []
         for suffix in StoreIdentity.suffixes {
             guard let file = File(path + suffix), file.kind == S_IFREG else { return nil }

@@ -15,6 +15,8 @@ enum StoreReplacing {
             throw DatabaseError(code: DatabaseError.cannotOpen, description: problem)
         }
         let copy = path + ".new"
+        // Left behind by a daemon that was killed here.
+        if StoreIdentity.File(copy)?.kind == S_IFREG { unlink(copy) }
         try setAside(copy, now)
         try database.execute(
             "VACUUM INTO '\(copy.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'")

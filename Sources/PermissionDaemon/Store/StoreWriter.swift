@@ -181,6 +181,7 @@ final class StoreWriter: @unchecked Sendable {
         do throws(DatabaseError) {
             if attempt.done == nil { attempt.done = try commit(group) }
             if group.contains(where: { !$0.isEmpty || $0.aim == .look }) { try lookAtLasting() }
+            if group.contains(where: { $0.aim == .look }) { try lookAtSession() }
             attempt.result = .success(attempt.done ?? [])
         } catch {
             attempt.result = .failure(error)
@@ -198,7 +199,7 @@ final class StoreWriter: @unchecked Sendable {
     private func waitForFiles(_ seen: Int) {
         let onLoss = locked { uses == seen ? self.onLoss : nil }
         if let onLoss { Loop.shared.post(onLoss) }
-        locked { while uses == seen, !isStopping { pthread_cond_wait(condition, mutex) } }
+        locked { while uses == seen { pthread_cond_wait(condition, mutex) } }
     }
 
     private static let noFile = DatabaseError(code: 8, description: "there is no store that can be written")
@@ -258,13 +259,31 @@ final class StoreWriter: @unchecked Sendable {
     /// Puts the session's database back if it is not at its path any more.
     private func lookAtSession() throws(DatabaseError) {
         guard let identity = sessionIdentity, StoreIdentity(of: session.path) != identity else { return }
-        let finding = try StoreReplacing.putBack(session, identity: identity, EpochSeconds(time(nil)))
-        let database = try StoreOpening.configured(session.path, "OFF")
-        // SQLite opens the files beside it at the first look.
-        _ = try database.integer("PRAGMA user_version")
-        guard let identity = StoreIdentity(of: session.path), !database.hasMoved else { throw .loss(session.path) }
-        session = database
-        sessionIdentity = identity
+        do throws(DatabaseError) {
+            // With $XDG_RUNTIME_DIR itself the session is over.
+            guard access(StoreOpening.folder(of: StoreOpening.folder(of: session.path)), F_OK) == 0 else {
+                throw .loss(session.path)
+            }
+            let finding = try StoreReplacing.putBack(session, identity: identity, EpochSeconds(time(nil)))
+            let database = try StoreOpening.configured(session.path, "OFF")
+            // SQLite opens the files beside it at the first look.
+            _ = try database.integer("PRAGMA user_version")
+            guard let identity = StoreIdentity(of: session.path), !database.hasMoved else {
+                throw .loss(session.path)
+            }
+            session = database
+            sessionIdentity = identity
+            tell(finding)
+        } catch {
+            let error = DatabaseError(
+                code: DatabaseError.cannotOpen,
+                description: "the session's decisions cannot be written: \(error.description)")
+            tell(error.description)
+            throw error
+        }
+    }
+
+    private func tell(_ finding: String) {
         if let onFinding { Loop.shared.post { onFinding(finding) } }
     }
 
