@@ -76,7 +76,9 @@ public struct Queue {
         case .timerFired(let timer): fired(timer, now, world)
         case .settingsChanged(let settings): self.settings = settings
         case .nagRestored(let records): nag.restore(records)
-        case .nagLifted(let app, let permission): nag.lift(app: app, permission: permission)
+        case .nagLifted(let app, let permission):
+            nag.lift(app: app, permission: permission)
+            withdrawals.lift(app)
         case .disconnected: disconnected(now, world)
         case .shutdown: shutDown(world)
         }

@@ -56,7 +56,7 @@ public enum QueueEvent: Sendable, Hashable {
     case timerFired(TimerID)
     case settingsChanged(Settings)
     case nagRestored([NagRecord])
-    /// A decision or a reset ends the nag guard's counts; nil means any.
+    /// A decision or a reset ends the nag guard's counts, and that the app is throttled; nil means any.
     case nagLifted(app: AppID?, permission: Permission?)
     /// The connection to the bus is gone, and with it everybody on it.
     case disconnected

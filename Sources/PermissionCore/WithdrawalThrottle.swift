@@ -42,6 +42,11 @@ struct WithdrawalThrottle {
         return end - uptime
     }
 
+    /// Forgets; nil means any.
+    mutating func lift(_ app: AppID?) {
+        if let app { records[app] = nil } else { records = [:] }
+    }
+
     /// What is over is forgotten; of more apps than are remembered, the one that is over first.
     private mutating func makeRoom(at uptime: Int64) {
         guard records.count >= Limits.withdrawingApps else { return }

@@ -74,6 +74,23 @@ struct QueueWithdrawalTests {
                 """)
     }
 
+    /// A person looked after it.
+    @Test(arguments: ["a camera", "* *"])
+    func liftedByAReset(_ what: String) {
+        QueueScript.play(
+            withdrawn(5)
+                + """
+                > request 1 a camera
+                refuse 1 LimitExceeded
+                > lift b *
+                > request 2 a camera
+                refuse 2 LimitExceeded
+                > lift \(what)
+                > request 3 a camera
+                alone
+                """)
+    }
+
     /// However many requests it made before: they end, but for the one that a person is looking at.
     @Test func whatWaitsEndsToo() {
         QueueScript.play(
