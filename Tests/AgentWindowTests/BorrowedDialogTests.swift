@@ -289,6 +289,17 @@ struct PortalBackendTests {
         #expect(try find("kde", preferred: "default=gtk") == "phosh")
     }
 
+    /// They would be waited for for ever, and a link leads to what it leads to.
+    @Test func onlyRegularFilesAreRead() throws {
+        mkfifo(folder.file("conf/portals.conf"), 0o600)
+        mkfifo(folder.file("data/portals/aaa.portal"), 0o600)
+        #expect(try find("kde") == "kde")
+        unlink(folder.file("conf/portals.conf"))
+        try folder.write("[preferred]\ndefault=gtk\n", to: "elsewhere")
+        symlink(folder.file("elsewhere"), folder.file("conf/portals.conf"))
+        #expect(try find("kde") == "gtk")
+    }
+
     @Test func noneAtAll() {
         #expect(PortalBackends(configuration: [], data: ["/nonexistent"], desktops: []).find() == nil)
         #expect(PortalBackend(name: "phosh", busName: "x").isSystemModal)

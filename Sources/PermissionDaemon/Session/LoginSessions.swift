@@ -11,11 +11,13 @@ final class LoginSessions {
     var onLastEnded: (@LoopActor () -> Void)?
     var onChange: (@LoopActor ([String]) -> Void)?
     private(set) var current: [String]
+    /// Milliseconds until sessions are looked for again when that was not possible.
+    private static let retryTime: Int64 = 10_000
     private var monitor: OpaquePointer?
 
     /// Without logind there are no sessions, and nothing ends before $XDG_RUNTIME_DIR goes.
     init(log: Logger) {
-        current = LoginSessions.list()
+        current = LoginSessions.list() ?? []
         guard sd_login_monitor_new("session", &monitor) >= 0, let monitor else {
             log.info("There is no logind: session decisions hold until XDG_RUNTIME_DIR goes")
             return
@@ -25,7 +27,10 @@ final class LoginSessions {
 
     private func look() {
         sd_login_monitor_flush(monitor)
-        let found = LoginSessions.list()
+        guard let found = LoginSessions.list() else {
+            Loop.shared.after(milliseconds: LoginSessions.retryTime) { [weak self] in self?.look() }
+            return
+        }
         guard found != current else { return }
         let hadSome = !current.isEmpty
         current = found
@@ -38,28 +43,35 @@ final class LoginSessions {
         !saved.isEmpty && Set(saved).isDisjoint(with: current)
     }
 
-    /// The ids of this user's own sessions that are not closing; managers and greeters are none.
-    private nonisolated static func list() -> [String] {
+    /// The ids of this user's own sessions that are not closing; managers and greeters are none. Nil when nobody can tell: with
+    /// no descriptors left no session has ended.
+    private nonisolated static func list() -> [String]? {
         var raw: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
         let count = sd_uid_get_sessions(getuid(), 0, &raw)
-        guard count > 0, let raw else { return [] }
+        guard count >= 0 else { return nil }
+        guard let raw else { return [] }
         defer { free(raw) }
         var ids: [String] = []
+        var isWhole = true
         for index in 0..<Int(count) {
             guard let pointer = raw[index] else { continue }
             defer { free(pointer) }
             let id = String(cString: pointer)
-            let kind = text { sd_session_get_class(id, $0) }
-            if kind?.hasPrefix("user") == true, text({ sd_session_get_state(id, $0) }) != "closing" { ids.append(id) }
+            let kind = text(&isWhole) { sd_session_get_class(id, $0) }
+            let state = text(&isWhole) { sd_session_get_state(id, $0) }
+            if kind?.hasPrefix("user") == true, state != "closing" { ids.append(id) }
         }
-        return ids.sorted()
+        return isWhole ? ids.sorted() : nil
     }
 
     private nonisolated static func text(
-        _ get: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32
+        _ isWhole: inout Bool, _ get: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32
     ) -> String? {
         var pointer: UnsafeMutablePointer<CChar>?
-        guard get(&pointer) >= 0, let pointer else { return nil }
+        let result = get(&pointer)
+        // A session that has gone meanwhile is none; anything else says nothing about it.
+        if result < 0, ![ENXIO, ENOENT, ENODATA].contains(-result) { isWhole = false }
+        guard result >= 0, let pointer else { return nil }
         defer { free(pointer) }
         return String(cString: pointer)
     }

@@ -103,14 +103,18 @@ struct PortalBackends {
 
     /// One group of a key file; nil when the file is not there.
     private static func read(_ path: String, _ group: String) -> [String: String]? {
-        guard let file = fopen(path, "re") else { return nil }
-        defer { fclose(file) }
+        // A FIFO would be waited for for ever.
+        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard fd >= 0 else { return nil }
+        defer { close(fd) }
+        var status = stat()
+        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         // These files are a few hundred bytes.
         var bytes = [UInt8](repeating: 0, count: 64 << 10)
-        let count = fread(&bytes, 1, bytes.count, file)
+        let count = max(0, Glibc.read(fd, &bytes, bytes.count))
         var values: [String: String] = [:]
         var isInGroup = false
-        for line in String(decoding: bytes[..<count], as: UTF8.self).split(whereSeparator: \.isNewline) {
+        for line in String(decoding: bytes[..<count], as: UTF8.self).split(whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
             let line = line.trimmingSpaces()
             if line.hasPrefix("[") { isInGroup = line == "[\(group)]" }
             guard isInGroup, !line.hasPrefix("#"), let equals = line.firstIndex(of: "=") else { continue }
