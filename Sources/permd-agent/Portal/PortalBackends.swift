@@ -114,7 +114,8 @@ struct PortalBackends {
         let count = max(0, Glibc.read(fd, &bytes, bytes.count))
         var values: [String: String] = [:]
         var isInGroup = false
-        for line in String(decoding: bytes[..<count], as: UTF8.self).split(whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
+        let text = String(decoding: bytes[..<count], as: UTF8.self)
+        for line in text.split(whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
             let line = line.trimmingSpaces()
             if line.hasPrefix("[") { isInGroup = line == "[\(group)]" }
             guard isInGroup, !line.hasPrefix("#"), let equals = line.firstIndex(of: "=") else { continue }
