@@ -4,7 +4,7 @@ import CLinux
 import CSystemd
 import Glibc
 import Logging
-import PermissionCore
+import PermissionModel
 
 struct JournalLogHandler: LogHandler {
     /// Scalars of a line: more than any of ours, with two paths in it.

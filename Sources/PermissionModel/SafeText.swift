@@ -1,7 +1,5 @@
 // Texts of others, made safe to show: nothing in them hides a button, fakes a line of ours or outgrows its place.
 
-import PermissionModel
-
 public enum SafeText {
     /// Scalars of an app's identity: longer than any path that was not made to be long.
     static let identityScalars = 512

@@ -1,9 +1,8 @@
 // Texts from apps: what is removed, joined, trimmed and cut, in the contract's order.
 
-import PermissionModel
 import Testing
 
-@testable import PermissionCore
+@testable import PermissionModel
 
 @Suite
 struct SafeTextTests {
