@@ -145,10 +145,12 @@ extension ChildProcess {
         }
 
         func waitForExit() async -> Exit {
-            if let exit { return exit }
             let timer = Loop.shared.after(milliseconds: State.patience) { [self] in send(SIGKILL) }
             defer { timer.cancel() }
-            return await withCheckedContinuation { waiting.append($0) }
+            return await withCheckedContinuation { waiter in
+                // Looked at in here: a suspension gives the loop away first.
+                if let exit { waiter.resume(returning: exit) } else { waiting.append(waiter) }
+            }
         }
     }
 }

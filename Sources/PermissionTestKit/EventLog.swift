@@ -62,6 +62,8 @@ public final class EventLog<Element: Sendable> {
         lastWaiter += 1
         let id = lastWaiter
         let isInTime = await withCheckedContinuation { continuation in
+            // Looked at again: it may have come between, as a suspension gives the loop away first.
+            if isMet(all) { return continuation.resume(returning: true) }
             let timer = Loop.shared.after(milliseconds: EventLog.patience) { [self] in
                 waiters.removeAll { $0.id == id }
                 continuation.resume(returning: false)

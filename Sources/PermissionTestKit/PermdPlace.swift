@@ -12,10 +12,11 @@ final class PermdPlace {
     private init() {}
 
     static func take() async -> PermdPlace {
-        if free > 0 {
+        await withCheckedContinuation { waiter in
+            // Looked at in here: a suspension gives the loop away first.
+            guard free > 0 else { return waiting.append(waiter) }
             free -= 1
-        } else {
-            await withCheckedContinuation { waiting.append($0) }
+            waiter.resume()
         }
         return PermdPlace()
     }
