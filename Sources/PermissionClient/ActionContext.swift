@@ -3,23 +3,28 @@
 import DBus
 public import PermissionModel
 
-/// Handed to an action while it runs.
+/// Handed to an action while it runs. A request made through it afterwards, as by a Task that was left behind, fails with
+/// ``ClientError/Kind/actionOver``: another action may have the app's place by then.
 public final class ActionContext: Sendable {
     /// The action this code is part of. What it adds is part of it too, instead of waiting for its end.
     @TaskLocal static var current: ActionContext?
 
     public let center: PermissionCenter
     let line = ActionLine()
+    /// The action this one is a part of; nil for one that was added to the center.
+    let parent: ActionContext?
     private let hold: ActionHold
 
     /// `seconds`: how long each request keeps its place; 0 for an action that makes only one.
     init(center: PermissionCenter, holdSeconds: Int) {
         self.center = center
+        parent = nil
         hold = ActionHold(seconds: holdSeconds)
     }
 
     private init(within parent: ActionContext) {
         center = parent.center
+        self.parent = parent
         hold = parent.hold
     }
 
@@ -46,6 +51,8 @@ public final class ActionContext: Sendable {
     ) async throws -> RequestResult {
         var order = order
         order.options.hold = max(order.options.hold, hold.seconds)
+        do { try await line.beginRequest() } catch { throw ClientError.actionOver }
+        defer { Loop.shared.post { [line] in line.endRequest() } }
         let result = try await RequestRun.perform(order, on: BusLink.shared(center.bus), onPhase: onPhase)
         if result.heldSeconds > 0, hold.seconds > 0 { await hold.note() }
         return result
@@ -58,10 +65,10 @@ public final class ActionContext: Sendable {
 
     /// Executes another action here and now, as a part of this one.
     public func execute<Action: PermissionAction>(_ action: Action) async throws -> Action.Output {
-        try await run(action, in: line.enter())
+        do { return try await run(action, in: line.enter()) } catch is LineClosed { throw ClientError.actionOver }
     }
 
-    /// Executes `action` when `turn`, in this context's line, has come.
+    /// Executes `action` when `turn`, in this context's line, has come; `LineClosed` when the action is over by then.
     func run<Action: PermissionAction>(_ action: Action, in turn: Turn) async throws -> Action.Output {
         try await ActionContext.run(action, in: turn, of: line, context: ActionContext(within: self))
     }
@@ -78,14 +85,11 @@ public final class ActionContext: Sendable {
         } catch {
             result = .failure(error)
         }
-        await context.line.untilIdle()
-        await context.hold.release(of: context)
+        await context.line.close()
+        if context.parent == nil { await context.hold.release(on: context.center.bus) }
         await line.leave(turn)
         return try result.get()
     }
-
-    /// The outermost context's end gives the place in the daemon's queue back.
-    fileprivate var isOutermost: Bool { ActionContext.current == nil }
 }
 
 /// The place kept in the daemon's queue, of an action and all within it.
@@ -97,10 +101,11 @@ private final class ActionHold: Sendable {
 
     @LoopActor func note() { isKept = true }
 
-    @LoopActor func release(of context: ActionContext) async {
-        guard isKept, context.isOutermost else { return }
+    /// Gives the place in the daemon's queue back, at the outermost action's end.
+    @LoopActor func release(on bus: PermissionBus) async {
+        guard isKept else { return }
         isKept = false
         // An error means the daemon or the bus is gone, and the hold with it.
-        _ = try? await BusLink.shared(context.center.bus).call(BusNames.access, "ReleaseHold")
+        _ = try? await BusLink.shared(bus).call(BusNames.access, "ReleaseHold")
     }
 }

@@ -9,6 +9,8 @@ final class Turn {
         case waiting(CheckedContinuation<Bool, Never>?)
         case granted
         case left
+        /// The line was closed before it came.
+        case refused
     }
 
     fileprivate var state = State.waiting(nil)
@@ -16,6 +18,7 @@ final class Turn {
     nonisolated init() {}
 
     /// Returns when it is its turn. A cancelled Task leaves the line.
+    /// - Throws: `CancellationError`; ``LineClosed``.
     func wait(in line: ActionLine) async throws {
         let isGranted = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -23,7 +26,7 @@ final class Turn {
                 case .waiting where Task.isCancelled: continuation.resume(returning: false)
                 case .waiting: state = .waiting(continuation)
                 case .granted: continuation.resume(returning: true)
-                case .left: continuation.resume(returning: false)
+                case .left, .refused: continuation.resume(returning: false)
                 }
             }
         } onCancel: {
@@ -32,6 +35,7 @@ final class Turn {
             }
         }
         guard isGranted else {
+            if case .refused = state { throw LineClosed() }
             line.leave(self)
             throw CancellationError()
         }
@@ -43,16 +47,29 @@ final class Turn {
         continuation?.resume(returning: true)
     }
 
+    fileprivate func refuse() {
+        if case .waiting(let continuation) = state {
+            state = .refused
+            continuation?.resume(returning: false)
+        }
+    }
+
     fileprivate func end() {
         if case .waiting(let continuation) = state { continuation?.resume(returning: false) }
         state = .left
     }
 }
 
+/// The action whose line it was is over.
+struct LineClosed: Error {}
+
 @LoopActor
 final class ActionLine {
     private var turns: [Turn] = []
-    private var idleWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Made by the action itself, side by side if it wants that.
+    private var requests = 0
+    private var closeWaiters: [CheckedContinuation<Void, Never>] = []
+    private var isClosed = false
 
     nonisolated init() {}
 
@@ -62,6 +79,7 @@ final class ActionLine {
         Loop.shared.post { [self] in
             // One that was cancelled at once has left before it came.
             if case .left = turn.state { return }
+            guard !isClosed else { return turn.refuse() }
             turns.append(turn)
             if turns.count == 1 { turn.grant() }
         }
@@ -74,14 +92,31 @@ final class ActionLine {
         guard let index = turns.firstIndex(where: { $0 === turn }) else { return }
         turns.remove(at: index)
         if index == 0 { turns.first?.grant() }
-        guard turns.isEmpty else { return }
-        for waiter in idleWaiters { waiter.resume() }
-        idleWaiters = []
+        closeIfIdle()
     }
 
-    /// Returns when nobody stands in the line.
-    func untilIdle() async {
-        guard !turns.isEmpty else { return }
-        await withCheckedContinuation { idleWaiters.append($0) }
+    func beginRequest() throws(LineClosed) {
+        guard !isClosed else { throw LineClosed() }
+        requests += 1
+    }
+
+    func endRequest() {
+        requests -= 1
+        closeIfIdle()
+    }
+
+    /// Returns when nobody stands in the line and no request is under way, and lets nobody in any more.
+    func close() async {
+        await withCheckedContinuation { waiter in
+            closeWaiters.append(waiter)
+            closeIfIdle()
+        }
+    }
+
+    private func closeIfIdle() {
+        guard turns.isEmpty, requests == 0, !closeWaiters.isEmpty else { return }
+        isClosed = true
+        for waiter in closeWaiters { waiter.resume() }
+        closeWaiters = []
     }
 }

@@ -55,8 +55,23 @@ public enum AgentEvent: Sendable, Hashable {
     case refused(ClientError)
 }
 
+/// Which prompt: paths start again with each daemon.
+private struct PromptKey: Hashable {
+    /// The daemon's unique name.
+    let daemon: String
+    let path: String
+}
+
+private struct OpenPrompt {
+    let withdrawal: Withdrawal
+    let task: Task<Void, Never>
+}
+
 @LoopActor
 private final class AgentServer {
+    /// A daemon shows one prompt at a time; a second one may come before the first one's withdrawal is through.
+    private static let maximumPrompts = 4
+
     private let link: BusLink
     private let level: AgentLevel
     private let presenter: any PromptPresenter
@@ -64,7 +79,9 @@ private final class AgentServer {
     private let ownsServiceName: Bool
     private let onEvent: @Sendable (AgentEvent) -> Void
     private var server: ObjectServer?
-    private var open: [String: (task: Task<Void, Never>, withdrawal: Withdrawal)] = [:]
+    private var open: [PromptKey: OpenPrompt] = [:]
+    /// Ends when the presenter is done with the prompt before.
+    private var lastShown: Task<Void, Never>?
     private var listener: ListenerToken?
     private var cancelled: CheckedContinuation<Void, Never>?
 
@@ -102,7 +119,7 @@ private final class AgentServer {
     private func daemonChanged(_ isThere: Bool) {
         guard isRegistered else { return }
         guard isThere else {
-            for prompt in Array(open.keys) { withdraw(prompt, "permd has gone") }
+            for key in Array(open.keys) { withdraw(key, "permd has gone") }
             return onEvent(.daemonLost)
         }
         Task {
@@ -126,7 +143,7 @@ private final class AgentServer {
     /// Leaving the bus unregisters; the open prompt goes to the next agent. Returns when its presenter is done with it.
     func leave() async {
         let tasks = open.values.map(\.task)
-        for prompt in Array(open.keys) { withdraw(prompt, "this agent is leaving") }
+        for key in Array(open.keys) { withdraw(key, "this agent is leaving") }
         link.close()
         for task in tasks { await task.value }
     }
@@ -158,8 +175,9 @@ private final class AgentServer {
                     Method(
                         name: "Withdraw", inputs: [Argument("prompt", "o"), Argument("why", "s")], outputs: []
                     ) { [weak self] call in
-                        if let prompt = call.arguments[0].objectPathValue {
-                            self?.withdraw(prompt, call.arguments[1].stringValue ?? "")
+                        if let path = call.arguments[0].objectPathValue {
+                            let why = SafeText.title(call.arguments[1].stringValue ?? "")
+                            self?.withdraw(PromptKey(daemon: call.sender, path: path), why)
                         }
                         call.reply()
                     },
@@ -168,16 +186,28 @@ private final class AgentServer {
     }
 
     private func prompt(_ call: MethodCall) {
-        guard let id = call.arguments[0].objectPathValue, let details = call.arguments[1].properties else { return }
+        guard let path = call.arguments[0].objectPathValue, let details = call.arguments[1].properties else { return }
+        let key = PromptKey(daemon: call.sender, path: path)
+        guard open[key] == nil, open.count < AgentServer.maximumPrompts else {
+            let text = open[key] == nil ? "\(open.count) prompts are open already" : "this prompt is open already"
+            return call.fail(name: BusError.Name.limitsExceeded, body: [.string(text)])
+        }
         let withdrawal = Withdrawal()
-        let prompt = AgentPrompt(id: id, details, withdrawal)
+        let prompt = AgentPrompt(id: path, details, withdrawal)
         let presenter = presenter
+        let before = lastShown
         let task = Task {
+            // A withdrawn one may take a moment to leave the screen.
+            await before?.value
+            guard open[key]?.withdrawal === withdrawal else { return }
             let answer = await AgentServer.present(prompt, by: presenter)
-            guard open.removeValue(forKey: id) != nil else { return }
+            // Withdrawn meanwhile, or its daemon has gone: by now another prompt may have that path.
+            guard open[key]?.withdrawal === withdrawal else { return }
+            open[key] = nil
             AgentServer.reply(answer, to: call)
         }
-        open[id] = (task, withdrawal)
+        open[key] = OpenPrompt(withdrawal: withdrawal, task: task)
+        lastShown = task
     }
 
     /// Off the loop: a presenter may block for a moment.
@@ -185,8 +215,8 @@ private final class AgentServer {
         _ prompt: AgentPrompt, by presenter: any PromptPresenter
     ) async -> AgentAnswer { await presenter.present(prompt) }
 
-    private func withdraw(_ id: String, _ why: String) {
-        guard let prompt = open.removeValue(forKey: id) else { return }
+    private func withdraw(_ key: PromptKey, _ why: String) {
+        guard let prompt = open.removeValue(forKey: key) else { return }
         prompt.withdrawal.why = why
         prompt.task.cancel()
     }

@@ -3,7 +3,7 @@
 import DBus
 public import PermissionModel
 
-/// One prompt. All texts are safe to show as plain text; markup in them is not markup.
+/// One prompt. All texts are safe to show as plain text, whoever sent them; markup in them is not markup.
 public struct AgentPrompt: Sendable, Identifiable {
     /// One question of the prompt.
     public struct Item: Sendable, Hashable {
@@ -58,45 +58,56 @@ public struct AgentPrompt: Sendable, Identifiable {
     public let waiting: Int
     private let withdrawal: Withdrawal
 
+    /// A question for each permission at most, and no more choices than the daemon would send.
+    private static let maximumChoices = 16
+    private static let iconBytes = 4096
+
     init(id: String, _ details: [String: Value], _ withdrawal: Withdrawal) {
-        func text(_ key: String) -> String { details[key]?.stringValue ?? "" }
         self.id = id
         self.withdrawal = withdrawal
-        app = text("app")
-        appName = text("app_name")
-        appIcon = text("app_icon")
+        app = SafeText.body(details.text("app"))
+        appName = SafeText.title(details.text("app_name"))
+        let icon = details.text("app_icon")
+        appIcon = icon.utf8.count > AgentPrompt.iconBytes ? "" : icon
         isSandboxed = details["sandboxed"]?.boolValue ?? false
         let pair = details["explanation"]?.elements?.compactMap(\.stringValue) ?? []
-        explanation = pair.count == 2 ? Explanation(title: pair[0], body: pair[1]) : nil
+        explanation =
+            pair.count == 2 ? Explanation(title: SafeText.title(pair[0]), body: SafeText.body(pair[1])) : nil
+        var asked: Set<Permission> = []
         items = (details["items"]?.rows ?? []).compactMap { row in
-            // A question this version does not know is left undecided.
-            guard let permission = row["permission"]?.stringValue.flatMap(Permission.init(rawValue:)) else {
-                return nil
-            }
+            // A question this version does not know is left undecided; one that is there twice would be answered once.
+            guard let permission = row["permission"]?.stringValue.flatMap(Permission.init(rawValue:)),
+                asked.insert(permission).inserted
+            else { return nil }
             return Item(
-                permission: permission, deviceName: row["device_name"]?.stringValue ?? "",
-                reason: row["reason"]?.stringValue ?? "", dialog: AgentPrompt.dialog(row))
+                permission: permission, deviceName: SafeText.title(row.text("device_name")),
+                reason: SafeText.body(row.text("reason")), dialog: AgentPrompt.dialog(row))
         }
-        durations = (details["durations"]?.strings ?? []).compactMap(Duration.Word.init(rawValue:))
-        parentWindow = text("parent_window")
+        let offered = (details["durations"]?.strings ?? []).compactMap(Duration.Word.init(rawValue:))
+        durations = offered.enumerated().filter { !offered[..<$0.offset].contains($0.element) }.map(\.element)
+        parentWindow = details.text("parent_window")
         waiting = Int(details["waiting"]?.uint32Value ?? 0)
     }
 
     private static func dialog(_ row: [String: Value]) -> PortalDialog? {
-        func text(_ key: String) -> String { row[key]?.stringValue ?? "" }
         guard row["title"]?.stringValue != nil else { return nil }
-        let choices = (row["choices"]?.elements ?? []).compactMap { value -> PortalChoice? in
-            guard let fields = value.elements, fields.count == 4, let id = fields[0].stringValue else { return nil }
-            let options = (fields[2].elements ?? []).compactMap { option -> PortalChoice.Option? in
-                guard let words = option.elements?.compactMap(\.stringValue), words.count == 2 else { return nil }
-                return PortalChoice.Option(id: words[0], label: words[1])
-            }
-            return PortalChoice(
-                id: id, label: fields[1].stringValue ?? "", options: options, initial: fields[3].stringValue ?? "")
-        }
+        let choices = (row["choices"]?.elements ?? []).prefix(maximumChoices).compactMap(choice)
         return PortalDialog(
-            title: text("title"), subtitle: text("subtitle"), body: text("body"), grantLabel: text("grant_label"),
-            denyLabel: text("deny_label"), icon: text("icon"), choices: choices)
+            title: SafeText.title(row.text("title")), subtitle: SafeText.body(row.text("subtitle")),
+            body: SafeText.body(row.text("body")), grantLabel: SafeText.title(row.text("grant_label")),
+            denyLabel: SafeText.title(row.text("deny_label")), icon: SafeText.title(row.text("icon")),
+            choices: choices)
+    }
+
+    private static func choice(_ value: Value) -> PortalChoice? {
+        guard let fields = value.elements, fields.count == 4, let id = fields[0].stringValue else { return nil }
+        let options = (fields[2].elements ?? []).prefix(maximumChoices).compactMap { option -> PortalChoice.Option? in
+            guard let words = option.elements?.compactMap(\.stringValue), words.count == 2 else { return nil }
+            return PortalChoice.Option(id: words[0], label: SafeText.title(words[1]))
+        }
+        return PortalChoice(
+            id: id, label: SafeText.title(fields[1].stringValue ?? ""), options: options,
+            initial: fields[3].stringValue ?? "")
     }
 
     /// What a person knows the app by: its name, else its identity.
@@ -119,4 +130,8 @@ public enum AgentAnswer: Sendable, Hashable {
     case dismissed
     /// The agent could not ask: the daemon asks the next one.
     case failed(String)
+}
+
+extension [String: Value] {
+    fileprivate func text(_ key: String) -> String { self[key]?.stringValue ?? "" }
 }

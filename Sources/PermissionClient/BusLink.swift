@@ -13,6 +13,9 @@ final class BusLink {
     private let bus: PermissionBus
     private var connection: Connection?
     private var attempt = 0
+    /// Listeners were told, or will be, that the daemon has gone with the connection.
+    private var isLost = false
+    private var isClosed = false
     /// The unique name of the daemon; signals of anybody else are not its.
     private(set) var owner: String?
     private var listeners: [UInt64: @LoopActor (Bool) -> Void] = [:]
@@ -30,24 +33,37 @@ final class BusLink {
 
     init(_ bus: PermissionBus) { self.bus = bus }
 
-    /// The connection, opened if need be.
+    /// The connection, opened if need be. Whoever opens it again after a loss, all listeners hear of it.
     func open() throws(ClientError) -> Connection {
-        if let connection, connection.isConnected { return connection }
+        if isClosed {
+            throw ClientError(kind: .noBus, message: "this connection to the bus was closed", isRetryable: false)
+        }
+        if let connection {
+            if connection.isConnected { return connection }
+            // It has gone, and our handler is not called yet.
+            lost(connection)
+        }
         do throws(BusError) {
             let opened = try Connection.open(bus.address)
             connection = opened
             attempt = 0
-            opened.onDisconnect { [weak self] in self?.lost() }
+            opened.onDisconnect { [weak self] in self?.lost(opened) }
             watchDaemon(opened)
             onConnect?(opened)
+            if isLost {
+                isLost = false
+                // In a turn of its own, after the loss was told.
+                Loop.shared.later { [weak self] in self?.tell(true) }
+            }
             return opened
         } catch {
             throw ClientError(error)
         }
     }
 
-    /// Leaves the bus for good.
+    /// Leaves the bus for good; calls fail from now on.
     func close() {
+        isClosed = true
         listeners = [:]
         connection?.close()
         connection = nil
@@ -78,21 +94,26 @@ final class BusLink {
         for (_, listener) in listeners.sorted(by: { $0.key < $1.key }) { listener(isThere) }
     }
 
-    private func lost() {
+    private func lost(_ gone: Connection) {
+        guard connection === gone else { return }
         connection = nil
         owner = nil
-        tell(false)
-        retry()
+        isLost = true
+        // In a turn of its own: this may be within somebody's `open`.
+        Loop.shared.later { [weak self] in
+            self?.tell(false)
+            self?.retry()
+        }
     }
 
     /// Only while somebody waits: an idle program does not knock.
     private func retry() {
-        guard !listeners.isEmpty else { return }
+        guard isLost, !isClosed, !listeners.isEmpty else { return }
         let delay = BusLink.delays[min(attempt, BusLink.delays.count - 1)]
         attempt += 1
         Loop.shared.after(milliseconds: delay) { [weak self] in
-            guard let self, connection == nil else { return }
-            if (try? open()) != nil { tell(true) } else { retry() }
+            guard let self, isLost, (try? open()) == nil else { return }
+            retry()
         }
     }
 

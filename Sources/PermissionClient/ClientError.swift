@@ -12,6 +12,8 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
         case noBus
         /// Nobody owns `org.permd`, and the bus cannot start it.
         case noDaemon
+        /// The action whose ``ActionContext`` was used is over.
+        case actionOver
         /// An answer that is none of the contract's: the versions do not fit.
         case unexpected
     }
@@ -33,6 +35,11 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
     static let noDaemon = ClientError(
         kind: .noDaemon, message: "permd is not running and could not be started; start it, or install it",
         isRetryable: true)
+
+    static let actionOver = ClientError(
+        kind: .actionOver,
+        message: "the action that this request belongs to is over; add a new action to the PermissionCenter",
+        isRetryable: false)
 
     static func unexpected(_ what: String) -> ClientError {
         ClientError(

@@ -66,8 +66,23 @@ public final class PermissionCenter: Sendable {
     /// Executes an action when all that were added before it are over. Within an action, it is a part of that one.
     /// - Throws: what the action throws; `CancellationError` when the Task is cancelled while it waits.
     public func add<Action: PermissionAction>(_ action: Action) async throws -> Action.Output {
-        if let current = ActionContext.current, current.center === self { return try await current.execute(action) }
-        return try await run(action, in: line.enter())
+        guard let current = ActionContext.current, current.center === self else {
+            return try await run(action, in: line.enter())
+        }
+        return try await run(action, within: current, in: current.line.enter())
+    }
+
+    /// Within the action that the Task belongs to. When that one is over, as for a Task that was left behind, within the
+    /// action around it; and when there is none any more, as an action of its own, in turn.
+    private func run<Action: PermissionAction>(
+        _ action: Action, within context: ActionContext, in turn: Turn
+    ) async throws -> Action.Output {
+        do {
+            return try await context.run(action, in: turn)
+        } catch is LineClosed {
+            guard let parent = context.parent else { return try await run(action, in: line.enter()) }
+            return try await run(action, within: parent, in: parent.line.enter())
+        }
     }
 
     /// ``add(_:)`` for code that does not wait: the action has its place when this returns.
@@ -75,7 +90,7 @@ public final class PermissionCenter: Sendable {
     public func submit<Action: PermissionAction>(_ action: Action) -> Task<Action.Output, any Error> {
         if let current = ActionContext.current, current.center === self {
             let turn = current.line.enter()
-            return Task { try await current.run(action, in: turn) }
+            return Task { try await run(action, within: current, in: turn) }
         }
         let turn = line.enter()
         return Task { try await run(action, in: turn) }

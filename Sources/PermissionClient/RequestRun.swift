@@ -244,7 +244,9 @@ private final class RequestEnd {
     }
 
     func wait() async throws -> RequestResult {
-        if let result { return try result.get() }
-        return try await withCheckedThrowingContinuation { continuation = $0 }
+        try await withCheckedThrowingContinuation { waiter in
+            // Looked at in here: a suspension gives the loop away before the continuation is there.
+            if let result { waiter.resume(with: result) } else { continuation = waiter }
+        }
     }
 }

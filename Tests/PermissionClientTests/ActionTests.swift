@@ -94,6 +94,89 @@ struct ActionTests {
             ])
     }
 
+    /// What a Task that outlives its action asks through its context would come between the next action's questions.
+    @Test func aContextEndsWithItsAction() async throws {
+        let log = EventLog<String>()
+        let gate = EventLog<Int>()
+        let left = EventLog<ActionContext>()
+        let center = center
+        _ = try await center.add(Workflow<Void> { context in await left.add(context) })
+        let next = center.submit(Noting(name: "next", log: log) { _ = try await gate.wait(for: 1) })
+        try await log.first { $0 == "next begins" }
+        let context = await left.all[0]
+        func expectOver(_ body: () async throws -> Void) async {
+            do {
+                try await body()
+                Issue.record("a context was used after its action")
+            } catch {
+                #expect((error as? ClientError)?.kind == .actionOver, "\(error)")
+            }
+        }
+        await expectOver { _ = try await context.request(.camera) }
+        await expectOver { _ = try await context.execute(Noting(name: "inner", log: log)) }
+        await gate.add(1)
+        _ = try await next.value
+        #expect(await log.all == ["next begins", "next ends"])
+    }
+
+    /// What such a Task adds to the center waits for its turn like anything else.
+    @Test func whatALeftTaskAddsWaitsForItsTurn() async throws {
+        let log = EventLog<String>()
+        let gate = EventLog<Int>()
+        let center = center
+        let tasks = EventLog<Task<String, any Error>>()
+        _ = try await center.add(
+            Workflow<Void> { context in
+                // Left behind by an action within the action.
+                _ = try await context.execute(
+                    Workflow<Void> { _ in
+                        await tasks.add(
+                            Task {
+                                _ = try await gate.wait(for: 1)
+                                return try await center.add(Noting(name: "left behind", log: log))
+                            })
+                    })
+            })
+        let next = center.submit(
+            Noting(name: "next", log: log) {
+                await gate.add(1)
+                _ = try await gate.wait(for: 2)
+            })
+        try await gate.wait(for: 1)
+        let third = center.submit(Noting(name: "third", log: log))
+        await gate.add(2)
+        _ = try await next.value
+        _ = try await third.value
+        #expect(try await tasks.all[0].value == "left behind")
+        let all = await log.all
+        for index in stride(from: 0, to: all.count, by: 2) {
+            #expect(all[index + 1] == all[index].replacing("begins", with: "ends"), "\(all)")
+        }
+    }
+
+    /// An action ends when what it asked is answered, whether it waits for that or not.
+    @Test func anActionEndsAfterItsRequests() async throws {
+        let stage = try await ClientStage()
+        let agent = try await stage.agent()
+        let asking = EventLog<Task<Status, any Error>>()
+        let first = stage.center.submit(
+            Workflow<Void> { context in
+                await asking.add(Task { try await context.request(.camera) })
+                _ = try await agent.prompts.wait(for: 1)
+            })
+        let log = EventLog<String>()
+        let next = stage.center.submit(Noting(name: "next", log: log))
+        let prompt = try await agent.prompts.wait(for: 1)[0]
+        // The daemon has answered a later call: the action had every chance to end.
+        _ = try await stage.center.statuses()
+        #expect(await log.all.isEmpty)
+        await agent.answer(prompt, with: .deny(.once))
+        _ = try await first.value
+        _ = try await next.value
+        #expect(try await asking.all[0].value == .denied)
+        await stage.end()
+    }
+
     /// Its questions follow each other, though another app has asked in between.
     @Test func aWorkflowKeepsItsPlace() async throws {
         let stage = try await ClientStage()

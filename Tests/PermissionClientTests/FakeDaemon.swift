@@ -1,0 +1,104 @@
+// Stands for the daemon: takes agents, and sends them what a right, a broken or a hostile one would.
+
+import DBus
+import Glibc
+import PermissionClient
+import PermissionTestKit
+
+@LoopActor
+final class FakeDaemon {
+    let connection: Connection
+    /// The agents that registered, by their unique name and path.
+    let agents = EventLog<(owner: String, path: String)>()
+    /// How often it was asked for a status.
+    let questions = EventLog<String>()
+    /// The calls of RequestAccess, each answered with its object.
+    let requests = EventLog<MethodCall>()
+    private let server: ObjectServer
+
+    init(_ bus: PrivateBus) throws {
+        connection = try bus.connect()
+        server = ObjectServer(connection: connection) { call, text in
+            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
+        }
+        server.add(
+            Interface(
+                name: BusNames.agentManager,
+                methods: [
+                    Method(
+                        name: "RegisterAgent", inputs: [Argument("agent", "o"), Argument("options", "a{sv}")],
+                        outputs: []
+                    ) { [agents] call in
+                        call.reply()
+                        agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
+                    }
+                ]), at: BusNames.root)
+        server.add(
+            Interface(
+                name: BusNames.access,
+                methods: [
+                    Method(
+                        name: "GetStatus", inputs: [Argument("permissions", "as")],
+                        outputs: [Argument("statuses", "a{ss}")]
+                    ) { [questions] call in
+                        call.reply(.stringTable(["camera": "undetermined"]))
+                        questions.add(call.sender)
+                    },
+                    Method(
+                        name: "RequestAccess", inputs: [Argument("permissions", "as"), Argument("options", "a{sv}")],
+                        outputs: [Argument("request", "o")]
+                    ) { [requests] call in
+                        call.reply(.objectPath(FakeDaemon.path(of: call)))
+                        requests.add(call)
+                    },
+                ]), at: BusNames.root)
+        guard try connection.requestName(BusNames.service) else { throw TestKitError("there is a daemon already") }
+    }
+
+    /// Calls the agent that registered last.
+    func call(_ member: String, _ body: [Value]) async throws -> Message {
+        guard let agent = agents.all.last else { throw TestKitError("no agent") }
+        return try await connection.call(
+            .call(destination: agent.owner, path: agent.path, interface: BusNames.agent, member: member, body),
+            timeoutMilliseconds: nil)
+    }
+
+    static func details(_ app: String = "exe:/a") -> [String: Value] {
+        [
+            "app": .string(app), "durations": .strings(["once", "always"]),
+            "items": .rows([["permission": .string("camera")]]),
+        ]
+    }
+
+    func prompt(_ path: String, _ details: [String: Value] = details()) async -> String {
+        do {
+            let reply = try await call("Prompt", [.objectPath(path), .properties(details)])
+            return reply.body.first?.stringValue ?? "?"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    private static func path(of call: MethodCall) -> String {
+        BusNames.requestPath(
+            owner: call.sender, token: call.arguments[1].properties?["handle_token"]?.stringValue ?? "")
+    }
+
+    /// Answers a request for the camera.
+    func respond(to call: MethodCall, _ status: Status) {
+        connection.send(
+            .signal(
+                path: FakeDaemon.path(of: call), interface: BusNames.request, member: "Response",
+                [.uint32(0), .properties(["statuses": .stringTable(["camera": status.rawValue])])],
+                destination: call.sender))
+    }
+
+    func tell(_ status: Status, to client: String) {
+        connection.send(
+            .signal(
+                path: BusNames.root, interface: BusNames.access, member: "StatusChanged",
+                [.string("camera"), .string(status.rawValue)], destination: client))
+    }
+
+    func end() { connection.close() }
+}

@@ -1,0 +1,255 @@
+// An agent and its daemons: one that goes and another that comes, one that sends nonsense, and those that are none.
+
+import DBus
+import Glibc
+import PermissionTestKit
+import Testing
+
+@testable import PermissionClient
+
+/// Answers when the test says so, also after its prompt was withdrawn.
+private final class SlowPresenter: PromptPresenter {
+    let shown = EventLog<AgentPrompt>()
+    let answers = EventLog<AgentAnswer>()
+    let done = EventLog<String>()
+
+    func present(_ prompt: AgentPrompt) async -> AgentAnswer {
+        let count = await shown.all.count
+        await shown.add(prompt)
+        let answer: AgentAnswer
+        do { answer = try await answers.wait(for: count + 1)[count] } catch { answer = .failed("\(count) \(error)") }
+        await done.add(prompt.app)
+        return answer
+    }
+}
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct HostileDaemonTests {
+    private static let path = "/org/permd/prompt/1"
+
+    private func host(_ bus: PrivateBus, _ presenter: SlowPresenter) -> Task<Void, any Error> {
+        let address = bus.address
+        return Task { try await AgentHost(bus: .address(address), presenter: presenter).run() }
+    }
+
+    /// Paths start again with each daemon. What was asked by the one before is nobody's any more.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aNewDaemonsPromptIsNotTheOldOnes(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let presenter = SlowPresenter()
+        let old = try FakeDaemon(bus)
+        let task = host(bus, presenter)
+        try await old.agents.wait(for: 1)
+        async let lost = old.prompt(HostileDaemonTests.path, FakeDaemon.details("exe:/old"))
+        try await presenter.shown.wait(for: 1)
+        old.end()
+        _ = await lost
+        let new = try FakeDaemon(bus)
+        try await new.agents.wait(for: 1)
+        async let answer = new.prompt(HostileDaemonTests.path, FakeDaemon.details("exe:/new"))
+        // The agent has it once a call behind it is answered.
+        await #expect(throws: BusError.self) { _ = try await new.call("Withdraw", []) }
+        // One at a time: the old prompt is still being taken off the screen.
+        #expect(presenter.shown.all.map(\.app) == ["exe:/old"])
+        presenter.answers.add(.answered([.camera: ItemDecision(verdict: .grant, duration: .always)]))
+        #expect(try await presenter.shown.wait(for: 2)[1].app == "exe:/new")
+        presenter.answers.add(.dismissed)
+        let said = await answer
+        #expect(said == "dismissed")
+        task.cancel()
+        _ = await task.result
+        new.end()
+        await bus.stop()
+    }
+
+    /// Only who owns org.permd may show something, or take it away.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func strangersAreRefused(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let presenter = SlowPresenter()
+        let daemon = try FakeDaemon(bus)
+        let task = host(bus, presenter)
+        let agent = try await daemon.agents.wait(for: 1)[0]
+        async let answer = daemon.prompt(HostileDaemonTests.path)
+        try await presenter.shown.wait(for: 1)
+        let stranger = try bus.connect()
+        for (member, body) in [
+            ("Withdraw", [Value.objectPath(HostileDaemonTests.path), .string("")]),
+            ("Prompt", [.objectPath("/org/permd/prompt/2"), .properties(FakeDaemon.details("exe:/evil"))]),
+        ] {
+            do {
+                _ = try await stranger.call(
+                    .call(destination: agent.owner, path: agent.path, interface: BusNames.agent, member: member, body))
+                Issue.record("\(member) was taken")
+            } catch { #expect(error.name == ErrorKind.accessDenied.name) }
+        }
+        presenter.answers.add(.dismissed)
+        #expect(await answer == "dismissed")
+        #expect(presenter.shown.all.count == 1)
+        task.cancel()
+        _ = await task.result
+        stranger.close()
+        daemon.end()
+        await bus.stop()
+    }
+
+    /// The same prompt twice, and more than any daemon shows: refused, and the first one is still answered.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aThousandPrompts(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let presenter = SlowPresenter()
+        let daemon = try FakeDaemon(bus)
+        let task = host(bus, presenter)
+        try await daemon.agents.wait(for: 1)
+        let first = Task { await daemon.prompt("/p/0") }
+        try await presenter.shown.wait(for: 1)
+        let refused = EventLog<String>()
+        for number in 0..<1000 {
+            // Those that are taken wait; they are told that the agent leaves.
+            Task { refused.add(await daemon.prompt("/p/\(number)")) }
+        }
+        try await refused.wait(for: 1000 - 3)
+        #expect(refused.all.allSatisfy { $0.contains("open already") }, "\(Set(refused.all))")
+        #expect(presenter.shown.all.count == 1)
+        presenter.answers.add(.dismissed)
+        #expect(await first.value == "dismissed")
+        for _ in 0..<3 { presenter.answers.add(.dismissed) }
+        #expect(try await refused.wait(for: 1000).suffix(3) == ["dismissed", "dismissed", "dismissed"])
+        task.cancel()
+        _ = await task.result
+        daemon.end()
+        await bus.stop()
+    }
+
+    /// What is no prompt ends nobody, and what is shown of it is bounded and safe.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func absurdDetails(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let presenter = SlowPresenter()
+        let daemon = try FakeDaemon(bus)
+        let task = host(bus, presenter)
+        try await daemon.agents.wait(for: 1)
+        let long = String(repeating: "\u{202E}x\u{9B}\u{1F}", count: 50_000)
+        let item: [String: Value] = [
+            "permission": .string("camera"), "device_name": .string(long), "reason": .string(long),
+            "title": .string(long),
+            "choices": .array(
+                of: "(ssa(ss)s)",
+                Array(
+                    repeating: .structure([
+                        .string(long.prefix(9).description), .string("l"),
+                        .array(of: "(ss)", Array(repeating: .structure([.string("a"), .string("b")]), count: 100)),
+                        .string("z"),
+                    ]), count: 100)),
+        ]
+        let many = Array(repeating: ["permission": Value.string("location"), "reason": .string("r")], count: 5000)
+        let absurd: [[String: Value]] = [
+            [:],
+            [
+                "app": .string(long), "app_name": .string(long), "app_icon": .string(long), "sandboxed": .string("yes"),
+                "explanation": .structure([.string(long), .string(long)]), "items": .rows([item] + many),
+                "durations": .strings(Array(repeating: "once", count: 5000)), "waiting": .uint32(.max),
+            ],
+            [
+                "app": .uint64(.max), "items": .string("none"), "durations": .rows([[:]]), "waiting": .int64(-1),
+                "explanation": .structure([.string("only one")]), "parent_window": .array(of: "s", []),
+            ],
+            ["items": .rows([[:], ["permission": .bool(true)], ["permission": .string("everything")]])],
+        ]
+        for (number, details) in absurd.enumerated() {
+            async let answer = daemon.prompt("/p/\(number)", details)
+            let prompt = try await presenter.shown.wait(for: number + 1)[number]
+            let texts =
+                [prompt.app, prompt.appName, prompt.explanation?.title ?? "", prompt.explanation?.body ?? ""]
+                + prompt.items.flatMap { [$0.deviceName, $0.reason, $0.dialog?.title ?? ""] }
+            for text in texts {
+                #expect(text.unicodeScalars.count <= 512)
+                #expect(!text.unicodeScalars.contains { ["\u{202E}", "\u{9B}", "\u{1F}"].contains($0) })
+            }
+            #expect(prompt.appIcon.utf8.count <= 4096 && prompt.durations.count <= 4 && prompt.items.count <= 9)
+            #expect((prompt.items.first?.dialog?.choices.count ?? 0) <= 16)
+            presenter.answers.add(.answered([.camera: ItemDecision(verdict: .grant, duration: .until(.max))]))
+            let said = await answer
+            #expect(said == "answered")
+        }
+        task.cancel()
+        _ = await task.result
+        daemon.end()
+        await bus.stop()
+    }
+}
+
+/// The way to the bus comes back by whoever needs it first; everybody who waits hears of it.
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct ReopenTests {
+    /// Lets the address that is a link lead to that bus; to none for nil.
+    private func lead(_ link: String, to bus: PrivateBus?) throws {
+        let path = bus?.address.split(separator: "=", maxSplits: 1).last.map(String.init) ?? "/nonexistent/bus"
+        guard symlink(path, link + ".new") == 0, rename(link + ".new", link) == 0 else {
+            throw TestKitError("cannot link \(link)")
+        }
+    }
+
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aStreamGoesOnWhenACallOpensTheBusAgain(_ kind: PrivateBus.Kind) async throws {
+        let folder = try TemporaryFolder()
+        let link = folder.file("bus")
+        let (old, new) = (try await PrivateBus(kind), try await PrivateBus(kind))
+        let (first, second) = (try FakeDaemon(old), try FakeDaemon(new))
+        try lead(link, to: old)
+        let center = PermissionCenter(bus: .address("unix:path=\(link)"))
+        let log = EventLog<Status>()
+        let task = follow(center.statuses(of: .camera), into: log)
+        try await log.wait(for: 1)
+        try lead(link, to: new)
+        await old.stop()
+        // This call, not the stream, finds the new bus.
+        _ = try await center.statuses()
+        let client = try await second.questions.wait(for: 2)[1]
+        second.tell(.denied, to: client)
+        try await log.first { $0 == .denied }
+        task.cancel()
+        first.end()
+        second.end()
+        await new.stop()
+    }
+
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aRequestIsAskedAgainWhenACallOpensTheBusAgain(_ kind: PrivateBus.Kind) async throws {
+        let folder = try TemporaryFolder()
+        let link = folder.file("bus")
+        let (old, new) = (try await PrivateBus(kind), try await PrivateBus(kind))
+        let (first, second) = (try FakeDaemon(old), try FakeDaemon(new))
+        try lead(link, to: old)
+        let center = PermissionCenter(bus: .address("unix:path=\(link)"))
+        let asking = Task { try await center.request(.camera) }
+        try await first.requests.wait(for: 1)
+        // Gone for a while: what waits has tried in vain.
+        try lead(link, to: nil)
+        await old.stop()
+        while (try? await center.statuses()) != nil {}
+        try lead(link, to: new)
+        _ = try await center.statuses()
+        let call = try await second.requests.wait(for: 1)[0]
+        second.respond(to: call, .granted)
+        #expect(try await asking.value == .granted)
+        first.end()
+        second.end()
+        await new.stop()
+    }
+
+    /// Whoever left the bus for good does not come back by a call that was under way.
+    @Test func aClosedLinkStaysClosed() async throws {
+        let bus = try await PrivateBus()
+        let daemon = try FakeDaemon(bus)
+        let link = BusLink(.address(bus.address))
+        _ = try await link.statuses([.camera])
+        link.close()
+        await #expect(throws: ClientError.self) { _ = try await link.statuses([.camera]) }
+        #expect(daemon.questions.all.count == 1)
+        daemon.end()
+        await bus.stop()
+    }
+}
