@@ -21,7 +21,7 @@ let agentTargets: [Target] =
             name: "permd-agent", dependencies: ["PermissionClient", "DBus", "CGtk"], swiftSettings: strict),
         .testTarget(
             name: "AgentWindowTests",
-            dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"], exclude: ["look.py"],
+            dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"], exclude: ["icons.py", "look.py"],
             swiftSettings: strict),
     ]
 

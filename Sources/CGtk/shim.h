@@ -6,6 +6,7 @@
 #include <libintl.h>
 #include <locale.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 // The casts: GTK checks the type at run time and warns.
 static inline GtkWindow *cgtk_window(GtkWidget *widget) { return GTK_WINDOW(widget); }
@@ -67,5 +68,18 @@ static inline void cgtk_connect_key(
     GtkEventController *keys,
     gboolean (*body)(GtkEventController *, guint, guint, GdkModifierType, gpointer), gpointer context) {
     g_signal_connect_data(keys, "key-pressed", G_CALLBACK(body), context, NULL, (GConnectFlags)0);
+}
+// size-prepared of GdkPixbufLoader, its arguments in their own order.
+static inline void cgtk_connect_size(GdkPixbufLoader *loader, void (*body)(GdkPixbufLoader *, int, int)) {
+    g_signal_connect_data(loader, "size-prepared", G_CALLBACK(body), NULL, NULL, (GConnectFlags)0);
+}
+
+// setrlimit(2), whose resources are an enumeration with glibc: bytes of memory of its own, seconds of the processor, and no
+// core file. What cannot be limited is as before.
+static inline void cgtk_limit(unsigned long memory, unsigned long seconds) {
+    struct rlimit data = {memory, memory}, processor = {seconds, seconds}, none = {0, 0};
+    setrlimit(RLIMIT_DATA, &data);
+    setrlimit(RLIMIT_CPU, &processor);
+    setrlimit(RLIMIT_CORE, &none);
 }
 #endif

@@ -32,6 +32,7 @@ enum AgentProgram {
                     exit(Exit.usage)
                 }
                 idle = seconds
+            case IconDecoder.argument: IconDecoder.main(arguments.popFirst() ?? "")
             case "--portal": return borrow()
             case "--help", "-h": return print(usage, terminator: "")
             case "--version": return print("permd-agent \(version)")
@@ -119,7 +120,9 @@ enum AgentProgram {
     }
 
     private static func complain(_ text: String) {
-        var text = "permd-agent: \(text)"
+        // Errors of the bus and arguments are in it.
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { SafeText.line(String($0)) }
+        var text = "permd-agent: \(lines.joined(separator: "\n"))"
         text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

@@ -40,14 +40,34 @@ final class PromptPage {
     }
 
     /// Shows all of the texts in a window of that width, or as much of them as a screen of that height has room for
-    /// beside the buttons; the rest scrolls.
-    func fit(width: Int32, screenHeight: Int32) {
+    /// beside the buttons; the rest scrolls. For a page that is in its window, where it has its fonts.
+    func fit(width: Int32, screen: (width: Int32, height: Int32)) {
         let margins: Int32 = 48
         let spacing: Int32 = 12
+        for box in [texts, widget] { PromptPage.hold(childrenOf: box, width: screen.width - margins) }
         let buttonsHeight = buttons.reduce(0) { $0 + PromptPage.height(of: $1.widget, width - margins) + spacing }
-        let room = screenHeight - buttonsHeight - margins - PromptPage.titleBarRoom
+        let room = screen.height - buttonsHeight - margins - PromptPage.titleBarRoom
         let height = max(PromptPage.leastTextHeight, min(PromptPage.height(of: texts, width - margins), room))
         gtk_scrolled_window_set_min_content_height(cgtk_scrolled(scrolled), height)
+    }
+
+    /// What cannot be broken into the screen's width (a character of a strange font) is cut at the edge, alone: the window
+    /// becomes no wider, and the other texts do not go on beyond it.
+    private static func hold(childrenOf box: UnsafeMutablePointer<GtkWidget>, width: Int32) {
+        var next = gtk_widget_get_first_child(box)
+        while let child = next {
+            next = gtk_widget_get_next_sibling(child)
+            var least: Int32 = 0
+            gtk_widget_measure(child, GTK_ORIENTATION_HORIZONTAL, -1, &least, nil, nil, nil)
+            guard least > width, let frame = gtk_scrolled_window_new() else { continue }
+            let before = gtk_widget_get_prev_sibling(child)
+            g_object_ref(child)
+            gtk_box_remove(cgtk_box(box), child)
+            gtk_scrolled_window_set_policy(cgtk_scrolled(frame), GTK_POLICY_EXTERNAL, GTK_POLICY_NEVER)
+            gtk_scrolled_window_set_child(cgtk_scrolled(frame), child)
+            g_object_unref(child)
+            gtk_box_insert_child_after(cgtk_box(box), frame, before)
+        }
     }
 
     /// The app's name and two lines of the question.
@@ -69,7 +89,7 @@ final class PromptPage {
     /// What a page has, without a prompt.
     static func rehearsal() -> PromptPage {
         let page = PromptPage { _ in }
-        gtk_box_append(cgtk_box(page.texts), gtk_image_new_from_icon_name(unknownIcon))
+        gtk_box_append(cgtk_box(page.texts), gtk_image_new_from_icon_name(AppIcon.generic))
         page.add(Texts.text("%@ would like to use the camera", Texts.isolated("")), "title", lines: 4)
         page.add(Texts.text("The app says: %@", Texts.isolated("“”")), "reason", lines: 6)
         page.add(Texts.text("In a sandbox"), "dim-label", lines: 2)
@@ -113,7 +133,7 @@ final class PromptPage {
     /// Who asks: icon and identity. A program without a desktop entry is shown with its path, as unknown.
     private func addHeader(_ prompt: AgentPrompt) {
         let row = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 12)!
-        let icon = image(prompt)
+        let icon = AppIcon.image(prompt.appIcon)
         gtk_image_set_pixel_size(cgtk_image(icon), 48)
         gtk_box_append(cgtk_box(row), icon)
         let unknown = Texts.unknownProgram(prompt)
@@ -123,13 +143,6 @@ final class PromptPage {
         gtk_widget_set_hexpand(text, 1)
         gtk_box_append(cgtk_box(row), text)
         gtk_box_append(cgtk_box(texts), row)
-    }
-
-    private static let unknownIcon = "application-x-executable"
-
-    private func image(_ prompt: AgentPrompt) -> UnsafeMutablePointer<GtkWidget> {
-        if prompt.appIcon.hasPrefix("/") { return gtk_image_new_from_file(prompt.appIcon) }
-        return gtk_image_new_from_icon_name(prompt.appIcon.isEmpty ? PromptPage.unknownIcon : prompt.appIcon)
     }
 
     // MARK: Widgets
@@ -169,6 +182,8 @@ final class PromptPage {
         gtk_label_set_xalign(label, 0)
         gtk_label_set_max_width_chars(label, 44)
         gtk_label_set_width_chars(label, 24)
+        // Marks that a font draws far above or below a line stay off the other texts.
+        gtk_widget_set_overflow(widget, GTK_OVERFLOW_HIDDEN)
         return widget
     }
 

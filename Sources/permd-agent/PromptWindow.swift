@@ -49,7 +49,7 @@ final class PromptWindow {
         let page = PromptPage.rehearsal()
         gtk_window_set_child(cgtk_window(window), page.widget)
         let screen = screen()
-        page.fit(width: min(width, screen.width), screenHeight: screen.height)
+        page.fit(width: min(width, screen.width), screen: screen)
         gtk_window_destroy(cgtk_window(window))
     }
 
@@ -73,7 +73,7 @@ final class PromptWindow {
         let page = PromptPage(prompt, flow) { [unowned self] action in act(action) }
         gtk_window_set_child(cgtk_window(window), page.widget)
         let screen = PromptWindow.screen()
-        page.fit(width: min(PromptWindow.width, screen.width), screenHeight: screen.height)
+        page.fit(width: min(PromptWindow.width, screen.width), screen: screen)
         // Nothing is preselected: the focus is nowhere until a key moves it.
         gtk_window_set_focus(cgtk_window(window), nil)
         content = page

@@ -125,6 +125,14 @@ final class WindowBench {
         return lines
     }
 
+    /// The most memory the agent has had, in KB (VmHWM of proc(5)).
+    func agentsPeak() throws -> Int? {
+        guard let agent else { return nil }
+        let status = try String(contentsOfFile: "/proc/\(agent.pid)/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        return line.flatMap { Int($0.filter(\.isNumber)) }
+    }
+
     func waitForAgentsEnd() async -> ChildProcess.Exit? { await agent?.waitForExit() }
 
     func end() async {

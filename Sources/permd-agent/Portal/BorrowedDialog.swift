@@ -61,7 +61,8 @@ struct BorrowedDialog {
         var options: [String: Value] = [
             "modal": .bool(true), "grant_label": text(grant), "deny_label": text(deny),
         ]
-        if !icon.isEmpty { options["icon"] = .string(icon) }
+        // A name alone: a file of an app's is not the desktop's to open.
+        if !icon.isEmpty, !icon.contains("/") { options["icon"] = .string(icon) }
         let rows = choices.map { encoded($0.id, $0.label, $0.options.map { ($0.id, $0.label) }, $0.initial) }
         let lengths = durations.map { ($0.rawValue, BorrowedDialog.label($0)) }
         let howLong =

@@ -1,0 +1,52 @@
+// Stands for the daemon on a bench's bus: sends the agent what no daemon would.
+
+import DBus
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class FakeDaemon {
+    private let connection: Connection
+    private let server: ObjectServer
+    private let agents = EventLog<(owner: String, path: String)>()
+
+    /// The bench's own daemon is stopped before.
+    init(_ bench: WindowBench) async throws {
+        await bench.permd.stop()
+        connection = try bench.permd.bus.connect()
+        server = ObjectServer(connection: connection) { call, text in
+            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
+        }
+        server.add(
+            Interface(
+                name: BusNames.agentManager,
+                methods: [
+                    Method(
+                        name: "RegisterAgent", inputs: [Argument("agent", "o"), Argument("options", "a{sv}")],
+                        outputs: []
+                    ) { [agents] call in
+                        call.reply()
+                        agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
+                    },
+                    Method(name: "ListAgents", inputs: [], outputs: [Argument("agents", "aa{sv}")]) { [agents] call in
+                        call.reply(.rows(agents.all.map { ["agent": .objectPath($0.path)] }))
+                    },
+                ]), at: BusNames.root)
+        guard try connection.requestName(BusNames.service) else { throw TestKitError("there is a daemon already") }
+    }
+
+    /// Shows a prompt; the outcome is what the agent answered.
+    func prompt(_ number: Int, _ details: [String: Value]) async throws -> String {
+        guard let agent = agents.all.last else { throw TestKitError("no agent") }
+        var details = details
+        if details["items"] == nil { details["items"] = .rows([["permission": .string("camera")]]) }
+        details["durations"] = .strings(["once", "always"])
+        let reply = try await connection.call(
+            .call(
+                destination: agent.owner, path: agent.path, interface: BusNames.agent, member: "Prompt",
+                [.objectPath("/org/permd/prompt/\(number)"), .properties(details)]), timeoutMilliseconds: nil)
+        return reply.body.first?.stringValue ?? "?"
+    }
+
+    func end() { connection.close() }
+}

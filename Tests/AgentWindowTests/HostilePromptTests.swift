@@ -1,0 +1,109 @@
+// What a prompt's texts and icon can do to the window: nothing, whoever they are from.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(5)), .serialized)
+@LoopActor
+struct HostilePromptTests {
+    private static let texts = [
+        "e" + String(repeating: "\u{301}", count: 500), String(repeating: "\u{FDFD}", count: 512),
+        String(repeating: "界", count: 512), String(repeating: "W", count: 512),
+        String(repeating: "👨\u{200D}👩\u{200D}👧\u{200D}", count: 100),
+        String(repeating: "a\u{489}\u{20DD}\u{1D165}\u{0F39}\u{1ABE}", count: 100),
+        String(repeating: "\u{202E}\u{2066}مرحبا", count: 80), String(repeating: "\u{12031}", count: 300),
+        String(repeating: "ก็็็็็็็็", count: 60), String(repeating: "\u{1F469}", count: 512),
+    ]
+
+    /// Straight from whoever owns org.permd: not made safe by a daemon.
+    @Test(arguments: ["1000x900", "360x640"])
+    func theWindowKeepsItsSize(_ screen: String) async throws {
+        let bench = try await WindowBench(screen: screen)
+        let daemon = try await FakeDaemon(bench)
+        try await bench.startAgent()
+        let size = screen.split(separator: "x").compactMap { Int($0) }
+        for (number, text) in HostilePromptTests.texts.enumerated() {
+            let value = Value.string(text)
+            async let outcome = daemon.prompt(
+                number,
+                [
+                    "app": .string("exe:/\(text)"), "app_name": value, "waiting": .uint32(.max),
+                    "items": .rows([["permission": .string("camera"), "device_name": value, "reason": value]]),
+                ])
+            _ = try await bench.awake("Don't Allow")
+            let widgets = try await bench.widgets()
+            let frame = try #require(widgets.first { $0.role == "frame" }).place
+            #expect(frame[2] <= size[0] && frame[3] <= size[1], "\(frame) for \(text)")
+            for button in widgets where button.role == "push button" {
+                #expect(button.place[0] >= 0 && button.place[0] + button.place[2] <= frame[2], "\(button)")
+                #expect(button.place[1] >= 0 && button.place[1] + button.place[3] <= frame[3], "\(button)")
+            }
+            try await bench.click("Don't Allow")
+            #expect(try await outcome == "answered")
+        }
+        daemon.end()
+        await bench.end()
+    }
+
+    /// A FIFO, a few KB that are gigabytes of pixels or minutes of work, and what is no picture: the window is there as soon
+    /// as with none, and no larger in memory.
+    @Test func anIconCostsLittle() async throws {
+        let folder = try TemporaryFolder()
+        let bench = try await WindowBench()
+        let maker = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "icons.py").path
+        try await bench.run("/usr/bin/python3", maker, folder.path)
+        let daemon = try await FakeDaemon(bench)
+        try await bench.startAgent()
+        for (number, icon) in [
+            "good.png", "good.svg", "pixels.png", "text.png", "nested.svg", "use.svg", "filter.svg", "fifo",
+            "large.png",
+            "none",
+        ].enumerated() {
+            async let outcome = daemon.prompt(
+                number, ["app": .string("desktop:a"), "app_icon": .string(folder.file(icon))])
+            try await bench.click("Don't Allow")
+            #expect(try await outcome == "answered", "\(icon)")
+        }
+        for (number, icon) in ["/dev/zero", "/proc/self/mem", "/", "../../etc/passwd", "no-such-icon"].enumerated() {
+            async let outcome = daemon.prompt(
+                100 + number, ["app": .string("desktop:a"), "app_icon": .string(icon)])
+            try await bench.click("Don't Allow")
+            #expect(try await outcome == "answered", "\(icon)")
+        }
+        let peak = try #require(try bench.agentsPeak())
+        #expect(peak < 150 << 10, "\(peak) KB")
+        daemon.end()
+        await bench.end()
+    }
+
+    /// What the decoder gives: pixels of an icon, nothing of anything else, within its bounds of memory.
+    @Test(arguments: [
+        ("good.png", true), ("good.svg", true), ("pixels.png", false), ("text.png", false), ("use.svg", false),
+        ("filter.svg", false), ("fifo", false), ("large.png", false), ("none", false),
+    ])
+    func iconsAreDecodedWithinBounds(_ name: String, _ isIcon: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let maker = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "icons.py").path
+        let making = try ChildProcess("/usr/bin/python3", [maker, folder.path, name])
+        #expect(await making.waitForExit() == .exited(0))
+        // The greatest memory of a child that has ended, in KB.
+        let decoding = try ChildProcess(
+            "/usr/bin/python3",
+            [
+                "-c",
+                """
+                import resource, subprocess, sys
+                out = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+                print(len(out), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+                """, BuiltProgram.path("permd-agent"), "--decode-icon", folder.file(name),
+            ])
+        let numbers = await decoding.output().split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+        #expect(await decoding.waitForExit() == .exited(0))
+        try #require(numbers.count == 2)
+        #expect(numbers[0] == (isIcon ? 8 + 96 * 96 * 4 : 0))
+        #expect(numbers[1] < 200 << 10, "\(numbers[1]) KB")
+    }
+}
