@@ -34,7 +34,8 @@ public final class ChildProcess: Sendable {
         standardInput: Stream = .null, standardOutput: Stream = .pipe, standardError: Stream = .inherit
     ) throws(TestKitError) {
         Warden.begin()
-        if executable == Superuser.command.first { Warden.expectRoot() }
+        let isSudo = executable == Superuser.command.first
+        if isSudo { Warden.expectRoot() }
         let plan = SpawnPlan()
         let input = try plan.add(standardInput, as: 0)
         let output = try plan.add(standardOutput, as: 1)
@@ -46,7 +47,7 @@ public final class ChildProcess: Sendable {
         self.input = input
         lines = LineReader.lines(of: output)
         errorLines = LineReader.lines(of: errors)
-        let state = State(pid)
+        let state = State(pid, isSudo: isSudo)
         self.state = state
         Loop.shared.post { state.start() }
     }
@@ -107,14 +108,18 @@ extension ChildProcess {
     @LoopActor
     fileprivate final class State {
         private static var patience: Int64 { 120_000 }
-        /// For sudo to start what it is to run, or to have ended it.
-        private static var retry: Int64 { 200 }
+        /// Milliseconds between looks for what sudo is to start.
+        private static var sudoStart: Int64 { 20 }
 
         private let pid: Int32
+        private let isSudo: Bool
         private var exit: Exit?
         private var waiting: [CheckedContinuation<Exit, Never>] = []
 
-        nonisolated init(_ pid: Int32) { self.pid = pid }
+        nonisolated init(_ pid: Int32, isSudo: Bool) {
+            self.pid = pid
+            self.isSudo = isSudo
+        }
 
         func start() {
             Loop.shared.onExit(ofChild: pid) { [self] status in
@@ -126,22 +131,25 @@ extension ChildProcess {
             }
         }
 
-        /// What is killed takes along what it has started. sudo is root's, whom we cannot signal; what it runs, which may be
-        /// ours, gets it instead, once it is there.
+        /// What is killed takes along what it has started.
         func send(_ signal: Int32) {
             guard exit == nil else { return }
-            let heirs = ProcessTree.descendants(of: pid)
-            let isOurs = kill(pid, signal) == 0
-            if isOurs, signal != SIGKILL { return }
-            if heirs.filter({ kill($0, signal) == 0 }).isEmpty, !isOurs { sendAsRoot(signal, heirs) }
+            if isSudo { return sendThroughSudo(signal) }
+            let heirs = signal == SIGKILL ? ProcessTree.descendants(of: pid) : []
+            for process in [pid] + heirs { kill(process, signal) }
         }
 
-        private func sendAsRoot(_ signal: Int32, _ heirs: [Int32]) {
-            Loop.shared.after(milliseconds: State.retry) { [self] in send(signal) }
-            guard !heirs.isEmpty else { return }
-            let words = Superuser.command + ["kill", "-\(signal)"] + heirs.map(String.init)
-            let killer = try? ChildProcess(words[0], Array(words.dropFirst()), standardError: .null)
-            Task { _ = await killer?.waitForExit() }
+        /// sudo itself hands on some signals and cannot hand on SIGKILL: what it runs gets them, once that is there.
+        private func sendThroughSudo(_ signal: Int32) {
+            let heirs = signal == SIGKILL ? ProcessTree.descendants(of: pid) : ProcessTree.children(of: pid)
+            let roots = heirs.filter { kill($0, signal) != 0 && errno == EPERM }
+            if !roots.isEmpty {
+                let words = Superuser.command + ["kill", "-\(signal)"] + roots.map(String.init)
+                let killer = try? ChildProcess(words[0], Array(words.dropFirst()), standardError: .null)
+                Task { _ = await killer?.waitForExit() }
+            } else if heirs.isEmpty {
+                Loop.shared.after(milliseconds: State.sudoStart) { [self] in send(signal) }
+            }
         }
 
         func waitForExit() async -> Exit {

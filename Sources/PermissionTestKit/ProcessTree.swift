@@ -8,7 +8,7 @@ enum ProcessTree {
         children(of: pid).flatMap { [$0] + descendants(of: $0) }
     }
 
-    private static func children(of pid: Int32) -> [Int32] {
+    static func children(of pid: Int32) -> [Int32] {
         let file = open("/proc/\(pid)/task/\(pid)/children", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }
         defer { close(file) }

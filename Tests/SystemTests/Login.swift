@@ -87,14 +87,20 @@ final class Login {
     /// From now on, what becomes of the name org.permd on the bus is seen.
     func watchName() async throws {
         let match = "type='signal',member='NameOwnerChanged',arg0='org.permd'"
-        guard shell.write("busctl --user --json=short monitor --match=\"\(match)\" 2>&1 &\n") else { return }
+        guard shell.write("busctl --user monitor --match=\"\(match)\" 2>&1 &\n") else { return }
         try await lines.first("the monitor") { $0.hasPrefix("Monitoring") }
     }
 
     /// Waits until the name has gone and come back that often.
     func nameCameBack(_ times: Int = 1) async throws {
+        // Three lines of each message, among others: the name, its old owner, its new one.
         try await lines.first("org.permd's return") { [lines] _ in
-            lines.all.filter { $0.contains("\"data\":[\"org.permd\",\"\",\":") }.count >= times
+            let texts = lines.all.map { $0.drop { $0 == " " } }
+            let returns = texts.indices.dropLast(2).filter { index in
+                texts[index] == "STRING \"org.permd\";" && texts[index + 1] == "STRING \"\";"
+                    && texts[index + 2].hasPrefix("STRING \":")
+            }
+            return returns.count >= times
         }
     }
 
