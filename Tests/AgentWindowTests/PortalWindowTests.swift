@@ -64,7 +64,7 @@ struct PortalWindowTests {
         for text in [
             "Allow a %n screenshot?", "The request says: “To show <b>it</b> The portal keeps this.”", "How much",
         ] { #expect(labels.contains(text), "\(text) is not in \(labels)") }
-        let buttons = try await bench.widgets().filter { $0.role == "push button" }.map(\.name)
+        let buttons = try await bench.widgets().filter { $0.role == "button" }.map(\.name)
         #expect(buttons.prefix(2) == ["Never", "Take It"] && buttons.contains("Not Now"))
         try await bench.click("Everything", role: "radio button")
         try await bench.click("With the pointer", role: "check box")

@@ -176,7 +176,7 @@ final class WindowBench {
     }
 
     /// The button, once it is there and awake.
-    func awake(_ name: String, role: String = "push button") async throws -> Widget {
+    func awake(_ name: String, role: String = "button") async throws -> Widget {
         var found: Widget?
         try await until("the button \(name)") {
             found = try await widgets().first {
@@ -192,12 +192,17 @@ final class WindowBench {
             String.init)
     }
 
+    /// Milliseconds until waiting gives up: far beyond what a loaded machine needs.
+    private static let patience: Int64 = 45_000
+
     func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        for _ in 0..<400 {
+        let end = Loop.uptimeMilliseconds() + WindowBench.patience
+        repeat {
             if try await isTrue() { return }
             await pause(25)
-        }
-        throw TestKitError("\(what) never came; there are \((try? await widgets().map(\.name)) ?? [])")
+        } while Loop.uptimeMilliseconds() < end
+        let seen = try await widgets().map { "\($0.role) \($0.name)" }
+        throw TestKitError("\(what) never came; there are \(seen)")
     }
 
     func pause(_ milliseconds: Int64) async {
@@ -206,7 +211,7 @@ final class WindowBench {
 
     // MARK: Hands
 
-    func click(_ name: String, role: String = "push button") async throws {
+    func click(_ name: String, role: String = "button") async throws {
         let button = try await awake(name, role: role)
         guard let window = try await window(), button.place.count == 4 else { throw TestKitError("no window") }
         let x = button.place[0] + button.place[2] / 2

@@ -158,7 +158,7 @@ struct WindowTests {
         let widgets = try await bench.widgets()
         let frame = try #require(widgets.first { $0.role == "frame" })
         #expect(frame.place[2] <= 1000 && frame.place[3] <= 880, "\(frame.place)")
-        for button in widgets where button.role == "push button" {
+        for button in widgets where button.role == "button" {
             #expect(button.place[0] >= 0 && button.place[0] + button.place[2] <= frame.place[2], "\(button)")
             #expect(button.place[1] >= 0 && button.place[1] + button.place[3] <= frame.place[3], "\(button)")
         }
@@ -181,7 +181,7 @@ struct WindowTests {
         let widgets = try await bench.widgets()
         let frame = try #require(widgets.first { $0.role == "frame" }).place
         #expect(frame[2] <= size[0] && frame[3] <= size[1], "\(frame)")
-        for button in widgets where button.role == "push button" {
+        for button in widgets where button.role == "button" {
             #expect(button.place[0] >= 0 && button.place[0] + button.place[2] <= frame[2], "\(button)")
             #expect(button.place[1] >= 0 && button.place[1] + button.place[3] <= frame[3], "\(button)")
         }
@@ -197,21 +197,30 @@ struct WindowTests {
         let app = try await TestApp("app", on: bench.permd)
         try await app.request("t", [.camera])
         _ = try await bench.awake("Not Now")
-        let buttons = try await bench.widgets().filter { $0.role == "push button" }
+        let buttons = try await bench.widgets().filter { $0.role == "button" }
         #expect(buttons.map(\.name) == ["Don't Allow", "Only This Time", "Until I Log Out", "Always Allow", "Not Now"])
         #expect(buttons.allSatisfy { !$0.description.isEmpty })
         #expect(try await bench.widgets().contains { $0.role == "frame" && $0.name == "Permission request" })
         await bench.end()
     }
 
-    @Test(arguments: [("de", "Nicht erlauben"), ("ja", "許可しない")])
-    func otherLanguages(_ language: String, _ deny: String) async throws {
+    @Test(arguments: [("de", "DE", "Nicht erlauben"), ("ja", "JP", "許可しない")])
+    func otherLanguages(_ language: String, _ country: String, _ deny: String) async throws {
         let folder = try TemporaryFolder([language, "\(language)/LC_MESSAGES"])
         let catalog = CatalogTests.project.appending(path: "po/\(language).po").path
         let compiler = try ChildProcess(
             "msgfmt", ["--check", "-o", folder.file("\(language)/LC_MESSAGES/permd.mo"), catalog])
         #expect(await compiler.waitForExit() == .exited(0))
-        let bench = try await WindowBench(environment: ["LANGUAGE": language, "PERMD_LOCALE_DIR": folder.path])
+        // A locale of the language: under C.UTF-8, which is all a bare system has, nothing is translated.
+        let locale = "\(language)_\(country)"
+        let maker = try ChildProcess(
+            "localedef", ["--no-archive", "-i", locale, "-f", "UTF-8", folder.file("\(locale).UTF-8")],
+            standardError: .null)
+        #expect(await maker.waitForExit() == .exited(0))
+        let bench = try await WindowBench(environment: [
+            "LANGUAGE": language, "LC_ALL": "\(locale).UTF-8", "LOCPATH": folder.path,
+            "PERMD_LOCALE_DIR": folder.path,
+        ])
         try await bench.startAgent()
         let app = try await TestApp("app", on: bench.permd)
         try await app.request("t", [.camera])

@@ -17,7 +17,9 @@ def walk(node):
         place = f"{box.x} {box.y} {box.width} {box.height}"
     except Exception:
         place = "- - - -"
-    print("|".join([node.get_role_name(), node.get_name() or "", node.get_description() or "", " ".join(names), place]))
+    # Until 2024 it was called a push button.
+    role = node.get_role_name().removeprefix("push ")
+    print("|".join([role, node.get_name() or "", node.get_description() or "", " ".join(names), place]))
     for index in range(node.get_child_count()):
         child = node.get_child_at_index(index)
         if child is not None:
