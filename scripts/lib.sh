@@ -9,7 +9,7 @@ BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-conf
 WINDOW_PACKAGES="libgtk-4-dev gettext"
 DEMO_PACKAGES="$BUILD_PACKAGES dbus libumockdev-dev umockdev"
 SCREEN_PACKAGES="xvfb openbox xdotool at-spi2-core gir1.2-atspi-2.0 python3-gi fonts-dejavu-core adwaita-icon-theme"
-SCREEN_PACKAGES="$SCREEN_PACKAGES xdg-desktop-portal-gtk libatk-adaptor weston"
+SCREEN_PACKAGES="$SCREEN_PACKAGES xdg-desktop-portal-gtk libatk-adaptor weston locales"
 TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus tmux util-linux procps"
 TEST_PACKAGES="$TEST_PACKAGES systemd dbus-user-session shellcheck man-db mandoc bubblewrap xdg-dbus-proxy"
 # shellcheck disable=SC2034 # For scripts/package.
@@ -36,11 +36,11 @@ install_missing() {
         sudo=sudo
     fi
     say "Installing ${missing[*]}"
-    if ! $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
-    then
-        # The lists may be missing or old.
-        $sudo apt-get update -q >/dev/null
-        $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
+    local install=($sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends)
+    # The first time the lists may be missing or old; what is wrong the second time is told.
+    if ! "${install[@]}" "${missing[@]}" >/dev/null 2>&1; then
+        $sudo apt-get update -qq
+        "${install[@]}" "${missing[@]}" >/dev/null
     fi
 }
 
