@@ -1,6 +1,6 @@
 // A program run by a test: its output line by line, its end as something to wait for.
 
-import DBus
+public import DBus
 public import Glibc
 
 public final class ChildProcess: Sendable {
@@ -72,6 +72,9 @@ public final class ChildProcess: Sendable {
         Loop.shared.post { [state] in state.send(signal) }
     }
 
+    /// It has not ended, as far as is known.
+    @LoopActor public var isRunning: Bool { state.isRunning }
+
     /// How the child ended, once it has. One that does not in two minutes, far beyond what a loaded machine needs, is
     /// killed, so that a broken program fails its test instead of hanging it.
     public func waitForExit() async -> Exit { await state.waitForExit() }
@@ -130,6 +133,8 @@ extension ChildProcess {
                 waiting = []
             }
         }
+
+        var isRunning: Bool { exit == nil }
 
         /// What is killed takes along what it has started.
         func send(_ signal: Int32) {

@@ -14,6 +14,7 @@ public final class PermdProcess {
     /// The lines that tell that it serves, one a start.
     private let starts = EventLog<String>()
     private let extraEnvironment: [String: String]
+    private let wrapper: [String]
     private var process: ChildProcess?
 
     /// - Parameters:
@@ -21,10 +22,12 @@ public final class PermdProcess {
     ///   - rules: files of `/etc/permd/policy.d/` by their names.
     ///   - devices: without them it sees none.
     ///   - environment: what it has in its environment beside what it needs.
+    ///   - wrapper: a command that becomes the program given as its last arguments, as prlimit does.
     public init(
         bus: PrivateBus? = nil, settings: String = "", rules: [String: String] = [:], devices: MockDevices? = nil,
-        environment: [String: String] = [:]
+        environment: [String: String] = [:], through wrapper: [String] = []
     ) async throws {
+        self.wrapper = wrapper
         place = await PermdPlace.take()
         let bus = if let bus { bus } else { try await PrivateBus() }
         self.bus = bus
@@ -55,8 +58,9 @@ public final class PermdProcess {
 
     /// Another one beside it, its errors as lines.
     public nonisolated func run() throws(TestKitError) -> ChildProcess {
-        try ChildProcess(
-            BuiltProgram.path("permd"), ["--root", root.path],
+        let words = wrapper + [BuiltProgram.path("permd"), "--root", root.path]
+        return try ChildProcess(
+            words[0], Array(words.dropFirst()),
             environment: environment.merging(extraEnvironment) { $1 }, standardError: .pipe)
     }
 
@@ -69,6 +73,9 @@ public final class PermdProcess {
             }
         }
     }
+
+    /// The process that was started last has not ended.
+    public var isRunning: Bool { process?.isRunning == true }
 
     public func signal(_ number: Int32) { process?.terminate(number) }
 

@@ -39,14 +39,14 @@ public final class TemporaryFolder: Sendable {
     }
 
     /// With all that is in it, links not followed; what cannot be removed stays.
-    private static func remove(_ path: String) {
+    public static func remove(_ path: String) {
         if unlink(path) == 0 { return }
         for name in entries(of: path) { remove("\(path)/\(name)") }
         rmdir(path)
     }
 
     /// The names in a folder; none if it cannot be read.
-    static func entries(of path: String) -> [String] {
+    public static func entries(of path: String) -> [String] {
         guard let folder = opendir(path) else { return [] }
         defer { closedir(folder) }
         var names: [String] = []

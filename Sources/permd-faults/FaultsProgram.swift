@@ -7,9 +7,13 @@ import PermissionTestKit
 enum FaultsProgram {
     private static let usage = """
         Usage: permd-faults [--seed N] [--short] FAULT…
-        Each FAULT is one of: kill disk damage messages dying flood
+        Each FAULT is one of: \(faults.joined(separator: " "))
 
         """
+
+    private static let faults = [
+        "kill", "disk", "damage", "messages", "dying", "flood", "hostile", "forged", "limits", "away",
+    ]
 
     struct Options: Sendable {
         var seed: UInt64 = 0
@@ -23,6 +27,8 @@ enum FaultsProgram {
         let work: @Sendable @LoopActor () async -> Int32
         if arguments.first == "caller" {
             work = { await RandomCaller.main(Array(arguments.dropFirst())) }
+        } else if arguments.first == "attacker" {
+            exit(Attacker.main(Array(arguments.dropFirst())))
         } else if arguments.first == "flooder" {
             work = { await Flooder.main() }
         } else if let options = parse(arguments) {
@@ -44,8 +50,9 @@ enum FaultsProgram {
                 guard let seed = rest.popFirst().flatMap({ UInt64($0) }) else { return nil }
                 options.seed = seed
             case "--short": options.isShort = true
-            case "kill", "disk", "damage", "messages", "dying", "flood": options.faults.append(word)
-            default: return nil
+            default:
+                guard faults.contains(word) else { return nil }
+                options.faults.append(word)
             }
         }
         return options.faults.isEmpty ? nil : options
@@ -80,6 +87,10 @@ enum FaultsProgram {
         case "damage": return await DamageFault(seed, rounds: count(500, short: 50), devices).run()
         case "messages": return await MessageFault(seed, calls: count(12_000, short: 1_200), devices).run()
         case "dying": return await DyingFault(seed, rounds: count(1000, short: 50), devices).run()
+        case "hostile": return await HostileFault(seed, .everything, seconds: count(120, short: 10), devices).run()
+        case "forged": return await HostileFault(seed, .forgeries, seconds: count(30, short: 4), devices).run()
+        case "limits": return await LimitsFault(seed, rounds: count(10, short: 2), devices).run()
+        case "away": return await AwayFault(seed, rounds: count(200, short: 20), devices).run()
         default: return await FloodFault(seed, rounds: count(5, short: 3), devices).run()
         }
     }

@@ -1,4 +1,4 @@
-// Random calls at every interface, by a plain program and by one in a sandbox: permd lives, answers and stays small.
+// Random calls at every interface, by a plain program and by one in a sandbox, on both buses: permd lives, answers and stays small.
 
 import DBus
 import Glibc
@@ -24,15 +24,17 @@ final class MessageFault {
     }
 
     func run() async -> Report {
-        do { try await play() } catch { report.lose("\(error)") }
+        for kind in PrivateBus.Kind.allCases {
+            do { try await play(kind) } catch { report.lose("\(kind.rawValue): \(error)") }
+        }
         for what in ["plain calls", "sandboxed calls", "answers", "refusals of the sandboxed"] { report.expect(what) }
         return report
     }
 
-    private func play() async throws {
-        let place = try await Place(devices)
+    private func play(_ kind: PrivateBus.Kind) async throws {
+        let place = try await Place(bus: PrivateBus(kind), devices)
         let pid = place.permd.pid
-        var left = calls
+        var left = calls / PrivateBus.Kind.allCases.count
         var first: Int?
         while left > 0 {
             let count = min(left, MessageFault.callsPerProcess)
@@ -70,7 +72,9 @@ final class MessageFault {
     }
 
     private func callers(_ place: Place, plain: Int, sandboxed: Int) async throws {
-        let wrapper = try await FlatpakSandbox("org.example.Faults", on: place.permd.bus)
+        // On the bus itself, or as most of them through a proxy.
+        let sandbox = try await FlatpakSandbox(
+            "org.example.Faults", on: place.permd.bus, access: dice.pick(FlatpakSandbox.Access.allCases))
         let environment = place.permd.environment
         let arguments = { (count: Int, dice: inout Dice) in ["caller", "\(dice.next() >> 1)", "\(count)"] }
         let children = [
@@ -78,9 +82,9 @@ final class MessageFault {
             (
                 "sandboxed",
                 try ChildProcess(
-                    wrapper.command[0],
-                    wrapper.command.dropFirst() + [BuiltProgram.own] + arguments(sandboxed, &dice),
-                    environment: environment)
+                    sandbox.command[0],
+                    sandbox.command.dropFirst() + [BuiltProgram.own] + arguments(sandboxed, &dice),
+                    environment: environment.merging(sandbox.environment) { $1 })
             ),
         ]
         for (kind, child) in children {
@@ -106,5 +110,7 @@ final class MessageFault {
             let exit = await child.waitForExit()
             if exit != .exited(0) || !isTold { report.lose("the \(kind) caller ended as \(exit)") }
         }
+        // It and its proxy are there until both are done.
+        withExtendedLifetime(sandbox) {}
     }
 }

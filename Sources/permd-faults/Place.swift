@@ -14,8 +14,12 @@ final class Place {
     /// permd's settings: no prompt is held back while we ask on and on.
     private static let settings = "[Prompts]\nAgentWaitSec=1\nNagLimit=1000\n"
 
-    init(bus: PrivateBus? = nil, _ devices: MockDevices?, settings: String = Place.settings) async throws {
-        permd = try await PermdProcess(bus: bus, settings: settings, devices: devices)
+    init(
+        bus: PrivateBus? = nil, _ devices: MockDevices?, settings: String = Place.settings,
+        rules: [String: String] = [:], through wrapper: [String] = []
+    ) async throws {
+        permd = try await PermdProcess(
+            bus: bus, settings: settings, rules: rules, devices: devices, through: wrapper)
         desk = try permd.bus.connect()
     }
 

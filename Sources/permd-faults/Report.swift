@@ -28,6 +28,9 @@ final class Report {
         }
     }
 
+    /// The most there was at once.
+    func most(_ name: String, _ number: Int) { count(name, max(0, number - counted(name))) }
+
     func counted(_ name: String) -> Int { counts.first { $0.name == name }?.count ?? 0 }
 
     /// A fault that never happened has shown nothing.

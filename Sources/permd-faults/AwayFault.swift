@@ -1,0 +1,144 @@
+// The store's files and the rules are taken away or replaced while decisions are made: what was acknowledged is there, or
+// StoreUnavailable was the answer; what was restricted stays so.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class AwayFault {
+    private let rounds: Int
+    private let devices: MockDevices
+    private let report = Report("files taken away")
+    private var dice: Dice
+
+    private enum Target: String, CaseIterable { case lasting, session, rules }
+    private enum Harm: String, CaseIterable {
+        case removed, moved, fifo, folder, other
+    }
+
+    private static let rule = "[Rule kept]\nApps=exe:/usr/bin/kept\nPermissions=camera\nAction=restrict\n"
+    /// Milliseconds in which rules that are looked at again have to go on holding.
+    private static let watched = 60
+
+    init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
+        dice = Dice(seed: seed)
+        self.rounds = rounds
+        self.devices = devices
+    }
+
+    func run() async -> Report {
+        for round in 0..<rounds {
+            let kind = PrivateBus.Kind.allCases[round % PrivateBus.Kind.allCases.count]
+            let target = Target.allCases[round / 2 % Target.allCases.count]
+            do { try await play(kind, target, round) } catch {
+                report.lose("round \(round), \(target.rawValue): \(error)")
+            }
+            report.count("rounds")
+        }
+        for what in ["told", "refused"] + Target.allCases.map(\.rawValue) { report.expect(what) }
+        return report
+    }
+
+    private func play(_ kind: PrivateBus.Kind, _ target: Target, _ round: Int) async throws {
+        let place = try await Place(bus: PrivateBus(kind), devices, rules: ["10-kept.conf": AwayFault.rule])
+        let ledger = Ledger(report)
+        _ = await decide(place, ledger, dice.number(1...20), target, "round \(round), before")
+        let path = try pick(place, target)
+        let harm = harm(of: target, path)
+        guard carryOut(harm, path) else { throw TestKitError("\(path) cannot be harmed: error \(errno)") }
+        report.count(target.rawValue)
+        let when = "round \(round), \(path.split(separator: "/").suffix(2).joined(separator: "/")) \(harm.rawValue)"
+        let told = await decide(place, ledger, dice.number(1...10), target, when)
+        try await checkRule(place, when)
+        guard place.permd.isRunning else { return report.lose("\(when): permd ended") }
+        try await place.permd.restart(SIGKILL)
+        // Told after it was taken away: then everything is in a file that is there. Nobody told: the file is gone.
+        let mayMiss = target != .rules && told == 0
+        do throws(BusError) {
+            ledger.check(try await place.rows("ListDecisions"), when, mayMiss: mayMiss)
+        } catch {
+            // Better than to take what cannot be read for nothing.
+            if !mayMiss || error.name != ErrorKind.storeUnavailable.name { report.lose("\(when): \(error)") }
+        }
+        if target == .rules { try await checkRule(place, "\(when), started again") }
+        await place.end()
+    }
+
+    // MARK: What is taken away
+
+    private func pick(_ place: Place, _ target: Target) throws -> String {
+        let folder =
+            switch target {
+            case .lasting: place.lastingFolder
+            case .session: place.sessionFolder
+            case .rules: "\(place.permd.root.path)/etc/permd/policy.d"
+            }
+        let files = TemporaryFolder.entries(of: folder).sorted()
+        guard !files.isEmpty else { throw TestKitError("there is nothing in \(folder)") }
+        return dice.oneIn(4) ? folder : "\(folder)/\(dice.pick(files))"
+    }
+
+    /// A rule's file that is removed is no rule any more; all else that happens to it is.
+    private func harm(of target: Target, _ path: String) -> Harm {
+        let harms: [Harm] = target == .rules ? [.fifo, .folder] : Harm.allCases
+        return dice.pick(harms)
+    }
+
+    private func carryOut(_ harm: Harm, _ path: String) -> Bool {
+        report.count(harm.rawValue)
+        let aside = "\(path)-aside"
+        guard rename(path, aside) == 0 else { return false }
+        switch harm {
+        case .moved: return true
+        case .removed:
+            TemporaryFolder.remove(aside)
+            return true
+        case .fifo: return mkfifo(path, 0o600) == 0
+        case .folder: return mkdir(path, 0o700) == 0
+        case .other:
+            guard let file = fopen(path, "we") else { return false }
+            fputs("something else", file)
+            return fclose(file) == 0
+        }
+    }
+
+    // MARK: What has to hold
+
+    /// Decides at random, in the database that is harmed; how many were told.
+    private func decide(
+        _ place: Place, _ ledger: Ledger, _ count: Int, _ target: Target, _ when: String
+    ) async -> Int {
+        var told = 0
+        for _ in 0..<count {
+            let key = Ledger.Key(
+                app: "exe:/usr/bin/app\(dice.number(0...40))",
+                permission: dice.pick(Permission.allCases.map(\.rawValue)))
+            let duration = target == .session ? "session" : dice.pick(["always", "until \(Crowd.farAway)"])
+            let state = "\(dice.pick(["grant", "deny"])) \(duration)"
+            switch await place.decide(key, state) {
+            case nil:
+                ledger.told(key, state)
+                report.count("told")
+                told += 1
+            case ErrorKind.storeUnavailable.name: report.count("refused")
+            case let error?: report.lose("\(when): \(state) for \(key): \(error)")
+            }
+        }
+        return told
+    }
+
+    /// The rule holds, also when the rules are read again.
+    private func checkRule(_ place: Place, _ when: String) async throws {
+        place.permd.signal(SIGHUP)
+        let end = Loop.uptimeMilliseconds() + Int64(AwayFault.watched)
+        repeat {
+            let rules = try await place.call(BusNames.policy, "ListRestrictions").first?.rows ?? []
+            guard rules.contains(where: { $0["rule"] == .string("kept") }) else {
+                return report.lose("\(when): what was restricted is not any more")
+            }
+            await Place.pause(milliseconds: 5)
+        } while Loop.uptimeMilliseconds() < end
+    }
+}

@@ -1,0 +1,156 @@
+// An honest app, an honest agent and a person with permctl, on a bus with others who are not.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class HonestDesk {
+    private let place: Place
+    private let report: Report
+    private let kind: PrivateBus.Kind
+    private let app: TestApp
+    private let agent: ScriptedAgent
+    private var answering: Task<Void, Never>?
+    private var served = 0
+    /// Prompts that were looked at.
+    private var seen = 0
+    /// How often permd came to the bus again.
+    private var returns = 0
+
+    /// Milliseconds an honest request may take beside hostile ones: the bus is as full for everybody, and permd comes back
+    /// in less when it was cut off.
+    private static let patience = 20_000
+    /// A person's decision that has to outlive everything, in the history as well.
+    private static let kept = Ledger.Key(app: "exe:/usr/bin/kept", permission: "microphone")
+
+    init(_ place: Place, _ report: Report, _ kind: PrivateBus.Kind) async throws {
+        self.place = place
+        self.report = report
+        self.kind = kind
+        app = try await TestApp("honest", on: place.permd)
+        agent = ScriptedAgent(try place.permd.bus.connect())
+        try await agent.register(level: .system)
+        if let error = await place.decide(HonestDesk.kept, "deny always") { report.lose("SetDecision: \(error)") }
+        agent.connection.onSignal(
+            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged",
+            firstArgument: BusNames.service
+        ) { [weak self] message in
+            if message.body.count == 3, message.body[2].stringValue != "" { self?.returned() }
+        }
+        answering = Task { [weak self] in
+            while let self, !Task.isCancelled {
+                let prompt = await agent.prompt(seen)
+                seen += 1
+                answer(prompt)
+            }
+        }
+    }
+
+    /// An agent comes back by itself when permd was away.
+    private func returned() {
+        returns += 1
+        Task { try? await agent.register(level: .system) }
+    }
+
+    func end() async {
+        answering?.cancel()
+        agent.connection.close()
+        await app.end()
+    }
+
+    // MARK: A person
+
+    /// Grants to the honest app, and to nobody else.
+    private func answer(_ prompt: ScriptedAgent.Prompt) {
+        check(prompt)
+        agent.answer(prompt, with: prompt.app == app.id.description ? .grant(.once) : .dismiss)
+    }
+
+    private func check(_ prompt: ScriptedAgent.Prompt) {
+        report.count("prompts")
+        let known = [app.id.description, "flatpak:org.example.Hostile", Place.own]
+        if !known.contains(prompt.app) { lose("a prompt says it is from \(prompt.app)") }
+        for item in prompt.items { checkText(item["reason"]?.stringValue ?? "") }
+        if case .structure(let texts)? = prompt.details["explanation"] {
+            for text in texts { checkText(text.stringValue ?? "") }
+        }
+    }
+
+    /// What the contract says of every text that is shown.
+    private func checkText(_ text: String) {
+        let isHarmful = text.unicodeScalars.contains {
+            $0.properties.generalCategory == .control || (0x202A...0x202E).contains($0.value)
+                || (0x2066...0x2069).contains($0.value)
+        }
+        if isHarmful || text.unicodeScalars.count > Limits.bodyScalars {
+            lose("a prompt shows “\(text.unicodeScalars.map { String($0.value, radix: 16) }.prefix(80))”")
+        }
+    }
+
+    // MARK: An app
+
+    /// The app asks anew, and gets what the person says.
+    func serve() async throws {
+        let began = Loop.uptimeMilliseconds()
+        var told = "nothing"
+        while Loop.uptimeMilliseconds() - began < HonestDesk.patience {
+            guard place.permd.isRunning else { throw TestKitError("permd ended") }
+            served += 1
+            _ = await place.decide(Ledger.Key(app: app.id.description, permission: ""), "")
+            let asked = try await app.request("h\(served)", [.camera])
+            guard asked.hasPrefix("ok") else {
+                told = asked
+                await Place.pause(milliseconds: 20)
+                continue
+            }
+            told = await response("h\(served)") ?? "nothing"
+            if told == "0 refused= statuses=camera=granted" {
+                let took = Int(Loop.uptimeMilliseconds() - began)
+                report.count("honest answers")
+                report.most("ms for the slowest", took)
+                return
+            }
+        }
+        throw TestKitError("the honest app waits for \(HonestDesk.patience) ms, and is told \(told)")
+    }
+
+    /// Nil when none comes in a fifth of the patience, or permd was away: then it is asked again, as the client library does.
+    private func response(_ token: String) async -> String? {
+        let prefix = "response \(token) "
+        let end = Loop.uptimeMilliseconds() + Int64(HonestDesk.patience / 5)
+        let before = returns
+        while Loop.uptimeMilliseconds() < end, returns == before, place.permd.isRunning {
+            if let line = app.events.all.last(where: { $0.hasPrefix(prefix) }) {
+                return String(line.dropFirst(prefix.count))
+            }
+            await Place.pause(milliseconds: 2)
+        }
+        return nil
+    }
+
+    // MARK: Afterwards
+
+    /// Nothing is decided but what the person decided, and that still is.
+    func check() async throws {
+        for row in try await place.rows("ListDecisions") {
+            guard let key = Ledger.key(row), let state = Ledger.state(row) else { continue }
+            if key == HonestDesk.kept, state == "deny always" {
+                report.count("decisions kept")
+            } else if key.app != app.id.description {
+                lose("nobody decided “\(key) \(state)”")
+            }
+        }
+        let history = try await place.rows("ListHistory")
+        if !history.contains(where: { $0["app"]?.stringValue == HonestDesk.kept.app }) {
+            lose("a person's decision was pushed out of the history by \(history.count) rows")
+        }
+        report.count("rows of history", history.count)
+        for _ in 0..<500 where try await !place.rows("ListRequests").isEmpty { await Place.pause(milliseconds: 20) }
+        let left = try await place.rows("ListRequests").count
+        if left > 0 { lose("\(left) requests of programs that have left are still in the queue") }
+    }
+
+    private func lose(_ what: String) { report.lose("\(kind.rawValue): \(what)") }
+}
