@@ -41,7 +41,8 @@ final class HonestDesk {
         }
         answering = Task { [weak self] in
             while let self, !Task.isCancelled {
-                let prompt = await agent.prompt(seen)
+                // None for a while is no fault.
+                guard let prompt = try? await agent.prompt(seen) else { continue }
                 seen += 1
                 answer(prompt)
             }
