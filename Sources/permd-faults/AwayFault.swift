@@ -37,7 +37,7 @@ final class AwayFault {
             }
             report.count("rounds")
         }
-        for what in ["told", "refused"] + Target.allCases.map(\.rawValue) { report.expect(what) }
+        for what in ["told"] + Target.allCases.map(\.rawValue) { report.expect(what) }
         return report
     }
 
@@ -80,10 +80,10 @@ final class AwayFault {
         return dice.oneIn(4) ? folder : "\(folder)/\(dice.pick(files))"
     }
 
-    /// A rule's file that is removed is no rule any more; all else that happens to it is.
+    /// A rule's file that is removed is no rule any more, and neither is one that an empty folder hides.
     private func harm(of target: Target, _ path: String) -> Harm {
-        let harms: [Harm] = target == .rules ? [.fifo, .folder] : Harm.allCases
-        return dice.pick(harms)
+        guard target == .rules else { return dice.pick(Harm.allCases) }
+        return dice.pick(path.hasSuffix("policy.d") ? [.fifo, .other] : [.fifo, .folder])
     }
 
     private func carryOut(_ harm: Harm, _ path: String) -> Bool {

@@ -12,10 +12,8 @@ final class LimitsFault {
     private let report = Report("limits")
     private var dice: Dice
 
-    /// Descriptors: the unit's, and fewer, down to what it needs to serve a few apps.
-    private static let descriptors = [8192, 256, 64, 40, 32]
-    /// MiB: the unit's MemoryMax.
-    private static let memory = 256
+    /// Descriptors, fewer than the unit's, down to the fewest it serves with.
+    private static let descriptors = [1024, 256, 128, 64]
     private static let attacks: [Attack] = [.descriptors, .huge, .storm, .unread, .closing]
     private static let milliseconds = 2000
 
@@ -29,7 +27,7 @@ final class LimitsFault {
         for round in 0..<rounds {
             for kind in PrivateBus.Kind.allCases {
                 // The unit's own in the first round.
-                let count = round == 0 ? LimitsFault.descriptors[0] : dice.pick(LimitsFault.descriptors)
+                let count = round == 0 ? UnitLimits.descriptors : dice.pick(LimitsFault.descriptors)
                 do { try await play(kind, count) } catch {
                     report.lose("\(kind.rawValue), \(count) descriptors: \(error)")
                 }
@@ -41,7 +39,7 @@ final class LimitsFault {
     }
 
     private func play(_ kind: PrivateBus.Kind, _ count: Int) async throws {
-        let group = MemoryGroup(mebibytes: LimitsFault.memory)
+        let group = MemoryGroup(bytes: UnitLimits.memory)
         defer { group?.remove() }
         let place = try await Place(
             bus: PrivateBus(kind), devices, settings: "[Prompts]\nAgentWaitSec=5\n",
@@ -68,7 +66,7 @@ final class LimitsFault {
             await limits.end()
         } else {
             for line in place.permd.log.all.suffix(10) { Report.say("   \(line)") }
-            report.lose("\(kind.rawValue): permd ended, with \(count) descriptors and \(LimitsFault.memory) MiB")
+            report.lose("\(kind.rawValue): permd ended, with \(count) descriptors and \(UnitLimits.memory >> 20) MiB")
         }
         await desk.end()
         await place.end()
@@ -76,7 +74,7 @@ final class LimitsFault {
 
     /// With fewer than it needs it says so and ends by itself, or serves.
     private func tooFew(_ kind: PrivateBus.Kind) async throws {
-        let count = dice.number(4...24)
+        let count = dice.number(4...LimitsFault.descriptors.last! - 1)
         let bus = try await PrivateBus(kind)
         let root = try TemporaryFolder(["etc", "etc/permd", "sys"])
         var environment = bus.environment
@@ -106,7 +104,7 @@ struct MemoryGroup {
     private let path: String
 
     /// Nil where there is no such controller.
-    init?(mebibytes: Int) {
+    init?(bytes: Int) {
         let name = "permd-faults-\(getpid())"
         let kinds = [
             ("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
@@ -116,7 +114,7 @@ struct MemoryGroup {
             guard mkdir(path, 0o755) == 0 || errno == EEXIST else { continue }
             // Never made: where there is no controller this is a folder like any other.
             if let file = fopen("\(path)/\(limit)", "r+e") {
-                fputs("\(mebibytes << 20)", file)
+                fputs("\(bytes)", file)
                 if fclose(file) == 0 {
                     self.path = path
                     return

@@ -13,8 +13,6 @@ final class ProcessLimits {
     private var written = 0
     private var began: Int64 = 0
 
-    /// KiB: the unit's MemoryMax. Past it the kernel ends permd.
-    private static let memory = 256 << 10
     /// Those of the files and timers that come and go with what is asked; a leak goes on growing.
     private static let moreDescriptors = 8
     /// MiB a minute, by every write of it, the journal's lines included: a person's disk notices nothing of that.
@@ -44,7 +42,10 @@ final class ProcessLimits {
         if mebibytes > allowed { lose("it wrote \(Int(mebibytes)) MiB; \(Int(allowed)) are enough") }
         let peak = place.value("status", "VmHWM:")
         report.most("MiB of memory at most", peak >> 10)
-        if peak > ProcessLimits.memory { lose("it had \(peak >> 10) MiB of memory; the unit gives it 256") }
+        // Past it the kernel ends permd.
+        if peak << 10 > UnitLimits.memory {
+            lose("it had \(peak >> 10) MiB of memory; the unit gives it \(UnitLimits.memory >> 20)")
+        }
         let end = Loop.uptimeMilliseconds() + Int64(ProcessLimits.patience)
         while place.descriptors() > descriptors + ProcessLimits.moreDescriptors, Loop.uptimeMilliseconds() < end {
             await Place.pause(milliseconds: 50)
