@@ -30,7 +30,7 @@ struct HostileAppTests {
             let process = number % 2 == 0 ? app : second
             let answer = try await process.request("t\(number)", [.camera])
             if answer.hasPrefix("ok ") {
-                _ = await agent.prompt(number)
+                _ = try await agent.prompt(number)
                 try await process.ask("close t\(number)")
             } else {
                 refusals.insert(String(answer.prefix { $0 != ":" }))
@@ -47,7 +47,7 @@ struct HostileAppTests {
         #expect(try await app.response("l") == "0 refused= statuses=location=granted")
         let other = try await stage.app("other")
         try await other.request("t", [.camera])
-        _ = await agent.prompt(5)
+        _ = try await agent.prompt(5)
         let rows = try await stage.rows("ListHistory").map { row in
             [row["app"]?.stringValue ?? "", row["outcome"]?.stringValue ?? "", "\(row["count"]?.uint32Value ?? 0)"]
         }

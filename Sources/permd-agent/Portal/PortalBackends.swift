@@ -1,5 +1,6 @@
 // Which desktop's dialog to borrow: the backend that xdg-desktop-portal would ask (portals.conf(5), *.portal files).
 
+import CGtk
 import Glibc
 
 /// A program that shows dialogs for org.freedesktop.impl.portal.Access.
