@@ -66,9 +66,7 @@ extension Connection {
         var message = header
         let budget = DecodingBudget(DecodingBudget.strangers, takesDescriptors: takesDescriptors)
         switch message.path == nil ? .tooLarge : message.readBody(of: raw, within: budget) {
-        case nil:
-            if let methodHandler { return methodHandler(message) }
-            reply(to: message, error: BusError.Name.unknownMethod, [.string("no methods are served here")])
+        case nil: schedule(message)
         case .malformed: refuseDescriptors(of: message)
         case .tooLarge:
             let text =

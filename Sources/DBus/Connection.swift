@@ -10,27 +10,15 @@ public final class Connection {
     private static let maximumReceived = 16 << 20
     /// Messages read before timers and other descriptors get their turn.
     private static let dispatchBatch = 64
-    /// Calls handled between two looks at the socket: reading is the smaller part of a call's work, and whoever calls next
-    /// is behind as few of a busy caller's calls as that.
+    /// Calls served between two looks at the socket. One look reads more than as many, so reading goes ahead of serving, and
+    /// who calls next is found behind the calls of others.
     private static let servedBatch = 8
-    /// Calls of one sender that wait: with more it is busy, and steps back while others call.
-    private static let busyLine = 16
-    /// Milliseconds a busy caller waits after each few calls while others call as well. They share processors and the bus
-    /// with it, whose work is as much as ours: taking turns here is not enough. It still gets its thousand calls a second;
-    /// with one millisecond and eight calls the 99th percentile of another's `GetStatus` is three times as long.
-    private static let busyPause: Int64 = 3
-    /// A busy caller's calls between two pauses.
-    private static let busyBatch = 4
-    /// Milliseconds since somebody else was served, after which a busy caller is alone.
-    private static let aloneAfter: Int64 = 100
-    /// Calls of one sender that wait their turn; a program that waits for answers has far fewer under way.
-    static let maximumWaitingCalls = 4096
 
     public let uniqueName: String
     public private(set) var isConnected = true
     /// Every incoming method call; without one they are answered UnknownMethod.
     public var methodHandler: (@LoopActor (Message) -> Void)?
-    /// Calls of a sender that has too many waiting; without a handler they are answered LimitsExceeded.
+    /// Calls of a sender that has too much waiting; without a handler they are answered LimitsExceeded.
     public var floodHandler: (@LoopActor (Message) -> Void)?
     /// Whether descriptors that come with a call are wanted. Unwanted ones are closed before the call waits for anything;
     /// it goes to `unwantedDescriptorsHandler` without its arguments.
@@ -49,13 +37,8 @@ public final class Connection {
     /// Of the names that were called: as many as the program itself knows.
     var calledOwners: [String: NameOwner] = [:]
     private var isDispatchQueued = false
-    // SAFETY: each is referred to once more while it is in here; libdbus counts it as received until it is let go of.
-    private var turns = CallTurns<OpaquePointer>()
+    private let calls = CallScheduler<Message>()
     private var isServing = false
-    /// Busy callers wait; others are served.
-    private var isPausing = false
-    /// Who was served last, and when (`Loop.uptimeMilliseconds()`) it was another one than before.
-    private var served: (sender: String, since: Int64) = ("", .min)
 
     /// Connects and says Hello; `NoServer` when there is no bus to talk to. Blocks for the round trip; meant for a program's start.
     public static func open(_ address: BusAddress) throws(BusError) -> Connection {
@@ -108,7 +91,7 @@ public final class Connection {
         let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
         // SAFETY: used within this call only, on this thread.
         nonisolated(unsafe) let pointer = message
-        LoopActor.assumeIsolated { if !connection.isSettledAtOnce(pointer) { connection.sort(pointer) } }
+        LoopActor.assumeIsolated { if !connection.isSettledAtOnce(pointer) { connection.receive(pointer) } }
         return DBUS_HANDLER_RESULT_HANDLED
     }
 
@@ -130,53 +113,36 @@ public final class Connection {
             }
         }
         watches.isBehind = isDispatchQueued
-        if isPausing { serveOthers() } else if !isServing { serve() }
     }
 
-    /// A sender's calls wait for their turn, and what else it sends stays behind them.
-    private func sort(_ message: OpaquePointer) {
-        let isCall = dbus_message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL
-        guard isCall || !turns.isEmpty, let sender = dbus_message_get_sender(message).map({ String(cString: $0) }),
-            isCall || turns.count(of: sender) > 0
-        else { return receive(message) }
-        if turns.count(of: sender) >= Connection.maximumWaitingCalls, isCall {
-            return refuse(Message.header(of: message))
-        }
-        dbus_message_ref(message)
-        turns.add(message, of: sender)
-    }
-
-    private func serve(_ count: Int = Connection.servedBatch) {
-        (isServing, isPausing) = (false, false)
-        for _ in 0..<count {
-            guard let next = turns.take() else { return }
-            serve(next.element, of: next.sender)
-        }
-        guard !turns.isEmpty else { return }
+    /// Takes a call up for its turn. It is decoded by now: libdbus keeps nothing of it, so reading never pauses because of
+    /// calls that wait. Replies and signals do not come here and wait for nobody's calls.
+    func schedule(_ call: Message) {
+        guard calls.add(call, of: call.sender ?? "", content: call.contentSize) == .waits else { return refuse(call) }
+        guard !isServing else { return }
         isServing = true
-        let isAlone = Loop.uptimeMilliseconds() - Connection.aloneAfter > served.since
-        if !isAlone, isConnected, turns.count(of: served.sender) > Connection.busyLine {
-            isPausing = true
-            serveOthers()
-            Loop.shared.after(milliseconds: Connection.busyPause) { self.serve(Connection.busyBatch) }
-        } else {
-            Loop.shared.afterPoll { self.serve() }
+        Loop.shared.later { self.serve() }
+    }
+
+    private func serve() {
+        isServing = false
+        for _ in 0..<Connection.servedBatch {
+            guard isConnected, let call = calls.take() else { return }
+            handle(call)
         }
+        guard !calls.isEmpty else { return }
+        isServing = true
+        Loop.shared.afterPoll { self.serve() }
     }
 
-    private func serveOthers() {
-        while let next = turns.take(ofLinesUpTo: Connection.busyLine) { serve(next.element, of: next.sender) }
-    }
-
-    private func serve(_ message: OpaquePointer, of sender: String) {
-        if sender != served.sender { served = (sender, Loop.uptimeMilliseconds()) }
-        if isConnected { receive(message) }
-        dbus_message_unref(message)
+    private func handle(_ call: Message) {
+        if let methodHandler { return methodHandler(call) }
+        reply(to: call, error: BusError.Name.unknownMethod, [.string("no methods are served here")])
     }
 
     private func refuse(_ call: Message) {
         if let floodHandler { return floodHandler(call) }
-        let text = "\(Connection.maximumWaitingCalls) calls of this connection wait already"
+        let text = "too many calls of this connection wait already"
         reply(to: call, error: BusError.Name.limitsExceeded, [.string(text)])
     }
 

@@ -4,7 +4,7 @@ import Foundation
 
 enum BenchProgram {
     private static let usage = """
-        Usage: permd-bench run ADDRESS FOLDER [--quick] [--only windows] [--rounds NUMBER] [--json FILE]
+        Usage: permd-bench run ADDRESS FOLDER [--quick] [--only windows|load] [--rounds NUMBER] [--json FILE]
                    [--watcher PROGRAM] [--machine KEY=VALUE]…
         Measures the services on the bus at ADDRESS, which has to be able to start them. scripts/bench makes such a bus.
 
@@ -27,7 +27,7 @@ enum BenchProgram {
     }
 
     private static func run(_ arguments: [String]) throws {
-        var (isQuick, isWindows) = (false, false)
+        var (isQuick, isWindows, isLoad) = (false, false, false)
         var rounds: Int?
         var (json, watcher): (String?, String?) = (nil, nil)
         var machine: [String: String] = [:]
@@ -38,6 +38,9 @@ enum BenchProgram {
             case "--only" where rest.first == "windows":
                 rest.removeFirst()
                 isWindows = true
+            case "--only" where rest.first == "load":
+                rest.removeFirst()
+                isLoad = true
             case "--rounds":
                 guard let count = rest.popFirst().flatMap(Int.init), count > 0 else {
                     throw BenchFailure("--rounds takes a number\n\(usage)")
@@ -53,7 +56,13 @@ enum BenchProgram {
         }
         let bench = try Bench(address: arguments[1], folder: arguments[2], isQuick: isQuick, machine: machine)
         if let rounds { bench.rounds = rounds }
-        if isWindows { try measureWindow(bench, watcher: watcher) } else { try measure(bench, watcher: watcher) }
+        if isWindows {
+            try measureWindow(bench, watcher: watcher)
+        } else if isLoad {
+            try measureLoad(bench)
+        } else {
+            try measure(bench, watcher: watcher)
+        }
         print("\n\(bench.report.table)\n")
         for note in bench.report.notes { print("Note: \(note)") }
         let missed = bench.report.missed
@@ -98,9 +107,21 @@ enum BenchProgram {
         for service in [Service.permd, Service.echo] { try bench.client.end(service) }
     }
 
+    /// What many calls at once come to, and one at a time.
+    private static func measureLoad(_ bench: Bench) throws {
+        for service in [Service.echo, Service.permd, Service.store] { _ = try bench.client.start(service) }
+        try bench.fill(to: 1000)
+        try bench.restartPermd()
+        _ = try bench.measureStatus()
+        try bench.measureLoad()
+        try bench.measureWriteRate()
+        try bench.measureReadsDuringWrites()
+        for service in [Service.store, Service.permd, Service.echo] { try bench.client.end(service) }
+    }
+
     /// What does not depend on how much is stored.
     private static func measureSmall(_ bench: Bench) throws {
-        try bench.measureStatusRate()
+        try bench.measureLoad()
         try bench.measureAuthorization()
         try bench.measureWriteRate()
         try bench.measureReadsDuringWrites()

@@ -32,21 +32,6 @@ extension Bench {
         return rounds.ratio("permd", to: "C echo")
     }
 
-    func measureStatusRate() throws {
-        say("GetStatus, 64 in flight")
-        let count = amount(20_000, quick: 2000)
-        func rate(_ message: @escaping () -> BenchMessage) -> () throws -> Double {
-            { [client] in
-                let start = BenchClient.now()
-                try client.pump(count, inFlight: 64) { _ in message() }
-                return Double(count) * 1e9 / Double(BenchClient.now() - start)
-            }
-        }
-        let rounds = try Rounds.interleaved(rounds, [("C echo", rate(Calls.echo)), ("permd", rate(Calls.status))])
-        report.add(
-            Figure("GetStatus, 64 in flight", "calls/s", rounds, "permd", against: "C echo", .atLeast(0.85)))
-    }
-
     /// polkit's daemon, where it can be started.
     func measureAuthorization() throws {
         do { _ = try client.start(Service.polkit) } catch {

@@ -38,6 +38,9 @@ struct Rounds {
         return rounds
     }
 
+    /// A value that came beside what was measured.
+    mutating func add(_ value: Double, to name: String) { values[name, default: []].append(value) }
+
     func median(_ name: String) -> Double { Rounds.median(values[name] ?? []) }
 
     /// The median of the ratios within each round.
