@@ -21,7 +21,8 @@ extension Bench {
                 rounds, warmUp: false, [("C echo", load("C echo", Calls.echo)), ("permd", load("permd", Calls.status))])
             report.add(
                 Figure(
-                    "GetStatus, \(clients) × 64 in flight", "calls/s", rates, "permd", against: "C echo", .atLeast(0.8)))
+                    "GetStatus, \(clients) × 64 in flight", "calls/s", rates, "permd", against: "C echo", .atLeast(0.8))
+            )
             report.add(
                 Figure(
                     "GetStatus p99 of another caller, \(clients) × 64 in flight", "µs", waits, "permd",

@@ -11,8 +11,8 @@ final class FloodFault {
     private let devices: MockDevices
     private let report = Report("flood")
 
-    /// How many times longer than the flood's own calls the other program's may take, in the median: callers take turns, so
-    /// what one has under way is not in front of another.
+    /// How many times longer than the flood's own calls the other program's may take, in the median: callers take turns,
+    /// so what one has under way is not in front of another.
     private static let limit = 2.0
     private static let calls = 1500
 
@@ -49,11 +49,14 @@ final class FloodFault {
             let floods = time * Double(Flooder.width) / Double(max(1, answers))
             ratios.append(busy / floods)
             Report.say(
-                "   median of GetStatus: \(Int(idle)) µs idle, \(Int(busy)) µs in a flood whose calls take \(Int(floods))")
+                "   median of GetStatus: \(Int(idle)) µs idle, \(Int(busy)) in a flood, whose own is \(Int(floods))"
+            )
         }
         let ratio = ratios.sorted()[ratios.count / 2]
         report.count("% of the flood's own time", Int(ratio * 100))
-        if ratio > FloodFault.limit { report.lose("another program's calls take \(ratio) times as long as the flood's") }
+        if ratio > FloodFault.limit {
+            report.lose("another program's calls take \(ratio) times as long as the flood's")
+        }
         await place.end()
     }
 
