@@ -28,9 +28,11 @@ public final class FakeLogind {
     private let connection: Connection
     private let server: ObjectServer
     private var sessions: [String: Session] = [:]
+    /// Who asked for the sessions.
+    public let listings = EventLog<String>()
 
-    public init() async throws {
-        bus = try await PrivateBus()
+    public init(_ kind: PrivateBus.Kind = .daemon) async throws {
+        bus = try await PrivateBus(kind)
         connection = try bus.connect()
         server = ObjectServer(connection: connection) { call, text in
             call.fail(name: BusError.Name.unknownMethod, body: [.string(text)])
@@ -40,7 +42,9 @@ public final class FakeLogind {
                 name: "\(FakeLogind.name).Manager",
                 methods: [
                     Method(name: "ListSessions", inputs: [], outputs: [Argument("sessions", "a(susso)")]) {
-                        [unowned self] in $0.reply(.array(of: "(susso)", rows))
+                        [unowned self] call in
+                        call.reply(.array(of: "(susso)", rows))
+                        listings.add(call.sender)
                     }
                 ]), at: FakeLogind.root)
         server.addSubtree(
@@ -52,6 +56,9 @@ public final class FakeLogind {
 
     /// Makes permd take this for the system's bus.
     public var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] }
+
+    /// Of the bus.
+    public var address: String { bus.address }
 
     /// - Parameter seat: empty for a session from afar.
     public func add(

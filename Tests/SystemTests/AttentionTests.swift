@@ -112,4 +112,32 @@ struct AttentionTests {
         try await heard("logind does not tell", on: stage)
         await stage.end()
     }
+
+    /// A cut connection to the system's bus brings no prompt onto a locked screen. libdbus takes no array above 64 MiB.
+    @Test func aCutConnectionUnlocksNothing() async throws {
+        guard PrivateBus.brokerProblem == nil else { return }
+        let logind = try await FakeLogind(.broker)
+        logind.add("1", isLocked: true)
+        let stage = try await Stage(environment: logind.environment)
+        let asker = try await logind.listings.wait(for: 1)[0]
+        let agent = try await stage.agent([], otherwise: .grant(.always))
+        let app = try await stage.app()
+        try await app.request("a", [.camera])
+        let address = logind.address
+        try await RawBusClient.offLoop {
+            let client = try RawBusClient(address)
+            try client.send(
+                .call(asker, "/", "org.example.A", "B", signature: "ay", body: RawMessage.zeros(65 << 20)))
+            try client.settle()
+        }
+        let askers = try await logind.listings.wait(for: 2)
+        #expect(askers[1] != asker)
+        #expect(try await app.ask("properties a").contains("State=queued"))
+        #expect(agent.prompts.all.isEmpty)
+        logind.change("1", isLocked: false)
+        #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
+        #expect(!stage.permd.log.all.contains { $0.contains("logind does not tell") })
+        await stage.end()
+        await logind.stop()
+    }
 }
