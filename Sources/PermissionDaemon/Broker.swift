@@ -54,7 +54,7 @@ final class Broker {
         self.devices = devices
         self.now = now
         self.log = log
-        identifier = CallerIdentifier(connection: connection, log: log)
+        identifier = CallerIdentifier(connection: connection, log: log, continuing: old?.identifier)
         requests = RequestObjects(connection: connection)
         portalAnswers = PortalAnswers(
             connection: connection, identifier: identifier, store: store, log: log)

@@ -24,11 +24,15 @@ final class CallerIdentifier {
     private var asking: [String: [@LoopActor (Caller?) -> Void]] = [:]
     private var watches: [String: SignalToken] = [:]
 
-    init(connection: Connection, log: Logger, reader: ProcessReader = ProcessReader()) {
+    /// - Parameter old: of a connection that was lost.
+    init(
+        connection: Connection, log: Logger, reader: ProcessReader = ProcessReader(),
+        continuing old: CallerIdentifier? = nil
+    ) {
         self.connection = connection
         self.log = log
         identity = AppIdentity(reader: reader)
-        moments = ConnectionMoments(connection: connection)
+        moments = ConnectionMoments(connection: connection, continuing: old?.moments)
         moments.start()
     }
 

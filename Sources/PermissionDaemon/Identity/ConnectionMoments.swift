@@ -19,13 +19,22 @@ final class ConnectionMoments {
     /// The bus gives a pidfd with its credentials, so nothing has to be kept.
     private(set) var busGivesProcesses = false
     private var moments: [String: Int64] = [:]
+    /// Which bus that is.
+    private var busID: String?
+    /// What was known by an earlier connection, until it is known whether that was to the same bus.
+    private var earlier: (busID: String?, moments: [String: Int64])
     private var token: SignalToken?
     private let connection: Connection
     /// Milliseconds that a signal may be late and no number have come round.
     let harmlessDelay: Int64
 
-    init(connection: Connection) {
+    /// - Parameter old: of a connection that was lost. Whoever can make the bus cut it must not seem new after it.
+    init(connection: Connection, continuing old: ConnectionMoments? = nil) {
         self.connection = connection
+        earlier = (
+            old?.busID ?? old?.earlier.busID,
+            old.map { $0.moments.merging($0.earlier.moments) { $1 } } ?? [:]
+        )
         let numbers = max(ConnectionMoments.leastNumbers, ConnectionMoments.processNumbers())
         harmlessDelay = numbers * ConnectionMoments.nanosecondsPerNumber / 1_000_000
     }
@@ -37,6 +46,7 @@ final class ConnectionMoments {
         token = connection.onSignal(
             sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged"
         ) { [weak self] in self?.changed($0) }
+        connection.call(.busCall("GetId")) { [weak self] in self?.identified($0) }
         connection.call(.busCall("ListNames")) { [weak self] in self?.listed($0) }
         connection.call(.busCall("GetConnectionCredentials", [.string(connection.uniqueName)])) { [weak self] result in
             guard (try? result.get())?.body.first?.properties?["ProcessFD"] != nil else { return }
@@ -69,10 +79,20 @@ final class ConnectionMoments {
         }
     }
 
+    private func identified(_ result: Result<Message, BusError>) {
+        // A connection that is lost again before it knows keeps what it was given.
+        guard case .success(let message) = result else { return }
+        busID = message.body.first?.stringValue
+        if busID == nil || busID != earlier.busID { earlier.moments = [:] }
+    }
+
     private func listed(_ result: Result<Message, BusError>) {
-        for name in (try? result.get())?.body.first?.strings ?? [] where name.hasPrefix(":") && moments[name] == nil {
-            note(name, Loop.uptimeMilliseconds())
+        guard case .success(let message) = result else { return }
+        for name in message.body.first?.strings ?? [] where name.hasPrefix(":") && moments[name] == nil {
+            // A bus gives no unique name twice.
+            note(name, earlier.moments[name] ?? Loop.uptimeMilliseconds())
         }
+        earlier.moments = [:]
     }
 
     private func note(_ name: String, _ moment: Int64) {

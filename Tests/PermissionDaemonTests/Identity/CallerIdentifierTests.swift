@@ -109,6 +109,40 @@ struct CallerIdentifierTests {
         await bus.stop()
     }
 
+    /// Whoever has our connection cut is not younger than that for it; on another bus the same name is another's.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aCutConnectionForgetsNothing(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let other = try bus.connect()
+        let connection = try bus.connect()
+        if try await CallerIdentifierTests.givesProcesses(connection) { return await bus.stop() }
+        let moments = try await CallerIdentifierTests.moments(connection, nil)
+        let start = CallerIdentifierTests.ticks(Loop.uptimeMilliseconds()) + 2
+        while CallerIdentifierTests.ticks(Loop.uptimeMilliseconds()) <= start { sched_yield() }
+        connection.close()
+        let again = try bus.connect()
+        #expect(!(try await CallerIdentifierTests.moments(again, moments)).wasThere(start, before: other.uniqueName))
+        #expect(try await CallerIdentifierTests.moments(again, nil).wasThere(start, before: other.uniqueName))
+
+        let second = try await PrivateBus(kind)
+        let there = [try second.connect(), try second.connect(), try second.connect()]
+        #expect(there.contains { $0.uniqueName == other.uniqueName })
+        #expect(try await CallerIdentifierTests.moments(there[2], moments).wasThere(start, before: other.uniqueName))
+        for connection in there + [again, other] { connection.close() }
+        await bus.stop()
+        await second.stop()
+    }
+
+    /// Once it knows who is there.
+    private static func moments(
+        _ connection: Connection, _ old: ConnectionMoments?
+    ) async throws -> ConnectionMoments {
+        let moments = ConnectionMoments(connection: connection, continuing: old)
+        moments.start()
+        _ = try await connection.call(.busCall("GetId"))
+        return moments
+    }
+
     /// What a bus has that gives pidfds, as the kernel tells of them.
     @Test func pidfds() async throws {
         let child = try ChildProcess("sleep", ["1000"])
