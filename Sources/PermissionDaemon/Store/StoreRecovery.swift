@@ -18,6 +18,7 @@ extension DecisionStore {
         for finding in opened.findings { found(finding) }
         lookAtEnds(now)
         if let reader {
+            putBackRemembered(reader)
             cache = [:]
             soonestEnd = nil
             fold.goOn(after: (try? HistoryRows.lastNumber(reader)) ?? 0)
@@ -123,26 +124,48 @@ extension DecisionStore {
         writer.suspend()
         do throws(DatabaseError) {
             // Somebody may have brought them back.
-            if StoreIdentity(of: paths.stateFile) != identity {
+            if StoreIdentity(of: paths.stateFile)?.goesOn(from: identity) != true {
                 found(try StoreReplacing.putBack(reader, identity: identity, EpochSeconds(time(nil))))
             }
             isLost = false
             return true
-        } catch  where error.isDamage {
-            found(
-                "\(paths.stateFile) was deleted or damaged while permd ran; what it held is unknown now, apps ask again"
-            )
-            isLost = false
-            return true
         } catch {
-            mustReopen = true
-            isUnopened = true
-            writer.use(nil)
-            let problem =
-                "\(paths.stateFile), or a file beside it, was deleted or replaced while permd ran, and cannot be written again: \(error.description)"
-            condition = .unavailable(reason: problem)
-            tell("\(problem); decisions hold for the asking process only")
-            return false
+            return error.isDamage ? giveUp() : cannotPutBack(error)
+        }
+    }
+
+    /// The open file is of no use either: what memory holds comes into the next one.
+    private func giveUp() -> Bool {
+        found("\(paths.stateFile) was cut or damaged while permd ran; only what permd remembered is in it now")
+        remembered = cache.values.flatMap(\.values)
+        _ = StoreOpening.setAside(paths.stateFile, EpochSeconds(time(nil)))
+        isLost = false
+        return true
+    }
+
+    private func cannotPutBack(_ error: DatabaseError) -> Bool {
+        mustReopen = true
+        isUnopened = true
+        writer.use(nil)
+        let problem =
+            "\(paths.stateFile), or a file beside it, was deleted or replaced while permd ran, and cannot be written again: \(error.description)"
+        condition = .unavailable(reason: problem)
+        tell("\(problem); decisions hold for the asking process only")
+        return false
+    }
+
+    /// The decisions that memory held of a file that was damaged meanwhile.
+    private func putBackRemembered(_ database: Database) {
+        guard !remembered.isEmpty else { return }
+        do throws(DatabaseError) {
+            try database.transaction { () throws(DatabaseError) in
+                for decision in remembered {
+                    _ = try PersistentRows.apply(.set(decision), serial: lastSerial, database)
+                }
+            }
+            remembered = []
+        } catch {
+            found("what permd remembered could not be written: \(error.description)")
         }
     }
 

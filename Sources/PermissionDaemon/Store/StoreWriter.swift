@@ -181,7 +181,8 @@ final class StoreWriter: @unchecked Sendable {
         do throws(DatabaseError) {
             if attempt.done == nil { attempt.done = try commit(group) }
             if group.contains(where: { !$0.isEmpty || $0.aim == .look }) { try lookAtLasting() }
-            if group.contains(where: { $0.aim == .look }) { try lookAtSession() }
+            // That it cannot be put back is told as a finding.
+            if group.contains(where: { $0.aim == .look }) { try? lookAtSession() }
             attempt.result = .success(attempt.done ?? [])
         } catch {
             attempt.result = .failure(error)
@@ -191,8 +192,14 @@ final class StoreWriter: @unchecked Sendable {
 
     /// Throws when the lasting database is not at its path, or there is none.
     private func lookAtLasting() throws(DatabaseError) {
-        guard let file = locked({ file }) else { throw StoreWriter.noFile }
-        guard StoreIdentity(of: file.path) == file.identity else { throw .loss(file.path) }
+        let (file, seen) = locked { (self.file, self.uses) }
+        guard let file else { throw StoreWriter.noFile }
+        guard let found = StoreIdentity(of: file.path), found.goesOn(from: file.identity) else {
+            throw .loss(file.path)
+        }
+        locked { () -> Void in
+            if uses == seen { self.file?.identity = found }
+        }
     }
 
     /// Until the loop has put the lasting files back, or given them up.
@@ -246,19 +253,25 @@ final class StoreWriter: @unchecked Sendable {
     }
 
     private func lasting() throws(DatabaseError) -> Database {
-        let (opened, file) = locked { (self.persistent, self.file) }
+        let (opened, file, seen) = locked { (self.persistent, self.file, self.uses) }
         try lookAtLasting()
         if let opened { return opened }
         guard let file else { throw StoreWriter.noFile }
         let database = try StoreOpening.configured(file.path, "FULL")
         try lookAtLasting()
-        locked { if self.file?.identity == file.identity { persistent = database } }
+        locked { () -> Void in
+            if uses == seen, self.file != nil { persistent = database }
+        }
         return database
     }
 
     /// Puts the session's database back if it is not at its path any more.
     private func lookAtSession() throws(DatabaseError) {
-        guard let identity = sessionIdentity, StoreIdentity(of: session.path) != identity else { return }
+        guard let identity = sessionIdentity else { return }
+        if let found = StoreIdentity(of: session.path), found.goesOn(from: identity) {
+            sessionIdentity = found
+            return
+        }
         do throws(DatabaseError) {
             // With $XDG_RUNTIME_DIR itself the session is over.
             guard access(StoreOpening.folder(of: StoreOpening.folder(of: session.path)), F_OK) == 0 else {

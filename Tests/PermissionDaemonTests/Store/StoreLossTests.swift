@@ -120,6 +120,19 @@ struct StoreLossTests {
         await close(store)
     }
 
+    /// A file that is cut keeps its inode: what memory knows is written again.
+    @Test(arguments: ["", "-wal"])
+    func filesThatAreCut(_ suffix: String) async throws {
+        let store = open()
+        try await commit(store, set(.deny, .location))
+        #expect(store.appDecision(app, .location)?.verdict == .deny)
+        try #require(truncate(paths.stateFile + suffix, 0) == 0)
+        try await commit(store, set(.grant, .camera))
+        #expect(try await afterKill() == ["deny always", "grant always"])
+        #expect(store.findings.contains { $0.contains("while permd ran") }, "\(store.findings)")
+        await close(store)
+    }
+
     /// Many at once: each that is acknowledged is there, in whatever moment the file goes.
     @Test func inTheMiddleOfMany() async throws {
         let store = open()
