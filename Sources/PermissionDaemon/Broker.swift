@@ -30,6 +30,9 @@ final class Broker {
     private var timers: [TimerID: LoopTimer] = [:]
     /// The next end of a decision.
     var watchedEnd: (end: EpochSeconds, timer: LoopTimer)?
+    /// Milliseconds until what could not be written is tried again: a disk is mended by a person.
+    static let rewriteTime: Int64 = 300_000
+    var rewriteTimer: LoopTimer?
     /// Apps with decisions that are not yet told to everybody.
     var changedApps: Set<AppID> = []
     /// Events that wait until the one before has had its effects.
@@ -266,9 +269,10 @@ final class Broker {
         let changes: [Change] =
             files.texts.map { .saveRuleFile(path: $0.path, text: $0.text) }
             + files.removed.map { .removeRuleFile(path: $0) }
-        store.commit(changes, history: []) { [log] result in
+        store.commit(changes, history: []) { [weak self, log] result in
             if case .failure(let error) = result {
                 log.error("A fallback copy of the policy files could not be saved: \(error)")
+                self?.writeLater()
             }
             then((try? result.get()) != nil)
         }

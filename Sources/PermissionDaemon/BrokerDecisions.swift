@@ -115,8 +115,16 @@ extension Broker {
         endDecisions()
     }
 
+    /// Something that nobody waits for could not be written. It is tried again though nothing else is written meanwhile.
+    func writeLater() {
+        guard rewriteTimer == nil else { return }
+        rewriteTimer = Loop.shared.after(milliseconds: Broker.rewriteTime) { [weak self] in self?.writeAgain() }
+    }
+
     /// A disk was mended: what nobody waits for and could not be written is written now.
     func writeAgain() {
+        rewriteTimer?.cancel()
+        rewriteTimer = nil
         rules.keepLastGood()
         portalAnswers.adoptAgain()
     }
@@ -142,8 +150,11 @@ extension Broker {
         if portalStanding(of: permission, for: app) == verdict { return completion(true) }
         let decision = Decision(
             app: app, permission: permission, verdict: verdict, duration: .always, decided: now(), by: .person)
-        settle(decision) { [log] result in
-            if case .failure(let error) = result { log.error("What the portals say is not kept here: \(error)") }
+        settle(decision) { [weak self, log] result in
+            if case .failure(let error) = result {
+                log.error("What the portals say is not kept here: \(error)")
+                self?.writeLater()
+            }
             completion((try? result.get()) != nil)
         }
     }
