@@ -32,7 +32,10 @@ struct ExportVerb: AsyncParsableCommand {
 struct ImportVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Take over decisions that permctl export printed.",
-        discussion: "Checks the whole file before it changes anything. - is standard input.")
+        discussion: """
+            Checks the whole file before it changes anything; if permd refuses a decision all the same, those before it \
+            are taken back. - is standard input.
+            """)
 
     @Argument(help: "The file, or - for standard input.")
     var file: String
@@ -43,17 +46,14 @@ struct ImportVerb: AsyncParsableCommand {
         let content = try ImportVerb.read(file)
         let now = TimeText.now()
         let decisions = try ImportVerb.check(content, name: file, now: now)
-        let settings = PermissionSettings()
-        for decision in decisions {
-            try await settings.set(
-                decision.verdict, app: decision.app.description, permission: decision.permission,
-                duration: decision.duration)
-        }
+        try await ImportRun(PermissionSettings(), name: file).run(decisions)
         guard !json else { return try Output.json(["imported": decisions.count]) }
         Output.line("\(decisions.count) decisions were imported")
     }
 
     struct Imported: Hashable {
+        /// Its place in the file, from 1.
+        let number: Int
         let app: AppID
         let permission: Permission
         let verdict: Verdict
@@ -80,19 +80,19 @@ struct ImportVerb: AsyncParsableCommand {
             )
         }
         var decisions: [Imported] = []
-        var seen: Set<[String]> = []
+        var seen: Set<[UInt8]> = []
         for (index, record) in file.decisions.enumerated() {
-            func wrong(_ what: String) -> Failure {
+            func wrong(_ what: TerminalText) -> Failure {
                 Failure(.data, "\(name): decision \(index + 1): \(what); nothing was imported")
             }
             guard let app = AppID(record.app) else { throw wrong("“\(record.app)” is no app") }
-            guard let permission = Permission(rawValue: record.permission) else {
+            guard let permission = Permission.allCases.first(where: { $0.rawValue == record.permission }) else {
                 throw wrong("“\(record.permission)” is no permission")
             }
             guard let verdict = Verdict(rawValue: record.decision) else {
                 throw wrong("“\(record.decision)” is neither grant nor deny")
             }
-            guard seen.insert([record.app, record.permission]).inserted else {
+            guard seen.insert(Array("\(permission.rawValue) \(record.app)".utf8)).inserted else {
                 throw wrong("\(record.permission) for \(record.app) is there twice")
             }
             let duration: Duration
@@ -105,7 +105,9 @@ struct ImportVerb: AsyncParsableCommand {
             case (.until, _): throw wrong("it holds until a time that is missing")
             default: throw wrong("“\(record.duration)” is none of always, session and until")
             }
-            decisions.append(Imported(app: app, permission: permission, verdict: verdict, duration: duration))
+            decisions.append(
+                Imported(
+                    number: index + 1, app: app, permission: permission, verdict: verdict, duration: duration))
         }
         return decisions
     }

@@ -1,0 +1,71 @@
+// Sets the decisions of a file; all of them, or none.
+
+import PermissionClient
+
+struct ImportRun {
+    let settings: PermissionSettings
+    /// Of the file.
+    let name: String
+
+    init(_ settings: PermissionSettings, name: String) {
+        self.settings = settings
+        self.name = name
+    }
+
+    /// - Throws: ``Failure``, which names the decision that was refused and says whether anything was changed.
+    func run(_ decisions: [ImportVerb.Imported]) async throws {
+        let before = try await settings.decisions()
+        for (index, decision) in decisions.enumerated() {
+            do throws(ClientError) {
+                try await settings.set(
+                    decision.verdict, app: decision.app.description, permission: decision.permission,
+                    duration: decision.duration)
+            } catch {
+                let kept = await takeBack(decisions[..<index], to: before)
+                let status = error.kind == .daemon(.invalidArguments) ? ExitReason.data : ExitReason(error)
+                let what: TerminalText =
+                    "\(name): decision \(decision.number), \(ImportRun.words(decision)): \(error.message)"
+                guard !kept.isEmpty else { throw Failure(status, what + "; nothing was imported") }
+                let list = kept.map { TerminalText("  \(ImportRun.words($0))") }.joined(separator: "\n")
+                throw Failure(status, what + "; these were imported and could not be taken back:\n" + list)
+            }
+        }
+    }
+
+    private static func words(_ decision: ImportVerb.Imported) -> String {
+        "\(decision.permission.rawValue) for \(decision.app)"
+    }
+
+    /// Puts back what was decided before; those for which that failed. What held for one process cannot be put back.
+    private func takeBack(
+        _ decisions: ArraySlice<ImportVerb.Imported>, to before: [DecisionRow]
+    ) async -> [ImportVerb.Imported] {
+        var kept: [ImportVerb.Imported] = []
+        for decision in decisions.reversed() {
+            let old = before.first {
+                $0.app == decision.app && $0.permission == decision.permission && $0.decision != .pause
+            }
+            do throws(ClientError) { try await putBack(old, decision) } catch { kept.append(decision) }
+            if old?.duration == .once { kept.append(decision) }
+        }
+        return kept.reversed()
+    }
+
+    private func putBack(_ old: DecisionRow?, _ decision: ImportVerb.Imported) async throws(ClientError) {
+        let app = decision.app.description
+        let duration: Duration? =
+            switch old?.duration {
+            case .always: .always
+            case .session: .session
+            case .until: .until(old?.until ?? 0)
+            case .once, nil: nil
+            }
+        guard let old, let duration else {
+            // It also ends what was imported over a decision that cannot be put back.
+            try await settings.reset(app: app, permission: decision.permission)
+            return
+        }
+        try await settings.set(
+            old.decision == .grant ? .grant : .deny, app: app, permission: decision.permission, duration: duration)
+    }
+}

@@ -1,0 +1,139 @@
+// An import is all or nothing, also when the daemon refuses what the file's check let through.
+
+import DBus
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+/// Keeps decisions like the daemon, and refuses those for some apps.
+@LoopActor
+private final class FakePolicy {
+    private let connection: Connection
+    private let server: ObjectServer
+    private(set) var decisions: [String: [String: Value]] = [:]
+    /// How many changes it makes; then it refuses all.
+    private var changes = Int.max
+
+    init(_ bus: PrivateBus, changes: Int = .max) throws {
+        self.changes = changes
+        connection = try bus.connect()
+        server = ObjectServer(connection: connection) { call, text in
+            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
+        }
+        let filter = [Argument("filter", "a{sv}")]
+        server.add(
+            Interface(
+                name: BusNames.policy,
+                methods: [
+                    Method(name: "ListDecisions", inputs: filter, outputs: [Argument("decisions", "aa{sv}")]) {
+                        [unowned self] call in
+                        call.reply(.rows(decisions.sorted { $0.key < $1.key }.map(\.value)))
+                    },
+                    Method(
+                        name: "SetDecision",
+                        inputs: ["app", "permission", "decision"].map { Argument($0, "s") }
+                            + [Argument("options", "a{sv}")], outputs: []
+                    ) { [unowned self] call in set(call) },
+                    Method(
+                        name: "Reset", inputs: [Argument("app", "s"), Argument("permission", "s")],
+                        outputs: [Argument("removed", "u")]
+                    ) { [unowned self] call in
+                        guard mayChange(call) else { return }
+                        decisions[key(call)] = nil
+                        call.reply(.uint32(1))
+                    },
+                ]), at: BusNames.root)
+        _ = try connection.requestName(BusNames.service)
+    }
+
+    private func key(_ call: MethodCall) -> String {
+        (call.arguments[0].stringValue ?? "") + " " + (call.arguments[1].stringValue ?? "")
+    }
+
+    private func mayChange(_ call: MethodCall) -> Bool {
+        guard changes > 0 else {
+            call.fail(name: ErrorKind.storeUnavailable.name, body: [.string("the disk is full"), .bool(true)])
+            return false
+        }
+        changes -= 1
+        return true
+    }
+
+    private func set(_ call: MethodCall) {
+        guard call.arguments[0].stringValue != "exe:/refused" else {
+            return call.fail(name: ErrorKind.invalidArguments.name, body: [.string("not for this app"), .bool(false)])
+        }
+        guard mayChange(call) else { return }
+        var row = call.arguments[3].properties ?? [:]
+        row["app"] = call.arguments[0]
+        row["permission"] = call.arguments[1]
+        row["decision"] = call.arguments[2]
+        decisions[key(call)] = row
+        call.reply()
+    }
+
+    func end() { connection.close() }
+}
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct ImportTests {
+    private static func file(_ apps: [String], permission: String = "camera") -> String {
+        let rows = apps.map {
+            #"{"app":"\#($0)","permission":"\#(permission)","decision":"grant","duration":"always"}"#
+        }
+        return #"{"version":1,"decisions":[\#(rows.joined(separator: ","))]}"#
+    }
+
+    private func run(_ bus: PrivateBus, _ text: String) async throws -> (exit: ChildProcess.Exit, errors: String) {
+        let folder = try TemporaryFolder()
+        let child = try ChildProcess(
+            BuiltProgram.path("permctl"), ["import", try folder.write(text, to: "f.json")],
+            environment: bus.environment, standardError: .pipe)
+        var errors = ""
+        for await line in child.errorLines { errors += line + "\n" }
+        return (await child.waitForExit(), errors)
+    }
+
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aRefusalLeavesEverythingAsItWas(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let policy = try FakePolicy(bus)
+        let first = try await run(bus, ImportTests.file(["exe:/old"]).replacing("grant", with: "deny"))
+        #expect(first.exit == .exited(0))
+        let before = policy.decisions
+        #expect(before.count == 1)
+        let result = try await run(bus, ImportTests.file(["exe:/new", "exe:/old", "exe:/refused", "exe:/after"]))
+        #expect(result.exit == .exited(65))
+        #expect(result.errors.contains("decision 3, camera for exe:/refused: not for this app; nothing was imported"))
+        #expect(policy.decisions == before)
+        policy.end()
+        await bus.stop()
+    }
+
+    /// When it cannot be undone either, it says exactly what was set.
+    @Test func whatCannotBeTakenBackIsNamed() async throws {
+        let bus = try await PrivateBus()
+        let policy = try FakePolicy(bus, changes: 2)
+        let result = try await run(bus, ImportTests.file(["exe:/a", "exe:/b", "exe:/c"]))
+        #expect(result.exit == .exited(75))
+        #expect(result.errors.contains("decision 3, camera for exe:/c: the disk is full"), "\(result.errors)")
+        #expect(result.errors.hasSuffix("taken back:\n  camera for exe:/a\n  camera for exe:/b\n"))
+        #expect(policy.decisions.count == 2)
+        policy.end()
+        await bus.stop()
+    }
+
+    /// What portals alone ask about is no permission of ours: found before anything is set.
+    @Test func everythingIsCheckedFirst() async throws {
+        let bus = try await PrivateBus()
+        let policy = try FakePolicy(bus)
+        for wrong in ["background", "screenshot", "wallpaper", "other", "everything"] {
+            let result = try await run(bus, ImportTests.file(["exe:/a"], permission: wrong))
+            #expect(result.exit == .exited(65) && result.errors.contains("nothing was imported"), "\(wrong)")
+        }
+        #expect(policy.decisions.isEmpty)
+        policy.end()
+        await bus.stop()
+    }
+}
