@@ -21,8 +21,8 @@ let agentTargets: [Target] =
             name: "permd-agent", dependencies: ["PermissionClient", "DBus", "CGtk"], swiftSettings: strict),
         .testTarget(
             name: "AgentWindowTests",
-            dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"], exclude: ["icons.py", "look.py"],
-            swiftSettings: strict),
+            dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"],
+            exclude: ["icons.py", "look.py"], swiftSettings: strict),
     ]
 
 /// For scripts/faults alone: libFuzzer brings the main function, without which nothing else links.
