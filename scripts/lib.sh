@@ -36,11 +36,11 @@ install_missing() {
         sudo=sudo
     fi
     say "Installing ${missing[*]}"
-    local install=($sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends)
+    local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends)
     # The first time the lists may be missing or old; what is wrong the second time is told.
-    if ! "${install[@]}" "${missing[@]}" >/dev/null 2>&1; then
+    if ! $sudo "${install[@]}" "${missing[@]}" >/dev/null 2>&1; then
         $sudo apt-get update -qq
-        "${install[@]}" "${missing[@]}" >/dev/null
+        $sudo "${install[@]}" "${missing[@]}" >/dev/null
     fi
 }
 
