@@ -83,6 +83,12 @@ need_swift() {
     export PERMD_GTK
 }
 
+# Some of what follows takes root: an ordinary user is asked for the password now, if sudo wants one, and not in between.
+need_root() {
+    [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null || sudo -v ||
+        fail "sandboxes, namespaces and control groups are made, which takes root, or sudo"
+}
+
 # Builds everything for debugging, tests too. A warning is an error, in our own sources: a library's are not ours to mend.
 build_tests() {
     local log

@@ -5,10 +5,13 @@ import Glibc
 public final class TemporaryFolder: Sendable {
     public let path: String
 
+    /// Bytes: there are sockets in these folders, and the path of one has 107 at most.
+    private static let longestParent = 40
+
     /// Makes the folder and these folders in it, for this user alone.
     public init(_ subfolders: [String] = []) throws(TestKitError) {
-        // Short, as the path of a socket has 107 bytes at most.
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        let wanted = getenv("TMPDIR").map { String(cString: $0) } ?? ""
+        let parent = wanted.isEmpty || wanted.utf8.count > TemporaryFolder.longestParent ? "/tmp" : wanted
         var template = Array("\(parent)/permd-test-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw .system("cannot make a folder in \(parent)", errno) }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
