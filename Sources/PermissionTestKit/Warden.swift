@@ -38,15 +38,15 @@ enum Warden {
     private static let script = """
         as=
         while read -r word; do as="sudo --non-interactive"; done
-        exec $as sh -c "$2" sh "$1"
+        sh -c "$2" sh "$1"
+        [ -z "$as" ] || exec $as sh -c "$2" sh "$1"
         """
 
     /// A process that is being killed may have started another, so it looks until there is none; in the end it gives up.
     private static let kill = """
         for round in 1 2 3 4 5 6 7 8 9 10; do
             found=$(grep -lszxF "$1" /proc/[0-9]*/environ | cut -d/ -f3)
-            [ -n "$found" ] || exit 0
-            kill -KILL $found
+            [ -n "$found" ] && kill -KILL $found || exit 0
         done
         """
 }
