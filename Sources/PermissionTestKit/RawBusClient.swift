@@ -24,6 +24,8 @@ public struct RawMessage: Sendable {
     public var expectsReply = true
     /// The header field UNIX_FDS, which may lie.
     public var descriptorCount: UInt32?
+    /// Further header fields, each a string whatever it should be.
+    public var furtherFields: [(code: UInt8, text: String)] = []
 
     public init(_ kind: Kind, to destination: String? = nil) {
         self.kind = kind
@@ -53,6 +55,7 @@ public struct RawMessage: Sendable {
         if let destination { add(6, "s", RawMessage.string(destination)) }
         if !signature.isEmpty { add(8, "g", [UInt8(signature.utf8.count)] + Array(signature.utf8) + [0]) }
         if let descriptorCount { add(9, "u", RawMessage.number(descriptorCount)) }
+        for (code, text) in furtherFields { add(code, "s", RawMessage.string(text)) }
         let flags: UInt8 = expectsReply ? 0 : 1
         let start = [0x6c, kind.rawValue, flags, 1] + RawMessage.number(UInt32(body.count)) + RawMessage.number(serial)
         return RawMessage.padded(start + RawMessage.number(UInt32(fields.count)) + fields) + body

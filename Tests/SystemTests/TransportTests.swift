@@ -30,6 +30,33 @@ struct TransportTests {
         }
     }
 
+    /// A header field that dbus-broker does not know and passes on, and that libdbus knows with another type (10,
+    /// CONTAINER_INSTANCE): a hundred bytes cut the connection of any service. As often as somebody likes, so it costs nothing.
+    @Test func aHeaderFieldThatLibdbusRefuses() async throws {
+        guard PrivateBus.brokerProblem == nil else { return }
+        let stage = try await Stage(bus: try await PrivateBus(.broker))
+        try await theServiceComesBack(stage) {
+            let first = try await cutByAField(stage)
+            for _ in 0..<6 { _ = try await cutByAField(stage) }
+            #expect(try await cutByAField(stage) <= first + 2)
+        }
+    }
+
+    /// The descriptors permd has open once it is back.
+    private func cutByAField(_ stage: Stage) async throws -> Int {
+        let before = Set(stage.permd.log.all)
+        let address = stage.permd.bus.address
+        try await RawBusClient.offLoop {
+            var call = TransportTests.hostileCall
+            call.furtherFields = [(10, "no path")]
+            let client = try RawBusClient(address)
+            try client.send(call)
+            try client.settle()
+        }
+        try await stage.permd.log.first { $0.contains("serves org.permd again") && !before.contains($0) }
+        return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(stage.permd.pid)/fd").count
+    }
+
     /// Descriptors that the process cannot take cut the connection as well. They do so on both buses.
     @Test(arguments: PrivateBus.Kind.allCases)
     func aConnectionCutForWantOfDescriptors(_ kind: PrivateBus.Kind) async throws {

@@ -183,9 +183,10 @@ final class RuleBook {
 
     // MARK: Noticing changes
 
-    /// Calls `onChange` after files changed and were read.
+    /// Calls `onChange` after files changed and were read. Started already, only who is told changes.
     func start(onChange: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
+        guard watch == nil else { return }
         watch = FolderWatch { [weak self] in self?.filesChanged($0) }
         watchFolders()
     }
