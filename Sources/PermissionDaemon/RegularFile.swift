@@ -1,5 +1,6 @@
 // Reads files that others put there: regular ones only, bounded, and without ever waiting for somebody.
 
+import CLinux
 import Glibc
 
 enum RegularFile {
