@@ -20,6 +20,8 @@ final class Daemon {
     private var attention: Attention?
     /// From the loss of the connection until there is a service again.
     private var outage: Reconnection?
+    /// Until a name that somebody else has is free.
+    private var nameWatch: SignalToken?
     private var isStopping = false
     private(set) var exitStatus: Int32 = 0
 
@@ -46,6 +48,8 @@ final class Daemon {
     }
 
     private func connected(_ connection: Connection) {
+        // The bus is there, however often and soon somebody has this connection cut as well.
+        if outage != nil { outage = Reconnection() }
         connection.onDisconnect { [weak self] in self?.busLost() }
         claimName(on: connection)
     }
@@ -58,6 +62,7 @@ final class Daemon {
             case .success(false):
                 // The bus may not have noticed yet that our last connection is gone.
                 if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
+                if outage != nil { return waitForName(on: connection) }
                 log.error("Another permd serves this session bus already; this one leaves")
                 leave(1)
             case .failure where !connection.isConnected: break
@@ -68,7 +73,18 @@ final class Daemon {
         }
     }
 
+    /// Somebody who waited for the name got it when the connection was cut, and may keep it: that ends nothing either.
+    private func waitForName(on connection: Connection) {
+        guard nameWatch == nil else { return }
+        log.error("\(BusNames.service) was taken by another program; permd waits until it is free")
+        nameWatch = connection.whenNameVanishes(BusNames.service) { [weak self] in self?.claimName(on: connection) }
+        // It may have become free before the bus had our match.
+        claimName(on: connection)
+    }
+
     private func serve(on connection: Connection) {
+        nameWatch?.cancel()
+        nameWatch = nil
         guard let parts else { return }
         let broker = Broker(
             connection: connection, store: parts.store, rules: parts.rules, devices: parts.devices,
@@ -113,6 +129,7 @@ final class Daemon {
     /// the name's owner has changed; requests are over, what was decided is not.
     private func busLost() {
         guard !isStopping else { return }
+        nameWatch = nil
         if let service {
             log.warning("The connection to the session bus was lost; permd connects again")
             service.broker.detach()

@@ -92,7 +92,9 @@ public final class PrivateBus: Sendable {
           </policy>
           <!-- The session bus of dbus has these; its built-in ones are for the system bus. -->
           <limit name="max_incoming_bytes">1000000000</limit>
+          <limit name="max_incoming_unix_fds">250000000</limit>
           <limit name="max_outgoing_bytes">1000000000</limit>
+          <limit name="max_outgoing_unix_fds">250000000</limit>
           <limit name="max_message_size">1000000000</limit>
           <limit name="max_incoming_unix_fds">250000000</limit>
           <limit name="max_outgoing_unix_fds">250000000</limit>

@@ -42,17 +42,62 @@ struct TransportTests {
         }
     }
 
-    /// The descriptors permd has open once it is back.
-    private func cutByAField(_ stage: Stage) async throws -> Int {
-        let before = Set(stage.permd.log.all)
+    /// Who waits for the name gets it when permd is cut off, keeps it, and cuts permd off again.
+    @Test func aNameThatIsTakenMeanwhile() async throws {
+        guard PrivateBus.brokerProblem == nil else { return }
+        let stage = try await Stage(bus: try await PrivateBus(.broker))
+        let pid = stage.permd.pid
+        try await theServiceComesBack(stage) {
+            let address = stage.permd.bus.address
+            let thief = try await RawBusClient.offLoop {
+                let thief = try RawBusClient(address)
+                let name = RawMessage.string(BusNames.service) + [0, 0]
+                _ = try thief.call(
+                    .call(
+                        "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
+                        signature: "su", body: name + RawMessage.number(0)))
+                return thief
+            }
+            try await cut(BusNames.service, on: stage)
+            let waits = "waits until it is free"
+            try await stage.permd.log.first { $0.contains(waits) }
+            let names = try await uniqueNames(of: pid, on: stage)
+            #expect(names.count == 1)
+            for name in names { try await cut(name, on: stage) }
+            try await stage.permd.log.first { _ in stage.permd.log.all.count { $0.contains(waits) } == 2 }
+            withExtendedLifetime(thief) {}
+        }
+        #expect(stage.permd.pid == pid)
+    }
+
+    private func uniqueNames(of pid: Int32, on stage: Stage) async throws -> [String] {
+        let connection = try stage.permd.bus.connect()
+        defer { connection.close() }
+        var found: [String] = []
+        for name in try await connection.call(.busCall("ListNames")).body.first?.strings ?? [] where name.hasPrefix(":")
+        {
+            let owner = try? await connection.call(.busCall("GetConnectionUnixProcessID", [.string(name)]))
+            if owner?.body.first?.uint32Value == UInt32(pid) { found.append(name) }
+        }
+        return found
+    }
+
+    private func cut(_ destination: String, on stage: Stage) async throws {
         let address = stage.permd.bus.address
         try await RawBusClient.offLoop {
             var call = TransportTests.hostileCall
+            call.destination = destination
             call.furtherFields = [(10, "no path")]
             let client = try RawBusClient(address)
             try client.send(call)
             try client.settle()
         }
+    }
+
+    /// The descriptors permd has open once it is back.
+    private func cutByAField(_ stage: Stage) async throws -> Int {
+        let before = Set(stage.permd.log.all)
+        try await cut(BusNames.service, on: stage)
         try await stage.permd.log.first { $0.contains("serves org.permd again") && !before.contains($0) }
         return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(stage.permd.pid)/fd").count
     }
