@@ -96,8 +96,6 @@ public final class PrivateBus: Sendable {
           <limit name="max_outgoing_bytes">1000000000</limit>
           <limit name="max_outgoing_unix_fds">250000000</limit>
           <limit name="max_message_size">1000000000</limit>
-          <limit name="max_incoming_unix_fds">250000000</limit>
-          <limit name="max_outgoing_unix_fds">250000000</limit>
           <limit name="max_completed_connections">100000</limit>
           <limit name="max_connections_per_user">100000</limit>
           <limit name="max_match_rules_per_connection">50000</limit>
