@@ -1,5 +1,6 @@
 // The history: folded, bounded, and fair to everybody in it.
 
+import CLinux
 import DBus
 import Glibc
 import Logging
