@@ -48,8 +48,6 @@ final class Daemon {
     }
 
     private func connected(_ connection: Connection) {
-        // The bus is there, however often and soon somebody has this connection cut as well.
-        if outage != nil { outage = Reconnection() }
         connection.onDisconnect { [weak self] in self?.busLost() }
         claimName(on: connection)
     }
@@ -136,8 +134,10 @@ final class Daemon {
             lost = service.broker
             self.service = nil
         }
-        guard outage == nil else { return tryLater() }
+        // The bus was there until now, however often and soon it cuts us off.
+        let isAgain = outage != nil
         outage = Reconnection()
+        if isAgain { return tryLater() }
         // What is being written belongs to the lost service, which has to see the end of it.
         parts?.store.whenWritten { self.reconnect() }
     }
