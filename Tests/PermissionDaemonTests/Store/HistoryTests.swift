@@ -11,7 +11,7 @@ import Testing
 
 @testable import PermissionDaemon
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct HistoryTests {
     private let folder = try! TemporaryFolder()
