@@ -5,7 +5,7 @@ public import Glibc
 
 @LoopActor
 public final class PermdProcess {
-    private let place: PermdPlace
+    private let place: Place
     public let bus: PrivateBus
     /// Stands for `/` when rules and settings are read.
     public let root: TemporaryFolder
@@ -28,7 +28,7 @@ public final class PermdProcess {
         environment: [String: String] = [:], through wrapper: [String] = []
     ) async throws {
         self.wrapper = wrapper
-        place = await PermdPlace.take()
+        place = await Place.daemons.take()
         let bus = if let bus { bus } else { try await PrivateBus() }
         self.bus = bus
         root = try TemporaryFolder(["etc", "etc/permd", "etc/permd/policy.d", "sys"])

@@ -17,9 +17,11 @@ public final class PrivateBus: Sendable {
     private let folder: TemporaryFolder
     private let process: ChildProcess
     private let journal: JournalSink?
+    private let place: Place
 
     /// Starts a bus; it can be connected to when this returns. Without a service folder nothing is activated.
     public init(_ kind: Kind = .daemon, serviceDirectory: String? = nil) async throws(TestKitError) {
+        place = await Place.buses.take()
         let folder = try TemporaryFolder(["home", "config", "data", "state", "cache", "runtime"])
         let socket = folder.file("bus")
         let address = "unix:path=\(socket)"

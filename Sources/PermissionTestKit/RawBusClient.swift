@@ -107,7 +107,7 @@ public final class RawBusClient: @unchecked Sendable {
         }
     }
 
-    private static let patience = timeval(tv_sec: 20, tv_usec: 0)
+    private static let patience = timeval(tv_sec: 100, tv_usec: 0)
 
     private static func connect(_ path: String) throws(TestKitError) -> Int32 {
         let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

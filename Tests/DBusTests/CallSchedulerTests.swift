@@ -5,7 +5,7 @@ import Testing
 
 @testable import DBus
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct CallSchedulerTests {
     private typealias Scheduler = CallScheduler<String>

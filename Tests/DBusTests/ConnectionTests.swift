@@ -5,7 +5,7 @@ import Glibc
 import PermissionTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct ConnectionTests {
     @Test func noBusIsNoServer() async throws {

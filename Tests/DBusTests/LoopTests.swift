@@ -6,7 +6,7 @@ import Testing
 
 @testable import DBus
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LoopTests {
 
     @Test @LoopActor func postsKeepTheirOrder() async throws {

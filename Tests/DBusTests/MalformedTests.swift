@@ -5,7 +5,7 @@ import Foundation
 import PermissionTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct MalformedTests {
     /// What a peer could send after Hello: noise, headers cut short, wrong lengths, wrong types.

@@ -4,7 +4,7 @@ import DBus
 import PermissionTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct PrivateBusTests {
     @Test func daemonServesConnections() async throws { try await serves(.daemon) }
 

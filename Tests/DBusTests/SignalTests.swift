@@ -4,7 +4,7 @@ import DBus
 import PermissionTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct SignalTests {
     private func signal(_ member: String = "Changed", to destination: String? = nil, _ body: [Value] = []) -> Message {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PermissionDaemon
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct BrokerClockTests {
     private let folder: TemporaryFolder

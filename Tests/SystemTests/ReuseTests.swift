@@ -8,7 +8,7 @@ import PermissionModel
 import PermissionTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.serialized, .timeLimit(.minutes(3)))
 @LoopActor
 struct ReuseTests {
     private static let program = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "reuse.py").path

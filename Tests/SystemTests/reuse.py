@@ -5,7 +5,7 @@
 # A child connects to the bus at SOCKET, hands the socket to this program and ends; the next program, sleep(1), gets its
 # number. Then permd is asked over that socket as settings programs ask. Prints what it answers, first for a child that
 # lives: "ok", or the error's name.
-import array, os, re, signal, socket, struct, sys, time
+import array, ctypes, errno, os, re, signal, socket, struct, sys, time
 
 PATH = sys.argv[1]
 USER = int(os.environ.get("SUDO_UID", os.getuid()))
@@ -89,8 +89,25 @@ def connect_and_hand_over(lives):
     return child, bus, ours
 
 
-def start_innocent():
-    innocent = os.fork()
+def fork_as(number):
+    """fork(2) with that number: by clone3(2) if the kernel does, else by saying which number was given out last."""
+    numbers = (ctypes.c_int32 * 1)(number)
+    # struct clone_args: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size
+    arguments = (ctypes.c_uint64 * 10)(0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(numbers), 1)
+    pid = ctypes.CDLL(None, use_errno=True).syscall(435, arguments, ctypes.sizeof(arguments))
+    if pid >= 0:
+        return pid
+    if ctypes.get_errno() == errno.EEXIST:
+        return -1
+    with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+        last.write(str(number - 1))
+    return os.fork()
+
+
+def start_innocent(number):
+    innocent = fork_as(number)
+    if innocent < 0:
+        return innocent
     if innocent == 0:
         become_user()
         os.execvp("sleep", ["sleep", "1000"])
@@ -109,9 +126,9 @@ for attempt in range(100):
     child, bus, ours = connect_and_hand_over(False)
     # Without root all other numbers have to be given out first: no program is quicker than that.
     time.sleep(0.5)
-    with open("/proc/sys/kernel/ns_last_pid", "w") as last:
-        last.write(str(child - 1))
-    innocent = start_innocent()
+    innocent = start_innocent(child)
+    if innocent < 0:
+        continue
     if innocent == child:
         print("reused:", ask(bus), flush=True)
     os.kill(innocent, signal.SIGKILL)

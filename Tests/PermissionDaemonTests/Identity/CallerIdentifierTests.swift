@@ -11,7 +11,7 @@ import Testing
 
 @testable import PermissionDaemon
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct CallerIdentifierTests {
     /// This process, as a /proc whose start times the test says.

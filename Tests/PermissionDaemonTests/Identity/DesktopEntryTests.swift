@@ -6,7 +6,7 @@ import Testing
 
 @testable import PermissionDaemon
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DesktopEntryTests {
     nonisolated static let table: [(text: String, name: String)] = [
         ("[Desktop Entry]\nName=Maps\n", "Maps"), ("[Desktop Entry]\r\nName=Maps\r\n", "Maps"),

@@ -54,7 +54,7 @@ private struct Dice: RandomNumberGenerator {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct KeyFileTests {
     /// Files in which other readings would find another app.
     nonisolated static let chosen: [String] = [

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PermissionDaemon
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct FolderWatchTests {
     @Test func aFolderThatCannotBeWatchedIsNamedAndTriedAgain() async throws {

@@ -10,7 +10,7 @@ import Testing
 
 @testable import PermissionDaemon
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct StoreLossTests {
     private let folder = try! TemporaryFolder()

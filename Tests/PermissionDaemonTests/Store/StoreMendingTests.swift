@@ -10,7 +10,7 @@ import Testing
 
 @testable import PermissionDaemon
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct StoreMendingTests {
     private let folder = try! TemporaryFolder()
