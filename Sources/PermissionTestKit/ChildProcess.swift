@@ -1,6 +1,6 @@
 // A program run by a test: its output line by line, its end as something to wait for.
 
-public import DBus
+import DBus
 public import Glibc
 
 public final class ChildProcess: Sendable {
