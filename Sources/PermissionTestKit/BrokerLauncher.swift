@@ -40,6 +40,20 @@ enum BrokerLauncher {
             standardError: .null)
     }
 
+    /// Who connects earlier waits for the broker with its thread, which may be the loop's.
+    @LoopActor
+    static func waitUntilServed(_ socket: String) async throws(TestKitError) {
+        let probe = try UnixSocket.connect(socket)
+        let greeting = "\0AUTH EXTERNAL\r\n"
+        guard send(probe.raw, greeting, greeting.utf8.count, Int32(MSG_NOSIGNAL)) > 0 else {
+            throw .system("nobody listens on \(socket)", errno)
+        }
+        let answers = EventLog<Bool>()
+        let token = Loop.shared.watch(probe.raw, .readable) { _ in if answers.all.isEmpty { answers.add(true) } }
+        defer { token.cancel() }
+        try await answers.wait(for: 1)
+    }
+
     private static func isInstalled(_ program: String) -> Bool {
         let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
         return path.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
@@ -80,6 +94,17 @@ final class JournalSink: Sendable {
 
 enum UnixSocket {
     static func bind(_ path: String, _ type: __socket_type) throws(TestKitError) -> UnixFD {
+        try open(path, type, "bind", Glibc.bind)
+    }
+
+    static func connect(_ path: String) throws(TestKitError) -> UnixFD {
+        try open(path, SOCK_STREAM, "connect to", Glibc.connect)
+    }
+
+    private static func open(
+        _ path: String, _ type: __socket_type, _ verb: String,
+        _ call: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) throws(TestKitError) -> UnixFD {
         let socket = UnixFD(owning: Glibc.socket(AF_UNIX, Int32(type.rawValue | SOCK_CLOEXEC.rawValue), 0))
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -88,10 +113,10 @@ enum UnixSocket {
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
         let result = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.bind(socket.raw, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                call(socket.raw, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        guard result == 0 else { throw .system("cannot bind \(path)", errno) }
+        guard result == 0 else { throw .system("cannot \(verb) \(path)", errno) }
         return socket
     }
 }

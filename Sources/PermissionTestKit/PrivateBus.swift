@@ -45,6 +45,7 @@ public final class PrivateBus: Sendable {
             journal = sink
             process = try BrokerLauncher.start(
                 socket: socket, configuration: configuration, journal: sink?.path, environment: environment)
+            try await BrokerLauncher.waitUntilServed(socket)
         }
     }
 

@@ -45,7 +45,7 @@ import Testing
 
     @Test func aReceiverIsOpenedForReading() throws {
         var record = Records.receiver(0)
-        record.node = "/dev/zero"
+        record.node = "/dev/null"
         let (fd, _, _) = try CatalogBench([record]).catalog.open(.location, device: "", writable: nil)
         defer { close(fd) }
         #expect(fcntl(fd, F_GETFL) & O_ACCMODE == O_RDONLY)
