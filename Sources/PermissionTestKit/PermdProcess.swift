@@ -28,9 +28,10 @@ public final class PermdProcess {
         environment: [String: String] = [:], through wrapper: [String] = []
     ) async throws {
         self.wrapper = wrapper
-        place = await Place.daemons.take()
+        // A bus first, as everywhere: who has a place for a daemon waits for no other.
         let bus = if let bus { bus } else { try await PrivateBus() }
         self.bus = bus
+        place = await Place.daemons.take()
         root = try TemporaryFolder(["etc", "etc/permd", "etc/permd/policy.d", "sys"])
         extraEnvironment = (devices?.environment ?? [:]).merging(environment) { $1 }
         if !settings.isEmpty { try root.write(settings, to: "etc/permd/permd.conf") }

@@ -259,11 +259,23 @@ public final class RawBusClient: @unchecked Sendable {
                     header.msg_iovlen = 1
                     header.msg_control = control.baseAddress
                     header.msg_controllen = control.count
-                    return sendmsg(fd, &header, Int32(MSG_NOSIGNAL))
+                    return RawBusClient.whenTheyFit { sendmsg(fd, &header, Int32(MSG_NOSIGNAL)) }
                 }
             }
         }
         guard count > 0 else { throw .system("the bus takes no descriptors", errno) }
         return count
+    }
+
+    /// An ordinary user's descriptors that are under way are limited (unix(7), ETOOMANYREFS), and nothing tells when there
+    /// are fewer.
+    private static func whenTheyFit(_ send: () -> Int) -> Int {
+        var pause = timespec(tv_sec: 0, tv_nsec: 1_000_000)
+        for _ in 0..<(patience.tv_sec * 1000) {
+            let count = send()
+            if count >= 0 || errno != ETOOMANYREFS { return count }
+            nanosleep(&pause, nil)
+        }
+        return send()
     }
 }
