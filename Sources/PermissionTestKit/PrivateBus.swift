@@ -40,7 +40,7 @@ public final class PrivateBus: Sendable {
             for await _ in process.lines { return }
             throw TestKitError("dbus-daemon ended without listening")
         case .broker:
-            if let problem = PrivateBus.brokerProblem { throw TestKitError(problem) }
+            if let problem = BrokerLauncher.problem { throw TestKitError(problem) }
             let sink = BrokerLauncher.hasJournal ? nil : try JournalSink(folder.file("journal"))
             journal = sink
             process = try BrokerLauncher.start(
@@ -48,9 +48,6 @@ public final class PrivateBus: Sendable {
             try await BrokerLauncher.waitUntilServed(socket)
         }
     }
-
-    /// Why `dbus-broker` cannot be run here; nil when it can.
-    public static var brokerProblem: String? { BrokerLauncher.problem }
 
     /// For programs on this bus: its address, HOME and the XDG folders, all within ``directory``.
     public var environment: [String: String] { PrivateBus.environment(folder, address) }

@@ -3,8 +3,7 @@
 import DBus
 import PermissionTestKit
 
-/// The buses that run here. `PrivateBusTests.brokerServesConnections` says why when dbus-broker is not among them.
-let buses: [PrivateBus.Kind] = PrivateBus.brokerProblem == nil ? [.daemon, .broker] : [.daemon]
+let buses = PrivateBus.Kind.allCases
 
 /// A bus with a service and a client on it.
 @LoopActor

@@ -6,12 +6,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 struct PrivateBusTests {
-    @Test func daemonServesConnections() async throws { try await serves(.daemon) }
-
-    @Test(.enabled(if: PrivateBus.brokerProblem == nil, "\(PrivateBus.brokerProblem ?? "")"))
-    func brokerServesConnections() async throws { try await serves(.broker) }
-
-    private func serves(_ kind: PrivateBus.Kind) async throws {
+    @Test(arguments: buses)
+    func servesConnections(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
         let connection = try await bus.connect()
         #expect(await connection.uniqueName.hasPrefix(":"))
