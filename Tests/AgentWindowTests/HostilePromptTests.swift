@@ -79,12 +79,13 @@ struct HostilePromptTests {
         await bench.end()
     }
 
-    /// What the decoder gives: pixels of an icon, nothing of anything else, within its bounds of memory.
+    /// What the decoder gives: pixels of an icon, nothing of anything else, within its bounds of memory. Some versions of
+    /// librsvg draw the costly filter within them.
     @Test(arguments: [
         ("good.png", true), ("good.svg", true), ("pixels.png", false), ("text.png", false), ("use.svg", false),
-        ("filter.svg", false), ("fifo", false), ("large.png", false), ("none", false),
+        ("filter.svg", nil), ("fifo", false), ("large.png", false), ("none", false),
     ])
-    func iconsAreDecodedWithinBounds(_ name: String, _ isIcon: Bool) async throws {
+    func iconsAreDecodedWithinBounds(_ name: String, _ isIcon: Bool?) async throws {
         let folder = try TemporaryFolder()
         let maker = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "icons.py").path
         let making = try ChildProcess("/usr/bin/python3", [maker, folder.path, name])
@@ -103,7 +104,8 @@ struct HostilePromptTests {
         let numbers = await decoding.output().split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
         #expect(await decoding.waitForExit() == .exited(0))
         try #require(numbers.count == 2)
-        #expect(numbers[0] == (isIcon ? 8 + 96 * 96 * 4 : 0))
+        let sizes = [true: [8 + 96 * 96 * 4], false: [0]]
+        #expect((isIcon.flatMap { sizes[$0] } ?? sizes.values.flatMap(\.self)).contains(numbers[0]))
         #expect(numbers[1] < 200 << 10, "\(numbers[1]) KB")
     }
 }

@@ -32,8 +32,11 @@ struct Fixture {
     }
 
     func call(_ member: String = "Echo", _ body: [Value] = []) async throws(BusError) -> [Value] {
-        try await client.call(message(member, body)).body
+        try await client.call(message(member, body), timeoutMilliseconds: Fixture.patience).body
     }
+
+    /// Many megabytes take their time while all tests share two processors.
+    private static let patience: Int32 = 120_000
 
     /// Everything sent by the service until now has reached the client when this returns.
     func settle() async throws {

@@ -14,8 +14,18 @@ struct TransportTests {
 
     // MARK: A connection that is cut
 
-    /// libdbus takes no array above 64 MiB and drops the connection it came by; dbus-broker passes it on.
+    /// libdbus takes no array above 64 MiB and drops the connection it came by; dbus-broker passes it on. While it holds so
+    /// much of one user's, it may cut off other programs of the user, the test's own among them.
     @Test func anArrayThatLibdbusRefuses() async throws {
+        for _ in 0..<4 {
+            do {
+                return try await cutByAnArray()
+            } catch let error as BusError where error.name == BusError.Name.disconnected {}
+        }
+        try await cutByAnArray()
+    }
+
+    private func cutByAnArray() async throws {
         let stage = try await Stage(bus: try await PrivateBus(.broker))
         try await theServiceComesBack(stage) {
             let address = stage.permd.bus.address
