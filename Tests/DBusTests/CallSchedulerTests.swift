@@ -107,16 +107,16 @@ struct CallSchedulerTests {
         let fixture = try await Fixture(kind)
         let other = try fixture.bus.connect()
         var served = 0
+        var before: Int?
         fixture.service.methodHandler = { call in
-            if call.sender == fixture.client.uniqueName { served += 1 }
+            if call.sender == fixture.client.uniqueName { served += 1 } else { before = served }
             fixture.service.reply(to: call)
         }
         // Asking the bus for a name waits for its answer: by then all calls before wait at the service, in this order, and
         // none was read.
         for _ in 0..<400 { fixture.client.call(fixture.message()) { _ in } }
         _ = try fixture.client.requestName("org.example.Fast")
-        var before: Int?
-        other.call(fixture.message()) { _ in before = served }
+        other.call(fixture.message()) { _ in }
         _ = try other.requestName("org.example.Other")
         #expect(served == 0)
         while before == nil { await Task.yield() }
