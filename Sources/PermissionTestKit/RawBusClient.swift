@@ -79,9 +79,9 @@ public struct RawMessage: Sendable {
     }
 }
 
-/// Logged in, with a unique name. Its calls block, each for a few seconds at most.
+/// Logged in, with a unique name. Its calls block until the bus answers, or `patience` is over.
+// SAFETY: used by one test at a time; the descriptor never changes.
 public final class RawBusClient: @unchecked Sendable {
-    // SAFETY: used by one test at a time; the descriptor never changes.
     private let fd: Int32
     private var received: [UInt8] = []
     private var lastSerial: UInt32 = 0
