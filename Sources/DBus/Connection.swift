@@ -10,9 +10,9 @@ public final class Connection {
     private static let maximumReceived = 16 << 20
     /// Messages read before timers and other descriptors get their turn.
     private static let dispatchBatch = 64
-    /// Calls served between two looks at the socket. One look reads more than as many, so reading goes ahead of serving, and
+    /// Calls served between two looks at the socket, which cost three system calls. While more wait, reading goes on, so that
     /// who calls next is found behind the calls of others.
-    private static let servedBatch = 8
+    private static let servedBatch = 32
 
     public let uniqueName: String
     public private(set) var isConnected = true

@@ -20,9 +20,8 @@ struct JournalLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let fields = metadata.merging(event.metadata ?? [:]) { $1 }.map { ($0.key, "\($0.value)") }.sorted {
-            $0.0 < $1.0
-        }
+        let all = metadata.isEmpty ? event.metadata ?? [:] : metadata.merging(event.metadata ?? [:]) { $1 }
+        let fields = all.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }
         if toJournal {
             send(event.level, JournalLogHandler.shown("\(event.message)"), fields)
         } else {
@@ -32,9 +31,18 @@ struct JournalLogHandler: LogHandler {
 
     /// `permd: warning: text (key=value …)`; what could break the line is made visible.
     static func line(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) -> String {
-        let details = fields.filter { !$0.1.isEmpty }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
-        let text = "permd: \(level == .info || level == .notice ? "" : "\(level.rawValue): ")\(message)"
-        return shown(details.isEmpty ? text : "\(text) (\(details))") + "\n"
+        var text = level == .info || level == .notice ? "permd: " : "permd: \(level.rawValue): "
+        text += message
+        var separator = " ("
+        for (name, value) in fields where !value.isEmpty {
+            text += separator
+            text += name
+            text += "="
+            text += value
+            separator = " "
+        }
+        if separator == " " { text += ")" }
+        return shown(text) + "\n"
     }
 
     /// Safe to show, and of a bounded length whatever somebody's error message was.

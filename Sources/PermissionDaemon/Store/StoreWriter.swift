@@ -38,7 +38,7 @@ final class StoreWriter: @unchecked Sendable {
     private var historyLimits: (rows: Int, days: Int) = (10_000, 90)
 
     /// Rows between two trimmings, as one on every write would double its cost. A listing trims before.
-    private static let rowsBetweenTrims = 200
+    private static let rowsBetweenTrims = 1000
     /// Jobs in one transaction: bounds how long the first of them waits for its answer.
     private static let groupSize = 256
     /// Times the files are put back for one group: whoever takes them away faster gets an error.
