@@ -114,6 +114,7 @@ enum BenchProgram {
         try bench.restartPermd()
         _ = try bench.measureStatus()
         try bench.measureLoad()
+        try bench.measureFlood()
         try bench.measureWriteRate()
         try bench.measureReadsDuringWrites()
         for service in [Service.store, Service.permd, Service.echo] { try bench.client.end(service) }
@@ -122,6 +123,7 @@ enum BenchProgram {
     /// What does not depend on how much is stored.
     private static func measureSmall(_ bench: Bench) throws {
         try bench.measureLoad()
+        try bench.measureFlood()
         try bench.measureAuthorization()
         try bench.measureWriteRate()
         try bench.measureReadsDuringWrites()

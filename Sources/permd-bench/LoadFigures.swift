@@ -44,6 +44,25 @@ extension Bench {
         return (Double(calls.count - before + own) / seconds, latencies.percentile(99))
     }
 
+    /// The 99th percentile of a caller while another one floods the service and reads nothing.
+    func measureFlood() throws {
+        say("GetStatus of another caller in a flood whose answers are not read")
+        func wait(_ message: @escaping () -> BenchMessage) -> () throws -> Double {
+            { [self] in
+                let flood = try UnreadFlood(address, message)
+                defer { flood.stop() }
+                // Until all of its queues are full.
+                _ = try p99(seconds: isQuick ? 0.2 : 1, message)
+                return try p99(seconds: isQuick ? 0.5 : 2, message)
+            }
+        }
+        let rounds = try Rounds.interleaved(
+            rounds, warmUp: false, [("C echo", wait(Calls.echo)), ("permd", wait(Calls.status))])
+        report.add(
+            Figure(
+                "GetStatus p99 in a flood, answers unread", "µs", rounds, "permd", against: "C echo", .atMost(2)))
+    }
+
     /// Durable writes of so many clients with 64 in flight each.
     func measureWriteRate() throws {
         for clients in [1, 4] {

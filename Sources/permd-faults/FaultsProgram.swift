@@ -31,6 +31,8 @@ enum FaultsProgram {
             exit(Attacker.main(Array(arguments.dropFirst())))
         } else if arguments.first == "flooder" {
             work = { await Flooder.main() }
+        } else if arguments.first == "unread-flooder", arguments.count == 2 {
+            exit(UnreadFlooder.main(arguments[1]))
         } else if let options = parse(arguments) {
             work = { await run(options) }
         } else {

@@ -1,4 +1,5 @@
-// One program calls permd as fast as it can; another one's calls wait no longer than its.
+// One program calls permd as fast as it can; another one's calls wait no longer than its. One that never reads an answer
+// fills the bus itself: permd stays, and serves as before when that ends.
 
 import DBus
 import Glibc
@@ -15,6 +16,10 @@ final class FloodFault {
     /// so what one has under way is not in front of another.
     private static let limit = 2.0
     private static let calls = 1500
+    /// Milliseconds of a flood whose answers are not read: several times what fills every queue of the bus.
+    private static let unreadTime = 3000
+    /// Milliseconds until everything that was queued is worked off.
+    private static let recovery = 20_000
 
     init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
         self.rounds = rounds
@@ -23,7 +28,10 @@ final class FloodFault {
 
     func run() async -> Report {
         do { try await play() } catch { report.lose("\(error)") }
-        report.expect("calls of the flood")
+        for kind in PrivateBus.Kind.allCases {
+            do { try await playUnread(kind) } catch { report.lose("\(kind.rawValue), answers unread: \(error)") }
+        }
+        for what in ["calls of the flood", "MiB of calls, answers unread", "decisions kept"] { report.expect(what) }
         return report
     }
 
@@ -58,6 +66,57 @@ final class FloodFault {
             report.lose("another program's calls take \(ratio) times as long as the flood's")
         }
         await place.end()
+    }
+
+    // MARK: Answers unread
+
+    private func playUnread(_ kind: PrivateBus.Kind) async throws {
+        let place = try await Place(bus: PrivateBus(kind), devices)
+        let key = Ledger.Key(app: "exe:/usr/bin/kept", permission: "microphone")
+        if let error = await place.decide(key, "deny always") { throw TestKitError("SetDecision: \(error)") }
+        let flooder = try ChildProcess(
+            BuiltProgram.own, ["unread-flooder", place.permd.bus.address], environment: place.permd.environment,
+            standardInput: .pipe)
+        var lines = flooder.lines.makeAsyncIterator()
+        guard await lines.next() == "flooding" else { throw TestKitError("the flood does not begin") }
+        let end = Loop.uptimeMilliseconds() + Int64(FloodFault.unreadTime)
+        var answers = 0
+        // dbus-broker cuts off whichever of a person's programs finds the person's share used up.
+        while Loop.uptimeMilliseconds() < end, place.permd.isRunning {
+            if let desk = try? place.permd.bus.connect() {
+                let call = Place.message(BusNames.access, "GetStatus", [.strings(["camera"])])
+                while Loop.uptimeMilliseconds() < end, (try? await desk.call(call)) != nil { answers += 1 }
+                desk.close()
+            }
+            await Place.pause(milliseconds: 1)
+        }
+        flooder.closeInput()
+        report.count("MiB of calls, answers unread", Int(await lines.next() ?? "") ?? 0)
+        _ = await flooder.waitForExit()
+        report.count("answers to another program meanwhile", answers)
+        if kind == .daemon, answers == 0 { report.lose("nobody else is answered in a flood whose answers are unread") }
+        try await expectAsBefore(place, kind, key)
+        await place.end()
+    }
+
+    private func expectAsBefore(_ place: Place, _ kind: PrivateBus.Kind, _ key: Ledger.Key) async throws {
+        let end = Loop.uptimeMilliseconds() + Int64(FloodFault.recovery)
+        while Loop.uptimeMilliseconds() < end {
+            guard place.permd.isRunning else {
+                for line in place.permd.log.all.suffix(10) { Report.say("   \(line)") }
+                return report.lose("\(kind.rawValue): permd ended in a flood whose answers are not read")
+            }
+            if let desk = try? place.permd.bus.connect() {
+                let list = Place.message(BusNames.policy, "ListDecisions", [.properties([:])])
+                let rows = try? await desk.call(list).body.first?.rows
+                desk.close()
+                if let rows, rows.contains(where: { Ledger.key($0) == key && Ledger.state($0) == "deny always" }) {
+                    return report.count("decisions kept")
+                }
+            }
+            await Place.pause(milliseconds: 20)
+        }
+        report.lose("\(kind.rawValue): permd does not answer \(FloodFault.recovery) ms after a flood")
     }
 
     /// Microseconds.
@@ -108,5 +167,29 @@ enum Flooder {
             answers += 1
             more(connection)
         }
+    }
+}
+
+/// `permd-faults unread-flooder ADDRESS`: calls as fast as the bus takes them, and reads no answer, until its input ends.
+enum UnreadFlooder {
+    /// Bytes that are sent at once.
+    private static let chunk = 64 << 10
+
+    /// It has come to the bus again whenever the bus has cut it off.
+    static func main(_ address: String) -> Int32 {
+        let path = String(address.dropFirst("unix:path=".count).prefix { $0 != "," })
+        guard var peer = RawPeer(path: path) else { return 69 }
+        var calls: [UInt8] = []
+        while calls.count < chunk { calls += Attacker.status(peer) }
+        Report.say("flooding")
+        var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+        var sent = 0
+        while poll(&input, 1, 0) == 0 {
+            // It takes a second to be told that the bus takes nothing.
+            if !peer.send(calls), let next = RawPeer(path: path) { peer = next }
+            sent += calls.count
+        }
+        Report.say("\(sent >> 20)")
+        return 0
     }
 }

@@ -13,7 +13,8 @@ final class HonestDesk {
     private let app: TestApp
     private let agent: ScriptedAgent
     private var answering: Task<Void, Never>?
-    private var served = 0
+    /// Requests of the app, answered or tried.
+    private(set) var served = 0
     /// Prompts that were looked at.
     private var seen = 0
     /// How often permd came to the bus again.

@@ -66,7 +66,7 @@ final class HostileFault {
         // Afterwards everything is as before.
         try await desk.serve()
         try await desk.check()
-        await limits.end()
+        await limits.end(answers: desk.served)
         await desk.end()
         await place.end()
     }

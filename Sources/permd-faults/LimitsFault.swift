@@ -63,7 +63,7 @@ final class LimitsFault {
         if place.permd.isRunning {
             try await desk.serve()
             try await desk.check()
-            await limits.end()
+            await limits.end(answers: desk.served)
         } else {
             for line in place.permd.log.all.suffix(10) { Report.say("   \(line)") }
             report.lose("\(kind.rawValue): permd ended, with \(count) descriptors and \(UnitLimits.memory >> 20) MiB")

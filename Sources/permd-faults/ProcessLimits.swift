@@ -19,6 +19,9 @@ final class ProcessLimits {
     private static let writtenPerMinute = 24
     /// What is written in any case, however short it lasted: the store's log is folded back now and then.
     private static let writtenAtLeast = 8
+    /// KiB for each request of the honest app: a person's reset and decision are in a file before they are acknowledged,
+    /// each with some pages of the store and its log, and a line in the journal.
+    private static let writtenPerAnswer = 64
     /// Milliseconds until what attackers left is given back: the bus tells of those who leave one by one.
     private static let patience = 10_000
 
@@ -34,10 +37,13 @@ final class ProcessLimits {
         began = Loop.uptimeMilliseconds()
     }
 
-    func end() async {
+    /// - Parameter answers: of the person since `begin`.
+    func end(answers: Int) async {
         let minutes = Double(Loop.uptimeMilliseconds() - began) / 60_000
         let mebibytes = Double(writtenBytes() - written) / Double(1 << 20)
-        let allowed = Double(ProcessLimits.writtenAtLeast) + Double(ProcessLimits.writtenPerMinute) * minutes
+        let allowed =
+            Double(ProcessLimits.writtenAtLeast) + Double(ProcessLimits.writtenPerMinute) * minutes
+            + Double(ProcessLimits.writtenPerAnswer * answers) / 1024
         report.most("MiB written", Int(mebibytes))
         if mebibytes > allowed { lose("it wrote \(Int(mebibytes)) MiB; \(Int(allowed)) are enough") }
         let peak = place.value("status", "VmHWM:")
