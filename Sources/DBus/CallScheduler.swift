@@ -2,9 +2,9 @@
 
 /// Method calls that were read and not yet handled. Callers take turns, one call each, whatever the rate of any of them; the
 /// calls of one caller keep their order.
-final class CallScheduler<Call> {
+public final class CallScheduler<Call> {
     /// What becomes of a call that arrives.
-    enum Admission {
+    public enum Admission {
         case waits
         /// Its caller has too much waiting: it is answered at once.
         case refused
@@ -37,10 +37,12 @@ final class CallScheduler<Call> {
     private var next = 0
     private var total = 0
 
-    var isEmpty: Bool { lines.isEmpty }
+    public init() {}
+
+    public var isEmpty: Bool { lines.isEmpty }
 
     /// Adds a call unless its caller has too much waiting. `content` is its size in bytes.
-    func add(_ call: Call, of caller: String, content: Int) -> Admission {
+    public func add(_ call: Call, of caller: String, content: Int) -> Admission {
         let weight = content + Self.overhead
         guard let line = lines[caller] else {
             guard total + weight <= Self.maximumTotal || weight <= Self.smallWeight else { return .refused }
@@ -58,7 +60,7 @@ final class CallScheduler<Call> {
     }
 
     /// The next call to serve.
-    func take() -> Call? {
+    public func take() -> Call? {
         guard next < turns.count else { return nil }
         let line = turns[next]
         next += 1

@@ -10,9 +10,13 @@ public final class Connection {
     private static let maximumReceived = 16 << 20
     /// Messages read before timers and other descriptors get their turn.
     private static let dispatchBatch = 64
-    /// Calls served between two looks at the socket, which cost three system calls. While more wait, reading goes on, so that
-    /// who calls next is found behind the calls of others.
+    /// Messages of one read after which more is read at once: libdbus stops behind 2048 bytes, where small calls are more.
+    private static let fullRead = 8
+    /// Calls served between two looks at the socket: half of what is read between them, so that reading goes ahead of serving
+    /// and who calls next is found behind the calls of others.
     private static let servedBatch = 32
+    /// Milliseconds of serving after which the socket is looked at, however few calls that were.
+    private static let servedTime: Int64 = 2
 
     public let uniqueName: String
     public private(set) var isConnected = true
@@ -105,13 +109,16 @@ public final class Connection {
     private func dispatch() {
         isDispatchQueued = false
         var dispatched = 0
-        while isConnected, dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {
+        var ofThisRead = 0
+        while isConnected, dispatched < Connection.dispatchBatch {
             dispatched += 1
-            guard dispatched < Connection.dispatchBatch else {
-                queueDispatch()
-                break
-            }
+            ofThisRead += 1
+            if dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS { continue }
+            guard isConnected, ofThisRead >= Connection.fullRead else { break }
+            ofThisRead = 0
+            watches.readAgain()
         }
+        if isConnected, dbus_connection_get_dispatch_status(raw) == DBUS_DISPATCH_DATA_REMAINS { queueDispatch() }
         watches.isBehind = isDispatchQueued
     }
 
@@ -126,9 +133,11 @@ public final class Connection {
 
     private func serve() {
         isServing = false
+        let end = Loop.uptimeMilliseconds() + Connection.servedTime
         for _ in 0..<Connection.servedBatch {
             guard isConnected, let call = calls.take() else { return }
             handle(call)
+            if Loop.uptimeMilliseconds() > end { break }
         }
         guard !calls.isEmpty else { return }
         isServing = true
@@ -200,14 +209,21 @@ public final class Connection {
         do throws(EncodingError) {
             let encoded = try message.encoded()
             defer { dbus_message_unref(encoded) }
-            var serial: dbus_uint32_t = 0
-            guard dbus_connection_send(raw, encoded, &serial) != 0 else {
-                return (nil, BusError(name: BusError.Name.failed, message: "no memory to send a message"))
-            }
-            return (serial, nil)
+            return send(encoded: encoded)
         } catch {
             return (nil, BusError(name: BusError.Name.invalidArgs, message: error.description))
         }
+    }
+
+    /// The serial, nil when it was not sent. The message stays the caller's.
+    @discardableResult
+    func send(encoded message: OpaquePointer) -> (serial: UInt32?, problem: BusError?) {
+        guard isConnected else { return (nil, Connection.gone) }
+        var serial: dbus_uint32_t = 0
+        guard dbus_connection_send(raw, message, &serial) != 0 else {
+            return (nil, BusError(name: BusError.Name.failed, message: "no memory to send a message"))
+        }
+        return (serial, nil)
     }
 
     /// Sends what is queued; blocks until it is sent. For a program's end.
@@ -266,9 +282,7 @@ public final class Connection {
 
     private func answer(_ call: Message, _ kind: Message.Kind, _ body: [Value], _ errorName: String? = nil) {
         guard call.expectsReply else { return }
-        var message = Message(kind: kind)
-        message.destination = call.sender
-        message.replySerial = call.serial
+        var message = Message.answer(to: call, kind)
         message.errorName = errorName
         message.body = body
         if let problem = post(message).problem, kind == .methodReturn {

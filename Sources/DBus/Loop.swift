@@ -71,7 +71,7 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     @LoopActor public func later(_ body: @escaping @LoopActor () -> Void) { local.append(.body(body)) }
 
     /// Runs `body` after the next look at the descriptors: for work that goes on and lets others come between.
-    @LoopActor func afterPoll(_ body: @escaping @LoopActor () -> Void) { deferred.append(.body(body)) }
+    @LoopActor public func afterPoll(_ body: @escaping @LoopActor () -> Void) { deferred.append(.body(body)) }
 
     /// Milliseconds since boot, suspended time included (CLOCK_BOOTTIME).
     public static func uptimeMilliseconds() -> Int64 { TimerQueue.nanoseconds(CLOCK_BOOTTIME) / 1_000_000 }

@@ -37,6 +37,14 @@ public struct Message: Sendable {
         return message
     }
 
+    /// An answer to a call, still empty.
+    static func answer(to call: Message, _ kind: Kind) -> Message {
+        var message = Message(kind: kind)
+        message.destination = call.sender
+        message.replySerial = call.serial
+        return message
+    }
+
     /// A method of the bus itself (D-Bus specification, "Message Bus Messages").
     public static func busCall(_ member: String, _ body: [Value] = [], noReply: Bool = false) -> Message {
         call(

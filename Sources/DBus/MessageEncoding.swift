@@ -77,6 +77,13 @@ extension Message {
     }
 }
 
+extension Value {
+    /// Appends it to a message, `depth` containers deep.
+    func append(to iterator: inout DBusMessageIter, depth: Int) throws(EncodingError) {
+        try DBus.append(self, &iterator, depth: depth)
+    }
+}
+
 /// Containers within containers (D-Bus specification, "Valid Signatures"): the receiver cuts the sender off at more.
 private let maximumDepth = 64
 

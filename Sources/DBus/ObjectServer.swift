@@ -102,6 +102,16 @@ public final class MethodCall {
         connection.reply(to: message, values)
     }
 
+    /// Whether somebody waits for an answer, for all that is known here.
+    public var isWaiting: Bool { !isAnswered && connection.isConnected && message.expectsReply }
+
+    /// A method return that is encoded already; it stays the caller's.
+    func send(encoded reply: OpaquePointer) {
+        guard !isAnswered else { return }
+        isAnswered = true
+        if message.expectsReply { connection.send(encoded: reply) }
+    }
+
     public func fail(name: String, body: [Value]) {
         guard !isAnswered else { return }
         isAnswered = true

@@ -120,8 +120,15 @@ final class Watches {
         lastReading = looks.count
     }
 
-    private func handle(_ place: Place, _ events: IOEvents) {
-        if events.contains(.readable), let looks = Loop.shared.watches.looks { noteReading(looks) }
+    /// Reads what is there by now, unless reading is paused. It counts as part of the look before.
+    func readAgain() {
+        for place in places where place.token?.events.contains(.readable) == true {
+            handle(place, .readable, isLook: false)
+        }
+    }
+
+    private func handle(_ place: Place, _ events: IOEvents, isLook: Bool = true) {
+        if isLook, events.contains(.readable), let looks = Loop.shared.watches.looks { noteReading(looks) }
         for watch in place.watches {
             // Handling one may remove the other, or close the connection.
             guard place.watches.contains(watch), places.contains(where: { $0 === place }) else { continue }

@@ -24,7 +24,8 @@ final class Broker {
     private let directory = AppDirectory()
     lazy var statuses = StatusBoard(connection: connection) { [unowned self] in status(of: $0, for: $1) }
     lazy var policyDoor = PolicyDoor(
-        broker: self, subscribers: Subscribers(connection: connection, interface: BusNames.policy))
+        broker: self, subscribers: Subscribers(connection: connection, interface: BusNames.policy),
+        listings: Listings { [unowned self] in identifier.cached($0) != nil })
     private lazy var devicesDoor = DevicesDoor(
         broker: self, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private var timers: [TimerID: LoopTimer] = [:]

@@ -58,7 +58,7 @@ extension Broker {
         let time = now()
         store.readAgain()
         var seen: Set<HistoryRow> = []
-        let rows = try store.listDecisions(app: app, permission: permission, at: time, limit: 0, offset: 0).map {
+        let rows = try store.listDecisions(app: app, permission: permission, at: time).map {
             HistoryRow(
                 time: time, request: "", app: $0.app, permission: $0.permission, outcome: .reset, by: by)
         }.filter { seen.insert($0).inserted }

@@ -48,7 +48,7 @@ struct BrokerClockTests {
     private var isDecided: Bool { broker.status(of: .camera, for: caller) == .denied }
 
     private func rows() throws -> Int {
-        try broker.store.listDecisions(app: nil, permission: nil, at: .min, limit: 0, offset: 0).count
+        try broker.store.listDecisions(app: nil, permission: nil, at: .min).count
     }
 
     @Test func aClockThatJumpsBack() async throws {
@@ -87,7 +87,7 @@ struct BrokerClockTests {
         try await decide(until: 10_010)
         clock.advance(by: 10)
         #expect(!isDecided)
-        #expect(try broker.store.listDecisions(app: nil, permission: nil, at: clock.now, limit: 0, offset: 0).isEmpty)
+        #expect(try broker.store.listDecisions(app: nil, permission: nil, at: clock.now).isEmpty)
         await bus.stop()
     }
 

@@ -8,12 +8,13 @@ import PermissionModel
 struct PolicyDoor {
     unowned let broker: Broker
     let subscribers: Subscribers
+    let listings: Listings
 
     var interface: Interface {
         Interface(
             name: BusNames.policy,
             methods: [
-                listing("ListDecisions", "decisions", listDecisions), listing("ListStatuses", "statuses", listStatuses),
+                listing("ListDecisions", "decisions", decisionRows), listing("ListStatuses", "statuses", statusRows),
                 method(
                     "SetDecision",
                     [
@@ -22,7 +23,7 @@ struct PolicyDoor {
                     ], [], setDecision),
                 method(
                     "Reset", [Argument("app", "s"), Argument("permission", "s")], [Argument("removed", "u")], reset),
-                listing("ListHistory", "rows", listHistory),
+                listing("ListHistory", "rows", historyRows),
                 method("ListRequests", [], [Argument("requests", "aa{sv}")], listRequests),
                 method("ListRestrictions", [], [Argument("rules", "aa{sv}")], listRestrictions),
                 method("ListProblems", [], [Argument("problems", "aa{sv}")], listProblems),
@@ -73,41 +74,7 @@ struct PolicyDoor {
         }
     }
 
-    /// A method that lists by a filter what is in the store. It comes after what is on its way there, so that whoever
-    /// saw something happen finds it.
-    private func listing(
-        _ name: String, _ rows: String,
-        _ body: @escaping @LoopActor (MethodCall, RowFilter) throws(PermissionError) -> Void
-    ) -> Method {
-        method(name, [Argument("filter", "a{sv}")], [Argument(rows, "aa{sv}")]) { call throws(PermissionError) in
-            let filter = try RowFilter(call.arguments[0])
-            broker.store.whenWritten {
-                call.answering { () throws(PermissionError) in try body(call, filter) }
-            }
-        }
-    }
-
     // MARK: Decisions
-
-    private func listDecisions(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
-        let pauses = broker.pauses(app: filter.app, permission: filter.permission)
-        if pauses.isEmpty {
-            let decisions = try broker.store.listDecisions(
-                app: filter.app, permission: filter.permission, at: broker.now(), limit: filter.limit,
-                offset: filter.offset)
-            return call.reply(.rows(decisions.map(row)))
-        }
-        let decisions = try broker.store.listDecisions(
-            app: filter.app, permission: filter.permission, at: broker.now(), limit: 0, offset: 0)
-        let rows =
-            decisions.map { (app: $0.app, permission: $0.permission, row: row($0)) }
-            + pauses.map { (app: $0.app, permission: $0.permission, row: row($0)) }
-        // Stable: of one app and permission, decisions stand before the pause.
-        let sorted = rows.enumerated().sorted {
-            ($0.element.app, $0.element.permission, $0.offset) < ($1.element.app, $1.element.permission, $1.offset)
-        }
-        call.reply(.rows(filter.page(sorted.map(\.element.row))))
-    }
 
     private func setDecision(_ call: MethodCall) throws(PermissionError) {
         guard let appText = call.arguments[0].stringValue, let permissionText = call.arguments[1].stringValue,
@@ -185,28 +152,6 @@ struct PolicyDoor {
 
     // MARK: Looking
 
-    private func listHistory(_ call: MethodCall, _ filter: RowFilter) {
-        broker.store.whenHistoryWritten {
-            call.answering { () throws(PermissionError) in try replyHistory(call, filter) }
-        }
-    }
-
-    private func replyHistory(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
-        let rows = try broker.store.listHistory(
-            app: filter.app, permission: filter.permission, since: filter.since, limit: filter.limit,
-            offset: filter.offset)
-        call.reply(
-            .rows(
-                rows.map { row in
-                    [
-                        "time": .uint64(UInt64(clamping: row.time)), "request": .string(row.request),
-                        "app": .string(row.app.description), "permission": .string(row.permission.rawValue),
-                        "outcome": .string(row.outcome.rawValue), "by": .string(row.by.rawValue),
-                        "count": .uint32(row.count),
-                    ]
-                }))
-    }
-
     private func listRequests(_ call: MethodCall) {
         call.reply(
             .rows(
@@ -248,29 +193,5 @@ struct PolicyDoor {
                         "advice": .string(problem.advice),
                     ]
                 }))
-    }
-}
-
-/// The filters of the listing methods.
-struct RowFilter {
-    let app: AppID?
-    let permission: Permission?
-    let since: EpochSeconds?
-    /// 0 is all.
-    let limit: Int
-    let offset: Int
-
-    init(_ value: Value) throws(PermissionError) {
-        let options = try Options(value)
-        app = try options.app()
-        permission = try options.permission()
-        since = try options.time("since")
-        limit = Int(try options.uint32("limit") ?? 0)
-        offset = Int(try options.uint32("offset") ?? 0)
-    }
-
-    func page<Row>(_ rows: [Row]) -> [Row] {
-        let rest = rows.dropFirst(offset)
-        return Array(limit == 0 ? rest : rest.prefix(limit))
     }
 }

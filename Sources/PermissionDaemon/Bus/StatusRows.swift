@@ -6,21 +6,22 @@ import PermissionModel
 
 extension PolicyDoor {
     /// Of every app that somebody decided about, or of one that is named, whether anybody has seen it or not.
-    func listStatuses(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
-        let decisions = try broker.store.listDecisions(
-            app: filter.app, permission: filter.permission, at: broker.now(), limit: 0, offset: 0)
-        let pauses = broker.pauses(app: filter.app, permission: filter.permission)
-        let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
-        let permissions = filter.permission.map { [$0] } ?? Permission.allCases
-        let decided = Dictionary(grouping: decisions, by: \.app)
-        let rows = apps.flatMap { app in
-            permissions.map { permission in
-                row(
-                    app, permission, decided[app, default: []].filter { $0.permission == permission },
-                    pauses.first { $0.app == app && $0.permission == permission })
+    func statusRows(_ filter: RowFilter) -> Listings.Slice {
+        appSlices(filter) { range throws(PermissionError) in
+            let decisions = try broker.store.listDecisions(
+                app: filter.app, permission: filter.permission, among: range, at: broker.now())
+            let pauses = pauses(filter, range)
+            let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
+            let permissions = filter.permission.map { [$0] } ?? Permission.allCases
+            let decided = Dictionary(grouping: decisions, by: \.app)
+            return apps.flatMap { app in
+                permissions.map { permission in
+                    row(
+                        app, permission, decided[app, default: []].filter { $0.permission == permission },
+                        pauses.first { $0.app == app && $0.permission == permission })
+                }
             }
         }
-        call.reply(.rows(filter.page(rows)))
     }
 
     /// `decisions`: the app's own one if there is one, and those of its processes (`once`).

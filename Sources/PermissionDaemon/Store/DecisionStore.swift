@@ -11,7 +11,7 @@ public final class DecisionStore {
     /// Apps whose decisions are kept in memory: more than run at once on any desktop.
     private static let cachedApps = 4096
 
-    private struct Key: Hashable {
+    struct Key: Hashable {
         let app: AppID
         let permission: Permission
     }
@@ -54,7 +54,7 @@ public final class DecisionStore {
     var lastSerial: Int64
     /// Lasting decisions by app, those of absent ones included.
     var cache: [AppID: [Permission: Decision]] = [:]
-    private var sessionDecisions: [Key: Decision] = [:]
+    var sessionDecisions: [Key: Decision] = [:]
     private var processDecisions: [ProcessKey: [Key: Decision]] = [:]
     private var nags: [NagRecord] = []
     /// What happened within the last minute.
@@ -148,31 +148,6 @@ public final class DecisionStore {
             soonestEnd = found.map { $0 ?? .max }
         }
         return soonestEnd == .max ? nil : soonestEnd
-    }
-
-    /// What holds at `now`, by app and permission; a limit of 0 is all.
-    public func listDecisions(
-        app: AppID?, permission: Permission?, at now: EpochSeconds, limit: Int, offset: Int
-    ) throws(PermissionError) -> [Decision] {
-        let held = (Array(sessionDecisions.values) + onceDecisions).filter {
-            (app == nil || $0.app == app) && (permission == nil || $0.permission == permission)
-        }
-        // Merged with what only memory knows, a page of the table is no page of the list.
-        var condition = RowCondition(app: app, permission: permission)
-        if offset == 0 { lookAtEnds(now, among: condition) }
-        condition.add("(until IS NULL OR until > ?)", .integer(now))
-        let page = held.isEmpty ? page(limit, offset) : page(0, 0)
-        var decisions = try rows(
-            "SELECT \(StoreRows.decisionColumns) FROM decision\(condition.sql) ORDER BY app, permission LIMIT ? OFFSET ?",
-            condition.values + page, StoreRows.decision)
-        guard !held.isEmpty else { return decisions }
-        let replaced = Set(sessionDecisions.keys)
-        decisions.removeAll { replaced.contains(Key(app: $0.app, permission: $0.permission)) }
-        decisions = (decisions + held).sorted {
-            ($0.app, $0.permission, $0.process?.pid ?? 0) < ($1.app, $1.permission, $1.process?.pid ?? 0)
-        }
-        let rest = decisions.dropFirst(offset)
-        return Array(limit == 0 ? rest : rest.prefix(limit))
     }
 
     /// The last good texts of rule files.
@@ -357,10 +332,6 @@ public final class DecisionStore {
         } else if sessionDecisions[key] == decision {
             sessionDecisions[key] = nil
         }
-    }
-
-    func page(_ limit: Int, _ offset: Int) -> [SQLValue] {
-        [.integer(limit == 0 ? -1 : Int64(limit)), .integer(Int64(offset))]
     }
 
     func rows<Row>(

@@ -42,14 +42,21 @@ extension DecisionStore {
         writer.add(StoreJob(changes: [], history: [], serial: lastSerial, aim: .trim) { _ in body() })
     }
 
-    /// Newest first; a limit of 0 is all.
+    /// Rows with numbers below `before`, newest first; `last` is the number of the last that was looked at, nil for none.
     public func listHistory(
-        app: AppID?, permission: Permission?, since: EpochSeconds?, limit: Int, offset: Int
-    ) throws(PermissionError) -> [HistoryRow] {
+        app: AppID?, permission: Permission?, since: EpochSeconds?, before: Int64 = .max, limit: Int, offset: Int = 0
+    ) throws(PermissionError) -> (rows: [HistoryRow], last: Int64?) {
         var condition = RowCondition(app: app, permission: permission)
         if let since { condition.add("time >= ?", .integer(since)) }
-        return try rows(
-            "SELECT \(StoreRows.historyColumns) FROM history\(condition.sql) ORDER BY id DESC LIMIT ? OFFSET ?",
-            condition.values + page(limit, offset), StoreRows.history)
+        condition.add("id < ?", .integer(before))
+        var last: Int64?
+        let rows = try rows(
+            "SELECT \(StoreRows.historyColumns), id FROM history\(condition.sql) ORDER BY id DESC LIMIT ? OFFSET ?",
+            condition.values + [.integer(Int64(limit)), .integer(Int64(offset))]
+        ) { row in
+            last = row.integer(7)
+            return StoreRows.history(row)
+        }
+        return (rows, last)
     }
 }

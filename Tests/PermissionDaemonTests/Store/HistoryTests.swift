@@ -127,7 +127,7 @@ struct HistoryTests {
 
     private func listed(_ store: DecisionStore) async throws -> [String] {
         await withCheckedContinuation { done in store.whenHistoryWritten { done.resume() } }
-        return try store.listHistory(app: nil, permission: nil, since: nil, limit: 0, offset: 0).map {
+        return try store.listHistory(app: nil, permission: nil, since: nil, limit: 100_000).rows.map {
             "\($0.app.name) \($0.outcome.rawValue) \($0.count)"
         }
     }

@@ -157,7 +157,7 @@ struct StoreLossTests {
         try #require(system("mkdir \(copy) && cp -a \(folder.file("state")) \(copy)/") == 0)
         let again = open(StorePaths(state: copy + "/state", session: nil))
         let there = Set(
-            try again.listDecisions(app: nil, permission: nil, at: 1000, limit: 0, offset: 0).map(\.app.description))
+            try again.listDecisions(app: nil, permission: nil, at: 1000).map(\.app.description))
         #expect(there.isSuperset(of: told))
         await close(again)
         await close(store)

@@ -20,7 +20,7 @@ func close(_ store: DecisionStore) async {
 
 @LoopActor
 func list(_ store: DecisionStore) throws -> [String] {
-    try store.listDecisions(app: nil, permission: nil, at: 1000, limit: 0, offset: 0).map {
+    try store.listDecisions(app: nil, permission: nil, at: 1000).map {
         "\($0.verdict.rawValue) \($0.duration.word.rawValue)"
     }
 }

@@ -1,0 +1,100 @@
+// The lists of org.permd.Policy1 that may be long: decisions and history.
+
+import DBus
+import PermissionCore
+import PermissionModel
+
+extension PolicyDoor {
+    /// A method that lists by a filter what is in the store. It comes after what is on its way there, so that whoever
+    /// saw something happen finds it.
+    func listing(
+        _ name: String, _ rows: String, _ slices: @escaping @LoopActor (RowFilter) -> Listings.Slice
+    ) -> Method {
+        let written: @LoopActor (@escaping @LoopActor () -> Void) -> Void =
+            name == "ListHistory" ? broker.store.whenHistoryWritten : broker.store.whenWritten
+        return Method(name: name, inputs: [Argument("filter", "a{sv}")], outputs: [Argument(rows, "aa{sv}")]) { call in
+            call.answering { () throws(PermissionError) in
+                let filter = try RowFilter(call.arguments[0])
+                listings.add(call, after: written) { slices(filter) }
+            }
+        }
+    }
+
+    func decisionRows(_ filter: RowFilter) -> Listings.Slice {
+        appSlices(filter) { range throws(PermissionError) in
+            let decisions = try broker.store.listDecisions(
+                app: filter.app, permission: filter.permission, among: range, at: broker.now())
+            let rows =
+                decisions.map { (app: $0.app, permission: $0.permission, row: row($0)) }
+                + pauses(filter, range).map { (app: $0.app, permission: $0.permission, row: row($0)) }
+            // Stable: of one app and permission, decisions stand before the pause.
+            return rows.enumerated().sorted {
+                ($0.element.app, $0.element.permission, $0.offset) < ($1.element.app, $1.element.permission, $1.offset)
+            }.map(\.element.row)
+        }
+    }
+
+    func pauses(_ filter: RowFilter, _ range: AppRange) -> [Pause] {
+        broker.pauses(app: filter.app, permission: filter.permission).filter { range.contains($0.app) }
+    }
+
+    /// Slices of a list by app, each of the next few apps: those of the store, and those that only memory knows.
+    func appSlices(
+        _ filter: RowFilter, _ rows: @escaping @LoopActor (AppRange) throws(PermissionError) -> [Listings.Row]
+    ) -> Listings.Slice {
+        var page = RowPage(limit: filter.limit, offset: filter.offset)
+        let paused = broker.pauses(app: filter.app, permission: filter.permission).map(\.app)
+        var range = AppRange()
+        var isOver = false
+        return { () throws(PermissionError) in
+            guard !isOver, !page.isFull else { return nil }
+            if filter.app == nil {
+                range = try broker.store.appRange(after: range.last, most: Listings.sliceApps, and: paused)
+            }
+            isOver = range.last == nil
+            return page.cut(try rows(range))
+        }
+    }
+
+    func historyRows(_ filter: RowFilter) -> Listings.Slice {
+        var left = filter.limit == 0 ? Int.max : filter.limit
+        var offset = filter.offset
+        var last: Int64? = .max
+        return { () throws(PermissionError) in
+            guard let before = last, left > 0 else { return nil }
+            let page = try broker.store.listHistory(
+                app: filter.app, permission: filter.permission, since: filter.since, before: before,
+                limit: min(left, Listings.sliceRows), offset: offset)
+            (offset, last) = (0, page.last)
+            left -= page.rows.count
+            return page.rows.map(row)
+        }
+    }
+
+    private func row(_ row: HistoryRow) -> Listings.Row {
+        [
+            "time": .uint64(UInt64(clamping: row.time)), "request": .string(row.request),
+            "app": .string(row.app.description), "permission": .string(row.permission.rawValue),
+            "outcome": .string(row.outcome.rawValue), "by": .string(row.by.rawValue), "count": .uint32(row.count),
+        ]
+    }
+}
+
+/// The filters of the listing methods.
+struct RowFilter {
+    let app: AppID?
+    let permission: Permission?
+    let since: EpochSeconds?
+    /// 0 is all.
+    let limit: Int
+    let offset: Int
+
+    init(_ value: Value) throws(PermissionError) {
+        let options = try Options(value)
+        app = try options.app()
+        permission = try options.permission()
+        since = try options.time("since")
+        limit = Int(try options.uint32("limit") ?? 0)
+        offset = Int(try options.uint32("offset") ?? 0)
+    }
+}

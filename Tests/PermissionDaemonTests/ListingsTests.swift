@@ -1,0 +1,180 @@
+// Long lists: whole and in pages, with other calls served between their parts, and bounded.
+
+import DBus
+import Glibc
+import Logging
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct ListingsTests {
+    /// A service in this process, with a store to fill.
+    @LoopActor
+    private final class Fixture {
+        let bus: PrivateBus
+        let store: DecisionStore
+        let client: Connection
+        private let folder: TemporaryFolder
+        private let connection: Connection
+        private let broker: Broker
+        private let service: BusService
+
+        init() async throws {
+            var log = Logger(label: "test")
+            log.logLevel = .critical
+            folder = try TemporaryFolder()
+            bus = try await PrivateBus()
+            store = DecisionStore(
+                paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: 0,
+                log: log)
+            connection = try bus.connect()
+            client = try bus.connect()
+            broker = Broker(
+                connection: connection, store: store,
+                rules: RuleBook(root: folder.path, lastGood: [], log: log),
+                devices: DeviceCatalog(log: log, source: FakeSource([]), probe: FakeProbe(), geoclue: nil),
+                now: { 1000 }, log: log)
+            service = BusService(broker, log: log)
+            broker.start()
+        }
+
+        func end() async {
+            client.close()
+            connection.close()
+            broker.detach()
+            await bus.stop()
+        }
+
+        func message(_ member: String, _ filter: [String: Value] = [:]) -> Message {
+            .call(
+                destination: connection.uniqueName, path: BusNames.root, interface: BusNames.policy, member: member,
+                [.properties(filter)])
+        }
+
+        var status: Message {
+            .call(
+                destination: connection.uniqueName, path: BusNames.root, interface: BusNames.access,
+                member: "GetStatus", [.strings(["camera"])])
+        }
+
+        func rows(_ member: String, limit: Int = 0, offset: Int = 0) async throws -> [String] {
+            let filter: [String: Value] = ["limit": .uint32(UInt32(limit)), "offset": .uint32(UInt32(offset))]
+            let rows = try await client.call(message(member, filter)).body.first?.rows ?? []
+            return rows.map { row in
+                ["app", "permission", "decision", "status"].map { row[$0]?.stringValue ?? "-" }.joined(separator: " ")
+            }
+        }
+
+        /// Returns when all of them are on disk.
+        func decide(_ decisions: [Decision]) async {
+            for decision in decisions {
+                let row = HistoryRow(
+                    time: EpochSeconds(time(nil)), request: "", app: decision.app, permission: decision.permission,
+                    outcome: .granted,
+                    by: .permctl)
+                store.commit([.set(decision)], history: [row]) { _ in }
+            }
+            await withCheckedContinuation { done in store.whenWritten { done.resume() } }
+        }
+    }
+
+    private func decision(_ app: String, _ permission: Permission, _ duration: Duration = .always) -> Decision {
+        Decision(
+            app: AppID(app)!, permission: permission, verdict: .grant, duration: duration, decided: 1, by: .permctl)
+    }
+
+    /// More apps than a slice has, some of them known in memory only, one after the other and between others.
+    private var many: [Decision] {
+        (0..<200).map { decision("exe:/app\($0)", .camera) }
+            + (0..<200).filter { $0 % 3 == 0 }.map { decision("exe:/app\($0)", .microphone) }
+            + (0..<100).map { decision("exe:/both\($0)", .camera, $0 % 2 == 0 ? .session : .always) }
+            + (0..<150).map { decision("flatpak:org.example.A\($0)", .camera, .session) }
+    }
+
+    @Test(arguments: ["ListDecisions", "ListStatuses", "ListHistory"])
+    func pagesAreTheListCut(_ member: String) async throws {
+        let fixture = try await Fixture()
+        await fixture.decide(many)
+        let whole = try await fixture.rows(member)
+        let apps = Set(many.map(\.app)).sorted()
+        switch member {
+        case "ListDecisions":
+            let expected = many.sorted { ($0.app, $0.permission) < ($1.app, $1.permission) }
+            #expect(whole == expected.map { "\($0.app) \($0.permission.rawValue) grant -" })
+        case "ListStatuses":
+            let asked = whole.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+            #expect(asked == apps.flatMap { app in Permission.allCases.map { "\(app) \($0.rawValue)" } })
+        default:
+            #expect(whole == many.reversed().map { "\($0.app) \($0.permission.rawValue) - -" })
+        }
+        for (limit, offset) in [(1, 0), (0, 1), (64, 0), (100, 63), (300, 255), (256, 256), (0, 400), (5, 100_000)] {
+            let page = try await fixture.rows(member, limit: limit, offset: offset)
+            #expect(page == Array(whole.dropFirst(offset).prefix(limit == 0 ? .max : limit)))
+        }
+        await fixture.end()
+    }
+
+    /// Whoever asks for everything again and again does not keep others waiting for all of that.
+    @Test func othersAreServedBetweenTheParts() async throws {
+        let fixture = try await Fixture()
+        await fixture.decide((0..<3000).map { decision("exe:/app\($0)", .camera) })
+        let other = try fixture.bus.connect()
+        _ = try await other.call(fixture.status)
+        let listings = 16
+        var listed = 0
+        var answered = 0
+        for number in 0..<listings {
+            fixture.client.call(fixture.message(number % 2 == 0 ? "ListDecisions" : "ListHistory")) { result in
+                #expect((try? result.get())?.body.first?.rows?.count == 3000)
+                listed += 1
+            }
+        }
+        while listed < listings {
+            _ = try await other.call(fixture.status)
+            answered += 1
+        }
+        #expect(answered > 4 * listings)
+        other.close()
+        await fixture.end()
+    }
+
+    @Test func whatWaitsIsBounded() async throws {
+        let fixture = try await Fixture()
+        await fixture.decide((0..<1000).map { decision("exe:/app\($0)", .camera) })
+        // Unknown options are kept with the call.
+        let large = fixture.message("ListDecisions", ["unknown": .string(String(repeating: "x", count: 1 << 20))])
+        var outcomes: [String] = []
+        for _ in 0..<8 {
+            fixture.client.call(large) { result in
+                switch result {
+                case .success: outcomes.append("rows")
+                case .failure(let error): outcomes.append(error.name)
+                }
+            }
+        }
+        while outcomes.count < 8 { await Task.yield() }
+        #expect(outcomes.contains(ErrorKind.limitExceeded.name))
+        #expect(outcomes.count { $0 == "rows" } >= 3)
+        #expect(Set(outcomes).count == 2)
+        await fixture.end()
+    }
+
+    @Test func anAnswerThatIsTooLarge() async throws {
+        let fixture = try await Fixture()
+        let path = String(repeating: "x", count: AppID.maximumLength - 100)
+        await fixture.decide((0..<1100).map { decision("exe:/\($0)\(path)", .camera) })
+        do {
+            _ = try await fixture.rows("ListDecisions")
+            Issue.record("more than 32 MiB were listed")
+        } catch let error as BusError {
+            #expect(error.name == ErrorKind.limitExceeded.name)
+            #expect(error.message.contains("limit and offset"))
+        }
+        #expect(try await fixture.rows("ListDecisions", limit: 100, offset: 1050).count == 50)
+        await fixture.end()
+    }
+}
