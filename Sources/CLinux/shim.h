@@ -3,14 +3,19 @@
 #define CLINUX_SHIM_H
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
 #include <linux/videodev2.h>
 #include <malloc.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -27,6 +32,65 @@ static inline int clinux_pidfd_open(pid_t pid, unsigned int flags) {
 // VIDIOC_QUERYCAP, V4L2's ioctl: the request number is a macro and ioctl(2) is variadic.
 static inline int clinux_v4l2_querycap(int fd, struct v4l2_capability *capability) {
     return ioctl(fd, VIDIOC_QUERYCAP, capability);
+}
+
+// What the kernel says of one AF_UNIX socket (sock_diag(7)).
+struct clinux_unix_socket {
+    // The socket it is connected with; 0 for none.
+    uint32_t peer;
+    // The address it is bound to, as bind(2) got it; of an accepted socket its listener's. Length 0 for none.
+    unsigned char name[108];
+    uint32_t name_length;
+};
+
+// A socket to ask that with; -1 and errno on failure.
+static inline int clinux_open_sock_diag(void) {
+    return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+}
+
+// Asks for the socket with that inode. The kernel answers within the request, so nothing is waited for. Returns 0, or an
+// errno value: ENOENT where this network namespace has no such AF_UNIX socket, or the kernel no unix_diag.
+static inline int clinux_ask_unix_socket(int diag, uint32_t inode, struct clinux_unix_socket *found) {
+    static uint32_t sequence;
+    struct {
+        struct nlmsghdr header;
+        struct unix_diag_req question;
+    } request = {
+        .header = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST,
+                   .nlmsg_seq = ++sequence},
+        .question = {.sdiag_family = AF_UNIX, .udiag_states = UINT32_MAX, .udiag_ino = inode,
+                     .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER, .udiag_cookie = {UINT32_MAX, UINT32_MAX}},
+    };
+    union {
+        struct nlmsghdr header;
+        unsigned char bytes[4096];
+    } answer;
+    memset(found, 0, sizeof *found);
+    if (send(diag, &request, sizeof request, MSG_DONTWAIT) < 0) return errno;
+    ssize_t length;
+    do {
+        length = recv(diag, &answer, sizeof answer, MSG_DONTWAIT);
+        if (length < 0) return errno;
+    } while (!NLMSG_OK(&answer.header, (size_t)length) || answer.header.nlmsg_seq != sequence);
+    if (answer.header.nlmsg_type == NLMSG_ERROR) {
+        const struct nlmsgerr *error = (const struct nlmsgerr *)NLMSG_DATA(&answer.header);
+        return error->error ? -error->error : EPROTO;
+    }
+    size_t end = answer.header.nlmsg_len, place = NLMSG_LENGTH(NLMSG_ALIGN(sizeof(struct unix_diag_msg)));
+    while (place + NLA_HDRLEN <= end) {
+        const struct nlattr *attribute = (const struct nlattr *)(answer.bytes + place);
+        if (attribute->nla_len < NLA_HDRLEN || place + attribute->nla_len > end) return EPROTO;
+        const unsigned char *data = answer.bytes + place + NLA_HDRLEN;
+        size_t count = attribute->nla_len - NLA_HDRLEN;
+        if (attribute->nla_type == UNIX_DIAG_PEER && count == sizeof found->peer) memcpy(&found->peer, data, count);
+        if (attribute->nla_type == UNIX_DIAG_NAME) {
+            if (count > sizeof found->name) count = sizeof found->name;
+            memcpy(found->name, data, count);
+            found->name_length = (uint32_t)count;
+        }
+        place += NLA_ALIGN(attribute->nla_len);
+    }
+    return 0;
 }
 
 // In their headers only with feature macros that the Glibc module is built without.

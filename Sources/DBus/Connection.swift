@@ -196,6 +196,12 @@ public final class Connection {
     /// to read from the bus, or it had just come.
     public var arrivedAfter: Int64 { watches.arrivedAfter }
 
+    /// The socket to the bus, which stays this object's; -1 once it is closed.
+    public var socket: Int32 {
+        var descriptor: Int32 = -1
+        return dbus_connection_get_unix_fd(raw, &descriptor) != 0 ? descriptor : -1
+    }
+
     // MARK: Sending
 
     /// Queues a message; the loop sends it. What cannot be encoded is a bug of the caller and is not sent.

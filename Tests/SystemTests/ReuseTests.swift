@@ -16,7 +16,14 @@ struct ReuseTests {
     @Test(arguments: PrivateBus.Kind.allCases)
     func aReusedProcessNumberIsNobody(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
-        #expect(try await ReuseTests.attack(stage) == "living: ok\nreused: AccessDenied\n")
+        #expect(
+            try await ReuseTests.attack(stage) == """
+                living: ok
+                reused: AccessDenied
+                late: AccessDenied
+                late, beside a connection: AccessDenied
+
+                """)
         try await stage.permd.log.first("why") { $0.contains("is nobody") }
         await stage.end()
     }

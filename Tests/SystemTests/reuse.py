@@ -2,9 +2,10 @@
 #
 #     reuse.py SOCKET
 #
-# A child connects to the bus at SOCKET, hands the socket to this program and ends; the next program, sleep(1), gets its
-# number. Then permd is asked over that socket as settings programs ask. Prints what it answers, first for a child that
-# lives: "ok", or the error's name.
+# A child connects to the bus at SOCKET, hands the socket to this program and ends; the next program gets its number. Then
+# permd is asked over that socket as settings programs ask. Prints what it answers, "ok" or the error's name: for a child
+# that lives; for one that ended after Hello; for one that ended before, Hello being said when the other program is there,
+# which has no connection of its own, and which has one.
 import array, ctypes, errno, os, re, signal, socket, struct, sys, time
 
 PATH = sys.argv[1]
@@ -55,6 +56,12 @@ def answer(bus, serial):
             return kind, rest
 
 
+def connect():
+    bus = socket.socket(socket.AF_UNIX)
+    bus.connect(PATH)
+    return bus
+
+
 def log_in(bus):
     bus.sendall(b"\0AUTH EXTERNAL " + str(USER).encode().hex().encode() + b"\r\n")
     line = b""
@@ -72,14 +79,14 @@ def ask(bus):
     return "ok" if kind == 2 else re.search(rb"org\.\w+(?:\.\w+)*\.(\w+)", rest[rest.find(b"\4\1s\0"):]).group(1).decode()
 
 
-def connect_and_hand_over(lives):
+def connect_and_hand_over(lives, late=False):
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
         become_user()
-        bus = socket.socket(socket.AF_UNIX)
-        bus.connect(PATH)
-        log_in(bus)
+        bus = connect()
+        if not late:
+            log_in(bus)
         theirs.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [bus.fileno()]))])
         if lives:
             theirs.recv(1)
@@ -106,36 +113,53 @@ def fork_as(number):
     return os.fork()
 
 
-def start_innocent(number):
+def start_innocent(number, connects, stolen):
+    ours, theirs = socket.socketpair()
     innocent = fork_as(number)
     if innocent < 0:
         return innocent
     if innocent == 0:
+        stolen.close()
         become_user()
+        if connects:
+            bus = connect()
+            log_in(bus)
+            theirs.send(b"x")
+            signal.pause()
         os.execvp("sleep", ["sleep", "1000"])
-    while os.path.basename(os.readlink("/proc/%d/exe" % innocent)) not in ("sleep", "coreutils"):
-        time.sleep(0.001)
+    if connects:
+        ours.recv(1)
+    else:
+        while os.path.basename(os.readlink("/proc/%d/exe" % innocent)) not in ("sleep", "coreutils"):
+            time.sleep(0.001)
     return innocent
+
+
+def reuse(late, connects):
+    # Another program may be quicker to get the number.
+    for attempt in range(100):
+        child, bus, ours = connect_and_hand_over(False, late)
+        # Without root all other numbers have to be given out first: no program is quicker than that.
+        time.sleep(0.5)
+        innocent = start_innocent(child, connects, bus)
+        if innocent < 0:
+            continue
+        if innocent == child:
+            if late:
+                log_in(bus)
+            result = ask(bus)
+        os.kill(innocent, signal.SIGKILL)
+        os.waitpid(innocent, 0)
+        if innocent == child:
+            return result
+    sys.exit("the number was never given out again")
 
 
 child, bus, ours = connect_and_hand_over(True)
 print("living:", ask(bus), flush=True)
 ours.send(b"x")
 os.waitpid(child, 0)
-
-# Another program may be quicker to get the number.
-for attempt in range(100):
-    child, bus, ours = connect_and_hand_over(False)
-    # Without root all other numbers have to be given out first: no program is quicker than that.
-    time.sleep(0.5)
-    innocent = start_innocent(child)
-    if innocent < 0:
-        continue
-    if innocent == child:
-        print("reused:", ask(bus), flush=True)
-    os.kill(innocent, signal.SIGKILL)
-    os.waitpid(innocent, 0)
-    if innocent == child:
-        break
-else:
-    sys.exit("the number was never given out again")
+bus.close()
+print("reused:", reuse(late=False, connects=False), flush=True)
+print("late:", reuse(late=True, connects=False), flush=True)
+print("late, beside a connection:", reuse(late=True, connects=True), flush=True)

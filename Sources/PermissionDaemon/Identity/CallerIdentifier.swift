@@ -2,8 +2,8 @@
 //
 // The bus knows the process, the kernel everything else. A pidfd that the bus gives is of the process that connected. Where
 // it gives a number alone, that may be another process's by now: a pidfd is opened, the bus is asked again whether the
-// number still is the connection's, and the process must be older than the connection. Then /proc is read, and the pidfd
-// is asked whether the process lived.
+// number still is the connection's, the process must be older than the connection and hold a socket for each connection
+// of its number. Then /proc is read, and the pidfd is asked whether the process lived.
 
 import CLinux
 import DBus
@@ -17,12 +17,12 @@ final class CallerIdentifier {
     var onLeft: (@LoopActor (String) -> Void)?
 
     private let connection: Connection
-    private let log: Logger
+    private let refusals: BoundedLog
     private let identity: AppIdentity
     private let moments: ConnectionMoments
+    private let holders: ConnectionHolders
     private var known: [String: Caller] = [:]
     private var asking: [String: [@LoopActor (Caller?) -> Void]] = [:]
-    private var watches: [String: SignalToken] = [:]
 
     /// - Parameter old: of a connection that was lost.
     init(
@@ -30,9 +30,12 @@ final class CallerIdentifier {
         continuing old: CallerIdentifier? = nil
     ) {
         self.connection = connection
-        self.log = log
+        refusals = BoundedLog(log, "connections were nobody")
         identity = AppIdentity(reader: reader)
+        holders = ConnectionHolders(connection: connection, reader: reader, log: log)
         moments = ConnectionMoments(connection: connection, continuing: old?.moments)
+        moments.onAppeared = { [processes = holders.processes] in processes.appeared($0) }
+        moments.onVanished = { [weak self] in self?.left($0) }
         moments.start()
     }
 
@@ -43,8 +46,6 @@ final class CallerIdentifier {
         if let caller = known[name] { return completion(caller) }
         asking[name, default: []].append(completion)
         guard asking[name]?.count == 1 else { return }
-        // Before anything is asked, so that its leaving is never missed: the bus answers in order.
-        watches[name] = connection.whenNameVanishes(name) { [weak self] in self?.left(name) }
         ask("GetConnectionCredentials", name) { [weak self] reply in self?.gotCredentials(name, reply) }
     }
 
@@ -68,7 +69,9 @@ final class CallerIdentifier {
                 self?.settle(name, nil, "the bus names another process now")
                 return
             }
-            self?.settle(name, evidence)
+            self?.holders.check(pid, name) { problem in
+                if let problem { self?.settle(name, nil, problem.reason) } else { self?.settle(name, evidence) }
+            }
         }
     }
 
@@ -101,14 +104,13 @@ final class CallerIdentifier {
         if let caller {
             known[name] = caller
         } else {
-            log.notice("The connection \(name) is nobody: \(reason)")
-            watches.removeValue(forKey: name)?.cancel()
+            refusals.notice("The connection \(name) is nobody: \(reason)")
         }
         for completion in completions { completion(caller) }
     }
 
     private func left(_ name: String) {
-        watches.removeValue(forKey: name)?.cancel()
+        holders.processes.vanished(name)
         if asking[name] != nil { settle(name, nil, "it has left the bus") }
         guard known.removeValue(forKey: name) != nil else { return }
         onLeft?(name)

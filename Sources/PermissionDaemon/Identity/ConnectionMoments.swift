@@ -1,4 +1,5 @@
-// When connections appeared on the bus. A bus without pidfds tells the number of the process that connected; who has the
+// Who comes and goes on the bus, by one match for all: a match for each caller would make the bus slow for everybody when
+// there are thousands of them. And when connections appeared: a bus without pidfds tells the number of the process that connected; who has the
 // number now is that process only if it was there before.
 
 import DBus
@@ -18,12 +19,15 @@ final class ConnectionMoments {
 
     /// The bus gives a pidfd with its credentials, so nothing has to be kept.
     private(set) var busGivesProcesses = false
+    /// A connection is on the bus. Not called when the bus gives pidfds.
+    var onAppeared: (@LoopActor (String) -> Void)?
+    /// A connection has left the bus.
+    var onVanished: (@LoopActor (String) -> Void)?
     private var moments: [String: Int64] = [:]
     /// Which bus that is.
     private var busID: String?
     /// What was known by an earlier connection, until it is known whether that was to the same bus.
     private var earlier: (busID: String?, moments: [String: Int64])
-    private var token: SignalToken?
     private let connection: Connection
     /// Milliseconds that a signal may be late and no number have come round.
     let harmlessDelay: Int64
@@ -43,21 +47,20 @@ final class ConnectionMoments {
     func start() {
         connection.keepArrivals(true)
         // Before the list, so that nobody is missed.
-        token = connection.onSignal(
+        connection.onSignal(
             sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged"
         ) { [weak self] in self?.changed($0) }
-        connection.call(.busCall("GetId")) { [weak self] in self?.identified($0) }
-        connection.call(.busCall("ListNames")) { [weak self] in self?.listed($0) }
         connection.call(.busCall("GetConnectionCredentials", [.string(connection.uniqueName)])) { [weak self] result in
             guard (try? result.get())?.body.first?.properties?["ProcessFD"] != nil else { return }
             self?.stop()
         }
+        connection.call(.busCall("GetId")) { [weak self] in self?.identified($0) }
+        connection.call(.busCall("ListNames")) { [weak self] in self?.listed($0) }
     }
 
     private func stop() {
         busGivesProcesses = true
         connection.keepArrivals(false)
-        token?.cancel()
         moments = [:]
     }
 
@@ -72,7 +75,8 @@ final class ConnectionMoments {
         guard message.body.count == 3, let name = message.body[0].stringValue, name.hasPrefix(":") else { return }
         if message.body[2].stringValue == "" {
             moments[name] = nil
-        } else if message.body[1].stringValue == "" {
+            onVanished?(name)
+        } else if message.body[1].stringValue == "", !busGivesProcesses {
             let now = Loop.uptimeMilliseconds()
             let earliest = connection.arrivedAfter
             note(name, now - earliest <= harmlessDelay ? now : earliest)
@@ -87,7 +91,7 @@ final class ConnectionMoments {
     }
 
     private func listed(_ result: Result<Message, BusError>) {
-        guard case .success(let message) = result else { return }
+        guard case .success(let message) = result, !busGivesProcesses else { return }
         for name in message.body.first?.strings ?? [] where name.hasPrefix(":") && moments[name] == nil {
             // A bus gives no unique name twice.
             note(name, earlier.moments[name] ?? Loop.uptimeMilliseconds())
@@ -96,7 +100,9 @@ final class ConnectionMoments {
     }
 
     private func note(_ name: String, _ moment: Int64) {
-        if moments.count < ConnectionMoments.maximum { moments[name] = moment }
+        guard moments.count < ConnectionMoments.maximum else { return }
+        moments[name] = moment
+        onAppeared?(name)
     }
 
     private static func processNumbers() -> Int64 {

@@ -88,7 +88,7 @@ struct ProcessReader {
         return path
     }
 
-    private func text(ofLink path: String) throws(UnknownProcess) -> [UInt8] {
+    func text(ofLink path: String) throws(UnknownProcess) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX) + 1)
         let count = bytes.withUnsafeMutableBytes {
             readlink(path, $0.bindMemory(to: CChar.self).baseAddress!, Int(PATH_MAX))

@@ -21,7 +21,7 @@ struct CallerIdentifierTests {
         init(startedAt ticks: UInt64) throws {
             let own = "\(getpid())"
             folder = try TemporaryFolder([own])
-            for name in ["root", "exe", "cwd", "cgroup", "cmdline", "ns"] {
+            for name in ["root", "exe", "cwd", "cgroup", "cmdline", "ns", "fd"] {
                 try FileManager.default.createSymbolicLink(
                     atPath: folder.file("\(own)/\(name)"), withDestinationPath: "/proc/self/\(name)")
             }

@@ -1,0 +1,116 @@
+// Whether a process holds as many sockets to the bus as the bus has connections of its number.
+//
+// The bus knows the number of the process that called connect(2), and learns of the connection at Hello. Whoever lets the
+// first process end, and says Hello when another one has the number, looks older than the connection's process need be; but
+// that other one does not hold the socket.
+
+import DBus
+import Logging
+import PermissionModel
+
+@LoopActor
+final class ConnectionHolders {
+    /// Looks at one process. A connection that was closed, or one that was opened, is heard of a moment later.
+    private static let attempts = 5
+    /// A program between connect(2) and Hello holds a socket more than the bus has names, and could lend it to a
+    /// connection that says Hello in this moment. Logging in takes four turns of the bus; a socket counts that was held
+    /// for twice as many.
+    private static let turns = 8
+
+    let processes: ConnectionProcesses
+    private let connection: Connection
+    private let reader: ProcessReader
+    private let log: Logger
+    private var sockets: BusSockets?
+    /// The kernel does not tell: everybody is believed.
+    private(set) var isBlind = false
+    private var checks: [Int32: [(name: String, completion: @LoopActor (UnknownProcess?) -> Void)]] = [:]
+
+    init(connection: Connection, reader: ProcessReader, log: Logger) {
+        self.connection = connection
+        self.reader = reader
+        self.log = log
+        processes = ConnectionProcesses(connection: connection)
+    }
+
+    /// Calls `completion` with why the process is not believed to be the one of the connection, nil when it is. All
+    /// connections of a process that are asked about meanwhile share one look.
+    func check(_ pid: Int32, _ name: String, _ completion: @escaping @LoopActor (UnknownProcess?) -> Void) {
+        checks[pid, default: []].append((name, completion))
+        if checks[pid]?.count == 1 { look(pid, ConnectionHolders.attempts) }
+    }
+
+    private func look(_ pid: Int32, _ attempts: Int) {
+        processes.whenKnown { [weak self] in
+            guard let self else { return }
+            judge(pid) { () throws(UnknownProcess) in
+                guard let sockets = try busSockets() else { return finish(pid, nil) }
+                let count = processes.count(pid)
+                let held = try sockets.held(by: pid, atMost: count, reader)
+                guard held.count == count else { return again(pid, attempts, held.count) }
+                turn(ConnectionHolders.turns) { [weak self] in self?.confirm(pid, held, attempts) }
+            }
+        }
+    }
+
+    private func confirm(_ pid: Int32, _ held: Set<UInt32>, _ attempts: Int) {
+        processes.whenKnown { [weak self] in
+            guard let self else { return }
+            judge(pid) { () throws(UnknownProcess) in
+                var rest = held
+                try reader.forEachSocket(of: pid, atMost: BusSockets.maximumDescriptors) {
+                    rest.remove($0)
+                    return !rest.isEmpty
+                }
+                // Who came while this was under way is among those that are counted, or comes with the next look.
+                let isComplete = (checks[pid] ?? []).allSatisfy { !processes.isAsked($0.name) }
+                let count = held.count - rest.count
+                guard isComplete, processes.count(pid) <= count else { return again(pid, attempts, count) }
+                finish(pid, nil)
+            }
+        }
+    }
+
+    private func again(_ pid: Int32, _ attempts: Int, _ held: Int) {
+        guard attempts > 1 else {
+            let count = processes.count(pid)
+            return finish(
+                pid, UnknownProcess(reason: "\(count) connections have the process \(pid), which holds \(held) of them"))
+        }
+        turn(1) { [weak self] in self?.look(pid, attempts - 1) }
+    }
+
+    /// So many times to the bus and back: what happened before is heard of by then.
+    private func turn(_ count: Int, _ body: @escaping @LoopActor () -> Void) {
+        guard count > 0 else { return body() }
+        connection.call(.busCall("GetId")) { [weak self] _ in self?.turn(count - 1, body) }
+    }
+
+    private func judge(_ pid: Int32, _ body: () throws(UnknownProcess) -> Void) {
+        do throws(UnknownProcess) { try body() } catch { finish(pid, error) }
+    }
+
+    private func finish(_ pid: Int32, _ problem: UnknownProcess?) {
+        for check in checks.removeValue(forKey: pid) ?? [] { check.completion(problem) }
+    }
+
+    /// Nil where the kernel does not tell.
+    private func busSockets() throws(UnknownProcess) -> BusSockets? {
+        if let sockets { return sockets }
+        if isBlind { return nil }
+        do throws(BusSockets.Refusal) {
+            sockets = try BusSockets(of: connection.socket)
+            return sockets
+        } catch {
+            switch error {
+            case .failed(let reason): throw UnknownProcess(reason: "the kernel does not tell of sockets: \(reason)")
+            case .unsupported:
+                isBlind = true
+                log.notice(
+                    "The kernel does not tell who holds a socket to the bus (unix_diag), and the bus gives no pidfds: a program that says Hello late can be taken for the one that has its process number then"
+                )
+                return nil
+            }
+        }
+    }
+}
