@@ -51,13 +51,12 @@ static inline int clinux_open_sock_diag(void) {
 // Asks for the socket with that inode. The kernel answers within the request, so nothing is waited for. Returns 0, or an
 // errno value: ENOENT where this network namespace has no such AF_UNIX socket, or the kernel no unix_diag.
 static inline int clinux_ask_unix_socket(int diag, uint32_t inode, struct clinux_unix_socket *found) {
-    static uint32_t sequence;
     struct {
         struct nlmsghdr header;
         struct unix_diag_req question;
     } request = {
         .header = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST,
-                   .nlmsg_seq = ++sequence},
+                   .nlmsg_seq = inode},
         .question = {.sdiag_family = AF_UNIX, .udiag_states = UINT32_MAX, .udiag_ino = inode,
                      .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER, .udiag_cookie = {UINT32_MAX, UINT32_MAX}},
     };
@@ -71,7 +70,7 @@ static inline int clinux_ask_unix_socket(int diag, uint32_t inode, struct clinux
     do {
         length = recv(diag, &answer, sizeof answer, MSG_DONTWAIT);
         if (length < 0) return errno;
-    } while (!NLMSG_OK(&answer.header, (size_t)length) || answer.header.nlmsg_seq != sequence);
+    } while (!NLMSG_OK(&answer.header, (size_t)length) || answer.header.nlmsg_seq != inode);
     if (answer.header.nlmsg_type == NLMSG_ERROR) {
         const struct nlmsgerr *error = (const struct nlmsgerr *)NLMSG_DATA(&answer.header);
         return error->error ? -error->error : EPROTO;

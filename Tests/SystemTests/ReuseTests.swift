@@ -28,6 +28,23 @@ struct ReuseTests {
         await stage.end()
     }
 
+    /// A connection that was closed a moment ago is heard of a moment later, and counts against nobody.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func whoClosesAndConnectsAgainIsStillSomebody(_ kind: PrivateBus.Kind) async throws {
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let address = stage.permd.bus.address
+        let errors = try await RawBusClient.offLoop {
+            // Each is closed when its answer is there.
+            try (0..<200).compactMap { _ in
+                let client = try RawBusClient(address)
+                let question = RawMessage.call(BusNames.service, BusNames.root, BusNames.policy, "ListRequests")
+                return try client.call(question).errorName
+            }
+        }
+        #expect(errors == [])
+        await stage.end()
+    }
+
     private static func attack(_ stage: Stage) async throws -> String {
         let socket = String(stage.permd.bus.address.dropFirst("unix:path=".count))
         let words = (geteuid() == 0 ? [] : ["sudo", "-n"]) + ["python3", program, socket]

@@ -15,13 +15,14 @@ final class ConnectionHolders {
     /// A program between connect(2) and Hello holds a socket more than the bus has names, and could lend it to a
     /// connection that says Hello in this moment. Logging in takes four turns of the bus; a socket counts that was held
     /// for twice as many.
-    private static let turns = 8
+    private static let roundTrips = 8
 
     let processes: ConnectionProcesses
     private let connection: Connection
     private let reader: ProcessReader
     private let log: Logger
     private var sockets: BusSockets?
+    private var looks: [@LoopActor () -> Void] = []
     /// The kernel does not tell: everybody is believed.
     private(set) var isBlind = false
     private var checks: [Int32: [(name: String, completion: @LoopActor (UnknownProcess?) -> Void)]] = [:]
@@ -42,48 +43,56 @@ final class ConnectionHolders {
 
     private func look(_ pid: Int32, _ attempts: Int) {
         processes.whenKnown { [weak self] in
-            guard let self else { return }
-            judge(pid) { () throws(UnknownProcess) in
-                guard let sockets = try busSockets() else { return finish(pid, nil) }
-                let count = processes.count(pid)
-                let held = try sockets.held(by: pid, atMost: count, reader)
-                guard held.count == count else { return again(pid, attempts, held.count) }
-                turn(ConnectionHolders.turns) { [weak self] in self?.confirm(pid, held, attempts) }
+            self?.inTurn { [weak self] in
+                guard let self else { return }
+                judge(pid) { () throws(UnknownProcess) in
+                    guard let sockets = try busSockets() else { return finish(pid, nil) }
+                    let count = processes.count(pid)
+                    let held = try sockets.held(by: pid, atMost: count, reader)
+                    guard held.count == count else { return again(pid, attempts, held.count) }
+                    roundTrips(ConnectionHolders.roundTrips) { [weak self] in self?.confirm(pid, held, attempts) }
+                }
             }
         }
     }
 
-    private func confirm(_ pid: Int32, _ held: Set<UInt32>, _ attempts: Int) {
+    private func confirm(_ pid: Int32, _ held: [BusSockets.Held], _ attempts: Int) {
         processes.whenKnown { [weak self] in
             guard let self else { return }
-            judge(pid) { () throws(UnknownProcess) in
-                var rest = held
-                try reader.forEachSocket(of: pid, atMost: BusSockets.maximumDescriptors) {
-                    rest.remove($0)
-                    return !rest.isEmpty
-                }
-                // Who came while this was under way is among those that are counted, or comes with the next look.
-                let isComplete = (checks[pid] ?? []).allSatisfy { !processes.isAsked($0.name) }
-                let count = held.count - rest.count
-                guard isComplete, processes.count(pid) <= count else { return again(pid, attempts, count) }
-                finish(pid, nil)
-            }
+            let count = held.count { self.reader.holds(pid, $0) }
+            // Of those that came while this was under way all have to be among the counted.
+            let isComplete = (checks[pid] ?? []).allSatisfy { !self.processes.isAsked($0.name) }
+            guard isComplete, processes.count(pid) <= count else { return again(pid, attempts, count) }
+            finish(pid, nil)
         }
+    }
+
+    /// One look between two looks at our own sockets: whoever has many processes looked at makes callers that are known
+    /// wait for one of them.
+    private func inTurn(_ look: @escaping @LoopActor () -> Void) {
+        looks.append(look)
+        if looks.count == 1 { Loop.shared.afterPoll { [weak self] in self?.nextLook() } }
+    }
+
+    private func nextLook() {
+        looks[0]()
+        looks.removeFirst()
+        if !looks.isEmpty { Loop.shared.afterPoll { [weak self] in self?.nextLook() } }
     }
 
     private func again(_ pid: Int32, _ attempts: Int, _ held: Int) {
         guard attempts > 1 else {
             let count = processes.count(pid)
-            return finish(
-                pid, UnknownProcess(reason: "\(count) connections have the process \(pid), which holds \(held) of them"))
+            let reason = "the process \(pid) has \(count) connections and holds sockets for \(held)"
+            return finish(pid, UnknownProcess(reason: reason))
         }
-        turn(1) { [weak self] in self?.look(pid, attempts - 1) }
+        roundTrips(1) { [weak self] in self?.look(pid, attempts - 1) }
     }
 
     /// So many times to the bus and back: what happened before is heard of by then.
-    private func turn(_ count: Int, _ body: @escaping @LoopActor () -> Void) {
+    private func roundTrips(_ count: Int, _ body: @escaping @LoopActor () -> Void) {
         guard count > 0 else { return body() }
-        connection.call(.busCall("GetId")) { [weak self] _ in self?.turn(count - 1, body) }
+        connection.call(.busCall("GetId")) { [weak self] _ in self?.roundTrips(count - 1, body) }
     }
 
     private func judge(_ pid: Int32, _ body: () throws(UnknownProcess) -> Void) {

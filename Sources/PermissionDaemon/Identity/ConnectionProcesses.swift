@@ -7,7 +7,7 @@ import PermissionModel
 final class ConnectionProcesses {
     /// Asked at a time: however fast connections come, what the bus and we hold for it is bounded, and the answers keep
     /// up with them, as letting one in costs the bus far more than such a question.
-    private static let maximumAsked = 256
+    static let maximumAsked = 256
 
     private let connection: Connection
     /// By unique name, in the order of appearance; 0 until the bus has answered, and for what it does not know.
@@ -17,7 +17,7 @@ final class ConnectionProcesses {
     private var waiting: [(name: String, order: UInt64)] = []
     /// Appeared since; turned around into `waiting`.
     private var arrived: [(name: String, order: UInt64)] = []
-    private var asked = 0
+    private(set) var asked = 0
     private var lastOrder: UInt64 = 0
     /// All up to that one are answered.
     private var answered: UInt64 = 0

@@ -8,11 +8,11 @@ import PermissionModel
 
 /// Sockets of one bus, as seen from this network namespace.
 struct BusSockets {
-    /// A look at more would take the loop too long: a descriptor takes about a microsecond. Browsers and compositors have
-    /// some thousands; sockets to the bus are mostly among the first.
-    static let maximumDescriptors = 8192
-    /// Of sockets that lead elsewhere, for each of which the kernel goes through its AF_UNIX sockets: some 10 µs.
-    static let maximumStrangers = 512
+    /// Others wait during a look, and one descriptor takes up to 3 µs. Compositors and browsers have some thousands, their
+    /// sockets to the bus among the first.
+    static let maximumDescriptors = 4096
+    /// The kernel goes through all its AF_UNIX sockets for each that is asked about, and again for its peer: some 20 µs.
+    static let maximumAsked = 256
 
     /// Why it cannot be told.
     enum Refusal: Error {
@@ -38,19 +38,31 @@ struct BusSockets {
         guard !address.isEmpty else { throw .unsupported }
     }
 
-    /// The inodes of sockets to the bus that the process holds, in the order of its descriptors, at most `count`.
+    /// A socket that a process holds.
+    struct Held: Hashable {
+        let inode: UInt32
+        /// The process's number for it.
+        let descriptor: Int32
+    }
+
+    /// The sockets to the bus that the process holds, at most `count`, each once. Throws when there is more to look at than
+    /// is looked at.
     ///
     /// Of a process in another network namespace, whose sockets cannot be looked at, all that are unknown here count.
-    func held(by pid: Int32, atMost count: Int, _ reader: ProcessReader) throws(UnknownProcess) -> Set<UInt32> {
-        var found: Set<UInt32> = []
-        var strangers = 0
+    func held(by pid: Int32, atMost count: Int, _ reader: ProcessReader) throws(UnknownProcess) -> [Held] {
+        var found: [UInt32: Held] = [:]
+        let tooMany = UnknownProcess(reason: "it holds more descriptors than are looked at")
+        guard count <= BusSockets.maximumAsked else { throw tooMany }
+        var asked = 0
         let isElsewhere = try !reader.sharesNetwork(pid)
-        try reader.forEachSocket(of: pid, atMost: BusSockets.maximumDescriptors) { inode in
-            guard found.count < count, strangers < BusSockets.maximumStrangers else { return false }
-            if leadsToBus(inode) ?? isElsewhere { found.insert(inode) } else { strangers += 1 }
+        let isWhole = try reader.forEachSocket(of: pid, atMost: BusSockets.maximumDescriptors) { socket in
+            asked += 1
+            guard found.count < count, asked <= BusSockets.maximumAsked else { return false }
+            if leadsToBus(socket.inode) ?? isElsewhere { found[socket.inode] = socket }
             return found.count < count
         }
-        return found
+        guard found.count == count || isWhole else { throw tooMany }
+        return Array(found.values)
     }
 
     /// Nil for a socket that is not known here.
@@ -85,35 +97,45 @@ extension ProcessReader {
         try text(ofLink: "\(root)/\(pid)/ns/net") == text(ofLink: "\(root)/self/ns/net")
     }
 
-    /// Calls `body` with the inodes of the sockets it holds, in the order of its descriptors, until that says false.
+    /// Calls `body` with the sockets it holds, in the order of its descriptors, until that says false. Whether it went
+    /// through all.
     func forEachSocket(
-        of pid: Int32, atMost count: Int, _ body: (UInt32) -> Bool
-    ) throws(UnknownProcess) {
+        of pid: Int32, atMost count: Int, _ body: (BusSockets.Held) -> Bool
+    ) throws(UnknownProcess) -> Bool {
         guard let folder = opendir("\(root)/\(pid)/fd") else {
             throw UnknownProcess(reason: "its descriptors cannot be looked at: \(String(cString: strerror(errno)))")
         }
         defer { closedir(folder) }
         var rest = count
-        while rest > 0, let entry = readdir(folder) {
-            rest -= 1
-            guard let inode = ProcessReader.socket(entry, in: dirfd(folder)) else { continue }
-            guard body(inode) else { return }
-        }
-    }
-
-    /// A socket's link is `socket:[INODE]` (proc(5)).
-    private static func socket(_ entry: UnsafeMutablePointer<dirent>, in folder: Int32) -> UInt32? {
-        let mark = Array("socket:[".utf8)
-        var bytes = [UInt8](repeating: 0, count: 32)
-        // SAFETY: the entry is valid until the next readdir(3), and its name ends with a NUL.
-        let count = withUnsafePointer(to: &entry.pointee.d_name) { name in
-            name.withMemoryRebound(to: CChar.self, capacity: 256) { name in
-                bytes.withUnsafeMutableBytes {
-                    readlinkat(folder, name, $0.bindMemory(to: CChar.self).baseAddress!, $0.count)
+        while let entry = readdir(folder) {
+            guard rest > 0 else { return false }
+            // SAFETY: the entry is valid until the next readdir(3), and its name ends with a NUL.
+            let socket = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { name in
+                    ProcessReader.socket(in: dirfd(folder), name).map {
+                        BusSockets.Held(inode: $0, descriptor: Int32(atoi(name)))
+                    }
                 }
             }
+            rest -= 1
+            if let socket, !body(socket) { return false }
         }
-        guard count > mark.count + 1, bytes.starts(with: mark), bytes[count - 1] == UInt8(ascii: "]") else { return nil }
-        return UInt32(String(decoding: bytes[mark.count..<count - 1], as: UTF8.self))
+        return true
+    }
+
+    /// Whether the process still holds it.
+    func holds(_ pid: Int32, _ socket: BusSockets.Held) -> Bool {
+        ProcessReader.socket(in: AT_FDCWD, "\(root)/\(pid)/fd/\(socket.descriptor)") == socket.inode
+    }
+
+    /// The inode of a socket, whose link is `socket:[INODE]` (proc(5)).
+    private static func socket(in folder: Int32, _ path: UnsafePointer<CChar>) -> UInt32? {
+        // As long as the longest of these; what is cut is none.
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { link in
+            let count = readlinkat(folder, path, link.baseAddress!, link.count)
+            guard count > 9, count < link.count, strncmp(link.baseAddress!, "socket:[", 8) == 0 else { return nil }
+            link[count] = 0
+            return UInt32(exactly: strtoul(link.baseAddress! + 8, nil, 10))
+        }
     }
 }

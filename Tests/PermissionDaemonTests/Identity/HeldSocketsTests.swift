@@ -1,0 +1,165 @@
+// Sockets of processes, as the kernel tells of them: what leads to the bus, and who holds it.
+
+import DBus
+import Foundation
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(2)))
+struct HeldSocketsTests {
+    /// Something to connect to, with an address in the file system or an abstract one.
+    private struct Listener {
+        let path: String
+        private let folder: TemporaryFolder
+        private let socket = UnixFD(owning: Glibc.socket(AF_UNIX, HeldSocketsTests.stream, 0))
+        private let address: [UInt8]
+
+        init(isAbstract: Bool) throws {
+            folder = try TemporaryFolder()
+            path = folder.file("bus")
+            address = isAbstract ? [0] + Array(path.utf8) : Array(path.utf8) + [0]
+            try #require(Listener.with(address) { bind(socket.raw, $0, $1) } == 0 && listen(socket.raw, 16) == 0)
+        }
+
+        /// A socket to it, and its other end.
+        func connect() throws -> [UnixFD] {
+            let client = UnixFD(owning: Glibc.socket(AF_UNIX, HeldSocketsTests.stream, 0))
+            try #require(Listener.with(address) { Glibc.connect(client.raw, $0, $1) } == 0)
+            return [client, UnixFD(owning: accept(socket.raw, nil, nil))]
+        }
+
+        private static func with(
+            _ name: [UInt8], _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+        ) -> Int32 {
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+            let size = socklen_t(MemoryLayout<sa_family_t>.size + name.count)
+            return withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, size) }
+            }
+        }
+    }
+
+    private static let stream = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    private static let reader = ProcessReader()
+
+    private static func inode(_ socket: UnixFD) -> UInt32 {
+        var status = stat()
+        return fstat(socket.raw, &status) == 0 ? UInt32(status.st_ino) : 0
+    }
+
+    private static func pair() -> [UnixFD] {
+        var ends: [Int32] = [-1, -1]
+        return socketpair(AF_UNIX, stream, 0, &ends) == 0 ? ends.map(UnixFD.init(owning:)) : []
+    }
+
+    @Test(arguments: [false, true])
+    func socketsToTheBusAreTheOnesThatCount(_ isAbstract: Bool) throws {
+        let bus = try Listener(isAbstract: isAbstract)
+        let own = try bus.connect()
+        let sockets = try BusSockets(of: own[0].raw)
+        let others = try Listener(isAbstract: isAbstract).connect() + HeldSocketsTests.pair()
+        let held = { (count: Int) in
+            Set(try sockets.held(by: getpid(), atMost: count, HeldSocketsTests.reader).map(\.inode))
+        }
+        #expect(try held(9) == [HeldSocketsTests.inode(own[0])])
+        var further = [try bus.connect(), try bus.connect()]
+        let all = Set(([own] + further).map { HeldSocketsTests.inode($0[0]) })
+        #expect(try held(9) == all)
+        #expect(try held(2).count == 2 && held(2).isSubset(of: all) && held(0).isEmpty)
+        let closed = HeldSocketsTests.inode(further[0][0])
+        further.removeFirst()
+        #expect(try held(9) == all.subtracting([closed]))
+        withExtendedLifetime((others, further)) {}
+    }
+
+    @Test func theHolderCountsAndNotWhoConnected() async throws {
+        let bus = try Listener(isAbstract: false)
+        let own = try bus.connect()
+        let sockets = try BusSockets(of: own[0].raw)
+        var given = try bus.connect()
+        let inode = HeldSocketsTests.inode(given[0])
+        let child = try ChildProcess("sleep", ["1000"], standardInput: .descriptor(given[0].raw))
+        close(given[0].take())
+        let held = try sockets.held(by: child.pid, atMost: 9, HeldSocketsTests.reader)
+        #expect(held == [BusSockets.Held(inode: inode, descriptor: 0)])
+        #expect(HeldSocketsTests.reader.holds(child.pid, held[0]))
+        #expect(try sockets.held(by: getpid(), atMost: 9, HeldSocketsTests.reader).map(\.inode) != [inode])
+        child.terminate(SIGKILL)
+        _ = await child.waitForExit()
+        #expect(!HeldSocketsTests.reader.holds(child.pid, held[0]))
+        #expect(throws: UnknownProcess.self) {
+            try sockets.held(by: child.pid, atMost: 9, HeldSocketsTests.reader)
+        }
+        given.removeAll()
+    }
+
+    /// Whoever hides a socket behind many others is not looked through for ever, and what is not found does not count.
+    @Test func aLookEnds() async throws {
+        let bus = try Listener(isAbstract: false)
+        let own = try bus.connect()
+        let sockets = try BusSockets(of: own[0].raw)
+        let given = try bus.connect()
+        let program = """
+            import os, socket, sys, time
+            pairs = [socket.socketpair() for _ in range(int(sys.argv[1]))]
+            os.dup2(0, 1000)
+            os.close(0)
+            print("ready", flush=True)
+            time.sleep(1000)
+            """
+        for pairs in [10, BusSockets.maximumAsked / 2] {
+            let child = try ChildProcess(
+                "python3", ["-c", program, "\(pairs)"], standardInput: .descriptor(given[0].raw))
+            for await line in child.lines { if line == "ready" { break } }
+            let held = { try sockets.held(by: child.pid, atMost: $0, HeldSocketsTests.reader) }
+            if pairs == 10 {
+                #expect(try held(9).map(\.descriptor) == [1000])
+            } else {
+                #expect(throws: UnknownProcess.self) { try held(1) }
+            }
+            #expect(throws: UnknownProcess.self) { try held(BusSockets.maximumAsked + 1) }
+        }
+    }
+
+    /// The kernel tells only of sockets in our network: of another one's, those that may lead to the bus count.
+    @Test func aNetworkOfItsOwn() async throws {
+        let bus = try Listener(isAbstract: false)
+        let own = try bus.connect()
+        let sockets = try BusSockets(of: own[0].raw)
+        let program = """
+            import os, socket, sys, time
+            if len(sys.argv) > 1:
+                bus = socket.socket(socket.AF_UNIX)
+                bus.connect(sys.argv[1])
+            print(os.getpid(), flush=True)
+            time.sleep(1000)
+            """
+        for (arguments, expected) in [([bus.path], 1), ([], 0)] {
+            let words =
+                Superuser.command + ["unshare", "-n"] + Superuser.back + ["python3", "-c", program] + arguments
+            let child = try ChildProcess(words[0], Array(words.dropFirst()))
+            var pid: Int32 = 0
+            for await line in child.lines {
+                pid = Int32(line) ?? 0
+                break
+            }
+            #expect(try sockets.held(by: pid, atMost: 9, HeldSocketsTests.reader).count == expected)
+        }
+    }
+
+    /// Then there is nothing to compare with.
+    @Test func whatIsNoBusWithAnAddressIsRefused() throws {
+        let ends = HeldSocketsTests.pair()
+        let file = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
+        let network = UnixFD(owning: socket(AF_INET, HeldSocketsTests.stream, 0))
+        for descriptor in [ends[0], file, network] {
+            #expect(throws: BusSockets.Refusal.self) { try BusSockets(of: descriptor.raw) }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// Lines that anybody can cause do not fill the journal.
+
+import DBus
+import Logging
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct BoundedLogTests {
+    private struct Recorder: LogHandler {
+        let lines: EventLog<String>
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let text = "\(event.message)"
+            LoopActor.assumeIsolated { lines.add(text) }
+        }
+    }
+
+    @Test func aFloodIsAFewLinesAndANumber() async throws {
+        let lines = EventLog<String>()
+        let logger = Logger(label: "test") { _ in Recorder(lines: lines) }
+        let log = BoundedLog(logger, "connections were nobody", minute: 50)
+        for round in 1...2 {
+            for number in 0..<1000 { log.notice("\(round): \(number)") }
+            let first = (0..<BoundedLog.linesPerMinute).map { "\(round): \($0)" }
+            #expect(lines.all.suffix(BoundedLog.linesPerMinute) == first[...])
+            let sum = "\(1000 - BoundedLog.linesPerMinute) more connections were nobody within a minute"
+            try await lines.wait(for: round * (BoundedLog.linesPerMinute + 1))
+            #expect(lines.all.last == sum)
+        }
+        // What is little stays as it is.
+        log.notice("one")
+        #expect(lines.all.last == "one" && lines.all.count == 2 * (BoundedLog.linesPerMinute + 1) + 1)
+    }
+}
