@@ -43,15 +43,25 @@ final class ConnectionHolders {
 
     private func look(_ pid: Int32, _ attempts: Int) {
         processes.whenKnown { [weak self] in
-            self?.inTurn { [weak self] in
-                guard let self else { return }
-                judge(pid) { () throws(UnknownProcess) in
-                    guard let sockets = try busSockets() else { return finish(pid, nil) }
-                    let count = processes.count(pid)
-                    let held = try sockets.held(by: pid, atMost: count, reader)
-                    guard held.count == count else { return again(pid, attempts, held.count) }
-                    roundTrips(ConnectionHolders.roundTrips) { [weak self] in self?.confirm(pid, held, attempts) }
+            guard let self else { return }
+            search(BusSockets.Search(pid: pid, count: processes.count(pid)), attempts)
+        }
+    }
+
+    private func search(_ begun: BusSockets.Search, _ attempts: Int) {
+        inTurn { [weak self] in
+            guard let self else { return }
+            let pid = begun.pid
+            do throws(UnknownProcess) {
+                guard let sockets = try busSockets() else { return finish(pid, nil) }
+                var search = begun
+                guard try sockets.go(on: &search, reader) else { return self.search(search, attempts) }
+                guard search.found.count == search.count else { return again(pid, attempts, search.found.count) }
+                roundTrips(ConnectionHolders.roundTrips) { [weak self] in
+                    self?.confirm(pid, Array(search.found.values), attempts)
                 }
+            } catch {
+                finish(pid, error)
             }
         }
     }
@@ -67,8 +77,8 @@ final class ConnectionHolders {
         }
     }
 
-    /// One look between two looks at our own sockets: whoever has many processes looked at makes callers that are known
-    /// wait for one of them.
+    /// A part of one look between two looks at our own sockets: callers that are known wait for no more than that, however
+    /// many processes there are to look at.
     private func inTurn(_ look: @escaping @LoopActor () -> Void) {
         looks.append(look)
         if looks.count == 1 { Loop.shared.afterPoll { [weak self] in self?.nextLook() } }
@@ -93,10 +103,6 @@ final class ConnectionHolders {
     private func roundTrips(_ count: Int, _ body: @escaping @LoopActor () -> Void) {
         guard count > 0 else { return body() }
         connection.call(.busCall("GetId")) { [weak self] _ in self?.roundTrips(count - 1, body) }
-    }
-
-    private func judge(_ pid: Int32, _ body: () throws(UnknownProcess) -> Void) {
-        do throws(UnknownProcess) { try body() } catch { finish(pid, error) }
     }
 
     private func finish(_ pid: Int32, _ problem: UnknownProcess?) {

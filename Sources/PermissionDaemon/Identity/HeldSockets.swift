@@ -11,8 +11,11 @@ struct BusSockets {
     /// Others wait during a look, and one descriptor takes up to 3 µs. Compositors and browsers have some thousands, their
     /// sockets to the bus among the first.
     static let maximumDescriptors = 4096
-    /// The kernel goes through all its AF_UNIX sockets for each that is asked about, and again for its peer: some 20 µs.
-    static let maximumAsked = 256
+    /// A program has some hundred; one that has more is nobody rather than looked through for long.
+    static let maximumSockets = 1024
+    /// In one turn. The kernel goes through all its AF_UNIX sockets for each that is asked about, and again for its peer:
+    /// some 20 µs.
+    static let socketsPerTurn = 64
 
     /// Why it cannot be told.
     enum Refusal: Error {
@@ -45,25 +48,42 @@ struct BusSockets {
         let descriptor: Int32
     }
 
-    /// The sockets to the bus that the process holds, at most `count`, each once. Throws when there is more to look at than
-    /// is looked at.
+    /// Sockets of a process that lead to the bus, as far as it was looked through.
+    struct Search {
+        let pid: Int32
+        /// As many are looked for.
+        let count: Int
+        /// Each once, by inode.
+        fileprivate(set) var found: [UInt32: Held] = [:]
+        fileprivate var seen = 0
+        fileprivate var next: Int32 = 0
+
+        init(pid: Int32, count: Int) {
+            self.pid = pid
+            self.count = count
+        }
+    }
+
+    /// Goes on with a search for some sockets; true when it is over. Throws when there is more than is looked at.
     ///
     /// Of a process in another network namespace, whose sockets cannot be looked at, all that are unknown here count.
-    func held(by pid: Int32, atMost count: Int, _ reader: ProcessReader) throws(UnknownProcess) -> [Held] {
-        var found: [UInt32: Held] = [:]
-        let tooMany = UnknownProcess(reason: "it holds more descriptors than are looked at")
-        guard count <= BusSockets.maximumAsked else { throw tooMany }
-        var asked = 0
-        let isElsewhere = try !reader.sharesNetwork(pid)
-        let isWhole = try reader.forEachSocket(of: pid, atMost: BusSockets.maximumDescriptors) { socket in
-            asked += 1
-            guard found.count < count, asked <= BusSockets.maximumAsked else { return false }
-            if leadsToBus(socket.inode) ?? isElsewhere { found[socket.inode] = socket }
-            return found.count < count
+    func go(on search: inout Search, _ reader: ProcessReader) throws(UnknownProcess) -> Bool {
+        guard search.count <= BusSockets.maximumSockets else { throw BusSockets.tooMany }
+        guard search.found.count < search.count else { return true }
+        let isElsewhere = try !reader.sharesNetwork(search.pid)
+        let end = search.seen + BusSockets.socketsPerTurn
+        let isWhole = try reader.forEachSocket(of: search.pid, from: search.next) { socket in
+            search.next = socket.descriptor + 1
+            search.seen += 1
+            if leadsToBus(socket.inode) ?? isElsewhere { search.found[socket.inode] = socket }
+            return search.found.count < search.count && search.seen < end
         }
-        guard found.count == count || isWhole else { throw tooMany }
-        return Array(found.values)
+        if isWhole || search.found.count == search.count { return true }
+        guard search.seen < BusSockets.maximumSockets else { throw BusSockets.tooMany }
+        return false
     }
+
+    static let tooMany = UnknownProcess(reason: "it holds more descriptors than are looked at")
 
     /// Nil for a socket that is not known here.
     private func leadsToBus(_ inode: UInt32) -> Bool? {
@@ -97,27 +117,29 @@ extension ProcessReader {
         try text(ofLink: "\(root)/\(pid)/ns/net") == text(ofLink: "\(root)/self/ns/net")
     }
 
-    /// Calls `body` with the sockets it holds, in the order of its descriptors, until that says false. Whether it went
-    /// through all.
+    /// Calls `body` with the sockets it holds, in the order of its descriptors, until that says false; whether it came to
+    /// the end. Throws when there are more descriptors than are looked at.
     func forEachSocket(
-        of pid: Int32, atMost count: Int, _ body: (BusSockets.Held) -> Bool
+        of pid: Int32, from first: Int32, _ body: (BusSockets.Held) -> Bool
     ) throws(UnknownProcess) -> Bool {
         guard let folder = opendir("\(root)/\(pid)/fd") else {
             throw UnknownProcess(reason: "its descriptors cannot be looked at: \(String(cString: strerror(errno)))")
         }
         defer { closedir(folder) }
-        var rest = count
+        var rest = BusSockets.maximumDescriptors
         while let entry = readdir(folder) {
-            guard rest > 0 else { return false }
+            rest -= 1
+            guard rest >= 0 else { throw BusSockets.tooMany }
             // SAFETY: the entry is valid until the next readdir(3), and its name ends with a NUL.
             let socket = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                name.withMemoryRebound(to: CChar.self, capacity: 256) { name in
-                    ProcessReader.socket(in: dirfd(folder), name).map {
-                        BusSockets.Held(inode: $0, descriptor: Int32(atoi(name)))
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { name -> BusSockets.Held? in
+                    let descriptor = Int32(atoi(name))
+                    guard descriptor >= first else { return nil }
+                    return ProcessReader.socket(in: dirfd(folder), name).map {
+                        BusSockets.Held(inode: $0, descriptor: descriptor)
                     }
                 }
             }
-            rest -= 1
             if let socket, !body(socket) { return false }
         }
         return true

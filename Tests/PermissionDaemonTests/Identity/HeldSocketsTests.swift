@@ -53,6 +53,16 @@ struct HeldSocketsTests {
         return fstat(socket.raw, &status) == 0 ? UInt32(status.st_ino) : 0
     }
 
+    /// The sockets found, and how many turns that took.
+    private static func held(_ sockets: BusSockets, _ pid: Int32, _ count: Int = 9) throws -> (
+        Set<BusSockets.Held>, turns: Int
+    ) {
+        var search = BusSockets.Search(pid: pid, count: count)
+        var turns = 1
+        while try !sockets.go(on: &search, reader) { turns += 1 }
+        return (Set(search.found.values), turns)
+    }
+
     private static func pair() -> [UnixFD] {
         var ends: [Int32] = [-1, -1]
         return socketpair(AF_UNIX, stream, 0, &ends) == 0 ? ends.map(UnixFD.init(owning:)) : []
@@ -65,7 +75,7 @@ struct HeldSocketsTests {
         let sockets = try BusSockets(of: own[0].raw)
         let others = try Listener(isAbstract: isAbstract).connect() + HeldSocketsTests.pair()
         let held = { (count: Int) in
-            Set(try sockets.held(by: getpid(), atMost: count, HeldSocketsTests.reader).map(\.inode))
+            Set(try HeldSocketsTests.held(sockets, getpid(), count).0.map(\.inode))
         }
         #expect(try held(9) == [HeldSocketsTests.inode(own[0])])
         var further = [try bus.connect(), try bus.connect()]
@@ -86,15 +96,15 @@ struct HeldSocketsTests {
         let inode = HeldSocketsTests.inode(given[0])
         let child = try ChildProcess("sleep", ["1000"], standardInput: .descriptor(given[0].raw))
         close(given[0].take())
-        let held = try sockets.held(by: child.pid, atMost: 9, HeldSocketsTests.reader)
-        #expect(held == [BusSockets.Held(inode: inode, descriptor: 0)])
-        #expect(HeldSocketsTests.reader.holds(child.pid, held[0]))
-        #expect(try sockets.held(by: getpid(), atMost: 9, HeldSocketsTests.reader).map(\.inode) != [inode])
+        let held = BusSockets.Held(inode: inode, descriptor: 0)
+        #expect(try HeldSocketsTests.held(sockets, child.pid).0 == [held])
+        #expect(HeldSocketsTests.reader.holds(child.pid, held))
+        #expect(try HeldSocketsTests.held(sockets, getpid()).0.allSatisfy { $0.inode != inode })
         child.terminate(SIGKILL)
         _ = await child.waitForExit()
-        #expect(!HeldSocketsTests.reader.holds(child.pid, held[0]))
+        #expect(!HeldSocketsTests.reader.holds(child.pid, held))
         #expect(throws: UnknownProcess.self) {
-            try sockets.held(by: child.pid, atMost: 9, HeldSocketsTests.reader)
+            try HeldSocketsTests.held(sockets, child.pid)
         }
         given.removeAll()
     }
@@ -106,24 +116,27 @@ struct HeldSocketsTests {
         let sockets = try BusSockets(of: own[0].raw)
         let given = try bus.connect()
         let program = """
-            import os, socket, sys, time
+            import os, resource, socket, sys, time
+            resource.setrlimit(resource.RLIMIT_NOFILE, (4000, 4000))
             pairs = [socket.socketpair() for _ in range(int(sys.argv[1]))]
-            os.dup2(0, 1000)
+            os.dup2(0, 3000)
             os.close(0)
             print("ready", flush=True)
             time.sleep(1000)
             """
-        for pairs in [10, BusSockets.maximumAsked / 2] {
+        for pairs in [BusSockets.socketsPerTurn, BusSockets.maximumSockets / 2] {
             let child = try ChildProcess(
                 "python3", ["-c", program, "\(pairs)"], standardInput: .descriptor(given[0].raw))
             for await line in child.lines { if line == "ready" { break } }
-            let held = { try sockets.held(by: child.pid, atMost: $0, HeldSocketsTests.reader) }
-            if pairs == 10 {
-                #expect(try held(9).map(\.descriptor) == [1000])
+            if pairs == BusSockets.socketsPerTurn {
+                let (held, turns) = try HeldSocketsTests.held(sockets, child.pid)
+                #expect(held.map(\.descriptor) == [3000] && turns == 3)
             } else {
-                #expect(throws: UnknownProcess.self) { try held(1) }
+                #expect(throws: UnknownProcess.self) { try HeldSocketsTests.held(sockets, child.pid) }
             }
-            #expect(throws: UnknownProcess.self) { try held(BusSockets.maximumAsked + 1) }
+            #expect(throws: UnknownProcess.self) {
+                try HeldSocketsTests.held(sockets, child.pid, BusSockets.maximumSockets + 1)
+            }
         }
     }
 
@@ -149,7 +162,7 @@ struct HeldSocketsTests {
                 pid = Int32(line) ?? 0
                 break
             }
-            #expect(try sockets.held(by: pid, atMost: 9, HeldSocketsTests.reader).count == expected)
+            #expect(try HeldSocketsTests.held(sockets, pid).0.count == expected)
         }
     }
 
