@@ -145,6 +145,32 @@ struct CallerIdentifierTests {
         return moments
     }
 
+    /// A match for each would make the bus slow for everybody when there are thousands. dbus-daemon tells how many there are.
+    @Test func callersAreWatchedByOneMatch() async throws {
+        let bus = try await PrivateBus()
+        let connection = try bus.connect()
+        let identifier = CallerIdentifier(connection: connection, log: Logger(label: "test"))
+        let gone = EventLog<String>()
+        identifier.onLeft = { gone.add($0) }
+        let others = try (0..<20).map { _ in try bus.connect() }
+        var counts: Set<UInt32> = []
+        for other in others {
+            #expect(await CallerIdentifierTests.identify(other.uniqueName, identifier) != nil)
+            let question = Message.call(
+                destination: Message.busName, path: "/org/freedesktop/DBus",
+                interface: "org.freedesktop.DBus.Debug.Stats", member: "GetConnectionStats",
+                [.string(connection.uniqueName)])
+            let answer = try await connection.call(question).body.first?.properties?["MatchRules"]
+            counts.insert(try #require(answer?.uint32Value))
+        }
+        #expect(counts == [1])
+        for other in others { other.close() }
+        try await gone.wait(for: others.count)
+        #expect(Set(gone.all) == Set(others.map(\.uniqueName)) && identifier.cached(others[0].uniqueName) == nil)
+        connection.close()
+        await bus.stop()
+    }
+
     /// What a bus has that gives pidfds, as the kernel tells of them.
     @Test func pidfds() async throws {
         let child = try ChildProcess("sleep", ["1000"])
