@@ -18,7 +18,8 @@ public final class Connection {
     /// Milliseconds of serving after which the socket is looked at, however few calls that were.
     private static let servedTime: Int64 = 2
 
-    public let uniqueName: String
+    /// Given by the bus in its answer to Hello.
+    public internal(set) var uniqueName: String
     public private(set) var isConnected = true
     /// Every incoming method call; without one they are answered UnknownMethod.
     public var methodHandler: (@LoopActor (Message) -> Void)?
@@ -44,32 +45,10 @@ public final class Connection {
     private let calls = CallScheduler<Message>()
     private var isServing = false
 
-    /// Connects and says Hello; `NoServer` when there is no bus to talk to. Blocks for the round trip; meant for a program's start.
-    public static func open(_ address: BusAddress) throws(BusError) -> Connection {
-        guard let text = address.text else {
-            throw BusError(
-                name: BusError.Name.noServer,
-                message: "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR says where the session bus is")
-        }
-        dbus_threads_init_default()
-        var error = DBusError()
-        dbus_error_init(&error)
-        guard !text.utf8.contains(0), let raw = dbus_connection_open_private(text, &error) else {
-            throw BusError(name: BusError.Name.noServer, message: take(&error).message)
-        }
-        dbus_connection_set_exit_on_disconnect(raw, 0)
-        guard dbus_bus_register(raw, &error) != 0 else {
-            dbus_connection_close(raw)
-            dbus_connection_unref(raw)
-            throw BusError(name: BusError.Name.noServer, message: take(&error).message)
-        }
-        return Connection(raw)
-    }
-
     // SAFETY: `raw` was opened by us and is closed and released in `close` only; the filter is removed before.
-    private init(_ raw: OpaquePointer) {
+    init(_ raw: OpaquePointer, uniqueName: String) {
         self.raw = raw
-        uniqueName = String(cString: dbus_bus_get_unique_name(raw))
+        self.uniqueName = uniqueName
         watches = Watches(connection: raw)
         dbus_connection_set_max_received_size(raw, Connection.maximumReceived)
         boundDescriptors()
@@ -318,12 +297,4 @@ public final class Connection {
     }
 
     static let gone = BusError(name: BusError.Name.disconnected, message: "the connection to the bus is closed")
-
-    /// The error's texts; frees what libdbus allocated for it.
-    private static func take(_ error: inout DBusError) -> BusError {
-        defer { dbus_error_free(&error) }
-        return BusError(
-            name: error.name.map { String(cString: $0) } ?? BusError.Name.failed,
-            message: error.message.map { String(cString: $0) } ?? "")
-    }
 }

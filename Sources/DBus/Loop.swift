@@ -91,22 +91,13 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
         let (exchanged, _) = thread.compareExchange(
             expected: Loop.noThread, desired: Loop.startingThread, ordering: .sequentiallyConsistent)
         guard exchanged else { return }
-        // The host program's signals are not for this thread.
-        var all = sigset_t()
-        var old = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_SETMASK, &all, &old)
-        defer { pthread_sigmask(SIG_SETMASK, &old, nil) }
-        var created = pthread_t()
-        let failure = pthread_create(&created, nil, { _ in Loop.shared.runOwnThread() }, nil)
+        let failure = runDetached { Loop.shared.runOwnThread() }
         precondition(failure == 0, "no thread for the loop: error \(failure)")
-        pthread_detach(created)
     }
 
-    private func runOwnThread() -> UnsafeMutableRawPointer? {
+    private func runOwnThread() {
         thread.store(UInt(pthread_self()), ordering: .sequentiallyConsistent)
         run()
-        return nil
     }
 
     /// Runs until `stop()`; the calling thread becomes the loop's.

@@ -15,34 +15,37 @@ final class GeoClueProbe {
     /// Nil while the service neither runs nor can be started, or there is no system bus.
     private(set) var device: Device?
 
-    private let address: BusAddress
-    private var connection: Connection?
-    private var lost: Reconnection?
+    private let system: SystemBus
     private var ping: PendingCall?
     private var onChange: (@LoopActor () -> Void)?
     private var isSettled = false
     private var waiting: [@LoopActor () -> Void] = []
 
-    init(address: BusAddress) { self.address = address }
+    init(address: BusAddress) { system = SystemBus(address) }
 
     /// Reports each change of ``device``. Nothing is asked of the bus when there is none.
     func start(onChange: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
-        connect()
+        system.start { [weak self] event in
+            switch event {
+            case .opened(let connection): self?.opened(connection)
+            case .lost: self?.lost()
+            case .absent: self?.settle()
+            }
+        }
     }
 
     func stop() {
         onChange = nil
         ping?.cancel()
         ping = nil
-        connection?.close()
-        connection = nil
+        system.stop()
         settle()
     }
 
     /// Looks and asks again, as after a failed start.
     func askAgain() {
-        if connection == nil { connect() } else if ping == nil { look(mayAsk: true) }
+        if system.connection == nil { system.tryNow() } else if ping == nil { look(mayAsk: true) }
     }
 
     /// Calls `body` when the first answer has come, or that much later.
@@ -62,16 +65,7 @@ final class GeoClueProbe {
 
     // MARK: The bus
 
-    private func connect() {
-        guard let connection = try? Connection.open(address) else { return settle() }
-        self.connection = connection
-        connection.onDisconnect { [weak self] in
-            self?.connection = nil
-            self?.ping = nil
-            self?.become(nil)
-            self?.lost = Reconnection()
-            self?.reconnect()
-        }
+    private func opened(_ connection: Connection) {
         // Only this name's changes: the system bus has many others.
         connection.onSignal(
             sender: Bus.name, path: Bus.path, interface: Bus.name, member: "NameOwnerChanged",
@@ -80,10 +74,9 @@ final class GeoClueProbe {
         look(mayAsk: true)
     }
 
-    private func reconnect() {
-        guard connection == nil, onChange != nil else { return }
-        connect()
-        if connection == nil { _ = lost?.tryLater { [weak self] in self?.reconnect() } }
+    private func lost() {
+        ping = nil
+        become(nil)
     }
 
     private func ownerChanged(_ signal: Message) {
@@ -106,19 +99,19 @@ final class GeoClueProbe {
     }
 
     private func isOwned(_ then: @escaping @LoopActor (Bool) -> Void) {
-        connection?.call(bus("NameHasOwner", [.string(GeoClueProbe.service)])) { result in
+        system.connection?.call(bus("NameHasOwner", [.string(GeoClueProbe.service)])) { result in
             then((try? result.get())?.body.first?.boolValue ?? false)
         }
     }
 
     private func isStartable(_ then: @escaping @LoopActor (Bool) -> Void) {
-        connection?.call(bus("ListActivatableNames", [])) { result in
+        system.connection?.call(bus("ListActivatableNames", [])) { result in
             then((try? result.get())?.body.first?.strings?.contains(GeoClueProbe.service) ?? false)
         }
     }
 
     private func ask() {
-        guard ping == nil, let connection else { return }
+        guard ping == nil, let connection = system.connection else { return }
         if device == nil {
             device = GeoClueProbe.device(problem: "GeoClue has not answered yet; wait a moment")
             onChange?()

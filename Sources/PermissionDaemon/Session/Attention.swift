@@ -19,10 +19,9 @@ final class Attention {
     /// How long logind has to answer; a prompt that should not be on a locked screen waits for it.
     private static let answerTime: Int32 = 2000
 
-    private let address: BusAddress
+    private let bus: SystemBus
     private let user: UInt32
     private let log: Logger
-    private var connection: Connection?
     private var onChange: (@LoopActor (Bool) -> Void)?
     private var onSwitch: (@LoopActor () -> Void)?
     /// By object path; nil while logind has not been heard.
@@ -31,25 +30,31 @@ final class Attention {
     private var epoch = 0
 
     init(address: BusAddress = .system, user: UInt32 = getuid(), log: Logger) {
-        self.address = address
+        bus = SystemBus(address)
         self.user = user
         self.log = log
     }
 
     /// Reports each change of ``isThere``, and when a session has come to the front or left it. Until logind has answered
-    /// nobody is there; without one, somebody.
+    /// nobody is there; without one, or without a system bus that answers, somebody.
     func start(onChange: @escaping @LoopActor (Bool) -> Void, onSwitch: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
         self.onSwitch = onSwitch
-        guard connect() else { return }
         become(false, "permd waits for logind before it prompts")
-        list()
+        bus.start { [weak self] event in
+            switch event {
+            case .opened(let connection):
+                self?.subscribe(connection)
+                self?.list()
+            // What logind said last stands meanwhile: whoever can cut our connection must not bring prompts onto a locked
+            // screen.
+            case .lost: self?.epoch += 1
+            case .absent(let error): self?.forget(.failure(error))
+            }
+        }
     }
 
-    private func connect() -> Bool {
-        guard let connection = try? Connection.open(address) else { return false }
-        self.connection = connection
-        connection.onDisconnect { [weak self] in self?.busLost() }
+    private func subscribe(_ connection: Connection) {
         connection.onSignal(sender: Login.name, path: Login.path, interface: Login.manager, member: "SessionNew") {
             [weak self] in self?.ask($0.body.last?.objectPathValue)
         }
@@ -63,21 +68,6 @@ final class Attention {
             sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged",
             firstArgument: Login.name
         ) { [weak self] in self?.ownerChanged($0) }
-        return true
-    }
-
-    /// What logind said last stands meanwhile: whoever can cut our connection must not bring prompts onto a locked screen.
-    private func busLost() {
-        connection = nil
-        epoch += 1
-        reconnect(Reconnection())
-    }
-
-    private func reconnect(_ tries: Reconnection) {
-        if connect() { return list() }
-        var tries = tries
-        if tries.tryLater({ [weak self, tries] in self?.reconnect(tries) }) { return }
-        forget(.failure(BusError(name: BusError.Name.disconnected, message: "the system bus is gone")))
     }
 
     private enum Login {
@@ -144,7 +134,7 @@ final class Attention {
         let asked = epoch
         let message = Message.call(
             destination: Login.name, path: path, interface: interface, member: member, arguments, noAutoStart: true)
-        connection?.call(message, timeoutMilliseconds: Attention.answerTime) { [weak self] result in
+        bus.connection?.call(message, timeoutMilliseconds: Attention.answerTime) { [weak self] result in
             guard let self, epoch == asked else { return }
             then(result.map(\.body))
         }
