@@ -31,7 +31,8 @@ let fuzzTargets: [Target] =
     ? []
     : [
         .executableTarget(
-            name: "permd-fuzz", dependencies: ["DBus", "CDBus", "PermissionDaemon", "PermissionModel"],
+            name: "permd-fuzz",
+            dependencies: ["DBus", "CDBus", "PermissionDaemon", "PermissionModel", "ProcessIdentity"],
             path: "Tests/fuzz", exclude: ["seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
     ]
@@ -63,16 +64,20 @@ let package = Package(
 
         .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionModel", swiftSettings: strict),
+        .target(name: "ProcessIdentity", dependencies: ["PermissionModel", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(
             name: "PermissionDaemon",
             dependencies: [
-                "DBus", "PermissionModel", "PermissionCore", "CDBus", "CLinux", "CSystemd", "CSQLite", "CInih",
+                "DBus", "PermissionModel", "PermissionCore", "ProcessIdentity", "CDBus", "CLinux", "CSystemd",
+                "CSQLite", "CInih",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
         ),
-        .target(name: "PermissionClient", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
+        .target(
+            name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity"],
+            swiftSettings: strict),
         .executableTarget(name: "permd", dependencies: ["PermissionDaemon"], swiftSettings: strict),
         .executableTarget(
             name: "permctl",
@@ -107,7 +112,8 @@ let package = Package(
         .testTarget(
             name: "PermissionDaemonTests",
             dependencies: [
-                "PermissionDaemon", "PermissionCore", "PermissionModel", "DBus", "CLinux", "CGLib", "PermissionTestKit",
+                "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "DBus", "CLinux", "CGLib",
+                "PermissionTestKit",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -90,7 +90,7 @@ private final class AgentServer {
         _ onEvent: @escaping @Sendable (AgentEvent) -> Void
     ) {
         // A connection of its own: an app that also shows prompts stays one app.
-        link = BusLink(bus)
+        link = BusLink(bus, identifiesDaemon: true)
         self.level = level
         self.presenter = presenter
         self.ownsServiceName = ownsServiceName
@@ -158,7 +158,7 @@ private final class AgentServer {
         }
         server.gate = { [weak self] call, _, proceed in
             // Only the daemon may put something in front of a person.
-            guard let owner = self?.link.owner, owner == call.sender else {
+            guard let daemon = self?.link.believed, daemon == call.sender else {
                 let error = ErrorKind.accessDenied
                 return call.fail(name: error.name, body: [.string("only permd may call this"), .bool(false)])
             }

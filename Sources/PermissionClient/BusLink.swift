@@ -6,18 +6,25 @@ import PermissionModel
 @LoopActor
 final class BusLink {
     private static var links: [PermissionBus: BusLink] = [:]
+    private static var settingsLinks: [PermissionBus: BusLink] = [:]
 
     /// Milliseconds between tries to reach a bus that has gone: at first soon, as at a restart, then seldom.
     private static let delays: [Int64] = [100, 500, 2000, 10_000]
 
     private let bus: PermissionBus
+    /// Whether the owner of org.permd is identified before it is called or heard. An app in a sandbox cannot do that.
+    private let identifiesDaemon: Bool
     private var connection: Connection?
     private var attempt = 0
     /// Listeners were told, or will be, that the daemon has gone with the connection.
     private var isLost = false
     private var isClosed = false
-    /// The unique name of the daemon; signals of anybody else are not its.
-    private(set) var owner: String?
+    /// The unique name of the daemon, as the bus has it.
+    private var owner: String?
+    /// The unique name of an owner that was identified.
+    private var identified: String?
+    /// Whose calls and signals are the daemon's.
+    var believed: String? { identifiesDaemon && identified != owner ? nil : owner }
     private var listeners: [UInt64: @LoopActor (Bool) -> Void] = [:]
     private var lastListener: UInt64 = 0
     /// Called with each new connection, before anything is sent on it.
@@ -31,7 +38,18 @@ final class BusLink {
         return link
     }
 
-    init(_ bus: PermissionBus) { self.bus = bus }
+    /// The one that everything in this process shares which shows or changes what the daemon says.
+    static func ofSettings(_ bus: PermissionBus) -> BusLink {
+        if let link = settingsLinks[bus] { return link }
+        let link = BusLink(bus, identifiesDaemon: true)
+        settingsLinks[bus] = link
+        return link
+    }
+
+    init(_ bus: PermissionBus, identifiesDaemon: Bool = false) {
+        self.bus = bus
+        self.identifiesDaemon = identifiesDaemon
+    }
 
     /// The connection, opened if need be. Whoever opens it again after a loss, all listeners hear of it.
     func open() throws(ClientError) -> Connection {
@@ -85,6 +103,7 @@ final class BusLink {
     private func ownerChanged(_ now: String?) {
         let before = owner
         owner = now
+        if identified != now { identified = nil }
         // One daemon replaced by another in one step is a loss and a return.
         if before != nil { tell(false) }
         if now != nil { tell(true) }
@@ -98,6 +117,7 @@ final class BusLink {
         guard connection === gone else { return }
         connection = nil
         owner = nil
+        identified = nil
         isLost = true
         // In a turn of its own: this may be within somebody's `open`.
         Loop.shared.later { [weak self] in
@@ -131,12 +151,35 @@ final class BusLink {
     func call(_ interface: String, _ member: String, _ body: [Value] = []) async throws(ClientError) -> [Value] {
         let connection = try open()
         do throws(BusError) {
-            return try await connection.call(
-                .call(
-                    destination: BusNames.service, path: BusNames.root, interface: interface, member: member, body)
-            ).body
+            guard identifiesDaemon else {
+                return try await connection.call(.ofDaemon(BusNames.service, interface, member, body)).body
+            }
+            if let known = identified {
+                let answer = try await called(known, on: connection, interface, member, body)
+                if let answer { return answer }
+                identified = nil
+            }
         } catch {
             throw ClientError(error)
+        }
+        let owner = try await TrustedOwner.find(BusNames.service, on: connection)
+        identified = owner
+        do throws(BusError) {
+            return try await connection.call(.ofDaemon(owner, interface, member, body)).body
+        } catch {
+            throw ClientError(error)
+        }
+    }
+
+    /// Nil when that daemon had left before it got the call: there may be another one, or one can be started.
+    private func called(
+        _ owner: String, on connection: Connection, _ interface: String, _ member: String, _ body: [Value]
+    ) async throws(BusError) -> [Value]? {
+        do throws(BusError) {
+            return try await connection.call(.ofDaemon(owner, interface, member, body)).body
+        } catch {
+            guard [BusError.Name.serviceUnknown, BusError.Name.nameHasNoOwner].contains(error.name) else { throw error }
+            return nil
         }
     }
 
@@ -157,7 +200,7 @@ final class BusLink {
         _ handler: @escaping @LoopActor (Message) -> Void
     ) throws(ClientError) -> SignalToken {
         try open().onSignal(path: path, interface: interface, member: member, addMatch: false) { [weak self] message in
-            guard let self, message.sender == owner else { return }
+            guard let self, let sender = message.sender, sender == believed else { return }
             handler(message)
         }
     }
@@ -172,5 +215,14 @@ final class ListenerToken {
     func cancel() {
         body?()
         body = nil
+    }
+}
+
+extension Message {
+    /// A call of the daemon's root object.
+    fileprivate static func ofDaemon(
+        _ destination: String, _ interface: String, _ member: String, _ body: [Value]
+    ) -> Message {
+        .call(destination: destination, path: BusNames.root, interface: interface, member: member, body)
     }
 }

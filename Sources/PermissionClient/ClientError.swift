@@ -12,6 +12,9 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
         case noBus
         /// Nobody owns `org.permd`, and the bus cannot start it.
         case noDaemon
+        /// `org.permd` belongs to a program in a sandbox, or to one that cannot be identified: it is not permd. Settings
+        /// programs and agents look, apps cannot.
+        case untrustedOwner
         /// The action whose ``ActionContext`` was used is over.
         case actionOver
         /// An answer that is none of the contract's: the versions do not fit.

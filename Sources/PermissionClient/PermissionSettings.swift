@@ -8,7 +8,8 @@ public import PermissionModel
 /// ```swift
 /// for row in try await PermissionSettings().decisions() { print(row.app, row.permission, row.decision) }
 /// ```
-/// Every call throws ``ClientError``: `noDaemon` and `noBus` when nobody is there, `accessDenied` in a sandbox.
+/// Every call throws ``ClientError``: `noDaemon` and `noBus` when nobody is there, `accessDenied` in a sandbox,
+/// `untrustedOwner` when a program in a sandbox has taken permd's name.
 public final class PermissionSettings: Sendable {
     let bus: PermissionBus
 
@@ -99,7 +100,7 @@ public final class PermissionSettings: Sendable {
 
     /// Whether the bus can start an agent when a prompt is due and none is there.
     public func canStartAgent() async throws(ClientError) -> Bool {
-        try await BusLink.shared(bus).canStart(BusNames.agentService)
+        try await BusLink.ofSettings(bus).canStart(BusNames.agentService)
     }
 
     /// What is wrong, each with what to do; checks the store's integrity on the way.
@@ -118,20 +119,16 @@ public final class PermissionSettings: Sendable {
     // MARK: The bus
 
     private func call(_ interface: String, _ member: String, _ body: [Value]) async throws(ClientError) -> [Value] {
-        try await BusLink.shared(bus).call(interface, member, body)
+        try await BusLink.ofSettings(bus).call(interface, member, body)
     }
 
+    /// A newer daemon may know apps, permissions and statuses that have no place in a row of this version: those are left out.
     private func rows<Row: Sendable>(
         _ interface: String, _ member: String, _ body: [Value], _ read: @Sendable ([String: Value]) -> Row?
     ) async throws(ClientError) -> [Row] {
         guard let rows = try await call(interface, member, body).first?.rows else {
             throw .unexpected("no rows to \(member)")
         }
-        var result: [Row] = []
-        for row in rows {
-            guard let row = read(row) else { throw .unexpected("a row to \(member) without what belongs in it") }
-            result.append(row)
-        }
-        return result
+        return rows.compactMap(read)
     }
 }

@@ -132,7 +132,7 @@ final class RequestRun {
             guard wasAccepted, error.kind == .noDaemon || error.kind == .noBus else { return fail(error) }
             // Its successor may have come while the call was on its way.
             state = .lost
-            if link.owner != nil { ask() }
+            if link.believed != nil { ask() }
         }
     }
 

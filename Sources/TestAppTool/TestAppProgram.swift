@@ -18,9 +18,11 @@ import PermissionModel
 ///     close-camera TOKEN
 ///     open-camera
 ///     be-store APP WORD          takes the name of the portals' store, which says that of the camera
+///     be-daemon                  takes permd's name: prompts the agent that registers, lists nothing
+///     be-backend NAME            takes a portal backend's name and allows whatever it is to ask about
 ///     be-portal                  takes the portal's name and asks as its backend is asked
 ///
-/// Beside them come `response TOKEN CODE …`, `state TOKEN …` and `status PERMISSION …`.
+/// Beside them come `prompted OUTCOME` of `be-daemon`, `response TOKEN CODE …`, `state TOKEN …` and `status PERMISSION …`.
 @LoopActor
 final class TestAppProgram {
     private let connection: Connection
@@ -112,6 +114,8 @@ final class TestAppProgram {
         case ("open-camera", 0): call(number, camera("OpenPipeWireRemote", [.properties([:])]))
         case ("be-store", 2): beStore(number, arguments[0], arguments[1])
         case ("be-portal", 0): bePortal(number)
+        case ("be-daemon", 0): beDaemon(number)
+        case ("be-backend", 1): beBackend(number, arguments[0])
         default: say("\(number) unknown command")
         }
     }
@@ -144,6 +148,36 @@ final class TestAppProgram {
             .call(
                 destination: BusNames.portalBackend, path: BusNames.portalRoot, interface: BusNames.portalAccess,
                 member: "AccessDialog", [.objectPath(portalRequest("t"))] + texts + [options]))
+    }
+
+    private func beDaemon(_ number: String) {
+        connection.methodHandler = { [self] call in
+            guard call.member == "RegisterAgent", let path = call.body.first?.objectPathValue else {
+                return connection.reply(to: call, [.rows([])])
+            }
+            connection.reply(to: call)
+            let details: [String: Value] = [
+                "app": .string("exe:/usr/bin/firefox"), "durations": .strings(["once", "always"]),
+                "items": .rows([["permission": .string("camera")]]),
+            ]
+            let prompt = Message.call(
+                destination: call.sender ?? "", path: path, interface: BusNames.agent, member: "Prompt",
+                [.objectPath("/org/permd/prompt/1"), .properties(details)])
+            connection.call(prompt) { [self] reply in
+                switch reply {
+                case .success(let message): say("prompted \(message.body.first.map(TestAppProgram.text) ?? "")")
+                case .failure(let error): say("prompted \(error.name)")
+                }
+            }
+        }
+        say("\(number) \(own(BusNames.service) ? "ok" : "taken")")
+    }
+
+    private func beBackend(_ number: String, _ name: String) {
+        connection.methodHandler = { [connection] call in
+            connection.reply(to: call, [.uint32(0), .properties([:])])
+        }
+        say("\(number) \(own(name) ? "ok" : "taken")")
     }
 
     private func portalRequest(_ token: String) -> String {

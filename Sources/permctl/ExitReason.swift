@@ -19,7 +19,7 @@ enum ExitReason: Int32 {
 
     init(_ error: ClientError) {
         switch error.kind {
-        case .noBus, .noDaemon: self = .unavailable
+        case .noBus, .noDaemon, .untrustedOwner: self = .unavailable
         case .daemon(.accessDenied): self = .notAllowed
         case .daemon(.invalidArguments): self = .usage
         default: self = error.isRetryable ? .retry : .no

@@ -218,6 +218,41 @@ struct BorrowedDialogTests {
         await bench.end()
     }
 
+    /// Whoever takes the backend's name would answer in the person's place.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aSandboxedBackendIsNotAsked(_ kind: PrivateBus.Kind) async throws {
+        let devices = try await MockDevices.start()
+        try await devices.add(.camera, 0)
+        let permd = try await PermdProcess(
+            bus: try await PrivateBus(kind), settings: "[Prompts]\nAgentWaitSec=1\n", devices: devices)
+        let liar = try await TestApp.flatpak("org.example.Liar", on: permd)
+        #expect(try await liar.ask("be-backend \(FakeBackend.name)") == "ok")
+        let milliseconds = ManualClock(0)
+        let presenter = PortalPresenter(
+            try permd.bus.connect(), PortalBackend(name: "fake", busName: FakeBackend.name)
+        ) {
+            milliseconds.advance(by: BorrowedDialogTests.read)
+            return milliseconds.now
+        }
+        let address = permd.bus.address
+        let registered = EventLog<AgentEvent>()
+        let host = Task {
+            try await AgentHost(bus: .address(address), level: .fallback, presenter: presenter).run { event in
+                Loop.shared.post { registered.add(event) }
+            }
+        }
+        try await registered.wait(for: 1)
+        let app = try await TestApp("app", on: permd)
+        try await app.request("t", [.camera])
+        #expect(try await app.response("t").hasPrefix("2 error=org.permd.Error.NoAgent"))
+        #expect(try await PermissionSettings(bus: .address(address)).decisions().isEmpty)
+        host.cancel()
+        _ = await host.result
+        await liar.end()
+        await permd.end()
+        await devices.stop()
+    }
+
     @Test func withdrawnDialogsAreClosed() async throws {
         let bench = try await bench([.wait])
         try await bench.app.request("t", [.camera])

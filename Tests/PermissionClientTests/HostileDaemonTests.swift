@@ -94,6 +94,124 @@ struct HostileDaemonTests {
         await bus.stop()
     }
 
+    /// Whoever takes the name while permd is away is looked at first: nothing of it is shown, and nobody is told its lies.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aSandboxedDaemonIsNone(_ kind: PrivateBus.Kind) async throws {
+        let permd = try await PermdProcess(bus: try await PrivateBus(kind))
+        await permd.stop()
+        let liar = try await TestApp.flatpak("org.example.Liar", on: permd)
+        #expect(try await liar.ask("be-daemon") == "ok")
+        let presenter = SlowPresenter()
+        presenter.answers.add(.dismissed)
+        let task = host(permd.bus, presenter)
+        await #expect(throws: ClientError.self) { try await task.value }
+        #expect(presenter.shown.all.isEmpty)
+        let settings = PermissionSettings(bus: .address(permd.bus.address))
+        do {
+            _ = try await settings.decisions()
+            Issue.record("it was believed")
+        } catch { #expect(error.message.contains("flatpak:org.example.Liar"), "\(error)") }
+        do {
+            _ = try await settings.set(.deny, app: "exe:/a", permission: .camera)
+            Issue.record("it was told")
+        } catch { #expect(error.message.contains("flatpak:org.example.Liar"), "\(error)") }
+        await liar.end()
+        await permd.end()
+    }
+
+    /// An agent that served permd takes nothing from who takes its name after it, and serves the next permd.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func anAgentWaitsForTheTrueDaemon(_ kind: PrivateBus.Kind) async throws {
+        let permd = try await PermdProcess(bus: try await PrivateBus(kind))
+        let presenter = SlowPresenter()
+        presenter.answers.add(.dismissed)
+        let events = EventLog<AgentEvent>()
+        let address = permd.bus.address
+        let task = Task {
+            try await AgentHost(bus: .address(address), presenter: presenter).run { event in
+                Loop.shared.post { events.add(event) }
+            }
+        }
+        try await events.first("registered") { $0 == .registered }
+        await permd.stop()
+        let liar = try await TestApp.flatpak("org.example.Liar", on: permd)
+        #expect(try await liar.ask("be-daemon") == "ok")
+        try await events.first("refused") { if case .refused = $0 { true } else { false } }
+        await liar.end()
+        try await permd.start()
+        try await events.wait(for: 5)
+        #expect(events.all.last == .registered)
+        #expect(presenter.shown.all.isEmpty)
+        task.cancel()
+        _ = await task.result
+        await permd.end()
+    }
+
+    /// A newer daemon's words: its rows are shown all the same.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func wordsOfANewerDaemon(_ kind: PrivateBus.Kind) async throws {
+        let bus = try await PrivateBus(kind)
+        let daemon = try bus.connect()
+        let about: [String: Value] = [
+            "app": .string("exe:/a"), "permission": .string("camera"), "time": .uint64(1), "request": .string(""),
+            "decision": .string("grant"), "duration": .string("always"), "decided": .uint64(1),
+        ]
+        func row(_ changes: [String: String]) -> [String: Value] {
+            about.merging(changes.mapValues { .string($0) }) { $1 }
+        }
+        let rows = [
+            row(["outcome": "granted", "by": "person"]),
+            row(["outcome": "postponed", "by": "committee", "decision": "limit", "duration": "weekdays"]),
+            row(["outcome": "granted", "permission": "smell"]), row(["outcome": "denied", "app": "wasm:b"]),
+        ]
+        daemon.methodHandler = { daemon.reply(to: $0, [.rows(rows)]) }
+        #expect(try daemon.requestName(BusNames.service))
+        let settings = PermissionSettings(bus: .address(bus.address))
+        #expect(try await settings.history().map(\.outcome.rawValue) == ["granted", "unknown"])
+        #expect(try await settings.decisions().map(\.decision.rawValue) == ["grant", "unknown"])
+        daemon.close()
+        await bus.stop()
+    }
+
+    /// A reader that does not read gets the newest, and that others are missing.
+    @Test func eventsOfASlowReader() async throws {
+        let bus = try await PrivateBus()
+        let daemon = try bus.connect()
+        let follower = EventLog<String>()
+        daemon.methodHandler = { call in
+            daemon.reply(to: call)
+            follower.add(call.sender ?? "")
+        }
+        #expect(try daemon.requestName(BusNames.service))
+        let events = try await PermissionSettings(bus: .address(bus.address)).events()
+        let reader = try await follower.wait(for: 2)[1]
+        func tell(_ length: UInt32) {
+            daemon.send(
+                .signal(
+                    path: BusNames.root, interface: BusNames.policy, member: "QueueChanged", [.uint32(length)],
+                    destination: reader))
+        }
+        let told: UInt32 = 5000
+        for number in 1...told { tell(number) }
+        // A peer answers in order: all of them are there.
+        _ = try? await daemon.call(
+            .call(destination: reader, path: "/", interface: "org.freedesktop.DBus.Peer", member: "Ping"))
+        var lengths: [Int] = []
+        var misses = 0
+        for await event in events {
+            switch event {
+            case .queueChanged(let length): lengths.append(length)
+            default: misses += 1
+            }
+            if lengths.last == Int(told) { break }
+        }
+        #expect(misses == 1)
+        #expect(lengths.count > 100 && lengths.count <= 1024, "\(lengths.count)")
+        #expect(lengths == Array((Int(told) + 1 - lengths.count)...Int(told)))
+        daemon.close()
+        await bus.stop()
+    }
+
     /// The same prompt twice, and more than any daemon shows: refused, and the first one is still answered.
     @Test(arguments: PrivateBus.Kind.allCases)
     func aThousandPrompts(_ kind: PrivateBus.Kind) async throws {

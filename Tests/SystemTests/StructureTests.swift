@@ -44,7 +44,7 @@ struct StructureTests {
                 for line in text.split(separator: "\n") where line.contains("import ") && !line.hasPrefix("//") {
                     let words = line.split(separator: " ")
                     guard let place = words.firstIndex(of: "import"), place + 1 < words.count,
-                        words[..<place].allSatisfy({ $0 == "public" || $0.hasPrefix("@") })
+                        words[..<place].allSatisfy({ ["public", "package"].contains($0) || $0.hasPrefix("@") })
                     else { continue }
                     let name = String(words[place + 1])
                     #expect(

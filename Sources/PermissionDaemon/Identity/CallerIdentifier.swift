@@ -5,11 +5,11 @@
 // number still is the connection's, the process must be older than the connection and hold a socket for each connection
 // of its number. Then /proc is read, and the pidfd is asked whether the process lived.
 
-import CLinux
 import DBus
 import Glibc
 import Logging
 import PermissionModel
+import ProcessIdentity
 
 @LoopActor
 final class CallerIdentifier {
@@ -54,14 +54,14 @@ final class CallerIdentifier {
         // As bytes; of another type it is no label.
         let label = (credentials["LinuxSecurityLabel"]?.elements ?? []).map { $0.byteValue ?? 0 }
         if let given = credentials["ProcessFD"]?.unixFDValue {
-            guard let pid = ProcessWatch.pid(of: given.raw) else { return settle(name, nil, "its process is gone") }
+            guard let pid = Pidfd.pid(of: given.raw) else { return settle(name, nil, "its process is gone") }
             return settle(name, Evidence(pid: pid, pidfd: given, label: label))
         }
         guard !moments.busGivesProcesses, let pid = credentials["ProcessID"]?.uint32Value,
             let pid = Int32(exactly: pid),
             pid > 0
         else { return settle(name, nil, "the bus does not know its process") }
-        let opened = clinux_pidfd_open(pid, 0)
+        let opened = Pidfd.open(pid)
         guard opened >= 0 else { return settle(name, nil, "its process is gone") }
         let evidence = Evidence(pid: pid, pidfd: UnixFD(owning: opened), label: label)
         ask("GetConnectionUnixProcessID", name) { [weak self] reply in
@@ -92,7 +92,7 @@ final class CallerIdentifier {
             }
             let app = try identity.app(of: pid, label: evidence.label)
             let isProxy = app.isSandboxed ? false : try identity.isProxy(pid)
-            guard ProcessWatch.isAlive(evidence.pidfd.raw) else { throw UnknownProcess(reason: "its process is gone") }
+            guard Pidfd.isAlive(evidence.pidfd.raw) else { throw UnknownProcess(reason: "its process is gone") }
             settle(name, Caller(connection: name, app: app, process: key, isProxy: isProxy), "")
         } catch {
             settle(name, nil, error.reason)

@@ -74,6 +74,12 @@ private struct Examination {
                     state: .bad, about: "permd", text: error.message,
                     advice: "systemctl --user start permd; journalctl --user -u permd says why it does not run"),
             ]
+        case .untrustedOwner:
+            return [
+                Finding(
+                    state: .bad, about: "permd", text: error.message,
+                    advice: "end that program; then systemctl --user restart permd")
+            ]
         default:
             return [
                 Finding(

@@ -82,8 +82,12 @@ final class PortalPresenter: PromptPresenter {
         for attempt in 0..<PortalPresenter.tries {
             if attempt > 0 { await pause(PortalPresenter.pauseBeforeRetry) }
             if Task.isCancelled { return .failed("withdrawn") }
+            let owner: String
+            do throws(ClientError) { owner = try await TrustedOwner.find(backend.busName, on: connection) } catch {
+                return .failed(error.message)
+            }
             let began = uptime()
-            switch await call(dialog) {
+            switch await call(dialog, owner) {
             case .failure(let error):
                 last = error.message
                 // Its owner went, or there is none: another try finds no other.
@@ -109,12 +113,13 @@ final class PortalPresenter: PromptPresenter {
         return .failed(last)
     }
 
-    /// The person may take any time; a withdrawn prompt is closed by its handle.
-    private func call(_ dialog: BorrowedDialog) async -> Result<Message, BusError> {
+    /// The owner of the backend's name was identified: another one's answer would be no person's. The person may take any
+    /// time; a withdrawn prompt is closed by its handle.
+    private func call(_ dialog: BorrowedDialog, _ owner: String) async -> Result<Message, BusError> {
         lastHandle += 1
         let handle = "\(PortalPresenter.path)/request/permd/\(lastHandle)"
         let call = Message.call(
-            destination: backend.busName, path: PortalPresenter.path, interface: PortalBackends.access,
+            destination: owner, path: PortalPresenter.path, interface: PortalBackends.access,
             member: "AccessDialog", dialog.arguments(handle: handle))
         do throws(BusError) {
             return .success(try await connection.call(call, timeoutMilliseconds: nil))
@@ -122,7 +127,7 @@ final class PortalPresenter: PromptPresenter {
             if Task.isCancelled {
                 connection.send(
                     .call(
-                        destination: backend.busName, path: handle,
+                        destination: owner, path: handle,
                         interface: "org.freedesktop.impl.portal.Request", member: "Close", noReply: true))
             }
             return .failure(error)

@@ -6,6 +6,7 @@ import PermissionTestKit
 import Testing
 
 @testable import PermissionDaemon
+@testable import ProcessIdentity
 
 /// A process as /proc shows it.
 private struct FakeProcess {

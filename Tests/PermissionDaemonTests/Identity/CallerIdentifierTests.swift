@@ -10,6 +10,7 @@ import PermissionTestKit
 import Testing
 
 @testable import PermissionDaemon
+@testable import ProcessIdentity
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
@@ -175,12 +176,12 @@ struct CallerIdentifierTests {
     @Test func pidfds() async throws {
         let child = try ChildProcess("sleep", ["1000"])
         let pidfd = UnixFD(owning: clinux_pidfd_open(child.pid, 0))
-        #expect(ProcessWatch.pid(of: pidfd.raw) == child.pid && ProcessWatch.isAlive(pidfd.raw))
+        #expect(Pidfd.pid(of: pidfd.raw) == child.pid && Pidfd.isAlive(pidfd.raw))
         child.terminate(SIGKILL)
         _ = await child.waitForExit()
-        #expect(ProcessWatch.pid(of: pidfd.raw) == nil && !ProcessWatch.isAlive(pidfd.raw))
+        #expect(Pidfd.pid(of: pidfd.raw) == nil && !Pidfd.isAlive(pidfd.raw))
         // What is no pidfd is of nobody.
         let file = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
-        #expect(ProcessWatch.pid(of: file.raw) == nil)
+        #expect(Pidfd.pid(of: file.raw) == nil)
     }
 }

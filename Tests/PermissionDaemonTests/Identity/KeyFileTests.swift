@@ -4,6 +4,7 @@ import CGLib
 import Testing
 
 @testable import PermissionDaemon
+@testable import ProcessIdentity
 
 /// What GLib says of a file.
 private enum Said: Equatable, CustomStringConvertible {

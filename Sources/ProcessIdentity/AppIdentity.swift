@@ -1,9 +1,12 @@
 // Which app a process is: the contract's forms, the first that applies.
 
-import PermissionModel
+public import PermissionModel
 
-struct AppIdentity {
-    let reader: ProcessReader
+/// Which app a process is, by what the kernel says about it.
+public struct AppIdentity: Sendable {
+    public let reader: ProcessReader
+
+    public init(reader: ProcessReader = ProcessReader()) { self.reader = reader }
 
     /// Interpreters are told apart by the script they run; versions behind the name (python3.11) count as the name.
     static let interpreters: Set<String> = [
@@ -19,7 +22,7 @@ struct AppIdentity {
     /// What the process cannot change comes first; signs of sandboxes that disagree make it nobody.
     ///
     /// - Parameter label: what the kernel's security module called the process when it connected, if the bus says so.
-    func app(of pid: Int32, label: [UInt8] = []) throws(UnknownProcess) -> AppID {
+    public func app(of pid: Int32, label: [UInt8] = []) throws(UnknownProcess) -> AppID {
         let groups = try reader.controlGroups(pid)
         let info = try reader.flatpakInfo(pid)
         let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: label))
@@ -39,7 +42,7 @@ struct AppIdentity {
     }
 
     /// Whether a program outside any sandbox only passes on what others say.
-    func isProxy(_ pid: Int32) throws(UnknownProcess) -> Bool {
+    public func isProxy(_ pid: Int32) throws(UnknownProcess) -> Bool {
         let path = try reader.executable(pid)
         let name = path.split(separator: UInt8(ascii: "/")).last ?? []
         return AppIdentity.proxies.contains { name.elementsEqual($0.utf8) }

@@ -5,18 +5,23 @@ import Glibc
 import PermissionModel
 
 /// Why nobody can say which app a process is.
-struct UnknownProcess: Error {
-    let reason: String
+public struct UnknownProcess: Error {
+    public let reason: String
+
+    public init(reason: String) { self.reason = reason }
 }
 
-struct ProcessReader {
-    var root = "/proc"
+public struct ProcessReader: Sendable {
+    let root: String
+
+    /// - Parameter root: where it reads; /proc but in tests.
+    public init(root: String = "/proc") { self.root = root }
 
     /// Control groups are far shorter, .flatpak-info is a few KiB; of a command line two words count.
     static let maximumRead = 64 << 10
 
     /// Clock ticks after boot at which it started: field 22 of stat (proc(5)).
-    func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 {
+    public func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 {
         let stat = try read("\(root)/\(pid)/stat")
         // The second field is the command in parentheses, and may contain any character.
         guard let end = stat.lastIndex(of: UInt8(ascii: ")")) else { throw UnknownProcess(reason: "no stat") }

@@ -1,0 +1,29 @@
+// What a pidfd says about its process.
+
+import CLinux
+import Glibc
+
+public enum Pidfd {
+    /// Of the process that has that number now. Returns -1 and errno on failure; the caller closes it.
+    public static func open(_ pid: Int32) -> Int32 { clinux_pidfd_open(pid, 0) }
+
+    /// Whose pidfd it is, by the kernel's word (pidfd_open(2), proc(5)); nil when the process is gone or not among ours.
+    public static func pid(of pidfd: Int32) -> Int32? {
+        guard let file = fopen("/proc/self/fdinfo/\(pidfd)", "re") else { return nil }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = fread(&bytes, 1, bytes.count, file)
+        for line in bytes.prefix(count).split(separator: UInt8(ascii: "\n")) where line.starts(with: "Pid:\t".utf8) {
+            return Int32(String(decoding: line.dropFirst("Pid:\t".utf8.count), as: UTF8.self)).flatMap {
+                $0 > 0 ? $0 : nil
+            }
+        }
+        return nil
+    }
+
+    /// A pidfd is readable once its process has exited (pidfd_open(2)).
+    public static func isAlive(_ pidfd: Int32) -> Bool {
+        var entry = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 0) == 0
+    }
+}
