@@ -14,16 +14,20 @@ public enum SettingsEvent: Sendable, Hashable {
     /// A device came, or one that was there changed.
     case deviceAdded(DeviceRow)
     case deviceRemoved(Permission, id: String)
+    /// Events before this one are missing: they came faster than they were read.
+    case missed
     case daemonLost
     /// What happened meanwhile was missed.
     case daemonBack
 }
 
 extension PermissionSettings {
-    /// Everything that happens from now on; ends with its Task.
+    /// Everything that happens from now on; ends with its Task. Who does not read gets the newest
+    /// 1023 and ``SettingsEvent/missed`` among them.
     /// - Throws: ``ClientError`` when nobody is there at first; a daemon that goes later is waited for.
     public func events() async throws(ClientError) -> AsyncStream<SettingsEvent> {
-        let (stream, continuation) = AsyncStream<SettingsEvent>.makeStream(bufferingPolicy: .unbounded)
+        let (stream, continuation) = AsyncStream<SettingsEvent>.makeStream(
+            bufferingPolicy: .bufferingNewest(SettingsFollower.maximumWaiting))
         let follower = await SettingsFollower(bus, continuation)
         try await follower.subscribe()
         continuation.onTermination = { _ in Loop.shared.post { follower.stop() } }
@@ -33,15 +37,21 @@ extension PermissionSettings {
 
 @LoopActor
 private final class SettingsFollower {
+    /// Events that wait for their reader. As many come in some seconds of a busy app; a reader that is further behind has
+    /// to look at everything anew.
+    nonisolated static let maximumWaiting = 1024
+
     private let link: BusLink
     private let stream: AsyncStream<SettingsEvent>.Continuation
     private var signals: [SignalToken] = []
     private var listener: ListenerToken?
     private var isOver = false
+    /// A mark for missing events is among those that wait.
+    private var isMarked = false
 
     init(_ bus: PermissionBus, _ stream: AsyncStream<SettingsEvent>.Continuation) {
         // A connection of its own: a subscription is a connection's, and one follower's end is not another's.
-        link = BusLink(bus)
+        link = BusLink(bus, identifiesDaemon: true)
         self.stream = stream
     }
 
@@ -61,22 +71,33 @@ private final class SettingsFollower {
         ]
         for (interface, member, read) in handlers {
             signals.append(
-                try link.onSignal(interface, member) { [stream] message in
-                    if let event = read(message.body) { stream.yield(event) }
+                try link.onSignal(interface, member) { [weak self] message in
+                    if let event = read(message.body) { self?.tell(event) }
                 })
         }
         for interface in [BusNames.policy, BusNames.devices] { _ = try await link.call(interface, "Subscribe") }
     }
 
+    /// Where older events made room for this one, the reader finds a mark; one that had to make room itself is set anew.
+    private func tell(_ event: SettingsEvent) {
+        guard case .dropped(let lost) = stream.yield(event) else {
+            isMarked = false
+            return
+        }
+        if isMarked, lost != .missed { return }
+        isMarked = true
+        stream.yield(.missed)
+    }
+
     private func daemonChanged(_ isThere: Bool) {
         guard !isOver else { return }
         guard isThere else {
-            stream.yield(.daemonLost)
+            tell(.daemonLost)
             return
         }
         Task {
             // One that goes again at once is heard of as the next loss.
-            if (try? await subscribe()) != nil { stream.yield(.daemonBack) }
+            if (try? await subscribe()) != nil { tell(.daemonBack) }
         }
     }
 

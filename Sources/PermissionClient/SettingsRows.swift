@@ -9,12 +9,14 @@ public struct DecisionRow: Sendable, Hashable {
         case grant, deny
         /// Requests are dismissed unseen until then: the app was put off too often.
         case pause
+        /// A newer daemon has a word for it.
+        case unknown
     }
 
     public let app: AppID
     public let permission: Permission
     public let decision: Kind
-    /// nil for a pause.
+    /// nil for a pause, and for a word of a newer daemon.
     public let duration: Duration.Word?
     /// Seconds since the epoch; nil when it has no fixed end.
     public let until: EpochSeconds?
@@ -22,12 +24,12 @@ public struct DecisionRow: Sendable, Hashable {
     public let by: Author
 
     init?(_ row: [String: Value]) {
-        guard let app = row.app, let permission = row.permission,
-            let decision = row["decision"]?.stringValue.flatMap(Kind.init(rawValue:))
-        else { return nil }
+        guard let app = row.app, let permission = row.permission, let decision = row["decision"]?.stringValue else {
+            return nil
+        }
         self.app = app
         self.permission = permission
-        self.decision = decision
+        self.decision = Kind(rawValue: decision) ?? .unknown
         duration = row["duration"]?.stringValue.flatMap(Duration.Word.init(rawValue:))
         until = row.seconds("until")
         decided = row.seconds("decided") ?? 0
@@ -65,11 +67,12 @@ public struct StatusRow: Sendable, Hashable {
 extension HistoryRow {
     init?(_ row: [String: Value]) {
         guard let app = row.app, let permission = row.permission, let time = row.seconds("time"),
-            let outcome = row["outcome"]?.stringValue.flatMap(Outcome.init(rawValue:))
+            let outcome = row["outcome"]?.stringValue
         else { return nil }
         self.init(
             time: time, request: row["request"]?.stringValue ?? "", app: app, permission: permission,
-            outcome: outcome, by: row["by"]?.stringValue.flatMap(Author.init(rawValue:)) ?? .nobody,
+            outcome: Outcome(rawValue: outcome) ?? .unknown,
+            by: row["by"]?.stringValue.flatMap(Author.init(rawValue:)) ?? .nobody,
             count: row["count"]?.uint32Value ?? 1)
     }
 }
@@ -103,6 +106,8 @@ public struct QueuedRequest: Sendable, Hashable {
 public struct Restriction: Sendable, Hashable {
     public enum Action: String, Sendable, Hashable {
         case restrict, grant
+        /// A newer daemon has a word for it.
+        case unknown
     }
 
     /// Shell patterns, separated by spaces; `*` is every app.
@@ -115,12 +120,10 @@ public struct Restriction: Sendable, Hashable {
     public let line: Int
 
     init?(_ row: [String: Value]) {
-        guard let apps = row["app"]?.stringValue,
-            let action = row["action"]?.stringValue.flatMap(Action.init(rawValue:))
-        else { return nil }
+        guard let apps = row["app"]?.stringValue, let action = row["action"]?.stringValue else { return nil }
         self.apps = apps
         permissions = row.permissions
-        self.action = action
+        self.action = Action(rawValue: action) ?? .unknown
         rule = row["rule"]?.stringValue ?? ""
         file = row["file"]?.stringValue ?? ""
         line = Int(row["line"]?.uint32Value ?? 0)

@@ -85,6 +85,8 @@ public struct Pause: Sendable, Hashable {
 /// What came of a request for one permission, as the history names it.
 public enum Outcome: String, Sendable, Hashable, CaseIterable {
     case granted, denied, dismissed, restricted, unavailable, withdrawn, failed, reset
+    /// A word of a newer daemon; none of its own has this one.
+    case unknown
 }
 
 /// One row of the history.

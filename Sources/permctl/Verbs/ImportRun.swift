@@ -45,6 +45,10 @@ struct ImportRun {
             let old = before.first {
                 $0.app == decision.app && $0.permission == decision.permission && $0.decision != .pause
             }
+            if old?.decision == .unknown {
+                kept.append(decision)
+                continue
+            }
             do throws(ClientError) { try await putBack(old, decision) } catch { kept.append(decision) }
             if old?.duration == .once { kept.append(decision) }
         }

@@ -112,7 +112,7 @@ struct HistoryVerb: AsyncParsableCommand {
         switch outcome {
         case .granted: .good
         case .denied, .restricted, .failed: .bad
-        case .dismissed, .unavailable, .withdrawn, .reset: .waiting
+        case .dismissed, .unavailable, .withdrawn, .reset, .unknown: .waiting
         }
     }
 }

@@ -26,6 +26,7 @@ struct MonitorVerb: AsyncParsableCommand {
                 try report("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is there\(state)")
             case .deviceRemoved(let permission, let id):
                 try report("device", "\(permission.rawValue) \(id) has gone")
+            case .missed: try report("monitor", "events are missing: they came faster than they were printed")
             case .daemonLost: try report("daemon", "permd has gone")
             case .daemonBack: try report("daemon", "permd is back")
             }

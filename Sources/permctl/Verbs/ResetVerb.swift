@@ -44,7 +44,12 @@ struct ResetVerb: AsyncParsableCommand {
     private func say(_ rows: [DecisionRow], _ removed: Int) {
         for row in rows {
             let what = row.decision == .pause ? "lifted the pause of" : "forgot"
-            let verdict = row.decision == .pause ? "" : " (\(row.decision == .grant ? "granted" : "denied"))"
+            let verdict =
+                switch row.decision {
+                case .grant: " (granted)"
+                case .deny: " (denied)"
+                case .pause, .unknown: ""
+                }
             Output.line("\(what) \(row.permission.rawValue) for \(row.app)\(verdict)")
         }
         let shown = rows.filter { $0.decision != .pause }.count

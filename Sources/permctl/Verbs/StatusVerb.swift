@@ -54,6 +54,7 @@ struct StatusVerb: AsyncParsableCommand {
         case .grant where row.status == .unavailable:
             return Cell(decided("granted", decision) + " (no device)", .waiting)
         case .grant: return Cell(decided("granted", decision), .good)
+        case .unknown: return Cell(decided("unknown", decision), .waiting)
         }
     }
 

@@ -23,7 +23,9 @@ struct ExportVerb: AsyncParsableCommand {
 
     func run() async throws {
         let rows = try await PermissionSettings().decisions()
-        let lasting = rows.filter { $0.decision != .pause && ($0.duration == .always || $0.duration == .until) }
+        let lasting = rows.filter {
+            [.grant, .deny].contains($0.decision) && ($0.duration == .always || $0.duration == .until)
+        }
         try Output.json(
             DecisionsFile(version: DecisionsFile.currentVersion, decisions: lasting.map(DecisionRecord.init)))
     }
