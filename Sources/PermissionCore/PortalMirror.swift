@@ -15,6 +15,13 @@ public struct PortalKey: Sendable, Hashable {
         self.appID = appID
         self.permission = permission
     }
+
+    /// Of the id, byte for byte.
+    public var exactID: ExactText { ExactText(appID) }
+
+    public static func == (a: PortalKey, b: PortalKey) -> Bool {
+        a.permission == b.permission && a.exactID == b.exactID
+    }
 }
 
 /// Decisions and rules at this moment.
@@ -98,14 +105,14 @@ public struct PortalMirror {
 
     /// One id of the store has these entries now.
     public mutating func changed(
-        _ permission: Permission, _ entries: [String: Verdict], at uptime: Int64, by judge: some PortalJudge
+        _ permission: Permission, _ entries: [ExactText: Verdict], at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
         guard let known = stored else { return [] }
         var effects: [PortalEffect] = []
         let before = known.filter { $0.key.permission == permission }
-        let apps = Set(before.keys.map(\.appID)).union(entries.keys)
+        let apps = Set(before.keys.map(\.exactID)).union(entries.keys)
         for app in apps.sorted() {
-            let key = PortalKey(appID: app, permission: permission)
+            let key = PortalKey(appID: app.text, permission: permission)
             guard before[key] != entries[app] else { continue }
             stored?[key] = entries[app]
             if let verdict = entries[app] {
@@ -209,6 +216,6 @@ public struct PortalMirror {
 
 extension PortalKey: Comparable {
     public static func < (a: PortalKey, b: PortalKey) -> Bool {
-        (a.appID, a.permission) < (b.appID, b.permission)
+        (a.exactID, a.permission) < (b.exactID, b.permission)
     }
 }

@@ -40,6 +40,19 @@ struct PortalMirrorTests {
         #expect(mirror.took(camera, isGone: true, at: 203, by: nothing) == [])
     }
 
+    /// Two ids that `String` takes for one.
+    @Test func idsAreTheirBytes() {
+        let composed = PortalKey(appID: "org.example.Caf\u{E9}", permission: .camera)
+        let decomposed = PortalKey(appID: "org.example.Cafe\u{301}", permission: .camera)
+        #expect(composed != decomposed)
+        #expect(composed > decomposed && !(composed < decomposed))
+        var mirror = PortalMirror(given: [:])
+        #expect(mirror.looked([composed: .grant], at: 0, by: granted) == [.adopt(composed, .grant)])
+        let effects = mirror.changed(
+            .camera, ["org.example.Caf\u{E9}": .grant, "org.example.Cafe\u{301}": .grant], at: 5, by: nothing)
+        #expect(effects == [.adopt(decomposed, .grant)])
+    }
+
     @Test func aNoThatNobodySaidIsTakenBack() {
         var mirror = mirror()
         mirror.answers(camera, nil, at: 0)

@@ -19,7 +19,7 @@ final class PortalAnswers {
     private var mirror: PortalMirror
     private var rows: [PortalKey: PortalAnswer]
     /// Apps by the id their portal gave.
-    private var apps: [String: Set<AppID>] = [:]
+    private var apps: [ExactText: Set<AppID>] = [:]
     /// Who was granted something as a program without an id, while it is on the bus.
     private var nameless: [PortalKey: [String: Caller]] = [:]
     /// Entries that could not become decisions: since when, and what was decided then.
@@ -38,7 +38,7 @@ final class PortalAnswers {
         let answers = store.portalAnswers()
         rows = Dictionary(uniqueKeysWithValues: answers.map { ($0.key, $0) })
         mirror = PortalMirror(given: rows.mapValues(\.verdict))
-        for answer in answers { apps[answer.key.appID, default: []].insert(answer.app) }
+        for answer in answers { apps[answer.key.exactID, default: []].insert(answer.app) }
     }
 
     func start() {
@@ -69,7 +69,7 @@ final class PortalAnswers {
         guard !key.permission.isOfPortals, let app = caller?.app ?? PortalApps.app(id: key.appID) else {
             return then()
         }
-        apps[key.appID, default: []].insert(app)
+        apps[key.exactID, default: []].insert(app)
         if let caller, key.appID.isEmpty { nameless[key, default: [:]][caller.connection] = caller }
         let answer = PortalAnswer(key: key, app: app, verdict: verdict ?? .deny)
         guard rows[key] != answer else { return then() }
@@ -130,7 +130,7 @@ final class PortalAnswers {
         switch result {
         case .success(let message):
             for (app, verdict) in PortalKinds.verdicts(message.body.first, of: permission) {
-                state.found[PortalKey(appID: app, permission: permission)] = verdict
+                state.found[PortalKey(appID: app.text, permission: permission)] = verdict
             }
         case .failure(let error) where error.name == PortalAnswers.notFound: break
         case .failure:
@@ -163,7 +163,7 @@ final class PortalAnswers {
             case .takeBack(let key): takeBack(key)
             case .adopt(let key, let verdict): adopt(key, verdict)
             case .forget(let key):
-                for app in apps(of: key.appID) { broker?.portalForgot(app, key.permission) }
+                for app in apps(of: key) { broker?.portalForgot(app, key.permission) }
             case .dropRow(let key):
                 guard rows.removeValue(forKey: key) != nil else { continue }
                 store.commit([.removePortalAnswer(key)], history: []) { _ in }
@@ -195,7 +195,7 @@ final class PortalAnswers {
     }
 
     private func adopt(_ key: PortalKey, _ verdict: Verdict) {
-        let known = apps(of: key.appID)
+        let known = apps(of: key)
         guard let broker, let app = known.first(where: \.isSandboxed) ?? known.first else { return }
         log.notice(
             "Another program settled \(key.permission.rawValue) for \(app) with the portals: \(verdict.rawValue)")
@@ -225,9 +225,9 @@ final class PortalAnswers {
 
     // MARK: Judging
 
-    private func apps(of id: String) -> [AppID] {
-        if let known = apps[id], !known.isEmpty { return known.sorted() }
-        return PortalApps.app(id: id).map { [$0] } ?? []
+    private func apps(of key: PortalKey) -> [AppID] {
+        if let known = apps[key.exactID], !known.isEmpty { return known.sorted() }
+        return PortalApps.app(id: key.appID).map { [$0] } ?? []
     }
 
     fileprivate func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
@@ -237,7 +237,7 @@ final class PortalAnswers {
             return verdict == .grant
                 && (nameless[key] ?? [:]).values.contains { broker.standing(of: key.permission, for: $0) == .granted }
         }
-        let standings = apps(of: key.appID).map { broker.portalStanding(of: key.permission, for: $0) }
+        let standings = apps(of: key).map { broker.portalStanding(of: key.permission, for: $0) }
         switch verdict {
         case .grant: return standings.contains(.grant) && !standings.contains(.deny)
         case .deny: return standings.contains(.deny)

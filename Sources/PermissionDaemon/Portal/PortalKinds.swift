@@ -52,12 +52,12 @@ enum PortalKinds {
     }
 
     /// The entries of an `a{sas}`, by app id; undecided ones are none.
-    static func verdicts(_ value: Value?, of permission: Permission) -> [String: Verdict] {
+    static func verdicts(_ value: Value?, of permission: Permission) -> [ExactText: Verdict] {
         guard case .dictionary("s", "as", let entries) = value else { return [:] }
-        var verdicts: [String: Verdict] = [:]
+        var verdicts: [ExactText: Verdict] = [:]
         for entry in entries {
             guard let app = entry.key.stringValue, let words = entry.value.strings else { continue }
-            verdicts[app] = verdict(words, of: permission)
+            verdicts[ExactText(app)] = verdict(words, of: permission)
         }
         return verdicts
     }
