@@ -14,7 +14,7 @@ enum PromptDetails {
         let durations = prompt.items.allSatisfy(\.isOfPortals) ? [.once] : Duration.Word.allCases
         var details: [String: Value] = [
             "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entry, app)),
-            "app_icon": .string(SafeText.title(entry.icon)), "sandboxed": .bool(request.caller.isSandboxed),
+            "app_icon": .string(icon(entry.icon)), "sandboxed": .bool(request.caller.isSandboxed),
             "durations": .strings(durations.map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
             "items": .rows(
@@ -26,6 +26,17 @@ enum PromptDetails {
             details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
         }
         return details
+    }
+
+    /// Bytes of a path (PATH_MAX); names are shorter.
+    private static let maximumIcon = 4096
+
+    /// The icon's name or path, whole or not at all: a part of it, or what is left without some characters, is another icon.
+    static func icon(_ text: String) -> String {
+        let isWhole =
+            text.utf8.count <= maximumIcon
+            && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+        return isWhole ? text : ""
     }
 
     /// A name of which nothing is left is no name.
