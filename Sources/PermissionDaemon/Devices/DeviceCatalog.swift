@@ -87,6 +87,10 @@ public final class DeviceCatalog {
     private func received(_ events: [DeviceEvent]) {
         var touched: Set<Permission> = []
         for event in events {
+            if event.syspath.isEmpty {
+                cameras.forgetAll()
+                gone = []
+            }
             if event.isRemoval { gone.insert(event.syspath) } else { gone.remove(event.syspath) }
             switch event.subsystem {
             case "video4linux":

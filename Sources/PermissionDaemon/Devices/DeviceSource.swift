@@ -4,6 +4,7 @@ import DBus
 
 struct DeviceEvent: Sendable, Hashable {
     let subsystem: String
+    /// Empty when nobody can say which one it is about: any of the subsystem may be another one now, or gone.
     let syspath: String
     let isRemoval: Bool
 }

@@ -17,6 +17,9 @@ final class Udev: DeviceSource {
     /// What there was at the last look, for the time in which no look is possible.
     private var seen: [String: [DeviceRecord]] = [:]
     private var unseen: Set<String> = []
+    private var subsystems: [String] = []
+    /// Of the monitor's socket.
+    var drops: DropCounter?
     /// The next report is not before it fires.
     private var reportTimer: LoopTimer?
 
@@ -54,7 +57,11 @@ final class Udev: DeviceSource {
     private func lookAgain() {
         let subsystems = unseen
         unseen = []
-        onEvents?(subsystems.sorted().map { DeviceEvent(subsystem: $0, syspath: "", isRemoval: false) })
+        onEvents?(Udev.unknownEvents(subsystems.sorted()))
+    }
+
+    private static func unknownEvents(_ subsystems: [String]) -> [DeviceEvent] {
+        subsystems.map { DeviceEvent(subsystem: $0, syspath: "", isRemoval: false) }
     }
 
     private static func hasDescriptors() -> Bool {
@@ -116,6 +123,7 @@ final class Udev: DeviceSource {
     func start(_ subsystems: [String], onEvents: @escaping @LoopActor ([DeviceEvent]) -> Void) {
         guard event == nil else { return }
         self.onEvents = onEvents
+        self.subsystems = subsystems
         // udev(7) announces itself by this socket; mock devices bring their own announcements.
         if access("/run/udev/control", F_OK) != 0 && getenv("UMOCKDEV_DIR") == nil {
             watchProblems.append(
@@ -151,6 +159,8 @@ final class Udev: DeviceSource {
         guard result >= 0 else { return result }
         let fd = sd_event_get_fd(event)
         guard fd >= 0 else { return fd }
+        // libsystemd takes the socket's word that messages were dropped (ENOBUFS), and says nothing of it.
+        drops = DropCounter(sd_event_source_get_io_fd(sd_device_monitor_get_event_source(monitor)))
         token = Loop.shared.watch(fd, .readable) { [weak self] _ in self?.pump() }
         return 0
     }
@@ -164,7 +174,7 @@ final class Udev: DeviceSource {
             sd_device_monitor_unref(monitor)
         }
         if let event { sd_event_unref(event) }
-        (monitor, event) = (nil, nil)
+        (monitor, event, drops) = (nil, nil, nil)
         // SAFETY: gives back the reference of open(); no callback can come any more.
         context?.release()
         context = nil
@@ -194,8 +204,8 @@ final class Udev: DeviceSource {
             DeviceEvent(subsystem: subsystem, syspath: syspath, isRemoval: isKnown && action == SD_DEVICE_REMOVE))
     }
 
-    /// Takes everything that has arrived; it is reported together.
-    private func pump() {
+    /// Takes everything that has arrived; it is reported together. Where something was lost, everything may have changed.
+    func pump() {
         var result: Int32 = 0
         repeat {
             result = sd_event_prepare(event)
@@ -207,6 +217,7 @@ final class Udev: DeviceSource {
             token?.cancel()
             watchProblems.append("devices are watched no longer: \(String(cString: strerror(-result)))")
         }
+        if drops?.hasGrown() == true { pending = Udev.unknownEvents(subsystems) }
         report()
     }
 

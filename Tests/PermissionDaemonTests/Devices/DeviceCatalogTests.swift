@@ -61,6 +61,18 @@ import Testing
         #expect(bench.catalog.defaultDevice(.camera)?.node == "/dev/video3")
     }
 
+    /// After lost events nothing that was known of a node counts.
+    @Test func anUnknownEventForgetsWhatWasKnown() {
+        let bench = CatalogBench([Records.camera(0), Records.camera(1, at: "pci0000:00/usb1/1-2/1-2:1.0")])
+        let unknown = DeviceEvent(subsystem: "video4linux", syspath: "", isRemoval: false)
+        // One was unplugged and plugged in again, the other one replaced, and nobody heard of it.
+        bench.source.unplug(Records.camera(0))
+        bench.source.all.append(Records.camera(0))
+        bench.probe.set { $0.videos["/dev/video1"] = .capability(VideoCapability(flags: 1, card: "Another")) }
+        bench.source.send(unknown)
+        #expect(Set(bench.catalog.devices.map(\.name)) == ["Camera at /dev/video0", "Another"])
+    }
+
     @Test func replacedBetweenTwoLooksItIsChanged() {
         let bench = CatalogBench([Records.camera(0)])
         bench.source.all = [Records.camera(1)]

@@ -1,0 +1,75 @@
+// Events of devices that the kernel had no room for.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(1)))
+@LoopActor
+struct LostEventsTests {
+    /// A socket of another kind, which the kernel counts for in the same way, and who writes to it.
+    private struct FullSocket {
+        let reader: UnixFD
+        let writer: UnixFD
+
+        init() throws {
+            func socket() -> UnixFD {
+                UnixFD(owning: Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
+            }
+            (reader, writer) = (socket(), socket())
+            var room: Int32 = 1
+            setsockopt(reader.raw, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<Int32>.size))
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isConnected = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(reader.raw, $0, size) == 0 && getsockname(reader.raw, $0, &size) == 0
+                        && connect(writer.raw, $0, size) == 0
+                }
+            }
+            guard isConnected else { throw TestKitError("no socket: \(errno)") }
+        }
+
+        func overflow() {
+            let bytes = [UInt8](repeating: 0, count: 1024)
+            for _ in 0..<100 { send(writer.raw, bytes, bytes.count, 0) }
+        }
+    }
+
+    @Test func droppedMessagesAreCounted() throws {
+        let socket = try FullSocket()
+        var drops = DropCounter(socket.reader.raw)
+        let before = drops.hasGrown()
+        socket.overflow()
+        let after = drops.hasGrown()
+        let later = drops.hasGrown()
+        #expect(!before && after && !later)
+        var none = DropCounter(-1)
+        let nothing = none.hasGrown()
+        #expect(!nothing)
+    }
+
+    /// Everything is looked at anew, by the way on which events come.
+    @Test func afterALossEverythingIsReported() async throws {
+        let socket = try FullSocket()
+        let udev = Udev()
+        let events = EventLog<[DeviceEvent]>()
+        udev.start(["sound", "video4linux"]) { events.add($0) }
+        #expect(udev.drops != nil)
+        udev.drops = DropCounter(socket.reader.raw)
+        udev.pump()
+        #expect(events.all.isEmpty)
+        socket.overflow()
+        udev.pump()
+        let reported = try await events.wait(for: 1)[0]
+        #expect(reported.map(\.subsystem) == ["sound", "video4linux"])
+        #expect(reported.allSatisfy { $0.syspath.isEmpty && !$0.isRemoval })
+        udev.stop()
+    }
+}
