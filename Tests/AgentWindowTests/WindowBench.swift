@@ -94,7 +94,7 @@ final class WindowBench {
     /// Lets the bus start the agent when the daemon wants one.
     func allowActivation() async throws {
         try folder.write(
-            "[D-BUS Service]\nName=org.permd.Agent\nExec=\(BuiltProgram.path("permd-agent")) --idle 1\n",
+            ServiceFile.text("org.permd.Agent", [BuiltProgram.path("permd-agent"), "--idle", "1"]),
             to: "org.permd.Agent.service")
         let desk = try permd.bus.connect()
         defer { desk.close() }

@@ -260,7 +260,7 @@ struct VerbTests {
     /// An agent that leaves when idle is no illness while the bus can start it again.
     @Test func doctorKnowsAnAgentThatCanBeStarted() async throws {
         let services = try TemporaryFolder()
-        try services.write("[D-BUS Service]\nName=org.permd.Agent\nExec=/bin/false\n", to: "org.permd.Agent.service")
+        try services.write(ServiceFile.text("org.permd.Agent", ["/bin/false"]), to: "org.permd.Agent.service")
         let stage = try await CommandStage(bus: try await PrivateBus(serviceDirectory: services.path))
         let well = try await stage.run("doctor")
         #expect(well.status == 0, "\(well.output)")

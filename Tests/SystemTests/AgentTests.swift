@@ -172,7 +172,7 @@ struct AgentTests {
     @Test func anAgentIsStarted() async throws {
         let services = try TemporaryFolder()
         try services.write(
-            "[D-BUS Service]\nName=org.permd.Agent\nExec=\(BuiltProgram.path("permd-scripted-agent")) deny\n",
+            ServiceFile.text("org.permd.Agent", [BuiltProgram.path("permd-scripted-agent"), "deny"]),
             to: "org.permd.Agent.service")
         let stage = try await Stage(bus: try await PrivateBus(serviceDirectory: services.path))
         let app = try await stage.app()

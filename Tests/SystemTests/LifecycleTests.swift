@@ -108,12 +108,14 @@ struct LifecycleTests {
         await stage.end()
     }
 
-    /// The bus starts the daemon with the first call.
+    /// The bus starts the daemon with the first call, wherever that is.
     @Test func activation() async throws {
-        let services = try TemporaryFolder()
-        let permd = BuiltProgram.path("permd")
+        let odd = "a $HOME \"b\" 'c' d"
+        let services = try TemporaryFolder([odd])
+        let permd = services.file("\(odd)/permd")
+        try await BuiltProgram.copy("permd", to: permd)
         try services.write(
-            "[D-BUS Service]\nName=org.permd\nExec=\(permd) --root \(services.path)\n", to: "org.permd.service")
+            ServiceFile.text("org.permd", [permd, "--root", services.file(odd)]), to: "org.permd.service")
         let bus = try await PrivateBus(serviceDirectory: services.path)
         let desk = try bus.connect()
         let reply = try await desk.call(
