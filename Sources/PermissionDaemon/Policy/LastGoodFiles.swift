@@ -1,5 +1,7 @@
 // The last good text of each rule and settings file, for the time in which the file cannot be read or is wrong.
 
+import PermissionModel
+
 struct LastGoodFiles {
     /// What the store does not have yet.
     struct Changes: Sendable {
@@ -8,39 +10,36 @@ struct LastGoodFiles {
         var removed: [String]
     }
 
-    private var texts: [String: String]
-    private var stored: [String: String]
+    /// By path.
+    private var texts: [ExactText: ExactText]
+    private var stored: [ExactText: ExactText]
 
     /// - Parameter stored: what earlier runs have saved.
     init(_ stored: [(path: String, text: String)]) {
-        self.stored = Dictionary(stored.map { ($0.path, $0.text) }) { _, last in last }
+        self.stored = Dictionary(stored.map { (ExactText($0.path), ExactText($0.text)) }) { _, last in last }
         texts = self.stored
     }
 
-    var paths: Set<String> { Set(texts.keys) }
+    var paths: Set<ExactText> { Set(texts.keys) }
 
-    subscript(path: String) -> String? { texts[path] }
+    subscript(path: String) -> String? { texts[ExactText(path)]?.text }
 
-    mutating func keep(_ text: String, of path: String) { texts[path] = text }
+    mutating func keep(_ text: String, of path: String) { texts[ExactText(path)] = ExactText(text) }
 
     /// Forgets the files that are not there any more.
-    mutating func drop(except present: Set<String>) { texts = texts.filter { present.contains($0.key) } }
+    mutating func drop(except present: Set<ExactText>) { texts = texts.filter { present.contains($0.key) } }
 
     /// Nil when the store has everything.
     var unsaved: Changes? {
-        let changed = texts.filter { !isStored($0.value, $0.key) }.sorted { $0.key < $1.key }
+        let changed = texts.filter { stored[$0.key] != $0.value }.sorted { $0.key < $1.key }
         let changes = Changes(
-            texts: changed.map { ($0.key, $0.value) }, removed: stored.keys.filter { texts[$0] == nil }.sorted())
+            texts: changed.map { ($0.key.text, $0.value.text) },
+            removed: stored.keys.filter { texts[$0] == nil }.sorted().map(\.text))
         return changes.texts.isEmpty && changes.removed.isEmpty ? nil : changes
     }
 
     mutating func saved(_ changes: Changes) {
-        for (path, text) in changes.texts { stored[path] = text }
-        for path in changes.removed { stored[path] = nil }
-    }
-
-    /// By bytes: texts that only look equal are two.
-    private func isStored(_ text: String, _ path: String) -> Bool {
-        stored[path].map { $0.utf8.elementsEqual(text.utf8) } ?? false
+        for (path, text) in changes.texts { stored[ExactText(path)] = ExactText(text) }
+        for path in changes.removed { stored[ExactText(path)] = nil }
     }
 }

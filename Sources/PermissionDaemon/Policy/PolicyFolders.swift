@@ -1,6 +1,7 @@
 // Which files count: drop-ins of three folders, read in name order, a file higher up replacing one of the same name.
 
 import Glibc
+import PermissionModel
 
 /// A file as found on disk.
 struct FoundFile {
@@ -15,7 +16,7 @@ struct FoundFiles {
     /// Folders that could not be listed to their end. What is known of their files counts, as files with an error.
     var unreadable: [(path: String, failure: RegularFile.Failure)] = []
     /// All that are there, those that are replaced too.
-    var present: Set<String> = []
+    var present: Set<ExactText> = []
 }
 
 struct PolicyFolders {
@@ -33,17 +34,17 @@ struct PolicyFolders {
     }
 
     /// - Parameter known: paths of files that were good once: they are looked for where a folder cannot be listed.
-    func rules(known: Set<String>) -> FoundFiles {
+    func rules(known: Set<ExactText>) -> FoundFiles {
         look { dropIns("policy.d", known, &$0) }
     }
 
     /// `permd.conf` of the highest folder that has one, then the drop-ins.
-    func settings(known: Set<String>) -> FoundFiles {
+    func settings(known: Set<ExactText>) -> FoundFiles {
         look { found in
             for base in bases {
                 let file = read(base + "/permd.conf")
                 guard !file.isAbsent else { continue }
-                found.present.insert(file.path)
+                found.present.insert(ExactText(file.path))
                 found.files.append(file)
                 break
             }
@@ -77,8 +78,8 @@ struct PolicyFolders {
     }
 
     /// False when a file that was listed is not there.
-    private func dropIns(_ name: String, _ known: Set<String>, _ found: inout FoundFiles) -> Bool {
-        var paths: [String: String] = [:]
+    private func dropIns(_ name: String, _ known: Set<ExactText>, _ found: inout FoundFiles) -> Bool {
+        var paths: [ExactText: String] = [:]
         for base in bases {
             let folder = "\(base)/\(name)"
             let listing = Listing(folder)
@@ -88,8 +89,8 @@ struct PolicyFolders {
                 names += PolicyFolders.names(of: known, in: folder, beside: names)
             }
             for name in names {
-                found.present.insert("\(folder)/\(name)")
-                if paths[name] == nil { paths[name] = "\(folder)/\(name)" }
+                found.present.insert(ExactText("\(folder)/\(name)"))
+                if paths[ExactText(name)] == nil { paths[ExactText(name)] = "\(folder)/\(name)" }
             }
         }
         var isWhole = true
@@ -102,13 +103,14 @@ struct PolicyFolders {
     }
 
     /// Files of a folder that were good once, without those that are seen to be gone.
-    private static func names(of known: Set<String>, in folder: String, beside listed: [String]) -> [String] {
+    private static func names(of known: Set<ExactText>, in folder: String, beside listed: [String]) -> [String] {
         // Below a link that leads nowhere everything looks as if it were gone.
         let isThere = access(folder, F_OK) == 0
         let prefix = Array("\(folder)/".utf8)
-        let names = known.filter { $0.utf8.starts(with: prefix) && !(isThere && RegularFile.isAbsent($0)) }
+        let listed = Set(listed.map { ExactText($0) })
+        let names = known.map(\.text).filter { $0.utf8.starts(with: prefix) && !(isThere && RegularFile.isAbsent($0)) }
             .map { String(decoding: $0.utf8.dropFirst(prefix.count), as: UTF8.self) }
-        return names.filter { !listed.contains($0) }
+        return names.filter { !listed.contains(ExactText($0)) }
     }
 
     private func read(_ path: String) -> FoundFile {

@@ -15,6 +15,12 @@ public struct Rule: Sendable, Hashable {
     /// Of its section.
     public let line: Int
 
+    /// Its patterns byte for byte, as they are matched.
+    public static func == (a: Rule, b: Rule) -> Bool {
+        a.name == b.name && a.apps.elementsEqual(b.apps) { ExactText($0) == ExactText($1) }
+            && a.permissions == b.permissions && a.action == b.action && a.file == b.file && a.line == b.line
+    }
+
     /// Whether one of its patterns matches the whole identity (fnmatch(3) without flags: `*` crosses `/`).
     func matches(_ app: String) -> Bool { apps.contains { fnmatch($0, app, 0) == 0 } }
 

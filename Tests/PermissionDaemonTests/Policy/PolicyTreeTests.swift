@@ -236,6 +236,33 @@ struct PolicyTreeTests {
         #expect(bench.restricted == "camera location")
     }
 
+    /// Names and patterns that `String` takes for one, over a time in which they cannot be read as well.
+    @Test func namesAndPatternsAreTheirBytes() throws {
+        let names = ["caf\u{E9}.conf", "cafe\u{301}.conf"]
+        let bench = try Bench()
+        for (name, permission) in zip(names, ["camera", "location"]) {
+            try bench.root.write(PolicyTreeTests.rule(permission), to: "\(PolicyTreeTests.folder)/\(name)")
+        }
+        _ = bench.book.reload()
+        #expect(bench.restricted == "camera location")
+        for name in names {
+            unlink(bench.path(name))
+            mkfifo(bench.path(name), 0o600)
+        }
+        _ = bench.book.reload()
+        #expect(bench.restricted == "camera location")
+        for name in names { unlink(bench.path(name)) }
+        func write(_ app: String) throws {
+            try bench.root.write(
+                PolicyTreeTests.rule("camera").replacing("Apps=*", with: "Apps=\(app)"),
+                to: "\(PolicyTreeTests.folder)/a.conf")
+        }
+        try write("exe:/caf\u{E9}")
+        #expect(bench.book.reload())
+        try write("exe:/cafe\u{301}")
+        #expect(bench.book.reload())
+    }
+
     /// A copy that could not be saved is saved when the store can be written again.
     @Test func aCopyThatCouldNotBeSavedIsSavedLater() throws {
         let bench = try Bench()
