@@ -20,13 +20,14 @@ private final class Screen {
         folder = try TemporaryFolder()
         try await tmux(
             "new-session", "-d", "-x", "\(columns)", "-y", "60",
-            command.replacing("permctl", with: BuiltProgram.path("permctl")))
+            command.replacing("permctl", with: "\"$PERMCTL\""))
     }
 
     @discardableResult
     func tmux(_ arguments: String...) async throws -> String {
         var environment = stage.permd.environment
         environment["TERM"] = "xterm-256color"
+        environment["PERMCTL"] = BuiltProgram.path("permctl")
         let child = try ChildProcess(
             "tmux", ["-S", folder.file("s"), "-f", "/dev/null"] + arguments, environment: environment)
         let output = await child.output()
