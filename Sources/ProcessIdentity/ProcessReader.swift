@@ -12,7 +12,8 @@ public struct UnknownProcess: Error {
 }
 
 public struct ProcessReader: Sendable {
-    let root: String
+    /// Where it reads.
+    public let root: String
 
     /// - Parameter root: where it reads; /proc but in tests.
     public init(root: String = "/proc") { self.root = root }
@@ -52,6 +53,11 @@ public struct ProcessReader: Sendable {
 
     func controlGroups(_ pid: Int32) throws(UnknownProcess) -> ControlGroups {
         ControlGroups(try read("\(root)/\(pid)/cgroup"))
+    }
+
+    /// Whether its network is ours, so that the kernel tells us of its sockets.
+    public func sharesNetwork(_ pid: Int32) throws(UnknownProcess) -> Bool {
+        try text(ofLink: "\(root)/\(pid)/ns/net") == text(ofLink: "\(root)/self/ns/net")
     }
 
     /// Whether its processes are numbered with ours. Who is in a pid namespace of its own never gets out of it.

@@ -7,6 +7,7 @@
 import DBus
 import Logging
 import PermissionModel
+import ProcessIdentity
 
 @LoopActor
 final class ConnectionHolders {

@@ -5,6 +5,7 @@ import CLinux
 import DBus
 import Glibc
 import PermissionModel
+import ProcessIdentity
 
 /// Sockets of one bus, as seen from this network namespace.
 struct BusSockets {
@@ -112,11 +113,6 @@ struct BusSockets {
 }
 
 extension ProcessReader {
-    /// Whether its network is ours, so that the kernel tells us of its sockets.
-    func sharesNetwork(_ pid: Int32) throws(UnknownProcess) -> Bool {
-        try text(ofLink: "\(root)/\(pid)/ns/net") == text(ofLink: "\(root)/self/ns/net")
-    }
-
     /// Calls `body` with the sockets it holds, in the order of its descriptors, until that says false; whether it came to
     /// the end. Throws when there are more descriptors than are looked at.
     func forEachSocket(

@@ -8,6 +8,7 @@ import PermissionTestKit
 import Testing
 
 @testable import PermissionDaemon
+@testable import ProcessIdentity
 
 @Suite(.timeLimit(.minutes(2)))
 struct HeldSocketsTests {
