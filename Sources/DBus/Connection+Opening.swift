@@ -21,7 +21,8 @@ extension Connection {
 
     /// ``open(_:)`` for a bus that may hang: the loop goes on meanwhile. `completion` runs once, on the loop, in a later turn.
     ///
-    /// A bus that takes the connection and does not answer is given up after the time of a call. One that does not even
+    /// `NoServer` when nothing listens at the address. A bus that takes the connection and does not answer is given up after
+    /// the time of a call. One that does not even
     /// take it keeps a thread waiting in connect(2), for as long as it hangs; nothing else knows when it is back.
     public static func open(
         _ address: BusAddress, completion: @escaping @LoopActor (Result<Connection, BusError>) -> Void
@@ -53,7 +54,7 @@ extension Connection {
         connection.call(.busCall("Hello")) { reply in
             let named = reply.flatMap { message -> Result<Connection, BusError> in
                 guard let name = message.body.first?.stringValue else {
-                    return .failure(BusError(name: BusError.Name.noServer, message: "the bus gives no name"))
+                    return .failure(BusError(name: BusError.Name.failed, message: "the bus gives no name"))
                 }
                 connection.uniqueName = name
                 return .success(connection)

@@ -8,13 +8,17 @@ final class SystemBus {
         case opened(Connection)
         /// The connection was cut; another one is on its way.
         case lost
-        /// There is no bus that answers. Said once, until it was there again.
+        /// There is no bus, or none has answered yet. Said once, until it was there again.
         case absent(BusError)
+        /// It was there, and does not answer: whoever can make it wait must not change what it said. Said once, until it
+        /// answers again.
+        case silent
     }
 
-    /// Milliseconds after which a bus that does not answer, or was lost, counts as none. One that runs answers within a
-    /// few, also while a login starts everything at once; prompts wait that long when permd starts.
-    private static let patience: Int64 = 2000
+    /// Milliseconds after which a bus that has never answered counts as none, as does one that is gone. One that runs
+    /// answers within a few, and within seconds while a login starts everything at once; prompts wait that long when
+    /// permd starts.
+    private static let patience: Int64 = 10_000
     /// Milliseconds between two tries, twice as long each time: a bus that cut one connection takes the next, and one that
     /// is away for long is back after at most as long again, or a minute.
     private static let firstPause: Int64 = 10
@@ -29,6 +33,8 @@ final class SystemBus {
     private var pause = SystemBus.firstPause
     private var retry: LoopTimer?
     private var verdict: LoopTimer?
+    /// What the last try since the bus was lost failed with.
+    private var lastFailure: BusError?
 
     init(_ address: BusAddress) { self.address = address }
 
@@ -54,9 +60,15 @@ final class SystemBus {
 
     private func waitForIt() {
         isAbsent = false
-        verdict = Loop.shared.after(milliseconds: SystemBus.patience) { [weak self] in
-            self?.miss(BusError(name: BusError.Name.noReply, message: "the system bus does not answer"))
-        }
+        lastFailure = nil
+        verdict = Loop.shared.after(milliseconds: SystemBus.patience) { [weak self] in self?.judge() }
+    }
+
+    private func judge() {
+        verdict = nil
+        if let lastFailure, lastFailure.name == BusError.Name.noServer { return miss(lastFailure) }
+        if wasThere { return onEvent?(.silent) ?? () }
+        miss(BusError(name: BusError.Name.noReply, message: "the system bus does not answer"))
     }
 
     private func open() {
@@ -90,8 +102,9 @@ final class SystemBus {
     }
 
     private func failed(_ error: BusError) {
-        // Where there never was one, nothing is waited for.
-        if !wasThere { miss(error) }
+        lastFailure = error
+        // Where there never was one, nothing is waited for; nor where it is gone after all.
+        if !wasThere || verdict == nil && error.name == BusError.Name.noServer { miss(error) }
         retry = Loop.shared.after(milliseconds: pause) { [weak self] in self?.open() }
         pause = min(2 * pause, SystemBus.longestPause)
     }

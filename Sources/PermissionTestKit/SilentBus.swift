@@ -35,12 +35,13 @@ public final class SilentBus: Sendable {
         self.clients = clients
     }
 
-    /// Ends, and another bus takes its place at once.
+    /// Ends, and another bus takes its place at once; that one's may be taken again by a further one.
     public func give(to other: String) throws(TestKitError) {
         let link = folder.file("link")
         guard other.hasPrefix("unix:path="), symlink(String(other.dropFirst("unix:path=".count)), link) == 0,
             rename(link, folder.file("bus")) == 0
         else { throw TestKitError.system("cannot link to \(other)", errno) }
+        guard listener.raw >= 0 else { return }
         shutdown(listener.raw, Int32(SHUT_RDWR))
         close(listener.take())
         for client in clients { close(client.take()) }

@@ -36,4 +36,32 @@ struct SilentBusTests {
         await stage.end()
         await logind.stop()
     }
+
+    /// Whoever makes the bus hang brings no prompt onto a locked screen.
+    @Test(arguments: SilentBus.Kind.allCases)
+    func aBusThatBeginsToHangUnlocksNothing(_ silence: SilentBus.Kind) async throws {
+        let place = try SilentBus(.silent)
+        let (logind, silent) = (try await FakeLogind(), try SilentBus(silence))
+        logind.add("1", isLocked: true)
+        try place.give(to: logind.address)
+        let stage = try await Stage(environment: ["DBUS_SYSTEM_BUS_ADDRESS": place.address])
+        _ = try await logind.listings.wait(for: 1)
+        let agent = try await stage.agent([], otherwise: .grant(.always))
+        let app = try await stage.app()
+        try await app.request("a", [.camera])
+        try place.give(to: silent.address)
+        await logind.stop()
+        try await stage.permd.log.first("that it hangs") { $0.contains("stays as logind said last") }
+        #expect(try await app.ask("properties a").contains("State=queued"))
+        #expect(agent.prompts.all.isEmpty)
+
+        let next = try await FakeLogind()
+        next.add("1", isLocked: false)
+        try silent.give(to: next.address)
+        #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
+        #expect(!stage.permd.log.all.contains { $0.contains("logind does not tell") })
+        await stage.end()
+        await next.stop()
+        withExtendedLifetime(place) {}
+    }
 }

@@ -30,7 +30,7 @@ final class GeoClueProbe {
             switch event {
             case .opened(let connection): self?.opened(connection)
             case .lost: self?.lost()
-            case .absent: self?.settle()
+            case .absent, .silent: self?.settle()
             }
         }
     }

@@ -16,8 +16,9 @@ final class Attention {
         var hasSeat: Bool
     }
 
-    /// How long logind has to answer; a prompt that should not be on a locked screen waits for it.
-    private static let answerTime: Int32 = 2000
+    /// How long logind has to answer, in milliseconds; a prompt that should not be on a locked screen waits for it. Seconds
+    /// go by while a login starts everything at once.
+    private static let answerTime: Int32 = 10_000
 
     private let bus: SystemBus
     private let user: UInt32
@@ -49,6 +50,9 @@ final class Attention {
             // What logind said last stands meanwhile: whoever can cut our connection must not bring prompts onto a locked
             // screen.
             case .lost: self?.epoch += 1
+            case .silent:
+                self?.log.warning(
+                    "The system bus does not answer: whether the session is locked stays as logind said last")
             case .absent(let error): self?.forget(.failure(error))
             }
         }
