@@ -37,11 +37,12 @@ struct BusServiceTests {
             let service = BusService(lost, log: BusServiceTests.log)
             lost.start()
             (broker, connection) = (lost, open)
-            // It serves, knows its caller, tells subscribers, and holds a request.
+            // It serves, knows its caller, tells subscribers, and holds a request. Other tests may keep the loop for long.
             for (interface, member) in [(BusNames.policy, "Subscribe"), (BusNames.devices, "Subscribe")] {
-                _ = try await client.call(BusServiceTests.call(open, interface, member))
+                _ = try await client.call(BusServiceTests.call(open, interface, member), timeoutMilliseconds: nil)
             }
-            _ = try await client.call(BusServiceTests.call(open, BusNames.access, "GetStatus", [.strings([])]))
+            _ = try await client.call(
+                BusServiceTests.call(open, BusNames.access, "GetStatus", [.strings([])]), timeoutMilliseconds: nil)
             try await lost.settle(BusServiceTests.decision)
             open.close()
             lost.detach()
