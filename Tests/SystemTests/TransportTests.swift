@@ -169,13 +169,16 @@ struct TransportTests {
         try await limitDescriptors(of: pid, to: 512)
         let address = stage.permd.bus.address
         let count = kind == .daemon ? 16 : 253
+        // The kernel lets an ordinary user have only as many descriptors under way as a process may have, 1024 by default
+        // (unix(7), ETOOMANYREFS); dbus-broker 33 ends when it runs into that. These are more than permd may have here.
+        let messages = kind == .daemon || geteuid() == 0 ? 60 : 3
         for _ in 0..<4 {
             // dbus-broker may cut off a caller who sends so many: an ordinary user's descriptors under way are limited.
             let refusal = try? await RawBusClient.offLoop {
                 let file = UnixFD(owning: Glibc.open("/dev/null", O_RDONLY))
                 let descriptors = [Int32](repeating: file.raw, count: count)
                 let client = try RawBusClient(address)
-                for _ in 0..<60 { try client.send(TransportTests.hostileCall, descriptors: descriptors) }
+                for _ in 1..<messages { try client.send(TransportTests.hostileCall, descriptors: descriptors) }
                 return try client.call(TransportTests.hostileCall, descriptors: descriptors)
             }
             #expect(refusal != nil || kind == .broker)
