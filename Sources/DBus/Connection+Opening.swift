@@ -22,8 +22,8 @@ extension Connection {
     /// ``open(_:)`` for a bus that may hang: the loop goes on meanwhile. `completion` runs once, on the loop, in a later turn.
     ///
     /// `NoServer` when nothing listens at the address. A bus that takes the connection and does not answer is given up after
-    /// the time of a call. One that does not even
-    /// take it keeps a thread waiting in connect(2), for as long as it hangs; nothing else knows when it is back.
+    /// the time of a call. One that does not even take it keeps a thread waiting in connect(2) for as long as it hangs;
+    /// nothing else knows when it is back.
     public static func open(
         _ address: BusAddress, completion: @escaping @LoopActor (Result<Connection, BusError>) -> Void
     ) {

@@ -4,7 +4,7 @@ import Glibc
 
 /// Runs `body` on a thread of its own, which takes no signals: those are the program's. Returns 0, or an error number when
 /// there is no thread.
-func runDetached(_ body: @escaping @Sendable () -> Void) -> Int32 {
+public func runDetached(_ body: @escaping @Sendable () -> Void) -> Int32 {
     final class Work: Sendable {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }

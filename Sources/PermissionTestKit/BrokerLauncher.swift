@@ -97,15 +97,17 @@ enum UnixSocket {
         try open(path, type, "bind", Glibc.bind)
     }
 
-    static func connect(_ path: String) throws(TestKitError) -> UnixFD {
-        try open(path, SOCK_STREAM, "connect to", Glibc.connect)
+    /// Where nobody is to be waited for, a listener with a full queue is an error.
+    static func connect(_ path: String, waits: Bool = true) throws(TestKitError) -> UnixFD {
+        try open(path, SOCK_STREAM, waits: waits, "connect to", Glibc.connect)
     }
 
     private static func open(
-        _ path: String, _ type: __socket_type, _ verb: String,
+        _ path: String, _ type: __socket_type, waits: Bool = true, _ verb: String,
         _ call: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32
     ) throws(TestKitError) -> UnixFD {
-        let socket = UnixFD(owning: Glibc.socket(AF_UNIX, Int32(type.rawValue | SOCK_CLOEXEC.rawValue), 0))
+        let options = SOCK_CLOEXEC.rawValue | (waits ? 0 : SOCK_NONBLOCK.rawValue)
+        let socket = UnixFD(owning: Glibc.socket(AF_UNIX, Int32(type.rawValue | options), 0))
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let capacity = MemoryLayout.size(ofValue: address.sun_path)

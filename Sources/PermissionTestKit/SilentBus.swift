@@ -21,17 +21,12 @@ public final class SilentBus: Sendable {
         folder = try TemporaryFolder()
         let path = folder.file("bus")
         address = "unix:path=\(path)"
-        let listener = try SilentBus.socket()
-        self.listener = listener
-        guard SilentBus.with(path, { bind(listener.raw, $0, $1) }) == 0,
-            listen(listener.raw, kind == .full ? 0 : 16) == 0
-        else { throw TestKitError.system("cannot listen at \(path)", errno) }
-        var clients: [UnixFD] = []
-        while kind == .full {
-            let client = try SilentBus.socket()
-            guard SilentBus.with(path, { connect(client.raw, $0, $1) }) == 0 else { break }
-            clients.append(client)
+        listener = try UnixSocket.bind(path, SOCK_STREAM)
+        guard listen(listener.raw, kind == .full ? 0 : 16) == 0 else {
+            throw TestKitError.system("cannot listen at \(path)", errno)
         }
+        var clients: [UnixFD] = []
+        while kind == .full, let client = try? UnixSocket.connect(path, waits: false) { clients.append(client) }
         self.clients = clients
     }
 
@@ -45,23 +40,5 @@ public final class SilentBus: Sendable {
         shutdown(listener.raw, Int32(SHUT_RDWR))
         close(listener.take())
         for client in clients { close(client.take()) }
-    }
-
-    private static func socket() throws(TestKitError) -> UnixFD {
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let raw = Glibc.socket(AF_UNIX, type, 0)
-        guard raw >= 0 else { throw TestKitError.system("no socket", errno) }
-        return UnixFD(owning: raw)
-    }
-
-    private static func with(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
     }
 }

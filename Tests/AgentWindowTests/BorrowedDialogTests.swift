@@ -88,13 +88,7 @@ struct BorrowedDialogTests {
             try permd.bus.connect(), PortalBackend(name: "fake", busName: FakeBackend.name)
         ) { milliseconds.now }
         let address = permd.bus.address
-        let registered = EventLog<AgentEvent>()
-        let host = Task {
-            try await AgentHost(bus: .address(address), level: .fallback, presenter: presenter).run { event in
-                Loop.shared.post { registered.add(event) }
-            }
-        }
-        try await registered.wait(for: 1)
+        let host = try await BorrowedDialogTests.host(presenter, on: address)
         return Bench(
             permd: permd, devices: devices, backend: backend, host: host, app: try await TestApp("app", on: permd))
     }
@@ -203,6 +197,18 @@ struct BorrowedDialogTests {
         await bench.end()
     }
 
+    /// Registered when this returns.
+    private static func host(_ presenter: PortalPresenter, on address: String) async throws -> Task<Void, any Error> {
+        let registered = EventLog<AgentEvent>()
+        let host = Task {
+            try await AgentHost(bus: .address(address), level: .fallback, presenter: presenter).run { event in
+                Loop.shared.post { registered.add(event) }
+            }
+        }
+        try await registered.wait(for: 1)
+        return host
+    }
+
     @Test func aBackendThatNeverAsksFails() async throws {
         let replies = [FakeBackend.Reply](repeating: .answer(0, [:], after: 0), count: PortalPresenter.tries)
         let bench = try await bench(replies, settings: "[Prompts]\nAgentWaitSec=1\n")
@@ -235,13 +241,7 @@ struct BorrowedDialogTests {
             return milliseconds.now
         }
         let address = permd.bus.address
-        let registered = EventLog<AgentEvent>()
-        let host = Task {
-            try await AgentHost(bus: .address(address), level: .fallback, presenter: presenter).run { event in
-                Loop.shared.post { registered.add(event) }
-            }
-        }
-        try await registered.wait(for: 1)
+        let host = try await BorrowedDialogTests.host(presenter, on: address)
         let app = try await TestApp("app", on: permd)
         try await app.request("t", [.camera])
         #expect(try await app.response("t").hasPrefix("2 error=org.permd.Error.NoAgent"))

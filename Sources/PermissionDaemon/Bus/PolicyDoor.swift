@@ -14,7 +14,8 @@ struct PolicyDoor {
         Interface(
             name: BusNames.policy,
             methods: [
-                listing("ListDecisions", "decisions", decisionRows), listing("ListStatuses", "statuses", statusRows),
+                listing("ListDecisions", "decisions", after: broker.store.whenWritten, decisionRows),
+                listing("ListStatuses", "statuses", after: broker.store.whenWritten, statusRows),
                 method(
                     "SetDecision",
                     [
@@ -23,7 +24,7 @@ struct PolicyDoor {
                     ], [], setDecision),
                 method(
                     "Reset", [Argument("app", "s"), Argument("permission", "s")], [Argument("removed", "u")], reset),
-                listing("ListHistory", "rows", historyRows),
+                listing("ListHistory", "rows", after: broker.store.whenHistoryWritten, historyRows),
                 method("ListRequests", [], [Argument("requests", "aa{sv}")], listRequests),
                 method("ListRestrictions", [], [Argument("rules", "aa{sv}")], listRestrictions),
                 method("ListProblems", [], [Argument("problems", "aa{sv}")], listProblems),

@@ -8,11 +8,10 @@ extension PolicyDoor {
     /// A method that lists by a filter what is in the store. It comes after what is on its way there, so that whoever
     /// saw something happen finds it.
     func listing(
-        _ name: String, _ rows: String, _ slices: @escaping @LoopActor (RowFilter) -> Listings.Slice
+        _ name: String, _ rows: String, after written: @escaping @LoopActor (@escaping @LoopActor () -> Void) -> Void,
+        _ slices: @escaping @LoopActor (RowFilter) -> Listings.Slice
     ) -> Method {
-        let written: @LoopActor (@escaping @LoopActor () -> Void) -> Void =
-            name == "ListHistory" ? broker.store.whenHistoryWritten : broker.store.whenWritten
-        return Method(name: name, inputs: [Argument("filter", "a{sv}")], outputs: [Argument(rows, "aa{sv}")]) { call in
+        Method(name: name, inputs: [Argument("filter", "a{sv}")], outputs: [Argument(rows, "aa{sv}")]) { call in
             call.answering { () throws(PermissionError) in
                 let filter = try RowFilter(call.arguments[0])
                 listings.add(call, after: written) { slices(filter) }

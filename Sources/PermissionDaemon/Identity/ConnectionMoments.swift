@@ -1,6 +1,6 @@
 // Who comes and goes on the bus, by one match for all: a match for each caller would make the bus slow for everybody when
-// there are thousands of them. And when connections appeared: a bus without pidfds tells the number of the process that connected; who has the
-// number now is that process only if it was there before.
+// there are thousands of them. And when connections appeared: a bus without pidfds tells the number of the process that
+// connected; who has the number now is that process only if it was there before.
 
 import DBus
 import Glibc

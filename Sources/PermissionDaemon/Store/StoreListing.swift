@@ -6,30 +6,27 @@ public import PermissionModel
 /// The apps after one and up to another in the order of a list by app. Their texts, as they are in the table: one that is
 /// no app any more is passed over as well.
 public struct AppRange: Sendable {
-    var after: String?
+    var after: ExactText?
     /// Nil: up to the last of all.
-    var last: String?
+    var last: ExactText?
 
-    public init(after: String? = nil, last: String? = nil) {
+    public init(after: ExactText? = nil, last: ExactText? = nil) {
         self.after = after
         self.last = last
     }
 
     func contains(_ app: AppID) -> Bool {
-        let text = app.description
-        if let after, !AppRange.isBefore(after, text) { return false }
-        if let last, AppRange.isBefore(last, text) { return false }
+        let text = ExactText(app.description)
+        if let after, text <= after { return false }
+        if let last, text > last { return false }
         return true
     }
-
-    /// By bytes, as SQLite has it.
-    static func isBefore(_ a: String, _ b: String) -> Bool { a.utf8.lexicographicallyPrecedes(b.utf8) }
 }
 
 extension RowCondition {
     mutating func add(_ range: AppRange) {
-        if let after = range.after { add("app > ?", .text(after)) }
-        if let last = range.last { add("app <= ?", .text(last)) }
+        if let after = range.after { add("app > ?", .text(after.text)) }
+        if let last = range.last { add("app <= ?", .text(last.text)) }
     }
 }
 
@@ -55,7 +52,7 @@ extension DecisionStore {
 
     /// The next apps that anything may be decided about, at most so many, `others` among them.
     public func appRange(
-        after: String?, most: Int, and others: [AppID]
+        after: ExactText?, most: Int, and others: [AppID]
     ) throws(PermissionError) -> AppRange {
         var condition = RowCondition(app: nil, permission: nil)
         let rest = AppRange(after: after)
@@ -63,9 +60,9 @@ extension DecisionStore {
         let stored = try rows(
             "SELECT DISTINCT app FROM decision\(condition.sql) ORDER BY app LIMIT ?",
             condition.values + [.integer(Int64(most))]
-        ) { $0.text(0) }
-        let remembered = (held(nil, nil, rest).map(\.app) + others.filter { rest.contains($0) }).map(\.description)
-        let apps = Set(stored + remembered).sorted(by: AppRange.isBefore)
+        ) { ExactText($0.text(0)) }
+        let remembered = held(nil, nil, rest).map(\.app) + others.filter { rest.contains($0) }
+        let apps = Set(stored + remembered.map { ExactText($0.description) }).sorted()
         let isLast = stored.count < most && apps.count <= most
         return AppRange(after: after, last: isLast ? nil : apps[min(most, apps.count) - 1])
     }

@@ -52,17 +52,8 @@ final class StoreWriter: @unchecked Sendable {
     }
 
     func start() {
-        var thread = pthread_t()
-        let context = Unmanaged.passRetained(self).toOpaque()
-        let failed = pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<StoreWriter>.fromOpaque(context).takeRetainedValue().run()
-                return nil
-            }, context)
+        let failed = runDetached { self.run() }
         precondition(failed == 0, "no thread is left for the store's writer")
-        pthread_detach(thread)
     }
 
     func add(_ job: StoreJob) {
