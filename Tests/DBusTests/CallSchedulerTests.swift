@@ -107,9 +107,9 @@ struct CallSchedulerTests {
         let fixture = try await Fixture(kind)
         let other = try fixture.bus.connect()
         var served = 0
-        var before: Int?
+        let before = EventLog<Int>()
         fixture.service.methodHandler = { call in
-            if call.sender == fixture.client.uniqueName { served += 1 } else { before = served }
+            if call.sender == fixture.client.uniqueName { served += 1 } else { before.add(served) }
             fixture.service.reply(to: call)
         }
         // Asking the bus for a name waits for its answer: by then all calls before wait at the service, in this order, and
@@ -119,8 +119,7 @@ struct CallSchedulerTests {
         other.call(fixture.message()) { _ in }
         _ = try other.requestName("org.example.Other")
         #expect(served == 0)
-        while before == nil { await Task.yield() }
-        #expect(before! < 350)
+        #expect(try await before.wait(for: 1)[0] < 350)
         await fixture.end()
     }
 
@@ -129,22 +128,21 @@ struct CallSchedulerTests {
     func repliesAndSignalsDoNotWait(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         var served = 0
-        var atReply: Int?
-        var atLeaving: Int?
+        let atReply = EventLog<Int>()
+        let atLeaving = EventLog<Int>()
         fixture.service.methodHandler = { call in
             served += 1
             fixture.service.reply(to: call)
         }
         let leaver = try fixture.bus.connect()
-        _ = fixture.service.whenNameVanishes(leaver.uniqueName) { atLeaving = served }
+        _ = fixture.service.whenNameVanishes(leaver.uniqueName) { atLeaving.add(served) }
         _ = try fixture.service.requestName("org.example.Watches")
         for _ in 0..<400 { fixture.client.call(fixture.message()) { _ in } }
         _ = try fixture.client.requestName("org.example.Fast")
         leaver.close()
-        fixture.service.call(.busCall("GetId")) { _ in atReply = served }
-        while atReply == nil || atLeaving == nil { await Task.yield() }
-        #expect(atReply! < 350)
-        #expect(atLeaving! < 350)
+        fixture.service.call(.busCall("GetId")) { _ in atReply.add(served) }
+        #expect(try await atReply.wait(for: 1)[0] < 350)
+        #expect(try await atLeaving.wait(for: 1)[0] < 350)
         await fixture.end()
     }
 
@@ -152,10 +150,9 @@ struct CallSchedulerTests {
     @Test(arguments: PrivateBus.Kind.allCases)
     func tooManyAreRefused(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
-        var handled = 0
-        var refused = 0
-        fixture.service.methodHandler = { _ in handled += 1 }
-        fixture.service.floodHandler = { _ in refused += 1 }
+        let calls = EventLog<Bool>()
+        fixture.service.methodHandler = { _ in calls.add(true) }
+        fixture.service.floodHandler = { _ in calls.add(false) }
         let message = Message.call(
             destination: fixture.service.uniqueName, path: Fixture.path, interface: Fixture.interface, member: "Any",
             noReply: true)
@@ -163,9 +160,9 @@ struct CallSchedulerTests {
         let count = 8 * limit
         for _ in 0..<count { fixture.client.send(message) }
         fixture.client.flush()
-        while handled + refused < count { await Task.yield() }
-        #expect(handled >= limit)
-        #expect(refused > 0)
+        try await calls.wait(for: count)
+        #expect(calls.all.count { $0 } >= limit)
+        #expect(calls.all.contains(false))
         let answer = try? await fixture.client.call(.busCall("GetId"))
         #expect(answer != nil)
         await fixture.end()

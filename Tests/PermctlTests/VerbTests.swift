@@ -58,7 +58,7 @@ struct VerbTests {
         let stage = try await CommandStage()
         let folder = try TemporaryFolder()
         let path = folder.file("a\u{9B}31m\u{202E}evil")
-        try FileManager.default.copyItem(atPath: BuiltProgram.path("permctl"), toPath: path)
+        try await BuiltProgram.copy("permctl", to: path)
         let child = try ChildProcess(path, ["request", "camera"], environment: stage.permd.environment)
         let agent = try await stage.agent([.grant(.always)])
         #expect(await child.waitForExit() == .exited(0))

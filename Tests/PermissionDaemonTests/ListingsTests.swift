@@ -63,7 +63,8 @@ struct ListingsTests {
 
         func rows(_ member: String, limit: Int = 0, offset: Int = 0) async throws -> [String] {
             let filter: [String: Value] = ["limit": .uint32(UInt32(limit)), "offset": .uint32(UInt32(offset))]
-            let rows = try await client.call(message(member, filter)).body.first?.rows ?? []
+            let rows =
+                try await client.call(message(member, filter), timeoutMilliseconds: nil).body.first?.rows ?? []
             return rows.map { row in
                 ["app", "permission", "decision", "status"].map { row[$0]?.stringValue ?? "-" }.joined(separator: " ")
             }
@@ -190,7 +191,7 @@ struct ListingsTests {
         }
 
         func list(_ rows: UInt32) async throws(BusError) -> Int? {
-            try await client.call(message(rows)).body.first?.rows?.count
+            try await client.call(message(rows), timeoutMilliseconds: nil).body.first?.rows?.count
         }
 
         func end() async {
@@ -204,24 +205,21 @@ struct ListingsTests {
     @Test func whatWaitsIsBounded() async throws {
         let lists = try await Lists()
         lists.waits = true
-        var (rows, refused) = (0, 0)
+        let answers = EventLog<String>()
         let filler = String(repeating: "x", count: 1 << 20)
         for _ in 0..<8 {
             lists.client.call(lists.message(1, filler), timeoutMilliseconds: nil) { result in
                 switch result {
-                case .success: rows += 1
-                case .failure(let error):
-                    #expect(error.name == ErrorKind.limitExceeded.name)
-                    refused += 1
+                case .success: answers.add("rows")
+                case .failure(let error): answers.add(error.name)
                 }
             }
         }
-        while refused < 4 { await Task.yield() }
-        #expect(rows == 0)
+        let refusals = Array(repeating: ErrorKind.limitExceeded.name, count: 4)
+        #expect(try await answers.wait(for: 4) == refusals)
         lists.waits = false
         for ready in lists.begin { ready() }
-        while rows + refused < 8 { await Task.yield() }
-        #expect(refused == 4)
+        #expect(try await answers.wait(for: 8) == refusals + Array(repeating: "rows", count: 4))
         await lists.end()
     }
 
