@@ -41,7 +41,17 @@ struct ReuseTests {
                 return try client.call(question).errorName
             }
         }
-        #expect(errors == [])
+        #expect(errors == [], "\(stage.permd.log.all.filter { $0.contains("is nobody") })")
+        await stage.end()
+    }
+
+    /// Between fork(2) and execve(2) a child holds every connection of its parent, one that is closed there, too.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func whoClosesAConnectionWhileItForksIsStillSomebody(_ kind: PrivateBus.Kind) async throws {
+        let stage = try await Stage(bus: try await PrivateBus(kind))
+        let socket = String(stage.permd.bus.address.dropFirst("unix:path=".count))
+        let asking = try ChildProcess("python3", [ReuseTests.program, socket, "fork"])
+        #expect(await asking.output() == "forked: ok\n")
         await stage.end()
     }
 

@@ -1,11 +1,13 @@
 # A caller whose process is gone and whose number an innocent program has. As root, or by sudo for the person who calls it.
 #
-#     reuse.py SOCKET
+#     reuse.py SOCKET [fork]
 #
 # A child connects to the bus at SOCKET, hands the socket to this program and ends; the next program gets its number. Then
 # permd is asked over that socket as settings programs ask. Prints what it answers, "ok" or the error's name: for a child
 # that lives; for one that ended after Hello; for one that ended before, Hello being said when the other program is there,
 # which has no connection of its own, and which has one.
+#
+# With "fork", this program asks on a second connection, having closed a first that a child of it has open a little longer.
 import array, ctypes, errno, os, re, signal, socket, struct, sys, time
 
 PATH = sys.argv[1]
@@ -155,6 +157,22 @@ def reuse(late, connects):
     sys.exit("the number was never given out again")
 
 
+def ask_beside_a_child():
+    first = connect()
+    log_in(first)
+    if os.fork() == 0:
+        time.sleep(0.3)
+        os._exit(0)
+    first.close()
+    second = connect()
+    log_in(second)
+    return ask(second)
+
+
+if sys.argv[2:] == ["fork"]:
+    print("forked:", ask_beside_a_child(), flush=True)
+    os.wait()
+    sys.exit()
 child, bus, ours = connect_and_hand_over(True)
 print("living:", ask(bus), flush=True)
 ours.send(b"x")

@@ -11,8 +11,9 @@ import ProcessIdentity
 
 @LoopActor
 final class ConnectionHolders {
-    /// Looks at one process. A connection that was closed, or one that was opened, is heard of a moment later.
-    private static let attempts = 5
+    /// Milliseconds between two looks at one process. A connection that was closed, or one that was opened, is heard of a
+    /// moment later; and until a child that the process forks executes another program, it holds what its parent has closed.
+    private static let pauses: [Int64] = [0, 0, 20, 80, 300, 600]
     /// A program between connect(2) and Hello holds a socket more than the bus has names, and could lend it to a
     /// connection that says Hello in this moment. Logging in takes four turns of the bus; a socket counts that was held
     /// for twice as many.
@@ -39,27 +40,27 @@ final class ConnectionHolders {
     /// connections of a process that are asked about meanwhile share one look.
     func check(_ pid: Int32, _ name: String, _ completion: @escaping @LoopActor (UnknownProcess?) -> Void) {
         checks[pid, default: []].append((name, completion))
-        if checks[pid]?.count == 1 { look(pid, ConnectionHolders.attempts) }
+        if checks[pid]?.count == 1 { look(pid, ConnectionHolders.pauses[...]) }
     }
 
-    private func look(_ pid: Int32, _ attempts: Int) {
+    private func look(_ pid: Int32, _ pauses: ArraySlice<Int64>) {
         processes.whenKnown { [weak self] in
             guard let self else { return }
-            search(BusSockets.Search(pid: pid, count: processes.count(pid)), attempts)
+            search(BusSockets.Search(pid: pid, count: processes.count(pid)), pauses)
         }
     }
 
-    private func search(_ begun: BusSockets.Search, _ attempts: Int) {
+    private func search(_ begun: BusSockets.Search, _ pauses: ArraySlice<Int64>) {
         inTurn { [weak self] in
             guard let self else { return }
             let pid = begun.pid
             do throws(UnknownProcess) {
                 guard let sockets = try busSockets() else { return finish(pid, nil) }
                 var search = begun
-                guard try sockets.go(on: &search, reader) else { return self.search(search, attempts) }
-                guard search.found.count == search.count else { return again(pid, attempts, search.found.count) }
+                guard try sockets.go(on: &search, reader) else { return self.search(search, pauses) }
+                guard search.found.count == search.count else { return again(pid, pauses, search.found.count) }
                 roundTrips(ConnectionHolders.roundTrips) { [weak self] in
-                    self?.confirm(pid, Array(search.found.values), attempts)
+                    self?.confirm(pid, Array(search.found.values), pauses)
                 }
             } catch {
                 finish(pid, error)
@@ -67,13 +68,13 @@ final class ConnectionHolders {
         }
     }
 
-    private func confirm(_ pid: Int32, _ held: [BusSockets.Held], _ attempts: Int) {
+    private func confirm(_ pid: Int32, _ held: [BusSockets.Held], _ pauses: ArraySlice<Int64>) {
         processes.whenKnown { [weak self] in
             guard let self else { return }
             let count = held.count { self.reader.holds(pid, $0) }
             // Of those that came while this was under way all have to be among the counted.
             let isComplete = (checks[pid] ?? []).allSatisfy { !self.processes.isAsked($0.name) }
-            guard isComplete, processes.count(pid) <= count else { return again(pid, attempts, count) }
+            guard isComplete, processes.count(pid) <= count else { return again(pid, pauses, count) }
             finish(pid, nil)
         }
     }
@@ -91,13 +92,15 @@ final class ConnectionHolders {
         if !looks.isEmpty { Loop.shared.afterPoll { [weak self] in self?.nextLook() } }
     }
 
-    private func again(_ pid: Int32, _ attempts: Int, _ held: Int) {
-        guard attempts > 1 else {
+    private func again(_ pid: Int32, _ pauses: ArraySlice<Int64>, _ held: Int) {
+        guard let pause = pauses.first else {
             let count = processes.count(pid)
             let reason = "the process \(pid) has \(count) connections and holds sockets for \(held)"
             return finish(pid, UnknownProcess(reason: reason))
         }
-        roundTrips(1) { [weak self] in self?.look(pid, attempts - 1) }
+        Loop.shared.after(milliseconds: pause) { [weak self] in
+            self?.roundTrips(1) { self?.look(pid, pauses.dropFirst()) }
+        }
     }
 
     /// So many times to the bus and back: what happened before is heard of by then.
