@@ -20,7 +20,6 @@ final class Broker {
     let log: Logger
     private(set) var queue: Queue
     private let agents: AgentLink
-    let processes: ProcessWatch
     private let directory = AppDirectory()
     lazy var statuses = StatusBoard(connection: connection) { [unowned self] in status(of: $0, for: $1) }
     lazy var policyDoor = PolicyDoor(
@@ -29,8 +28,6 @@ final class Broker {
     private lazy var devicesDoor = DevicesDoor(
         broker: self, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private var timers: [TimerID: LoopTimer] = [:]
-    /// The next end of a decision.
-    var watchedEnd: (end: EpochSeconds, timer: LoopTimer)?
     /// Milliseconds until what could not be written is tried again: a disk is mended by a person.
     static let rewriteTime: Int64 = 300_000
     var rewriteTimer: LoopTimer?
@@ -64,7 +61,6 @@ final class Broker {
             connection: connection, identifier: identifier, store: store, log: log)
         dialogs = PortalDialogs(connection: connection, answers: portalAnswers)
         agents = AgentLink(connection: connection)
-        processes = ProcessWatch()
         queue = old?.queue ?? Queue(settings: rules.settings)
         lastRequest = old?.lastRequest ?? 0
         isContinuing = old != nil
@@ -94,10 +90,11 @@ final class Broker {
     }
 
     private func restore() {
-        feed(isContinuing ? .settingsChanged(rules.settings) : .nagRestored(store.listNags()))
-        for decision in store.onceDecisions { watchProcess(of: decision) }
+        feed(isContinuing ? .settingsChanged(rules.settings) : .nagRestored(store.listDismissals()))
         store.historyLimits = (rows: rules.settings.historyRows, days: rules.settings.historyDays)
-        endDecisions()
+        store.onChange = { [weak self] in self?.changed($0) }
+        // No answer waits for it: what has ended is not in force, noticed or not.
+        Loop.shared.post { [store] in store.lookForEnds() }
     }
 
     // MARK: Statuses
@@ -113,25 +110,17 @@ final class Broker {
 
     func status(of permission: Permission, for caller: Caller) -> Status {
         PermissionCore.status(
-            restricted: rules.isRestricted(caller.app, permission), decision: verdict(permission, caller),
+            restricted: rules.isRestricted(caller.app, permission),
+            decision: store.decision(caller.app, permission, for: caller.process)?.verdict,
             allowedByRule: rules.isGranted(caller.app, permission), isUsable: devices.isUsable(permission))
     }
 
     /// What is settled, whether there is a device or not.
     func standing(of permission: Permission, for caller: Caller) -> Status {
         PermissionCore.status(
-            restricted: rules.isRestricted(caller.app, permission), decision: verdict(permission, caller),
+            restricted: rules.isRestricted(caller.app, permission),
+            decision: store.decision(caller.app, permission, for: caller.process)?.verdict,
             allowedByRule: rules.isGranted(caller.app, permission), isUsable: true)
-    }
-
-    private func verdict(_ permission: Permission, _ caller: Caller) -> Verdict? {
-        verdict(
-            store.appDecision(caller.app, permission) ?? store.processDecision(caller.app, permission, caller.process))
-    }
-
-    func verdict(_ decision: Decision?) -> Verdict? {
-        if let end = decision?.duration.end, end <= now() { return nil }
-        return decision?.verdict
     }
 
     // MARK: The queue
@@ -280,7 +269,7 @@ final class Broker {
     }
 
     private func saveNag(_ record: NagRecord) {
-        store.commit([.saveNag(record)], history: []) { [log] result in
+        store.commit([.saveDismissals(record)], history: []) { [log] result in
             if case .failure(let error) = result { log.error("The nag guard's count could not be written: \(error)") }
         }
     }
@@ -316,9 +305,6 @@ final class Broker {
         isDetached = true
         for timer in timers.values { timer.cancel() }
         timers = [:]
-        watchedEnd?.timer.cancel()
-        watchedEnd = nil
-        processes.stop()
     }
 
     /// Answers every waiting request and writes everything; `completion` comes last.
@@ -329,6 +315,12 @@ final class Broker {
             guard let self else { return completion() }
             isStopping = true
             feed(.shutdown)
+            // Without the store there is no true answer.
+            connection.methodHandler = { [connection] call in
+                let error = PermissionError(.storeUnavailable, "permd is stopping; ask again when it is back")
+                connection.reply(
+                    to: call, error: error.kind.name, [.string(error.message), .bool(error.kind.isRetryable)])
+            }
             store.close(then: completion)
         }
     }

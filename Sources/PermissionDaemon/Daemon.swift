@@ -12,7 +12,8 @@ final class Daemon {
     private let root: String
     private let log: Logger
     private let notifier = Notifier()
-    private var parts: (store: DecisionStore, rules: RuleBook, devices: DeviceCatalog)?
+    private typealias Parts = (store: DecisionStore, rules: RuleBook, devices: DeviceCatalog)
+    private var parts: Parts?
     private var service: BusService?
     /// Served by the connection before, until there is a service again.
     private var lost: Broker?
@@ -40,10 +41,7 @@ final class Daemon {
             return leave(Program.unavailable)
         }
         Loop.shared.onSignals([SIGTERM, SIGINT, SIGHUP]) { [weak self] in self?.signal($0) }
-        Loop.shared.onClockSet { [weak self] in self?.service?.broker.endDecisions() }
-        let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: Daemon.wallClock(), log: log)
-        let rules = RuleBook(root: root, lastGood: store.ruleFiles(), log: log)
-        parts = (store, rules, DeviceCatalog(log: log))
+        Loop.shared.onClockSet { [weak self] in self?.parts?.store.noticeEnds() }
         connected(connection)
     }
 
@@ -80,10 +78,19 @@ final class Daemon {
         claimName(on: connection)
     }
 
+    /// Once the name is ours: another permd may have the store's files open until then.
+    private func openParts() -> Parts {
+        let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: { Daemon.wallClock() }, log: log)
+        let rules = RuleBook(root: root, lastGood: store.ruleFiles(), log: log)
+        let parts = (store, rules, DeviceCatalog(log: log))
+        self.parts = parts
+        return parts
+    }
+
     private func serve(on connection: Connection) {
         nameWatch?.cancel()
         nameWatch = nil
-        guard let parts else { return }
+        let parts = parts ?? openParts()
         let broker = Broker(
             connection: connection, store: parts.store, rules: parts.rules, devices: parts.devices,
             now: { Daemon.wallClock() }, log: log, continuing: lost)
@@ -107,12 +114,13 @@ final class Daemon {
     private func followSessions(_ broker: Broker) {
         let sessions = sessions ?? LoginSessions(log: log)
         self.sessions = sessions
-        if LoginSessions.sessionEnded(saved: broker.store.savedSessions(), current: sessions.current) {
-            broker.sessionEnded()
+        let session = broker.store.session
+        if LoginSessions.sessionEnded(saved: session.logins, current: sessions.current) { broker.sessionEnded() }
+        session.keep(logins: sessions.current)
+        sessions.onLastEnded = { [weak self] in
+            if let service = self?.service { service.broker.sessionEnded() } else { self?.parts?.store.endSession() }
         }
-        broker.keepSessions(sessions.current)
-        sessions.onLastEnded = { [weak self] in self?.service?.broker.sessionEnded() }
-        sessions.onChange = { [weak self] in self?.service?.broker.keepSessions($0) }
+        sessions.onChange = { session.keep(logins: $0) }
         if let attention { return broker.feed(.attention(attention.isThere)) }
         let attention = Attention(log: log)
         attention.start(

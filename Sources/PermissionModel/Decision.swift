@@ -51,10 +51,12 @@ public struct Decision: Sendable, Hashable {
     public var by: Author
     /// The asking process of a `once` decision, nil for all others.
     public var process: ProcessKey?
+    /// The session a `session` decision was made in, the boot a `once` decision was made in; nil for all others.
+    public var scope: String?
 
     public init(
         app: AppID, permission: Permission, verdict: Verdict, duration: Duration, decided: EpochSeconds, by: Author,
-        process: ProcessKey? = nil
+        process: ProcessKey? = nil, scope: String? = nil
     ) {
         self.app = app
         self.permission = permission
@@ -63,6 +65,7 @@ public struct Decision: Sendable, Hashable {
         self.decided = decided
         self.by = by
         self.process = process
+        self.scope = scope
     }
 }
 

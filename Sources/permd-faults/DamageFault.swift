@@ -118,7 +118,7 @@ final class DamageFault {
     private func damage(_ place: Place) throws -> String {
         let candidates =
             ["", "", "", "-wal"].map { "\(place.lastingFolder)/permd.db\($0)" }
-            + ["", "-wal"].map { "\(place.sessionFolder)/session.db\($0)" }
+            + ["\(place.sessionFolder)/session"]
         let path = dice.pick(candidates.filter { access($0, F_OK) == 0 })
         let name = String(path.split(separator: "/").last ?? "")
         var status = stat()

@@ -22,7 +22,7 @@ struct BusServiceTests {
         let folder = try TemporaryFolder()
         let bus = try await PrivateBus()
         let store = DecisionStore(
-            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: 0,
+            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: { 0 },
             log: BusServiceTests.log)
         let rules = RuleBook(root: folder.path, lastGood: [], log: BusServiceTests.log)
         let devices = DeviceCatalog(

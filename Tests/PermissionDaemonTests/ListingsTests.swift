@@ -29,8 +29,8 @@ struct ListingsTests {
             folder = try TemporaryFolder()
             bus = try await PrivateBus()
             store = DecisionStore(
-                paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: 0,
-                log: log)
+                paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b",
+                now: { 1000 }, log: log)
             connection = try bus.connect()
             client = try bus.connect()
             broker = Broker(

@@ -92,7 +92,8 @@ struct StoreTests {
         try content.write(to: URL(filePath: path))
         try await stage.permd.start()
         let app = try await stage.app()
-        #expect(try await app.status(.camera) == "ok camera=undetermined")
+        let status = try await app.status(.camera)
+        #expect(status == "ok camera=undetermined", "\(stage.permd.log.all)")
         for number in 0..<300 {
             let decided = try? await stage.rows("ListDecisions", ["app": .string("exe:/usr/bin/app\(number)")])
             for row in decided ?? [] { #expect(row["decision"] == .string("grant")) }

@@ -124,7 +124,7 @@ struct PolicyDoor {
         }
         let app = appText.isEmpty ? nil : try parseApp(appText)
         let permission = permissionText.isEmpty ? nil : try parsePermission(permissionText, ofPortalsToo: true)
-        try broker.reset(app: app, permission: permission) { result in
+        broker.reset(app: app, permission: permission) { result in
             switch result {
             case .success(let removed): call.reply(.uint32(UInt32(clamping: removed)))
             case .failure(let error): call.fail(error)

@@ -22,7 +22,7 @@ extension PolicyDoor {
     func decisionRows(_ filter: RowFilter) -> Listings.Slice {
         appSlices(filter) { range throws(PermissionError) in
             let decisions = try broker.store.listDecisions(
-                app: filter.app, permission: filter.permission, among: range, at: broker.now())
+                app: filter.app, permission: filter.permission, among: range)
             let rows =
                 decisions.map { (app: $0.app, permission: $0.permission, row: row($0)) }
                 + pauses(filter, range).map { (app: $0.app, permission: $0.permission, row: row($0)) }

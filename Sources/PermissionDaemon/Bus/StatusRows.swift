@@ -9,7 +9,7 @@ extension PolicyDoor {
     func statusRows(_ filter: RowFilter) -> Listings.Slice {
         appSlices(filter) { range throws(PermissionError) in
             let decisions = try broker.store.listDecisions(
-                app: filter.app, permission: filter.permission, among: range, at: broker.now())
+                app: filter.app, permission: filter.permission, among: range)
             let pauses = pauses(filter, range)
             let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
             let permissions = filter.permission.map { [$0] } ?? Permission.allCases

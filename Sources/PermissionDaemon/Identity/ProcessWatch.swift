@@ -6,7 +6,7 @@ import PermissionModel
 import ProcessIdentity
 
 @LoopActor
-final class ProcessWatch {
+final class ProcessWatch: ProcessLiveness {
     private struct Watch {
         let pidfd: UnixFD
         let token: WatchToken
@@ -14,11 +14,11 @@ final class ProcessWatch {
 
     private var watches: [ProcessKey: Watch] = [:]
     private let reader = ProcessReader()
+    var onExit: (@LoopActor (ProcessKey) -> Void)?
 
-    /// Calls `onExit` once, when that very process has exited; a process watched already stays so. False: it has exited
-    /// before, and nothing is called.
-    func watch(_ process: ProcessKey, onExit: @escaping @LoopActor () -> Void) -> Bool {
-        guard watches[process] == nil else { return true }
+    /// A process that cannot be watched, as no descriptors are left, counts as one that has exited.
+    func isAlive(_ process: ProcessKey) -> Bool {
+        if watches[process] != nil { return true }
         let opened = Pidfd.open(process.pid)
         // The pidfd is of whoever has the pid now: the start time says whether that is the one meant.
         guard opened >= 0, (try? reader.startTime(process.pid)) == process.startTime else {
@@ -27,15 +27,9 @@ final class ProcessWatch {
         }
         let token = Loop.shared.watch(opened, .readable) { [weak self] _ in
             self?.watches.removeValue(forKey: process)?.token.cancel()
-            onExit()
+            self?.onExit?(process)
         }
         watches[process] = Watch(pidfd: UnixFD(owning: opened), token: token)
         return true
-    }
-
-    /// Nothing is called any more.
-    func stop() {
-        for watch in watches.values { watch.token.cancel() }
-        watches = [:]
     }
 }

@@ -199,5 +199,9 @@ final class Statement {
         sqlite3_column_type(raw, column) == SQLITE_NULL ? nil : integer(column)
     }
 
+    func optionalText(_ column: Int32) -> String? {
+        sqlite3_column_type(raw, column) == SQLITE_NULL ? nil : text(column)
+    }
+
     func text(_ column: Int32) -> String { sqlite3_column_text(raw, column).map { String(cString: $0) } ?? "" }
 }

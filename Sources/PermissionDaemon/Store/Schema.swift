@@ -1,10 +1,8 @@
-// The tables of both databases, and how an older file becomes a newer one.
+// The tables of the store, and how an older file becomes a newer one.
 
 /// The steps from an empty file to the newest version; step N makes version N.
 struct Schema: Sendable {
     let steps: [String]
-    /// What a decision's seal is of, and the version that brought seals.
-    var sealed: (columns: [String], since: Int64)?
 
     var version: Int64 { Int64(steps.count) }
 
@@ -14,23 +12,33 @@ struct Schema: Sendable {
         case newer(Int64)
     }
 
+    /// The version that gave rows checksums.
+    private static let checksums = 3
+    /// The version whose `decision_new` takes the rows of the session database that earlier versions had.
+    private static let oneDatabase = 5
+
     /// Brings a file forward, in one transaction.
-    func migrate(_ database: Database) throws(DatabaseError) -> State {
+    /// - Parameter session: adds what an older version kept in its session database.
+    func migrate(
+        _ database: Database, session: (Database) throws(DatabaseError) -> Void = { _ in }
+    ) throws(DatabaseError) -> State {
         let found = try database.integer("PRAGMA user_version") ?? 0
         if found > version { return .newer(found) }
         guard found < version else { return .ready }
         try database.transaction { () throws(DatabaseError) in
             // Another permd may have been faster between the look and the lock.
-            let found = try database.integer("PRAGMA user_version") ?? 0
-            for step in steps.dropFirst(Int(found)) { try database.execute(step) }
-            if let sealed, found < sealed.since { try StoreSeal.sealAll(database, sealed.columns) }
+            let found = Int(try database.integer("PRAGMA user_version") ?? 0)
+            for (index, step) in steps.enumerated().dropFirst(found) {
+                try database.execute(step)
+                if index + 1 == Schema.checksums { try RowChecksum.addMissing(database) }
+                if index + 1 == Schema.oneDatabase { try session(database) }
+            }
             try database.execute("PRAGMA user_version = \(version)")
         }
         return .ready
     }
 
-    /// What stays: `permd.db`.
-    static let persistent = Schema(
+    static let current = Schema(
         steps: [
             """
             CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -56,22 +64,25 @@ struct Schema: Sendable {
             ALTER TABLE history ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
             CREATE INDEX history_caused ON history (app, id) WHERE by NOT IN ('person', 'permctl');
             """,
-        ], sealed: (StoreSeal.lasting, 3))
-
-    /// What ends with the session: `session.db`. A process of 0 is none: the decision is the app's.
-    static let session = Schema(
-        steps: [
+            // A process of 0 is none: the decision is the app's.
             """
-            CREATE TABLE decision (
-                app TEXT NOT NULL, permission TEXT NOT NULL, verdict TEXT NOT NULL, decided INTEGER NOT NULL,
-                by TEXT NOT NULL, serial INTEGER NOT NULL, pid INTEGER NOT NULL, start INTEGER NOT NULL,
+            CREATE TABLE decision_new (
+                app TEXT NOT NULL, permission TEXT NOT NULL, pid INTEGER NOT NULL, start INTEGER NOT NULL,
+                verdict TEXT NOT NULL, lifetime TEXT NOT NULL, until INTEGER, scope TEXT, decided INTEGER NOT NULL,
+                by TEXT NOT NULL, checksum INTEGER,
                 PRIMARY KEY (app, permission, pid, start)) WITHOUT ROWID;
-            CREATE TABLE nag (
-                app TEXT NOT NULL, permission TEXT NOT NULL, count INTEGER NOT NULL, paused_until INTEGER,
-                since INTEGER NOT NULL, PRIMARY KEY (app, permission)) WITHOUT ROWID;
-            CREATE TABLE login (id TEXT PRIMARY KEY) WITHOUT ROWID;
-            CREATE TABLE boot (id TEXT PRIMARY KEY) WITHOUT ROWID;
+            INSERT INTO decision_new
+                SELECT app, permission, 0, 0, verdict, duration, until, NULL, decided, by, seal FROM decision;
+            CREATE TABLE dismissal (
+                app TEXT NOT NULL, permission TEXT NOT NULL, session TEXT NOT NULL, count INTEGER NOT NULL,
+                paused_until INTEGER, since INTEGER NOT NULL, PRIMARY KEY (app, permission)) WITHOUT ROWID;
             """,
-            "ALTER TABLE decision ADD COLUMN seal INTEGER;",
-        ], sealed: (StoreSeal.session, 2))
+            """
+            DROP TABLE decision;
+            ALTER TABLE decision_new RENAME TO decision;
+            CREATE INDEX decision_until ON decision (until) WHERE until IS NOT NULL;
+            CREATE INDEX decision_scope ON decision (scope) WHERE scope IS NOT NULL;
+            DROP TABLE meta;
+            """,
+        ])
 }

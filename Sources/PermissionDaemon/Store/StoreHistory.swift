@@ -39,7 +39,7 @@ extension DecisionStore {
     /// Calls `body` once the history is written, and within its bound, for a listing.
     public func whenHistoryWritten(_ body: @escaping @LoopActor () -> Void) {
         writeHistory()
-        writer.add(StoreJob(changes: [], history: [], serial: lastSerial, aim: .trim) { _ in body() })
+        file.write(StoreJob(aim: .trim)) { _ in body() }
     }
 
     /// Rows with numbers below `before`, newest first; `last` is the number of the last that was looked at, nil for none.

@@ -3,72 +3,87 @@
 import CLinux
 import CSQLite
 import Glibc
+import PermissionCore
 import PermissionModel
 
 /// What opening a file came to.
 struct OpenedFile {
     var database: Database?
-    /// Which files are open; nil of one in memory, or that cannot be written.
+    /// Which files are open; nil when they cannot be written.
     var identity: StoreIdentity?
-    /// Why it cannot be written, nil when it can.
-    var problem: String?
-    /// The problem is a newer permd's schema, which trying again does not mend.
-    var isNewer = false
-    /// What a person should know.
+    /// Writable exactly when both of the others are there.
+    var state = StoreState.writable
+    /// What a person should know, as sentences.
     var findings: [String] = []
 }
 
+/// The session that permd goes on with, and where earlier versions kept what belongs to it.
+struct SessionOrigin {
+    var folder: String?
+    var scopes: DecisionScopes
+    /// Gets the login sessions that an earlier version had noted.
+    var logins: ([String]) -> Void = { _ in }
+}
+
 enum StoreOpening {
-    /// Opens the lasting database for reading on the loop and for the writer.
-    static func open(_ path: String, _ schema: Schema, synchronous: String, now: EpochSeconds) -> OpenedFile {
+    /// Opens the file for reading on the loop and for the writer, and brings an older one to the present schema.
+    static func open(_ path: String, _ origin: SessionOrigin, now: EpochSeconds) -> OpenedFile {
         var opened = OpenedFile()
-        if path != ":memory:", let problem = prepareFolder(of: path) {
-            opened.problem = problem
+        if let problem = prepareFolder(of: path) {
+            opened.state = .readOnly(why: problem)
             return opened
         }
-        if path != ":memory:" { opened.findings += StoreFiles.lookAt(path) }
+        opened.findings = StoreFiles.lookAt(path)
         // A second try after a damaged file was set aside.
         for attempt in 0...1 {
             do throws(DatabaseError) {
                 let findings = opened.findings
-                opened = try openOnce(path, schema, synchronous)
-                opened.findings = findings
+                opened = try openOnce(path, origin)
+                opened.findings = findings + opened.findings
                 return opened
             } catch {
                 if error.isDamage, attempt == 0, let finding = setAside(path, now) {
                     opened.findings.append(finding)
                     continue
                 }
-                opened.problem = "\(path) cannot be opened: \(StoreFiles.obstacle(path) ?? error.description)"
+                opened.state = .readOnly(
+                    why: "\(path) cannot be opened: \(StoreFiles.obstacle(path) ?? error.description)")
                 return opened
             }
         }
         return opened
     }
 
-    private static func openOnce(
-        _ path: String, _ schema: Schema, _ synchronous: String
-    ) throws(DatabaseError) -> OpenedFile {
+    private static func openOnce(_ path: String, _ origin: SessionOrigin) throws(DatabaseError) -> OpenedFile {
         var opened = OpenedFile()
         do throws(DatabaseError) {
-            let database = try configured(path, synchronous)
-            if case .newer(let version) = try schema.migrate(database) { return newer(path, version, schema) }
+            let database = try configured(path)
+            let older = OlderSession(folder: origin.folder, scopes: origin.scopes)
+            let state = try Schema.current.migrate(database) { database throws(DatabaseError) in
+                try older?.add(to: database)
+            }
+            if case .newer(let version) = state { return newer(path, version) }
+            if let older {
+                opened.findings += older.finding.map { [$0] } ?? []
+                origin.logins(older.logins)
+                OlderSession.remove(folder: origin.folder)
+            }
             opened.database = database
-            if path != ":memory:", database.isReadOnly { opened.problem = "\(path) cannot be written: it is read-only" }
+            if database.isReadOnly { opened.state = .readOnly(why: "\(path) cannot be written: it is read-only") }
         } catch {
             guard [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(error.code & 0xFF) else { throw error }
             // What is there can still be read.
             let (database, version) = try readable(path)
-            if version > schema.version { return newer(path, version, schema) }
-            guard version == schema.version else { throw error }
+            if version > Schema.current.version { return newer(path, version) }
+            guard version == Schema.current.version else { throw error }
             opened.database = database
-            opened.problem = "\(path) cannot be written: \(StoreFiles.obstacle(path) ?? error.description)"
+            opened.state = .readOnly(
+                why: "\(path) cannot be written: \(StoreFiles.obstacle(path) ?? error.description)")
         }
         // Damage in the first pages shows here rather than at somebody's request.
         _ = try opened.database?.integer("SELECT count(*) FROM sqlite_master")
-        guard path != ":memory:" else { return opened }
         restrict(path)
-        guard opened.problem == nil, let database = opened.database else { return opened }
+        guard opened.state == .writable, let database = opened.database else { return opened }
         opened.identity = StoreIdentity(of: path)
         if opened.identity == nil || database.hasMoved { throw .loss(path) }
         return opened
@@ -90,17 +105,17 @@ enum StoreOpening {
         }
     }
 
-    static func configured(_ path: String, _ synchronous: String) throws(DatabaseError) -> Database {
+    static func configured(_ path: String) throws(DatabaseError) -> Database {
         let database = try Database(path: path)
         try database.run("PRAGMA journal_mode = WAL")
-        try database.execute("PRAGMA synchronous = \(synchronous)")
+        try database.execute("PRAGMA synchronous = FULL")
         return database
     }
 
-    private static func newer(_ path: String, _ version: Int64, _ schema: Schema) -> OpenedFile {
-        let problem =
-            "\(path) was written by a newer permd (schema \(version), this one knows \(schema.version)); it is left untouched: install the newer permd again"
-        return OpenedFile(problem: problem, isNewer: true)
+    private static func newer(_ path: String, _ version: Int64) -> OpenedFile {
+        let why =
+            "\(path) was written by a newer permd (schema \(version), this one knows \(Schema.current.version)); it is left untouched: install the newer permd again"
+        return OpenedFile(state: .newer(why: why))
     }
 
     /// Moves a damaged file out of the way; what to tell, nil when it cannot be moved.

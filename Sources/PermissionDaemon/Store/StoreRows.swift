@@ -4,46 +4,7 @@ import PermissionCore
 import PermissionModel
 
 enum StoreRows {
-    static let decisionColumns = "app, permission, verdict, duration, until, decided, by, seal"
-    static let sessionColumns = "app, permission, verdict, decided, by, pid, start, seal"
     static let historyColumns = "time, request, app, permission, outcome, by, count"
-
-    /// A row of `decisionColumns`.
-    static func decision(_ row: Statement) -> Decision? {
-        guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)),
-            let verdict = Verdict(rawValue: row.text(2)), let by = Author(rawValue: row.text(6)),
-            StoreSeal.fits(
-                row,
-                (0...3).map { .text(row.text($0)) } + [
-                    .optional(row.optionalInteger(4)), .integer(row.integer(5)), .text(row.text(6)),
-                ])
-        else { return nil }
-        let duration: Duration
-        switch (row.text(3), row.optionalInteger(4)) {
-        case ("always", nil): duration = .always
-        case ("until", let end?): duration = .until(end)
-        default: return nil
-        }
-        return Decision(
-            app: app, permission: permission, verdict: verdict, duration: duration, decided: row.integer(5), by: by)
-    }
-
-    /// A row of `sessionColumns`, of the session's `decision` table.
-    static func sessionDecision(_ row: Statement) -> Decision? {
-        guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)),
-            let verdict = Verdict(rawValue: row.text(2)), let by = Author(rawValue: row.text(4)),
-            StoreSeal.fits(
-                row,
-                (0...2).map { .text(row.text($0)) } + [
-                    .integer(row.integer(3)), .text(row.text(4)), .integer(row.integer(5)), .integer(row.integer(6)),
-                ])
-        else { return nil }
-        let pid = Int32(truncatingIfNeeded: row.integer(5))
-        let process = pid == 0 ? nil : ProcessKey(pid: pid, startTime: UInt64(bitPattern: row.integer(6)))
-        return Decision(
-            app: app, permission: permission, verdict: verdict, duration: process == nil ? .session : .once,
-            decided: row.integer(3), by: by, process: process)
-    }
 
     static func history(_ row: Statement) -> HistoryRow? {
         guard let app = AppID(row.text(2)), let permission = Permission(rawValue: row.text(3)),
@@ -64,7 +25,7 @@ enum StoreRows {
     }
 
     /// app, permission, count, paused_until, since
-    static func nag(_ row: Statement) -> NagRecord? {
+    static func dismissals(_ row: Statement) -> NagRecord? {
         guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)) else { return nil }
         return NagRecord(
             app: app, permission: permission, count: Int(row.integer(2)), pausedUntil: row.optionalInteger(3),

@@ -18,16 +18,12 @@ struct HistoryTests {
 
     private func database() throws -> Database {
         let database = try Database(path: ":memory:")
-        _ = try Schema.persistent.migrate(database)
+        _ = try Schema.current.migrate(database)
         return database
     }
 
     private func open() -> DecisionStore {
-        var log = Logger(label: "test")
-        log.logLevel = .critical
-        return DecisionStore(
-            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: 1000,
-            log: log)
+        openStore(StorePaths(state: folder.file("state"), session: folder.file("run")))
     }
 
     private func row(_ app: String, _ outcome: Outcome, _ by: Author = .nobody) -> HistoryRow {
@@ -115,10 +111,10 @@ struct HistoryTests {
     /// A file of before has rows that happened once.
     @Test func olderFiles() throws {
         let database = try Database(path: ":memory:")
-        _ = try Schema(steps: Array(Schema.persistent.steps.prefix(3)), sealed: Schema.persistent.sealed)
+        _ = try Schema(steps: Array(Schema.current.steps.prefix(3)))
             .migrate(database)
         try database.execute("INSERT INTO history VALUES (7, 1, '', 'exe:/a', 'camera', 'granted', 'person')")
-        #expect(try Schema.persistent.migrate(database) == .ready)
+        #expect(try Schema.current.migrate(database) == .ready)
         #expect(try database.integer("SELECT count FROM history WHERE id = 7") == 1)
         #expect(try HistoryRows.lastNumber(database) == 7)
         try database.execute("INSERT INTO history VALUES (\(Int64.max), 1, '', 'exe:/a', 'camera', 'granted', '', 1)")
@@ -155,7 +151,7 @@ struct HistoryTests {
     /// Nothing that an app does goes to the disk at once: all of it together, every ten seconds, is a few pages.
     @Test func writesAreBounded() async throws {
         let store = open()
-        try await commit(store, .saveSessions(["1"]))
+        try await commit(store, .removeDismissals(app: nil, permission: nil))
         let size = try bytesWritten()
         let start = Loop.uptimeMilliseconds()
         for number in 0..<5000 {
@@ -181,13 +177,13 @@ struct HistoryTests {
     /// The disk is full while the history is trimmed: what was decided can be written once it is not.
     @Test func aTrimmingThatFails() async throws {
         let store = open()
-        try await commit(store, .saveSessions(["1"]))
+        try await commit(store, .removeDismissals(app: nil, permission: nil))
         store.historyLimits = (rows: 2, days: 90)
         for app in ["exe:/a", "exe:/b", "exe:/c"] { store.record([row(app, .withdrawn)]) }
         try Database(path: folder.file("state/permd.db")).execute(
             "CREATE TRIGGER full BEFORE DELETE ON history BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
         #expect(try await listed(store).count == 3)
-        try await commit(store, .saveSessions(["2"]))
+        try await commit(store, .removeDismissals(app: nil, permission: nil))
         try Database(path: folder.file("state/permd.db")).execute("DROP TRIGGER full")
         store.record([row("exe:/d", .withdrawn)])
         #expect(try await listed(store) == ["/d withdrawn 1", "/c withdrawn 1"])

@@ -16,7 +16,7 @@ struct StoreFilesTests {
 
     /// A log of some frames, and the connection that keeps it.
     private func log() throws -> (bytes: [UInt8], database: Database) {
-        let database = try StoreOpening.configured(path, "FULL")
+        let database = try StoreOpening.configured(path)
         try database.execute("CREATE TABLE word (text TEXT)")
         for number in 0..<6 { try database.execute("INSERT INTO word VALUES (hex(zeroblob(\(number * 900))))") }
         return (try bytes(), database)

@@ -1,8 +1,38 @@
 // What the tests of the store do with one: commit, close, list.
 
 import DBus
-import PermissionDaemon
+import Logging
 import PermissionModel
+
+@testable import PermissionDaemon
+
+/// Processes that run until a test says otherwise.
+@LoopActor
+final class FakeProcesses: ProcessLiveness {
+    var onExit: (@LoopActor (ProcessKey) -> Void)?
+    private var exited: Set<ProcessKey> = []
+
+    nonisolated init() {}
+
+    func isAlive(_ process: ProcessKey) -> Bool { !exited.contains(process) }
+
+    /// - Parameter isTold: whether anybody notices.
+    func exit(_ process: ProcessKey, isTold: Bool = true) {
+        exited.insert(process)
+        if isTold { onExit?(process) }
+    }
+}
+
+/// A store at second 1000 of the epoch, unless another clock is given.
+@LoopActor
+func openStore(
+    _ paths: StorePaths, boot: String = "boot", now: @escaping @Sendable () -> EpochSeconds = { 1000 },
+    processes: FakeProcesses = FakeProcesses()
+) -> DecisionStore {
+    var log = Logger(label: "test")
+    log.logLevel = .critical
+    return DecisionStore(paths: paths, bootID: boot, now: now, processes: processes, log: log)
+}
 
 @LoopActor
 func commit(_ store: DecisionStore, _ changes: Change...) async throws {
@@ -20,7 +50,13 @@ func close(_ store: DecisionStore) async {
 
 @LoopActor
 func list(_ store: DecisionStore) throws -> [String] {
-    try store.listDecisions(app: nil, permission: nil, at: 1000).map {
+    try store.listDecisions(app: nil, permission: nil).map {
         "\($0.verdict.rawValue) \($0.duration.word.rawValue)"
     }
+}
+
+/// Returns when everything that was on its way to the disk is there.
+@LoopActor
+func written(_ store: DecisionStore) async {
+    await withCheckedContinuation { done in store.whenWritten { done.resume() } }
 }

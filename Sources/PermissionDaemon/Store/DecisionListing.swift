@@ -1,6 +1,6 @@
-// The store's decisions as a list, whole or some apps at a time.
+// What the store lists: decisions, whole or some apps at a time, and what is kept beside them.
 
-import PermissionCore
+public import PermissionCore
 public import PermissionModel
 
 /// The apps after one and up to another in the order of a list by app. Their texts, as they are in the table: one that is
@@ -31,21 +31,37 @@ extension RowCondition {
 }
 
 extension DecisionStore {
-    /// What holds at `now`, by app and permission.
+    /// How often prompts were dismissed in this session.
+    public func listDismissals() -> [NagRecord] {
+        (try? rows(
+            "SELECT app, permission, count, paused_until, since FROM dismissal WHERE session = ?",
+            [.text(session.scopes.session)], StoreRows.dismissals)) ?? []
+    }
+
+    /// The last good texts of rule files.
+    public func ruleFiles() -> [(path: String, text: String)] {
+        (try? rows("SELECT path, text FROM rule_file", []) { ($0.text(0), $0.text(1)) }) ?? []
+    }
+
+    /// What portals may have stored on our word.
+    public func portalAnswers() -> [PortalAnswer] {
+        (try? rows("SELECT portal_app, permission, app, verdict FROM portal_answer", [], StoreRows.portalAnswer)) ?? []
+    }
+
+    /// What holds, by app and permission.
     public func listDecisions(
-        app: AppID?, permission: Permission?, among range: AppRange = AppRange(), at now: EpochSeconds
+        app: AppID?, permission: Permission?, among range: AppRange = AppRange()
     ) throws(PermissionError) -> [Decision] {
         var condition = RowCondition(app: app, permission: permission)
         condition.add(range)
-        lookAtEnds(now, among: condition)
-        condition.add("(until IS NULL OR until > ?)", .integer(now))
-        let lasting = try rows(
-            "SELECT \(StoreRows.decisionColumns) FROM decision\(condition.sql) ORDER BY app, permission",
-            condition.values, StoreRows.decision)
-        let held = held(app, permission, range)
-        guard !held.isEmpty else { return lasting }
-        let unreplaced = lasting.filter { sessionDecisions[Key(app: $0.app, permission: $0.permission)] == nil }
-        return (unreplaced + held).sorted {
+        let stored = try rows(
+            "SELECT \(DecisionRows.columns) FROM decision\(condition.sql) ORDER BY app, permission, pid, start",
+            condition.values, DecisionRows.decision
+        ).filter { holds($0) && !isVoid($0) }
+        let filter = DecisionFilter(app: app, permission: permission)
+        let held = heldDecisions.filter { filter.matches($0) && range.contains($0.app) && holds($0) }
+        guard !held.isEmpty else { return stored }
+        return (stored + held).sorted {
             ($0.app, $0.permission, $0.process?.pid ?? 0) < ($1.app, $1.permission, $1.process?.pid ?? 0)
         }
     }
@@ -61,17 +77,9 @@ extension DecisionStore {
             "SELECT DISTINCT app FROM decision\(condition.sql) ORDER BY app LIMIT ?",
             condition.values + [.integer(Int64(most))]
         ) { ExactText($0.text(0)) }
-        let remembered = held(nil, nil, rest).map(\.app) + others.filter { rest.contains($0) }
+        let remembered = (heldDecisions.map(\.app) + others).filter { rest.contains($0) }
         let apps = Set(stored + remembered.map { ExactText($0.description) }).sorted()
         let isLast = stored.count < most && apps.count <= most
         return AppRange(after: after, last: isLast ? nil : apps[min(most, apps.count) - 1])
-    }
-
-    /// The decisions that only memory has in full: the session's, and those of processes.
-    private func held(_ app: AppID?, _ permission: Permission?, _ range: AppRange) -> [Decision] {
-        (Array(sessionDecisions.values) + onceDecisions).filter {
-            (app == nil || $0.app == app) && (permission == nil || $0.permission == permission)
-                && range.contains($0.app)
-        }
     }
 }

@@ -1,8 +1,7 @@
-// The two databases after a crash at any point between their commits: nothing told is lost, nothing ended comes back.
+// The store as it is opened again: nothing told is lost, nothing ended comes back, nothing damaged is trusted.
 
 import DBus
 import Glibc
-import Logging
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
@@ -12,17 +11,13 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
-struct StoreCrashTests {
+struct StoreRowsTests {
     private let folder = try! TemporaryFolder()
     private let app = AppID("exe:/usr/bin/a")!
 
     private var paths: StorePaths { StorePaths(state: folder.file("state"), session: folder.file("run")) }
 
-    private func open(boot: String = "boot") -> DecisionStore {
-        var log = Logger(label: "test")
-        log.logLevel = .critical
-        return DecisionStore(paths: paths, bootID: boot, now: 1000, log: log)
-    }
+    private func open(boot: String = "boot") -> DecisionStore { openStore(paths, boot: boot) }
 
     private func decision(_ verdict: Verdict, _ duration: Duration, process: ProcessKey? = nil) -> Decision {
         Decision(
@@ -30,12 +25,10 @@ struct StoreCrashTests {
             process: process)
     }
 
-    /// Runs SQL on one of the files, as a crash would have left it.
+    /// Runs SQL on the file.
     private func tamper(_ file: String, _ sql: String) throws {
         let database = try Database(path: folder.file(file))
         try database.execute(sql)
-        // New rows only: a crash leaves whole ones.
-        try StoreSeal.sealAll(database, file.hasPrefix("state") ? StoreSeal.lasting : StoreSeal.session)
     }
 
     @Test func everyDurationComesBack() async throws {
@@ -63,39 +56,6 @@ struct StoreCrashTests {
         await close(booted)
     }
 
-    /// A session decision was committed, and the lasting one it replaces was not deleted any more.
-    @Test func theNewerSessionDecisionStands() async throws {
-        let store = open()
-        try await commit(store, .set(decision(.grant, .always)))
-        try await commit(store, .set(decision(.deny, .session)))
-        await close(store)
-        try tamper(
-            "state/permd.db",
-            "INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 'always', NULL, 1000, 'person', 1, NULL)"
-        )
-        let again = open()
-        #expect(try list(again) == ["deny session"])
-        #expect(again.appDecision(app, .camera)?.verdict == .deny)
-        await close(again)
-    }
-
-    /// A lasting decision was committed, and the session's rows it replaces were not deleted any more.
-    @Test func theNewerLastingDecisionStands() async throws {
-        let store = open()
-        try await commit(store, .set(decision(.deny, .always)))
-        await close(store)
-        try tamper(
-            "run/session.db",
-            """
-            INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 1000, 'person', 1, 0, 0, NULL);
-            INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'grant', 1000, 'person', 1, 77, 5, NULL)
-            """)
-        let again = open()
-        #expect(try list(again) == ["deny always"])
-        #expect(again.processDecision(app, .camera, ProcessKey(pid: 77, startTime: 5)) == nil)
-        await close(again)
-    }
-
     /// A `once` decision of one process and a lasting one of the app stand beside each other when it is newer.
     @Test func aNewerOnceKeepsTheLastingOne() async throws {
         let store = open()
@@ -113,7 +73,7 @@ struct StoreCrashTests {
         let folder = try #require(path.split(separator: "/").dropLast().last)
         _ = mkdir(self.folder.file(String(folder)), 0o700)
         let old = try Database(path: path)
-        #expect(try Schema(steps: [Schema.persistent.steps[0]]).migrate(old) == .ready)
+        #expect(try Schema(steps: [Schema.current.steps[0]]).migrate(old) == .ready)
         try old.execute(
             "INSERT INTO decision VALUES ('exe:/usr/bin/a', 'camera', 'deny', 'always', NULL, 1000, 'person', 1)")
         let store = open()
@@ -150,13 +110,20 @@ struct StoreCrashTests {
         try await commit(store, .set(decision(.grant, .always)))
         await close(store)
         for row in [
-            "'nonsense', 'camera', 'grant', 'always', NULL, 1, 'person', 1",
-            "'exe:/b', 'screen', 'grant', 'always', NULL, 1, 'person', 1",
-            "'exe:/b', 'camera', 'perhaps', 'always', NULL, 1, 'person', 1",
-            "'exe:/c', 'camera', 'grant', 'until', NULL, 1, 'person', 1",
-            "'exe:/d', 'camera', 'grant', 'once', NULL, 1, 'person', 1",
-            "'exe:/e', 'camera', 'grant', 'always', NULL, 1, 'nobody', 1",
-        ] { try tamper("state/permd.db", "INSERT INTO decision VALUES (\(row), NULL)") }
+            ["nonsense", "camera", "grant", "always", "person"], ["exe:/b", "screen", "grant", "always", "person"],
+            ["exe:/b", "camera", "perhaps", "always", "person"], ["exe:/c", "camera", "grant", "until", "person"],
+            ["exe:/d", "camera", "grant", "once", "person"], ["exe:/f", "camera", "grant", "session", "person"],
+            ["exe:/e", "camera", "grant", "always", "nobody"],
+        ] {
+            // With the checksum that such a row would have.
+            let fields = row.map { SQLValue.text($0) }
+            let checksum = RowChecksum.of(Array(fields[0...3]) + [.null, .integer(1), fields[4]])
+            try Database(path: paths.stateFile).run(
+                """
+                INSERT INTO decision (app, permission, verdict, lifetime, by, checksum, decided, pid, start)
+                VALUES (?, ?, ?, ?, ?, ?, 1, 0, 0)
+                """, fields + [checksum])
+        }
         let again = open()
         #expect(try list(again) == ["grant always"])
         #expect(again.appDecision(AppID("exe:/d")!, .camera) == nil)
@@ -165,8 +132,8 @@ struct StoreCrashTests {
 
     /// A bad disk makes another decision of one: it is nobody's, and is told.
     @Test(arguments: [
-        "app = 'exe:/usr/bin/b'", "verdict = 'grant'", "until = 5000", "duration = 'always', until = NULL",
-        "permission = 'location'", "seal = NULL", "by = 'permctl'", "until = 500",
+        "app = 'exe:/usr/bin/b'", "verdict = 'grant'", "until = 5000", "lifetime = 'always', until = NULL",
+        "permission = 'location'", "checksum = NULL", "by = 'permctl'", "until = 500", "scope = 'x'", "pid = 7",
     ])
     func changedRowsAreNotTrusted(_ change: String) async throws {
         let store = open()
@@ -177,10 +144,15 @@ struct StoreCrashTests {
         #expect(try list(again).isEmpty)
         #expect(again.appDecision(app, .camera) == nil)
         #expect(again.findings.contains { $0.contains("damaged rows") })
-        try await commit(again, .expire(1000))
+        again.lookForEnds()
+        try await commit(
+            again,
+            .set(
+                Decision(app: app, permission: .bluetooth, verdict: .deny, duration: .always, decided: 1, by: .permctl))
+        )
         await close(again)
         // It is not removed as if it had been the person's.
-        #expect(try Database(path: folder.file("state/permd.db")).integer("SELECT count(*) FROM decision") == 1)
+        #expect(try Database(path: folder.file("state/permd.db")).integer("SELECT count(*) FROM decision") == 2)
     }
 
     /// The index of ends, or the row alone, says that a decision is over.
@@ -203,7 +175,8 @@ struct StoreCrashTests {
             INSERT INTO sqlite_master VALUES ('index', 'decision_until', 'decision', \(root), '\(index)')
             """)
         let again = open()
-        try await commit(again, .expire(1000))
+        again.lookForEnds()
+        await written(again)
         #expect(try list(again) == (ends.row == 2000 ? ["deny until"] : []))
         #expect(again.findings.contains { $0.contains("damaged rows") })
         await close(again)
@@ -260,10 +233,7 @@ struct StoreCrashTests {
 
     /// `$XDG_RUNTIME_DIR` that is not there: session decisions hold as long as the daemon does.
     @Test func withoutARuntimeFolder() async throws {
-        var log = Logger(label: "test")
-        log.logLevel = .critical
-        let store = DecisionStore(
-            paths: StorePaths(state: folder.file("state"), session: nil), bootID: "b", now: 1000, log: log)
+        let store = openStore(StorePaths(state: folder.file("state"), session: nil))
         try await commit(store, .set(decision(.grant, .session)))
         #expect(try list(store) == ["grant session"])
         #expect(store.findings.contains { $0.contains("XDG_RUNTIME_DIR") })

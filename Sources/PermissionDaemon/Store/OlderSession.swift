@@ -1,0 +1,92 @@
+// permd 0.1 kept what ends with the session in a database of its own, session.db under $XDG_RUNTIME_DIR. Its rows are
+// brought into the store when that is brought to the present schema.
+
+import Glibc
+import PermissionCore
+import PermissionModel
+
+struct OlderSession {
+    private struct Row {
+        let decision: Decision
+        /// The higher of two rows about the same app and permission is the newer one.
+        let serial: Int64
+    }
+
+    private var rows: [Row] = []
+    private var dismissals: [NagRecord] = []
+    private let scopes: DecisionScopes
+    /// The login sessions that were there.
+    private(set) var logins: [String] = []
+    /// Why nothing was brought over, as a sentence.
+    private(set) var finding: String?
+
+    /// Nil when there is no such file.
+    init?(folder: String?, scopes: DecisionScopes) {
+        guard let path = OlderSession.path(folder), StoreIdentity.File(path)?.kind == S_IFREG else { return nil }
+        self.scopes = scopes
+        do throws(DatabaseError) { try read(Database(path: path)) } catch {
+            rows = []
+            dismissals = []
+            finding =
+                "decisions for the session, made before the update of permd, could not be read: \(error.description)"
+        }
+    }
+
+    private static func path(_ folder: String?) -> String? { folder.map { $0 + "/session.db" } }
+
+    private mutating func read(_ database: Database) throws(DatabaseError) {
+        // Those of an earlier boot are over.
+        guard try database.integer("SELECT count(*) FROM boot WHERE id = ?", [.text(scopes.boot)]) == 1 else { return }
+        var found: [Row] = []
+        try database.run(
+            "SELECT app, permission, verdict, decided, by, pid, start, seal, serial FROM decision"
+        ) { row in
+            if let decision = decision(row) { found.append(Row(decision: decision, serial: row.integer(8))) }
+        }
+        var records: [NagRecord] = []
+        try database.run("SELECT app, permission, count, paused_until, since FROM nag") { row in
+            if let record = StoreRows.dismissals(row) { records.append(record) }
+        }
+        var sessions: [String] = []
+        try database.run("SELECT id FROM login") { sessions.append($0.text(0)) }
+        (rows, dismissals, logins) = (found, records, sessions)
+    }
+
+    private func decision(_ row: Statement) -> Decision? {
+        let fields: [SQLValue] =
+            (0...2).map { .text(row.text($0)) } + [
+                .integer(row.integer(3)), .text(row.text(4)), .integer(row.integer(5)), .integer(row.integer(6)),
+            ]
+        guard case .integer(row.optionalInteger(7)) = RowChecksum.of(fields), let app = AppID(row.text(0)),
+            let permission = Permission(rawValue: row.text(1)), let verdict = Verdict(rawValue: row.text(2)),
+            let by = Author(rawValue: row.text(4))
+        else { return nil }
+        let pid = Int32(truncatingIfNeeded: row.integer(5))
+        let process = pid == 0 ? nil : ProcessKey(pid: pid, startTime: UInt64(bitPattern: row.integer(6)))
+        return Decision(
+            app: app, permission: permission, verdict: verdict, duration: process == nil ? .session : .once,
+            decided: row.integer(3), by: by, process: process, scope: process == nil ? scopes.session : scopes.boot)
+    }
+
+    /// Adds the rows to the tables of schema 5, while the decisions of schema 4 are still in `decision`.
+    func add(to database: Database) throws(DatabaseError) {
+        for row in rows {
+            let key: [SQLValue] = [.text(row.decision.app.description), .text(row.decision.permission.rawValue)]
+            let lasting = try database.integer("SELECT serial FROM decision WHERE app = ? AND permission = ?", key)
+            if let lasting, lasting > row.serial { continue }
+            if row.decision.process == nil {
+                try database.run("DELETE FROM decision_new WHERE app = ? AND permission = ? AND pid = 0", key)
+            }
+            try DecisionRows.insert(row.decision, into: "decision_new", database)
+        }
+        for record in dismissals { try DismissalRows.save(record, session: scopes.session, database) }
+    }
+
+    /// Removes the file, which is of no use any more.
+    static func remove(folder: String?) {
+        guard let path = path(folder) else { return }
+        for suffix in StoreIdentity.suffixes where StoreIdentity.File(path + suffix)?.kind == S_IFREG {
+            unlink(path + suffix)
+        }
+    }
+}

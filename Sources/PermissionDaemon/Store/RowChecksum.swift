@@ -1,0 +1,53 @@
+// A row's checksum, over its other columns: a row that a failing disk has changed is recognized and not trusted. SQLite has
+// checksums only in its write-ahead log. This one detects accidents, not attacks: whoever may write the file may compute it.
+
+import PermissionModel
+
+enum RowChecksum {
+    /// FNV-1a over the fields, each with its type and length. NULL at the end is left out, so that a column added later
+    /// leaves the checksums of older rows as they are.
+    static func of(_ fields: [SQLValue]) -> SQLValue {
+        var hash = FNV1a()
+        var count = fields.count
+        while count > 0, case .null = fields[count - 1] { count -= 1 }
+        for field in fields[..<count] {
+            switch field {
+            case .null: hash.add(CollectionOfOne(0))
+            case .integer(let number):
+                hash.add(CollectionOfOne(1))
+                hash.add(UInt64(bitPattern: number))
+            case .text(let text):
+                hash.add(CollectionOfOne(2))
+                hash.add(UInt64(text.utf8.count))
+                hash.add(text.utf8)
+            }
+        }
+        return .integer(Int64(bitPattern: hash.value))
+    }
+
+    /// Gives a checksum to rows of an older schema that had none.
+    static func addMissing(_ database: Database) throws(DatabaseError) {
+        let columns = ["app", "permission", "verdict", "duration", "until", "decided", "by"]
+        var rows: [[SQLValue]] = []
+        try database.run("SELECT \(columns.joined(separator: ", ")) FROM decision WHERE seal IS NULL") { row in
+            rows.append(
+                (0...3).map { .text(row.text($0)) } + [
+                    .optional(row.optionalInteger(4)), .integer(row.integer(5)), .text(row.text(6)),
+                ])
+        }
+        let match = columns.map { "\($0) IS ?" }.joined(separator: " AND ")
+        for row in rows { try database.run("UPDATE decision SET seal = ? WHERE \(match)", [of(row)] + row) }
+    }
+}
+
+/// The 64-bit FNV-1a hash (RFC 9923).
+struct FNV1a {
+    private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    mutating func add(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    }
+
+    /// Eight bytes, the lowest first.
+    mutating func add(_ number: UInt64) { add((0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }) }
+}
