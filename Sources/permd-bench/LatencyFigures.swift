@@ -82,7 +82,7 @@ extension Bench {
         client.send(request.message)
         let prompt = try agent.nextCall("Prompt")
         let time = BenchClient.now() - start
-        try client.call(Calls.close(request.path))
+        try client.withdraw(request.path, of: ownApp)
         agent.reply(to: try agent.nextCall("Withdraw"))
         // The answer counts for nothing any more.
         agent.reply(to: prompt, [.text("dismissed"), .noDecisions])
@@ -97,5 +97,11 @@ extension BenchClient {
         let token = "r\(requests)"
         let owner = String(name.dropFirst().map { $0 == "." ? "_" : $0 })
         return (Calls.request(token), "/org/permd/request/\(owner)/\(token)")
+    }
+
+    /// Takes a request back. An app that does so again and again is put off; a reset ends that.
+    func withdraw(_ path: String, of app: String) throws {
+        try call(Calls.close(path))
+        try call(Calls.reset(app))
     }
 }

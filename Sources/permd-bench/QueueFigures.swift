@@ -61,11 +61,11 @@ extension Bench {
             let time = try client.time(request.message)
             if let agent {
                 let prompt = try agent.nextCall("Prompt")
-                try client.call(Calls.close(request.path))
+                try client.withdraw(request.path, of: ownApp)
                 agent.reply(to: try agent.nextCall("Withdraw"))
                 agent.reply(to: prompt, [.text("dismissed"), .noDecisions])
             } else {
-                try client.call(Calls.close(request.path))
+                try client.withdraw(request.path, of: ownApp)
             }
             return time
         }.percentile(50)
@@ -125,7 +125,7 @@ enum WaitingApp {
                     paths.append(request.path)
                 }
             default:
-                for path in paths.reversed() { try client.call(Calls.close(path)) }
+                for path in paths.reversed() { try client.withdraw(path, of: "exe:" + CommandLine.arguments[0]) }
                 paths = []
             }
             print("ok")

@@ -48,7 +48,7 @@ extension Bench {
         let start = BenchClient.now()
         client.send(request.message)
         let mapped = try watcher.next("permd-agent")
-        try client.call(Calls.close(request.path))
+        try client.withdraw(request.path, of: ownApp)
         usleep(200_000)
         return Double(mapped - start) / 1e6
     }

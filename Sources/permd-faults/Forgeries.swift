@@ -133,12 +133,14 @@ extension Attacker {
             ("org.freedesktop.DBus.Properties", "GetAll", "s", { $0.string(BusNames.policy) }),
             (BusNames.portalAccess, "AccessDialog", "osssssa{sv}", Attacker.dialog),
         ]
+        // Other attackers forge answers to everybody.
+        guard let permd = peer.owner(of: BusNames.service) else { return }
         for _ in 0..<dice.number(1...10) {
             let (interface, member, signature, body) = dice.pick(calls)
             let path = interface == BusNames.portalAccess ? BusNames.portalRoot : Attacker.root
             peer.send(
                 peer.call(BusNames.service, path, interface, member, signature.isEmpty ? nil : signature, body))
-            guard let answer = peer.answer(to: peer.lastSerial) else { return }
+            guard let answer = peer.answer(to: peer.lastSerial, from: permd) else { return }
             if answer.kind == Wire.Kind.methodReturn.rawValue { Report.say("lost \(interface).\(member) was served") }
         }
     }

@@ -66,7 +66,7 @@ final class Ledger {
         return Key(app: app, permission: permission)
     }
 
-    /// Nil for a pause: the nag guard's, no decision.
+    /// Nil for a pause: after dismissals, no decision.
     static func state(_ row: [String: Value]) -> State? {
         guard let decision = row["decision"]?.stringValue, decision != "pause" else { return nil }
         let end = row["until"]?.uint64Value.map { " \($0)" } ?? ""

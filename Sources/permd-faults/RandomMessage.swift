@@ -56,6 +56,9 @@ struct RandomMessage {
         }
     }
 
+    /// Containers within each other: the D-Bus Specification allows 64, and a bus cuts off whoever sends more.
+    private static let deepest = 60
+
     /// A value of that signature; of one that is no single type's, a byte.
     mutating func value(_ signature: Substring, depth: Int = 0) -> Value {
         let rest = signature.dropFirst()
@@ -76,15 +79,17 @@ struct RandomMessage {
             let fd = descriptorsLeft < 0 ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC)
             return fd < 0 ? .byte(0) : .unixFD(UnixFD(owning: fd))
         case "v":
-            guard depth < 40 else { return .variant(.byte(1)) }
+            guard depth < RandomMessage.deepest - 8 else { return .variant(.byte(1)) }
             // Now and then as deep as a message can be.
-            if dice.oneIn(30) { return (0..<30).reduce(Value.byte(1)) { value, _ in .variant(value) }.asVariant }
+            if dice.oneIn(30) {
+                return (depth..<RandomMessage.deepest).reduce(Value.byte(1)) { value, _ in .variant(value) }.asVariant
+            }
             return .variant(value(Substring(dice.pick(RandomMessage.types)), depth: depth + 1))
         case "a" where rest.first == "{":
             let inner = rest.dropFirst().dropLast()
             let key = inner.prefix(1)
             let entries = (0..<count(depth)).map { _ in
-                DictionaryEntry(value(key, depth: depth + 1), value(inner.dropFirst(), depth: depth + 1))
+                DictionaryEntry(value(key, depth: depth + 2), value(inner.dropFirst(), depth: depth + 2))
             }
             return .dictionary(key: String(key), value: String(inner.dropFirst()), entries)
         case "a": return .array(of: String(rest), (0..<count(depth)).map { _ in value(rest, depth: depth + 1) })

@@ -152,12 +152,24 @@ final class RawPeer {
     // MARK: Receiving
 
     /// The answer to a call, nil when none comes in time; what comes before it is dropped.
-    func answer(to serial: UInt32) -> Received? {
+    /// - Parameter sender: of whom it has to be, as others forge answers; nil for anybody.
+    func answer(to serial: UInt32, from sender: String? = nil) -> Received? {
         for _ in 0..<10_000 {
             guard let next = receive() else { return nil }
-            if next.kind == 2 || next.kind == 3, next.replySerial == serial { return next }
+            if next.kind == 2 || next.kind == 3, next.replySerial == serial, sender == nil || next.sender == sender {
+                return next
+            }
         }
         return nil
+    }
+
+    /// The unique name that owns a name; nil when nobody does.
+    func owner(of name: String) -> String? {
+        send(bus("GetNameOwner", "s") { $0.string(name) })
+        guard let answer = answer(to: lastSerial, from: "org.freedesktop.DBus"),
+            answer.kind == Wire.Kind.methodReturn.rawValue
+        else { return nil }
+        return answer.text
     }
 
     /// The next message; descriptors it carries are closed. Nil: none for a second, or for no time at all.

@@ -87,7 +87,10 @@ final class CallerIdentifier {
         let pid = evidence.pid
         do throws(UnknownProcess) {
             let key = ProcessKey(pid: pid, startTime: try identity.reader.startTime(pid))
-            guard moments.busGivesProcesses || moments.wasThere(key.startTime, before: name) else {
+            guard
+                moments.busGivesProcesses
+                    || moments.wasThere(key.startTime, before: name, isHolder: !holders.isBlind)
+            else {
                 throw UnknownProcess(reason: "the process \(pid) is younger than the connection: its number was reused")
             }
             let app = try identity.app(of: pid, label: evidence.label)

@@ -23,11 +23,20 @@ final class ConnectionMoments {
     var onAppeared: (@LoopActor (String) -> Void)?
     /// A connection has left the bus.
     var onVanished: (@LoopActor (String) -> Void)?
-    private var moments: [String: Int64] = [:]
+    /// Milliseconds of `Loop.uptimeMilliseconds()`.
+    private struct Moment {
+        /// When it was heard of.
+        var heard: Int64
+        /// Before which it cannot have appeared: when nothing had been heard for longer than a number takes to come round,
+        /// the end of what was heard before.
+        var earliest: Int64
+    }
+
+    private var moments: [String: Moment] = [:]
     /// Which bus that is.
     private var busID: String?
     /// What was known by an earlier connection, until it is known whether that was to the same bus.
-    private var earlier: (busID: String?, moments: [String: Int64])
+    private var earlier: (busID: String?, moments: [String: Moment])
     private let connection: Connection
     /// Milliseconds that a signal may be late and no number have come round.
     let harmlessDelay: Int64
@@ -66,9 +75,13 @@ final class ConnectionMoments {
 
     /// Whether a process that started then (clock ticks after boot) was there when the connection appeared; one that is
     /// older than this daemon counts from when it was seen first.
-    func wasThere(_ startTime: UInt64, before name: String) -> Bool {
+    ///
+    /// A program that starts while this daemon gets no processor is younger than what was heard before. Once it is known to
+    /// hold its connections' sockets, `isHolder`, it counts from when its connection was heard of.
+    func wasThere(_ startTime: UInt64, before name: String, isHolder: Bool) -> Bool {
         guard let moment = moments[name] else { return false }
-        return startTime <= UInt64(max(0, moment)) * UInt64(max(1, sysconf(Int32(_SC_CLK_TCK)))) / 1000
+        let latest = isHolder ? moment.heard : moment.earliest
+        return startTime <= UInt64(max(0, latest)) * UInt64(max(1, sysconf(Int32(_SC_CLK_TCK)))) / 1000
     }
 
     private func changed(_ message: Message) {
@@ -79,7 +92,7 @@ final class ConnectionMoments {
         } else if message.body[1].stringValue == "", !busGivesProcesses {
             let now = Loop.uptimeMilliseconds()
             let earliest = connection.arrivedAfter
-            note(name, now - earliest <= harmlessDelay ? now : earliest)
+            note(name, Moment(heard: now, earliest: now - earliest <= harmlessDelay ? now : earliest))
         }
     }
 
@@ -94,12 +107,13 @@ final class ConnectionMoments {
         guard case .success(let message) = result, !busGivesProcesses else { return }
         for name in message.body.first?.strings ?? [] where name.hasPrefix(":") && moments[name] == nil {
             // A bus gives no unique name twice.
-            note(name, earlier.moments[name] ?? Loop.uptimeMilliseconds())
+            let now = Loop.uptimeMilliseconds()
+            note(name, earlier.moments[name] ?? Moment(heard: now, earliest: now))
         }
         earlier.moments = [:]
     }
 
-    private func note(_ name: String, _ moment: Int64) {
+    private func note(_ name: String, _ moment: Moment) {
         guard moments.count < ConnectionMoments.maximum else { return }
         moments[name] = moment
         onAppeared?(name)

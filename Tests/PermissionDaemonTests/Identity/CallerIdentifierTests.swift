@@ -98,15 +98,21 @@ struct CallerIdentifierTests {
         let after = Loop.uptimeMilliseconds()
         _ = try await connection.call(.busCall("GetId"))
         if isOld {
-            #expect(!moments.wasThere(CallerIdentifierTests.ticks(after - 50), before: other.uniqueName))
-            #expect(moments.wasThere(CallerIdentifierTests.ticks(before - 1000), before: other.uniqueName))
+            let started = CallerIdentifierTests.ticks(after - 50)
+            #expect(!moments.wasThere(started, before: other.uniqueName, isHolder: false))
+            // A program that started meanwhile and holds the connection's socket is the one that connected.
+            #expect(moments.wasThere(started, before: other.uniqueName, isHolder: true))
+            let later = CallerIdentifierTests.ticks(Loop.uptimeMilliseconds() + 1000)
+            #expect(!moments.wasThere(later, before: other.uniqueName, isHolder: true))
+            let earlier = CallerIdentifierTests.ticks(before - 1000)
+            #expect(moments.wasThere(earlier, before: other.uniqueName, isHolder: false))
         } else {
             #expect(moments.busGivesProcesses)
         }
         let gone = other.uniqueName
         other.close()
         connection.close()
-        #expect(!moments.wasThere(0, before: gone + "9"))
+        #expect(!moments.wasThere(0, before: gone + "9", isHolder: true))
         await bus.stop()
     }
 
@@ -126,9 +132,13 @@ struct CallerIdentifierTests {
             while CallerIdentifierTests.ticks(Loop.uptimeMilliseconds()) <= start { sched_yield() }
             connection.close()
             let again = try bus.connect()
-            #expect(!(try await CallerIdentifierTests.moments(again, moments)).wasThere(start, before: name))
-            #expect(try await CallerIdentifierTests.moments(again, nil).wasThere(start, before: name))
-            #expect(try await CallerIdentifierTests.moments(there[0], moments).wasThere(start, before: name))
+            #expect(
+                !(try await CallerIdentifierTests.moments(again, moments)).wasThere(start, before: name, isHolder: true)
+            )
+            #expect(try await CallerIdentifierTests.moments(again, nil).wasThere(start, before: name, isHolder: true))
+            #expect(
+                try await CallerIdentifierTests.moments(there[0], moments).wasThere(start, before: name, isHolder: true)
+            )
             again.close()
         }
         for connection in there + others + [connection] { connection.close() }
