@@ -1,4 +1,4 @@
-// Which caller is served next, and how much of one caller's may wait.
+// Which caller is served next, how much of one caller's may wait, and how long a turn of serving lasts.
 
 /// Method calls that were read and not yet handled. Callers take turns, one call each, whatever the rate of any of them; the
 /// calls of one caller keep their order.
@@ -21,6 +21,12 @@ public final class CallScheduler<Call> {
     /// Bytes a call takes beside its content; bounds the number of a caller's calls to 4096.
     static var overhead: Int { 1024 }
 
+    /// Calls of a turn: half of what is read between two of them, so that reading goes ahead of serving and who calls next is
+    /// found behind the calls of others.
+    static var turnCalls: Int { 32 }
+    /// Milliseconds after which a turn ends, however few calls that were.
+    static var turnTime: Int64 { 2 }
+
     private final class Line {
         let caller: String
         /// The waiting calls are those from `first` on.
@@ -36,8 +42,12 @@ public final class CallScheduler<Call> {
     private var turns: [Line] = []
     private var next = 0
     private var total = 0
+    /// In milliseconds; never set, never back.
+    private let uptime: () -> Int64
+    private var turnEnd: Int64 = 0
+    private var leftInTurn = 0
 
-    public init() {}
+    public init(uptime: @escaping () -> Int64 = { Loop.uptimeMilliseconds() }) { self.uptime = uptime }
 
     public var isEmpty: Bool { lines.isEmpty }
 
@@ -57,6 +67,19 @@ public final class CallScheduler<Call> {
         }
         append(call, weight, to: line)
         return .waits
+    }
+
+    /// Begins a turn: what is taken by `takeInTurn` until it is over.
+    func beginTurn() {
+        leftInTurn = Self.turnCalls
+        turnEnd = uptime() + Self.turnTime
+    }
+
+    /// The next call to serve in this turn, at least one; nil when the turn is over, or nothing waits.
+    func takeInTurn() -> Call? {
+        guard leftInTurn > 0, leftInTurn == Self.turnCalls || uptime() <= turnEnd else { return nil }
+        leftInTurn -= 1
+        return take()
     }
 
     /// The next call to serve.

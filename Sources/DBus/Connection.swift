@@ -12,11 +12,6 @@ public final class Connection {
     private static let dispatchBatch = 64
     /// Messages of one read after which more is read at once: libdbus stops behind 2048 bytes, where small calls are more.
     private static let fullRead = 8
-    /// Calls served between two looks at the socket: half of what is read between them, so that reading goes ahead of serving
-    /// and who calls next is found behind the calls of others.
-    private static let servedBatch = 32
-    /// Milliseconds of serving after which the socket is looked at, however few calls that were.
-    private static let servedTime: Int64 = 2
 
     /// Given by the bus in its answer to Hello.
     public internal(set) var uniqueName: String
@@ -112,13 +107,9 @@ public final class Connection {
 
     private func serve() {
         isServing = false
-        let end = Loop.uptimeMilliseconds() + Connection.servedTime
-        for _ in 0..<Connection.servedBatch {
-            guard isConnected, let call = calls.take() else { return }
-            handle(call)
-            if Loop.uptimeMilliseconds() > end { break }
-        }
-        guard !calls.isEmpty else { return }
+        calls.beginTurn()
+        while isConnected, let call = calls.takeInTurn() { handle(call) }
+        guard isConnected, !calls.isEmpty else { return }
         isServing = true
         Loop.shared.afterPoll { self.serve() }
     }

@@ -98,6 +98,7 @@ public struct BusError: Error, Sendable, CustomStringConvertible {
         public static let unknownProperty = prefix + "UnknownProperty"
         public static let propertyReadOnly = prefix + "PropertyReadOnly"
         public static let limitsExceeded = prefix + "LimitsExceeded"
+        public static let accessDenied = prefix + "AccessDenied"
         public static let failed = prefix + "Failed"
     }
 }

@@ -1,4 +1,11 @@
-// Serves objects: a table row per method, one gate before every handler, and the standard interfaces from the tables.
+// Serves objects: a table row per method, one authorization before every handler, and the standard interfaces from the
+// tables.
+
+/// Who may call a method or read properties, in the words of the program that serves them.
+public struct CallerClass: RawRepresentable, Sendable, Hashable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+}
 
 /// An argument of a method or signal.
 public struct Argument: Sendable {
@@ -14,15 +21,19 @@ public struct Method: Sendable {
     public let name: String
     public let inputs: [Argument]
     public let outputs: [Argument]
+    /// Nil: where calls are authorized, nobody.
+    public let callers: CallerClass?
     public let handler: @LoopActor (MethodCall) -> Void
     let inputSignature: String
 
     public init(
-        name: String, inputs: [Argument], outputs: [Argument], handler: @escaping @LoopActor (MethodCall) -> Void
+        name: String, inputs: [Argument], outputs: [Argument], callers: CallerClass? = nil,
+        handler: @escaping @LoopActor (MethodCall) -> Void
     ) {
         self.name = name
         self.inputs = inputs
         self.outputs = outputs
+        self.callers = callers
         self.handler = handler
         inputSignature = inputs.map(\.signature).joined()
     }
@@ -55,12 +66,18 @@ public struct Interface: Sendable {
     public let methods: [Method]
     public let signals: [Signal]
     public let properties: [Property]
+    /// Of the properties; nil: where calls are authorized, nobody.
+    public let readers: CallerClass?
 
-    public init(name: String, methods: [Method], signals: [Signal] = [], properties: [Property] = []) {
+    public init(
+        name: String, methods: [Method], signals: [Signal] = [], properties: [Property] = [],
+        readers: CallerClass? = nil
+    ) {
         self.name = name
         self.methods = methods
         self.signals = signals
         self.properties = properties
+        self.readers = readers
     }
 }
 
@@ -123,10 +140,10 @@ public final class MethodCall {
 
 @LoopActor
 public final class ObjectServer {
-    /// True: the call may go on at once, and `gate` is not asked.
-    public var isOpen: (@LoopActor (MethodCall, Interface) -> Bool)?
-    /// Decides before any handler of an interface: calls `proceed`, now or later, or answers the call itself.
-    public var gate: (@LoopActor (MethodCall, Interface, _ proceed: @escaping @LoopActor () -> Void) -> Void)?
+    /// True: the call may go on at once, and `authorize` is not asked.
+    public var isAuthorized: (@LoopActor (MethodCall, CallerClass) -> Bool)?
+    /// Decides before any handler: calls `proceed`, now or later, or answers the call itself. Nil: everybody may call.
+    public var authorize: (@LoopActor (MethodCall, CallerClass, _ proceed: @escaping @LoopActor () -> Void) -> Void)?
 
     private let connection: Connection
     private let wrongSignature: @LoopActor (MethodCall, _ explanation: String) -> Void
@@ -190,7 +207,6 @@ public final class ObjectServer {
     private func handle(_ message: Message) {
         let call = MethodCall(message, on: connection)
         guard let member = message.member else { return }
-        if message.interface == StandardInterfaces.peer { return answerPeer(call, member) }
         let own = interfaces(at: call.path, for: call.sender)
         if message.interface == StandardInterfaces.introspectable {
             return introspect(call, member, own)
@@ -207,7 +223,7 @@ public final class ObjectServer {
         for index in own.indices where wanted == nil || wanted == own[index].name {
             guard let row = own[index].methods.firstIndex(where: { $0.name == member }) else { continue }
             let method = own[index].methods[row]
-            return pass(call, own[index]) { [self] in run(method, call) }
+            return pass(call, method.callers) { [self] in run(method, call) }
         }
         if let name = call.message.interface, !own.contains(where: { $0.name == name }) {
             return call.failStandard(BusError.Name.unknownInterface, "\(call.path) has no interface \(name)")
@@ -223,10 +239,12 @@ public final class ObjectServer {
         method.handler(call)
     }
 
-    func pass(_ call: MethodCall, _ interface: Interface, _ body: @escaping @LoopActor () -> Void) {
-        guard let gate, isOpen?(call, interface) != true else { return body() }
+    func pass(_ call: MethodCall, _ callers: CallerClass?, _ body: @escaping @LoopActor () -> Void) {
+        guard let authorize else { return body() }
+        guard let callers else { return call.failStandard(BusError.Name.accessDenied, "nobody may call this") }
+        if isAuthorized?(call, callers) == true { return body() }
         var hasProceeded = false
-        gate(call, interface) {
+        authorize(call, callers) {
             guard !hasProceeded else { return }
             hasProceeded = true
             body()

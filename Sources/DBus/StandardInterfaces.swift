@@ -1,27 +1,12 @@
-// org.freedesktop.DBus.Introspectable, .Properties and .Peer, answered from the tables (D-Bus specification).
-
-import CDBus
+// org.freedesktop.DBus.Introspectable and .Properties, answered from the tables (D-Bus specification). libdbus answers
+// .Peer itself.
 
 enum StandardInterfaces {
     static let introspectable = "org.freedesktop.DBus.Introspectable"
     static let properties = "org.freedesktop.DBus.Properties"
-    static let peer = "org.freedesktop.DBus.Peer"
 }
 
 extension ObjectServer {
-    func answerPeer(_ call: MethodCall, _ member: String) {
-        switch (member, call.message.signature) {
-        case ("Ping", ""): call.reply()
-        case ("GetMachineId", ""):
-            guard let id = dbus_get_local_machine_id() else {
-                return call.failStandard(BusError.Name.failed, "this machine has no id")
-            }
-            defer { dbus_free(id) }
-            call.reply(.string(String(cString: id)))
-        default: unknown(call, member)
-        }
-    }
-
     // MARK: Properties
 
     func answerProperties(_ call: MethodCall, _ member: String, _ own: [Interface]) {
@@ -53,7 +38,7 @@ extension ObjectServer {
         call.reply(.variant(property.get(call)))
     }
 
-    /// The interface the first argument names, behind the gate.
+    /// The interface the first argument names, once the caller is authorized to read its properties.
     private func withInterface(
         _ call: MethodCall, _ own: [Interface], _ body: @escaping @LoopActor (Interface) -> Void
     ) {
@@ -61,7 +46,7 @@ extension ObjectServer {
         guard let interface = own.first(where: { $0.name == name }) else {
             return call.failStandard(BusError.Name.unknownInterface, "\(call.path) has no interface \(name)")
         }
-        pass(call, interface) { body(interface) }
+        pass(call, interface.readers) { body(interface) }
     }
 
     private func unknownProperty(_ call: MethodCall, _ name: String) {

@@ -1,4 +1,4 @@
-// The testbed: what is plugged in, and how it comes and goes. The one door to umockdev's pointers.
+// The testbed: what is plugged in, and how it comes and goes. umockdev's pointers stay here.
 
 import CUMockdev
 import Glibc

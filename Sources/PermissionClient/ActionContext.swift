@@ -10,7 +10,7 @@ public final class ActionContext: Sendable {
     @TaskLocal static var current: ActionContext?
 
     public let center: PermissionCenter
-    let line = ActionLine()
+    let line = SerialQueue()
     /// The action this one is a part of; nil for one that was added to the center.
     let parent: ActionContext?
     private let hold: ActionHold
@@ -65,17 +65,17 @@ public final class ActionContext: Sendable {
 
     /// Executes another action here and now, as a part of this one.
     public func execute<Action: PermissionAction>(_ action: Action) async throws -> Action.Output {
-        do { return try await run(action, in: line.enter()) } catch is LineClosed { throw ClientError.actionOver }
+        do { return try await run(action, in: line.enter()) } catch is QueueClosed { throw ClientError.actionOver }
     }
 
-    /// Executes `action` when `turn`, in this context's line, has come; `LineClosed` when the action is over by then.
+    /// Executes `action` when `turn`, in this context's line, has come; `QueueClosed` when the action is over by then.
     func run<Action: PermissionAction>(_ action: Action, in turn: Turn) async throws -> Action.Output {
         try await ActionContext.run(action, in: turn, of: line, context: ActionContext(within: self))
     }
 
     /// Waits for the turn, executes, and leaves the line when everything the action added is done.
     static func run<Action: PermissionAction>(
-        _ action: Action, in turn: Turn, of line: ActionLine, context: ActionContext
+        _ action: Action, in turn: Turn, of line: SerialQueue, context: ActionContext
     ) async throws -> Action.Output {
         try await turn.wait(in: line)
         let result: Result<Action.Output, any Error>

@@ -150,13 +150,15 @@ private final class AgentServer {
 
     // MARK: org.permd.Agent1
 
+    private static let daemon = CallerClass(rawValue: "daemon")
+
     private func serve(_ connection: Connection) {
         // Somebody else may have it already: then there are two agents, which harms nobody.
         if ownsServiceName { _ = try? connection.requestName(BusNames.agentService) }
         let server = ObjectServer(connection: connection) { call, explanation in
             call.fail(name: ErrorKind.invalidArguments.name, body: [.string(explanation), .bool(false)])
         }
-        server.gate = { [weak self] call, _, proceed in
+        server.authorize = { [weak self] call, _, proceed in
             // Only the daemon may put something in front of a person.
             guard let daemon = self?.link.believed, daemon == call.sender else {
                 let error = ErrorKind.accessDenied
@@ -170,10 +172,12 @@ private final class AgentServer {
                 methods: [
                     Method(
                         name: "Prompt", inputs: [Argument("prompt", "o"), Argument("details", "a{sv}")],
-                        outputs: [Argument("outcome", "s"), Argument("decisions", "a{sa{sv}}")]
+                        outputs: [Argument("outcome", "s"), Argument("decisions", "a{sa{sv}}")],
+                        callers: AgentServer.daemon
                     ) { [weak self] in self?.prompt($0) },
                     Method(
-                        name: "Withdraw", inputs: [Argument("prompt", "o"), Argument("why", "s")], outputs: []
+                        name: "Withdraw", inputs: [Argument("prompt", "o"), Argument("why", "s")], outputs: [],
+                        callers: AgentServer.daemon
                     ) { [weak self] call in
                         if let path = call.arguments[0].objectPathValue {
                             let why = SafeText.title(call.arguments[1].stringValue ?? "")

@@ -1,4 +1,4 @@
-// The app's own door to permd.
+// What an app calls.
 
 import DBus
 public import PermissionModel
@@ -17,7 +17,7 @@ public final class PermissionCenter: Sendable {
     public static let session = PermissionCenter()
 
     let bus: PermissionBus
-    private let line = ActionLine()
+    private let line = SerialQueue()
 
     /// Nothing is opened before the first call. Centers of the same bus share a connection, but not their lines.
     public init(bus: PermissionBus = .session) { self.bus = bus }
@@ -79,7 +79,7 @@ public final class PermissionCenter: Sendable {
     ) async throws -> Action.Output {
         do {
             return try await context.run(action, in: turn)
-        } catch is LineClosed {
+        } catch is QueueClosed {
             guard let parent = context.parent else { return try await run(action, in: line.enter()) }
             return try await run(action, within: parent, in: parent.line.enter())
         }

@@ -1,4 +1,4 @@
-// The door for settings programs and permctl: decisions, history, the queue, rules, devices.
+// What settings programs and permctl call: decisions, history, the queue, rules, devices.
 
 import DBus
 public import PermissionModel
@@ -45,7 +45,7 @@ public final class PermissionSettings: Sendable {
             ])
     }
 
-    /// Forgets decisions and lifts the nag guard; nil means any.
+    /// Forgets decisions and lifts pauses; nil means any.
     /// - Returns: how many decisions were forgotten.
     @discardableResult
     public func reset(app: String? = nil, permission: Permission? = nil) async throws(ClientError) -> Int {

@@ -3,7 +3,7 @@
 import DBus
 public import PermissionModel
 
-/// A decision, or the nag guard's pause.
+/// A decision, or the pause after dismissals.
 public struct DecisionRow: Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable {
         case grant, deny

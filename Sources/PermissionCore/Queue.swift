@@ -6,7 +6,7 @@ public struct Queue {
     var settings: Settings
     var slots: [Slot] = []
     var roster = AgentRoster()
-    var nag = NagGuard()
+    var dismissals = DismissalThrottle()
     var holds = HoldLedger()
     var withdrawals = WithdrawalThrottle()
     /// Requests among the slots, and of each app.
@@ -14,7 +14,7 @@ public struct Queue {
     var countOf: [AppID: Int] = [:]
     var isWaitingForAgent = false
     /// A person is in front: prompts may be shown.
-    var isAttended = true
+    var isSeatActive = true
     var lastPrompt: UInt64 = 0
     /// Places or states may have changed.
     var mustRenumber = false
@@ -25,10 +25,10 @@ public struct Queue {
     public init(settings: Settings) { self.settings = settings }
 
     /// Takes one event; the effects are to be carried out in order.
-    public mutating func handle(_ event: QueueEvent, at now: Moment, in world: some World) -> [QueueEffect] {
+    public mutating func handle(_ event: QueueEvent, at now: Moment, in facts: some Facts) -> [QueueEffect] {
         if isShutDown { return refuseAfterShutdown(event) }
-        take(event, now, world)
-        if !isShutDown { advance(now, world) }
+        take(event, now, facts)
+        if !isShutDown { advance(now, facts) }
         renumber()
         if count != toldLength {
             toldLength = count
@@ -55,39 +55,39 @@ public struct Queue {
     /// Best first.
     public var agents: [RegisteredAgent] { roster.agents }
 
-    public func pauses(at now: Moment) -> [Pause] { nag.pauses(at: now.epoch) }
+    public func pauses(at now: Moment) -> [Pause] { dismissals.pauses(at: now.epoch) }
 
     // MARK: Events
 
-    private mutating func take(_ event: QueueEvent, _ now: Moment, _ world: some World) {
+    private mutating func take(_ event: QueueEvent, _ now: Moment, _ facts: some Facts) {
         switch event {
-        case .requested(let request): arrive(request, now, world)
-        case .closed(let id): closed(id, now, world)
-        case .callerLeft(let connection): callerLeft(connection, now, world)
+        case .requested(let request): arrive(request, now, facts)
+        case .closed(let id): closed(id, now, facts)
+        case .callerLeft(let connection): callerLeft(connection, now, facts)
         case .holdReleased(let connection): endHold(of: connection)
         case .agentArrived(let agent, let level): roster.add(agent, level)
         case .agentLeft(let connection): agentLeft(connection)
         case .agentUnregistered(let agent): agentUnregistered(agent)
-        case .agentAnswered(let agent, let prompt, let answer): answered(agent, prompt, answer, now, world)
+        case .agentAnswered(let agent, let prompt, let answer): answered(agent, prompt, answer, now, facts)
         case .agentFailed(let agent, let prompt, _): if isOpen(prompt, agent) { failed(agent) }
-        case .worldChanged: settleAll(now, world)
-        case .attention(let isAttended): attend(isAttended)
-        case .committed(let id): committed(id, now, world)
-        case .timerFired(let timer): fired(timer, now, world)
+        case .factsChanged: settleAll(now, facts)
+        case .seatActivity(let isSeatActive): attend(isSeatActive)
+        case .committed(let id): committed(id, now, facts)
+        case .timerFired(let timer): fired(timer, now, facts)
         case .settingsChanged(let settings): self.settings = settings
-        case .nagRestored(let records): nag.restore(records)
-        case .nagLifted(let app, let permission):
-            nag.lift(app: app, permission: permission)
+        case .dismissalsRestored(let records): dismissals.restore(records)
+        case .throttleLifted(let app, let permission):
+            dismissals.lift(app: app, permission: permission)
             withdrawals.lift(app)
-        case .disconnected: disconnected(now, world)
-        case .shutdown: shutDown(world)
+        case .disconnected: disconnected(now, facts)
+        case .shutdown: shutDown(facts)
         }
     }
 
-    private mutating func fired(_ timer: TimerID, _ now: Moment, _ world: some World) {
+    private mutating func fired(_ timer: TimerID, _ now: Moment, _ facts: some Facts) {
         switch timer {
-        case .agentWait: agentWaitIsOver(now, world)
-        case .prompt(let id): promptTimedOut(id, now, world)
+        case .agentWait: agentWaitIsOver(now, facts)
+        case .prompt(let id): promptTimedOut(id, now, facts)
         case .hold(let connection): slots.removeAll { $0.hold?.connection == connection }
         }
     }
@@ -96,7 +96,7 @@ public struct Queue {
 
     /// Everybody is gone at once, and nobody withdrew anything. What is being written stays written; no one is left to hear
     /// of it.
-    private mutating func disconnected(_ now: Moment, _ world: some World) {
+    private mutating func disconnected(_ now: Moment, _ facts: some Facts) {
         roster = AgentRoster()
         stopWaitingForAgent()
         for slot in slots {
@@ -107,14 +107,14 @@ public struct Queue {
             }
             effects.append(.forget(waiting.request.id))
             guard !waiting.isSettling else { continue }
-            record(waiting.open(in: world).map { row(waiting.request, $0, .withdrawn, .nobody, now) })
+            record(waiting.open(in: facts).map { row(waiting.request, $0, .withdrawn, .nobody, now) })
         }
         slots = []
         count = 0
         countOf = [:]
     }
 
-    private mutating func shutDown(_ world: some World) {
+    private mutating func shutDown(_ facts: some Facts) {
         isShutDown = true
         if let waiting = slots.first?.request, let prompt = waiting.prompt, !waiting.isSettling {
             effects.append(.withdrawPrompt(prompt.agent, prompt.id, why: "permd is stopping"))
@@ -125,7 +125,7 @@ public struct Queue {
         for slot in slots {
             switch slot {
             case .request(let waiting):
-                effects.append(.respond(waiting.request.id, reply(to: waiting.request, .failed(error), world)))
+                effects.append(.respond(waiting.request.id, reply(to: waiting.request, .failed(error), facts)))
             case .hold(let hold): effects.append(.stopTimer(.hold(connection: hold.connection)))
             case .settling: break
             }

@@ -16,7 +16,7 @@ public struct Moment: Sendable, Hashable {
 }
 
 /// Decisions, rules and devices at this moment.
-public protocol World {
+public protocol Facts {
     func status(of permission: Permission, for caller: Caller) -> Status
 }
 
@@ -48,16 +48,16 @@ public enum QueueEvent: Sendable, Hashable {
     case agentAnswered(AgentID, PromptID, Answer)
     case agentFailed(AgentID, PromptID, why: String)
     /// Decisions, rules or devices are not what they were.
-    case worldChanged
+    case factsChanged
     /// Whether a person is in front of the screen: not when it is locked or somebody else's.
-    case attention(Bool)
+    case seatActivity(Bool)
     /// What an agent decided is on disk, or holds as well as it can.
     case committed(RequestID)
     case timerFired(TimerID)
     case settingsChanged(Settings)
-    case nagRestored([NagRecord])
-    /// A decision or a reset ends the nag guard's counts, and that the app is throttled; nil means any.
-    case nagLifted(app: AppID?, permission: Permission?)
+    case dismissalsRestored([DismissalRecord])
+    /// A decision or a reset ends the counts of dismissals, and that the app is throttled; nil means any.
+    case throttleLifted(app: AppID?, permission: Permission?)
     /// The connection to the bus is gone, and with it everybody on it.
     case disconnected
     case shutdown
@@ -81,7 +81,7 @@ public enum QueueEffect: Sendable, Hashable {
     /// Write, then say `committed`.
     case commit(RequestID, [Decision], [HistoryRow])
     case record([HistoryRow])
-    case saveNag(NagRecord)
+    case saveDismissals(DismissalRecord)
     case moved(RequestID, RequestState, position: Int)
     case lengthChanged(Int)
     case startTimer(TimerID, milliseconds: Int64)

@@ -6,15 +6,15 @@ extension Queue {
     // MARK: The front
 
     /// Brings the first request to an agent, answering on the way what has nothing left to ask.
-    mutating func advance(_ now: Moment, _ world: some World) {
+    mutating func advance(_ now: Moment, _ facts: some Facts) {
         while true {
             guard let waiting = slots.first?.request, !waiting.isSettling, waiting.prompt == nil else {
                 return stopWaitingForAgent()
             }
-            let open = waiting.open(in: world)
+            let open = waiting.open(in: facts)
             if open.isEmpty {
-                finish(at: 0, now, world)
-            } else if !isAttended {
+                finish(at: 0, now, facts)
+            } else if !isSeatActive {
                 return stopWaitingForAgent()
             } else if let agent = roster.best(without: waiting.tried) {
                 stopWaitingForAgent()
@@ -53,7 +53,7 @@ extension Queue {
     }
 
     /// Nobody came: every waiting request ends.
-    mutating func agentWaitIsOver(_ now: Moment, _ world: some World) {
+    mutating func agentWaitIsOver(_ now: Moment, _ facts: some Facts) {
         guard isWaitingForAgent else { return }
         isWaitingForAgent = false
         let error = PermissionError(.noAgent, "no agent came to show the prompt; start one, for example permctl agent")
@@ -63,7 +63,7 @@ extension Queue {
                 index += 1
                 continue
             }
-            index += fail(at: index, error, now, world) ? 1 : 0
+            index += fail(at: index, error, now, facts) ? 1 : 0
         }
     }
 
@@ -76,7 +76,7 @@ extension Queue {
     }
 
     mutating func answered(
-        _ agent: AgentID, _ prompt: PromptID, _ answer: Answer, _ now: Moment, _ world: some World
+        _ agent: AgentID, _ prompt: PromptID, _ answer: Answer, _ now: Moment, _ facts: some Facts
     ) {
         guard isOpen(prompt, agent), let waiting = slots[0].request, let shown = waiting.prompt else { return }
         switch answer {
@@ -85,29 +85,30 @@ extension Queue {
             takePromptAway()
             // Somebody is there: what is left is a prompt of its own.
             update(at: 0) { $0.tried = [] }
-            dismissed(shown.items, waiting, now, world)
+            dismissed(shown.items, waiting, now, facts)
         case .answered(let decisions):
             let asked = decisions.filter { shown.items.contains($0.key) }
             if asked.values.contains(where: { ($0.duration.end ?? .max) <= now.epoch }) { return failed(agent) }
             roster.succeeded(agent)
             effects.append(.stopTimer(.prompt(prompt)))
-            decided(asked, waiting, now, world)
+            decided(asked, waiting, now, facts)
         }
     }
 
     /// "Not now": those permissions leave everything the app has waiting.
     private mutating func dismissed(
-        _ items: [Permission], _ waiting: WaitingRequest, _ now: Moment, _ world: some World
+        _ items: [Permission], _ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts
     ) {
         for permission in items {
-            effects.append(.saveNag(nag.dismissed(waiting.app, permission, at: now.epoch, settings: settings)))
+            effects.append(
+                .saveDismissals(dismissals.dismissed(waiting.app, permission, at: now.epoch, settings: settings)))
         }
-        leaveOut(items, of: waiting.app, by: .person, now, world)
-        settleAll(now, world)
+        leaveOut(items, of: waiting.app, by: .person, now, facts)
+        settleAll(now, facts)
     }
 
     private mutating func decided(
-        _ decisions: [Permission: ItemDecision], _ waiting: WaitingRequest, _ now: Moment, _ world: some World
+        _ decisions: [Permission: ItemDecision], _ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts
     ) {
         let request = waiting.request
         var made: [Decision] = []
@@ -116,7 +117,7 @@ extension Queue {
         /// Asked and answered: not asked again, whatever comes of it.
         var over: [Permission] = []
         // What was settled meanwhile is not asked any more; an answer to it is not wanted.
-        for permission in waiting.open(in: world) where waiting.prompt?.items.contains(permission) == true {
+        for permission in waiting.open(in: facts) where waiting.prompt?.items.contains(permission) == true {
             over.append(permission)
             guard let decision = decisions[permission] else {
                 rows.append(row(request, permission, .dismissed, .person, now))
@@ -126,7 +127,9 @@ extension Queue {
             // What only a portal asks about, the portal keeps.
             if !permission.isOfPortals { made.append(waiting.decision(permission, decision, now)) }
             rows.append(row(request, permission, decision.verdict == .grant ? .granted : .denied, .person, now))
-            if let record = nag.answered(waiting.app, permission, at: now.epoch) { effects.append(.saveNag(record)) }
+            if let record = dismissals.answered(waiting.app, permission, at: now.epoch) {
+                effects.append(.saveDismissals(record))
+            }
         }
         update(at: 0) {
             $0.leftOut.formUnion(over)
@@ -137,10 +140,10 @@ extension Queue {
         }
         guard made.isEmpty else { return effects.append(.commit(request.id, made, rows)) }
         record(rows)
-        committed(request.id, now, world)
+        committed(request.id, now, facts)
     }
 
-    mutating func committed(_ id: RequestID, _ now: Moment, _ world: some World) {
+    mutating func committed(_ id: RequestID, _ now: Moment, _ facts: some Facts) {
         if case .settling(id) = slots.first {
             slots.removeFirst()
         } else if index(of: id) == slots.startIndex {
@@ -150,19 +153,19 @@ extension Queue {
             }
             mustRenumber = true
         }
-        settleAll(now, world)
+        settleAll(now, facts)
     }
 
     // MARK: Prompts that end otherwise
 
-    mutating func promptTimedOut(_ id: PromptID, _ now: Moment, _ world: some World) {
+    mutating func promptTimedOut(_ id: PromptID, _ now: Moment, _ facts: some Facts) {
         guard let waiting = slots.first?.request, let prompt = waiting.prompt, prompt.id == id, !waiting.isSettling
         else { return }
         effects.append(.withdrawPrompt(prompt.agent, id, why: "nobody answered it"))
         update(at: 0) { $0.prompt = nil }
         mustRenumber = true
-        leaveOut(prompt.items, of: waiting.app, by: .timeout, now, world)
-        settleAll(now, world)
+        leaveOut(prompt.items, of: waiting.app, by: .timeout, now, facts)
+        settleAll(now, facts)
     }
 
     /// The agent answered what is no answer; the prompt goes to the next one.
@@ -191,9 +194,9 @@ extension Queue {
     }
 
     /// Nobody is in front: what is on screen goes away, and comes again as if it had never been there.
-    mutating func attend(_ isAttended: Bool) {
-        self.isAttended = isAttended
-        guard !isAttended, let waiting = slots.first?.request, let prompt = waiting.prompt, !waiting.isSettling
+    mutating func attend(_ isSeatActive: Bool) {
+        self.isSeatActive = isSeatActive
+        guard !isSeatActive, let waiting = slots.first?.request, let prompt = waiting.prompt, !waiting.isSettling
         else { return }
         withdrawPrompt(prompt.id, prompt.agent, "the session is locked or in the background; it comes again")
         update(at: 0) {

@@ -5,15 +5,15 @@ import PermissionModel
 extension Queue {
     // MARK: Coming
 
-    mutating func arrive(_ request: AccessRequest, _ now: Moment, _ world: some World) {
+    mutating func arrive(_ request: AccessRequest, _ now: Moment, _ facts: some Facts) {
         guard request.isInteractive else {
             effects.append(.accept(request.id))
-            effects.append(.respond(request.id, reply(to: request, .answered, world)))
-            return recordSettled(WaitingRequest(request), now, world)
+            effects.append(.respond(request.id, reply(to: request, .answered, facts)))
+            return recordSettled(WaitingRequest(request), now, facts)
         }
         var waiting = WaitingRequest(request)
-        leaveOutPaused(&waiting, now, world)
-        if waiting.open(in: world).isEmpty { return answerAtOnce(waiting, now, world) }
+        leaveOutPaused(&waiting, now, facts)
+        if waiting.open(in: facts).isEmpty { return answerAtOnce(waiting, now, facts) }
         if let refusal = throttleRefusal(of: request, now) ?? limitRefusal(of: request) {
             return effects.append(.refuse(request.id, refusal))
         }
@@ -37,7 +37,7 @@ extension Queue {
     }
 
     /// A request with nothing to ask never waits, and counts for no limit.
-    private mutating func answerAtOnce(_ waiting: WaitingRequest, _ now: Moment, _ world: some World) {
+    private mutating func answerAtOnce(_ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts) {
         let request = waiting.request
         effects.append(.accept(request.id))
         var index = slots.endIndex
@@ -53,8 +53,8 @@ extension Queue {
         var answered = waiting
         answered.heldBefore = heldBefore
         let seconds = keepPlace(of: answered, at: index, now)
-        effects.append(.respond(request.id, settledReply(to: answered, world, hold: seconds)))
-        recordSettled(answered, now, world)
+        effects.append(.respond(request.id, settledReply(to: answered, facts, hold: seconds)))
+        recordSettled(answered, now, facts)
     }
 
     private func throttleRefusal(of request: AccessRequest, _ now: Moment) -> PermissionError? {
@@ -81,9 +81,9 @@ extension Queue {
         return nil
     }
 
-    private mutating func leaveOutPaused(_ waiting: inout WaitingRequest, _ now: Moment, _ world: some World) {
+    private mutating func leaveOutPaused(_ waiting: inout WaitingRequest, _ now: Moment, _ facts: some Facts) {
         var rows: [HistoryRow] = []
-        for permission in waiting.open(in: world) where nag.isPaused(waiting.app, permission, at: now.epoch) {
+        for permission in waiting.open(in: facts) where dismissals.isPaused(waiting.app, permission, at: now.epoch) {
             waiting.leftOut.insert(permission)
             waiting.recorded.insert(permission)
             rows.append(row(waiting.request, permission, .dismissed, .guard, now))
@@ -94,28 +94,28 @@ extension Queue {
     // MARK: Settling
 
     /// Looks at every waiting request again; what has nothing left to ask is answered.
-    mutating func settleAll(_ now: Moment, _ world: some World) {
+    mutating func settleAll(_ now: Moment, _ facts: some Facts) {
         var index = 0
         while index < slots.count {
-            guard let waiting = slots[index].request, !waiting.isSettling, waiting.open(in: world).isEmpty else {
+            guard let waiting = slots[index].request, !waiting.isSettling, waiting.open(in: facts).isEmpty else {
                 index += 1
                 continue
             }
             if let prompt = waiting.prompt {
                 withdrawPrompt(prompt.id, prompt.agent, "it was settled elsewhere")
             }
-            index += finish(at: index, now, world) ? 1 : 0
+            index += finish(at: index, now, facts) ? 1 : 0
         }
     }
 
     /// Takes permissions, undecided, out of everything an app has waiting.
     mutating func leaveOut(
-        _ permissions: [Permission], of app: AppID, by author: Author, _ now: Moment, _ world: some World
+        _ permissions: [Permission], of app: AppID, by author: Author, _ now: Moment, _ facts: some Facts
     ) {
         var rows: [HistoryRow] = []
         for index in slots.indices {
             guard let waiting = slots[index].request, waiting.app == app, !waiting.isSettling else { continue }
-            let open = waiting.open(in: world).filter(permissions.contains)
+            let open = waiting.open(in: facts).filter(permissions.contains)
             rows += open.map { row(waiting.request, $0, .dismissed, author, now) }
             update(at: index) {
                 $0.leftOut.formUnion(open)
@@ -127,22 +127,22 @@ extension Queue {
 
     /// Answers the request at `index` with what is; true when a hold stays in its place.
     @discardableResult
-    mutating func finish(at index: Int, _ now: Moment, _ world: some World) -> Bool {
+    mutating func finish(at index: Int, _ now: Moment, _ facts: some Facts) -> Bool {
         guard let waiting = slots[index].request else { return false }
         remove(at: index)
         let seconds = keepPlace(of: waiting, at: index, now)
-        effects.append(.respond(waiting.request.id, settledReply(to: waiting, world, hold: seconds)))
-        recordSettled(waiting, now, world)
+        effects.append(.respond(waiting.request.id, settledReply(to: waiting, facts, hold: seconds)))
+        recordSettled(waiting, now, facts)
         return seconds > 0
     }
 
     /// Answers the request at `index` with an error; true when a hold stays in its place.
-    mutating func fail(at index: Int, _ error: PermissionError, _ now: Moment, _ world: some World) -> Bool {
+    mutating func fail(at index: Int, _ error: PermissionError, _ now: Moment, _ facts: some Facts) -> Bool {
         guard let waiting = slots[index].request else { return false }
-        let open = waiting.open(in: world)
+        let open = waiting.open(in: facts)
         remove(at: index)
         let seconds = keepPlace(of: waiting, at: index, now)
-        var answer = reply(to: waiting.request, .failed(error), world)
+        var answer = reply(to: waiting.request, .failed(error), facts)
         answer.hold = seconds
         effects.append(.respond(waiting.request.id, answer))
         record(open.map { row(waiting.request, $0, .failed, .nobody, now) })
@@ -151,17 +151,17 @@ extension Queue {
 
     // MARK: Leaving
 
-    mutating func closed(_ id: RequestID, _ now: Moment, _ world: some World) {
+    mutating func closed(_ id: RequestID, _ now: Moment, _ facts: some Facts) {
         guard let index = index(of: id), let app = slots[index].request?.app else { return }
-        if withdraw(at: index, "the app withdrew it", now, world) { countWithdrawal(by: app, now, world) }
+        if withdraw(at: index, "the app withdrew it", now, facts) { countWithdrawal(by: app, now, facts) }
     }
 
-    mutating func callerLeft(_ connection: String, _ now: Moment, _ world: some World) {
+    mutating func callerLeft(_ connection: String, _ now: Moment, _ facts: some Facts) {
         var withdrew: AppID?
         for index in slots.indices.reversed() {
             switch slots[index] {
             case .request(let waiting) where waiting.request.caller.connection == connection:
-                if withdraw(at: index, "the app is gone", now, world) { withdrew = waiting.app }
+                if withdraw(at: index, "the app is gone", now, facts) { withdrew = waiting.app }
             case .hold(let hold) where hold.connection == connection:
                 effects.append(.stopTimer(.hold(connection: connection)))
                 slots.remove(at: index)
@@ -169,14 +169,14 @@ extension Queue {
             }
         }
         // A program that ends withdraws once, however much it had asked.
-        if let withdrew { countWithdrawal(by: withdrew, now, world) }
+        if let withdrew { countWithdrawal(by: withdrew, now, facts) }
     }
 
     /// The owner wants no answer any more; false when it has one, which is being written.
-    private mutating func withdraw(at index: Int, _ why: String, _ now: Moment, _ world: some World) -> Bool {
+    private mutating func withdraw(at index: Int, _ why: String, _ now: Moment, _ facts: some Facts) -> Bool {
         guard let waiting = slots[index].request else { return false }
         if let prompt = waiting.prompt, !waiting.isSettling { withdrawPrompt(prompt.id, prompt.agent, why) }
-        let open = waiting.isSettling ? [] : waiting.open(in: world)
+        let open = waiting.isSettling ? [] : waiting.open(in: facts)
         remove(at: index)
         // Until its answer is on disk, the app's next request would ask the same again.
         if waiting.isSettling { slots.insert(.settling(waiting.request.id), at: index) }
@@ -186,7 +186,7 @@ extension Queue {
     }
 
     /// Enough withdrawals end what else the app has waiting. What a person is looking at stays.
-    private mutating func countWithdrawal(by app: AppID, _ now: Moment, _ world: some World) {
+    private mutating func countWithdrawal(by app: AppID, _ now: Moment, _ facts: some Facts) {
         guard withdrawals.withdrew(app, at: now.uptime) else { return }
         let error = Queue.throttled(withdrawals.remaining(app, at: now.uptime) ?? 0)
         var index = 0
@@ -196,7 +196,7 @@ extension Queue {
                 index += 1
                 continue
             }
-            index += fail(at: index, error, now, world) ? 1 : 0
+            index += fail(at: index, error, now, facts) ? 1 : 0
         }
     }
 
@@ -241,18 +241,18 @@ extension Queue {
 
     // MARK: Answers and rows
 
-    func reply(to request: AccessRequest, _ code: Reply.Code, _ world: some World) -> Reply {
+    func reply(to request: AccessRequest, _ code: Reply.Code, _ facts: some Facts) -> Reply {
         var statuses: [Permission: Status] = [:]
         for permission in request.permissions {
-            statuses[permission] = world.status(of: permission, for: request.caller)
+            statuses[permission] = facts.status(of: permission, for: request.caller)
         }
         return Reply(
             code: code, statuses: statuses, firstRefused: request.permissions.first { statuses[$0] != .granted })
     }
 
     /// Answered if anything in it was decided, or nothing was left undecided; else dismissed.
-    private func settledReply(to waiting: WaitingRequest, _ world: some World, hold: UInt32) -> Reply {
-        var reply = reply(to: waiting.request, .answered, world)
+    private func settledReply(to waiting: WaitingRequest, _ facts: some Facts, hold: UInt32) -> Reply {
+        var reply = reply(to: waiting.request, .answered, facts)
         reply.hold = hold
         reply.answers = waiting.answers
         let isDecided =
@@ -263,10 +263,10 @@ extension Queue {
     }
 
     /// The history's rows for what was settled without this request's own prompt.
-    private mutating func recordSettled(_ waiting: WaitingRequest, _ now: Moment, _ world: some World) {
+    private mutating func recordSettled(_ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts) {
         let rows = waiting.request.permissions.filter { !waiting.recorded.contains($0) }.compactMap {
             permission -> HistoryRow? in
-            switch world.status(of: permission, for: waiting.request.caller) {
+            switch facts.status(of: permission, for: waiting.request.caller) {
             case .undetermined: nil
             case .granted: row(waiting.request, permission, .granted, .nobody, now)
             case .denied: row(waiting.request, permission, .denied, .nobody, now)

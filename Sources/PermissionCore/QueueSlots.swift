@@ -12,7 +12,7 @@ public struct QueueEntry: Sendable, Hashable {
 /// A request that is not answered yet.
 struct WaitingRequest {
     let request: AccessRequest
-    /// Taken out undecided: dismissed, left out by the person, or paused by the nag guard.
+    /// Taken out undecided: dismissed, left out by the person, or paused by the dismissal throttle.
     var leftOut: Set<Permission> = []
     /// Permissions whose outcome is in the history already.
     var recorded: Set<Permission> = []
@@ -39,9 +39,9 @@ struct WaitingRequest {
     }
 
     /// What is still to be asked, in the asked order.
-    func open(in world: some World) -> [Permission] {
+    func open(in facts: some Facts) -> [Permission] {
         request.permissions.filter {
-            !leftOut.contains($0) && world.status(of: $0, for: request.caller) == .undetermined
+            !leftOut.contains($0) && facts.status(of: $0, for: request.caller) == .undetermined
         }
     }
 }

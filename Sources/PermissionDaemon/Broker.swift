@@ -1,4 +1,4 @@
-// Joins the rooms: events go to the queue, its effects go out to the bus, the agents and the store.
+// Joins the components: events go to the queue, its effects go out to the bus, the agents and the store.
 
 import DBus
 import Logging
@@ -9,24 +9,29 @@ import PermissionModel
 final class Broker {
     let connection: Connection
     let store: DecisionStore
-    let rules: RuleBook
+    let policy: PolicySet
     let devices: DeviceCatalog
     let identifier: CallerIdentifier
-    let requests: RequestObjects
-    let portalAnswers: PortalAnswers
-    private let dialogs: PortalDialogs
-    lazy var portalDoor = PortalDoor(broker: self, dialogs: dialogs)
+    let facts: CurrentFacts
+    let portalSync: PortalStoreSync
     let now: @Sendable () -> EpochSeconds
     let log: Logger
     private(set) var queue: Queue
+    private let requests: InFlightRequests
     private let agents: AgentLink
     private let directory = AppDirectory()
-    lazy var statuses = StatusBoard(connection: connection) { [unowned self] in status(of: $0, for: $1) }
-    lazy var policyDoor = PolicyDoor(
-        broker: self, subscribers: Subscribers(connection: connection, interface: BusNames.policy),
-        listings: Listings { [unowned self] in identifier.cached($0) != nil })
-    private lazy var devicesDoor = DevicesDoor(
-        broker: self, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
+    let statuses: StatusPublisher
+    private(set) lazy var objects = RequestObjects(requests: requests) { [weak self] in self?.feed(.closed($0)) }
+    private(set) lazy var portal = PortalInterface(
+        identifier: identifier,
+        dialogs: PortalDialogs(connection: connection, requests: requests) { [weak self] in self?.feed(.closed($0)) },
+        sync: portalSync, requests: self)
+    private(set) lazy var policyInterface = PolicyInterface(
+        calls: self, store: store, policy: policy, devices: devices,
+        subscribers: Subscribers(connection: connection, interface: BusNames.policy),
+        listings: Listings { [identifier] in identifier.cached($0) != nil })
+    private lazy var devicesInterface = DevicesInterface(
+        devices: devices, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private var timers: [TimerID: LoopTimer] = [:]
     /// Milliseconds until what could not be written is tried again: a disk is mended by a person.
     static let rewriteTime: Int64 = 300_000
@@ -35,9 +40,6 @@ final class Broker {
     var changedApps: Set<AppID> = []
     /// Events that wait until the one before has had its effects.
     private var inbox: [QueueEvent] = []
-    /// Requests under way, each with the state that was told last.
-    private var under: [RequestID: (request: AccessRequest, told: RequestState?)] = [:]
-    private var lastRequest: UInt64 = 0
     private var isFeeding = false
     private var isStopping = false
     private let isContinuing: Bool
@@ -46,91 +48,59 @@ final class Broker {
 
     /// - Parameter old: detached; what its queue knows of apps that ask too often goes on.
     init(
-        connection: Connection, store: DecisionStore, rules: RuleBook, devices: DeviceCatalog,
+        connection: Connection, store: DecisionStore, policy: PolicySet, devices: DeviceCatalog,
         now: @escaping @Sendable () -> EpochSeconds, log: Logger, continuing old: Broker? = nil
     ) {
         self.connection = connection
         self.store = store
-        self.rules = rules
+        self.policy = policy
         self.devices = devices
         self.now = now
         self.log = log
+        let facts = CurrentFacts(store: store, policy: policy, devices: devices)
+        self.facts = facts
+        statuses = StatusPublisher(connection: connection) { facts.status(of: $0, for: $1) }
         identifier = CallerIdentifier(connection: connection, log: log, continuing: old?.identifier)
-        requests = RequestObjects(connection: connection)
-        portalAnswers = PortalAnswers(
-            connection: connection, identifier: identifier, store: store, log: log)
-        dialogs = PortalDialogs(connection: connection, answers: portalAnswers)
+        portalSync = PortalStoreSync(
+            connection: connection, identifier: identifier, store: store, facts: facts, now: now, log: log)
         agents = AgentLink(connection: connection)
-        queue = old?.queue ?? Queue(settings: rules.settings)
-        lastRequest = old?.lastRequest ?? 0
+        requests = InFlightRequests(after: old?.requests)
+        queue = old?.queue ?? Queue(settings: policy.settings)
         isContinuing = old != nil
     }
 
     /// The interfaces of /org/permd.
     var interfaces: [Interface] {
-        [
-            AccessDoor(broker: self).interface, AgentDoor(broker: self).interface, policyDoor.interface,
-            devicesDoor.interface,
-        ]
+        let access = AccessInterface(
+            connection: connection, identifier: identifier, facts: facts, devices: devices, statuses: statuses,
+            requests: self)
+        let agentManager = AgentManagerInterface(
+            agents: { [weak self] in self?.queue.agents ?? [] }, tell: { [weak self] in self?.feed($0) })
+        return [access.interface, agentManager.interface, policyInterface.interface, devicesInterface.interface]
     }
 
-    /// Takes up what the rooms say from now on, and what earlier runs left.
+    /// Takes up what the components say from now on, and what earlier runs left.
     func start() {
-        requests.onClose = { [weak self] in self?.feed(.closed($0)) }
-        dialogs.onClose = { [weak self] in self?.feed(.closed($0)) }
         identifier.onLeft = { [weak self] in self?.left($0) }
         devices.start { [weak self] in self?.devicesChanged($0) }
-        rules.saveLastGood = { [weak self] in self?.keepRules($0, $1) }
-        rules.start { [weak self] in self?.rulesChanged() }
+        policy.saveLastGood = { [weak self] in self?.saveLastGood($0, $1) }
+        policy.start { [weak self] in self?.policyChanged() }
         store.onReadAgain = { [weak self] in self?.decisionsRead() }
         store.onWritableAgain = { [weak self] in self?.writeAgain() }
+        store.onChange = { [weak self] in self?.changed($0) }
         restore()
-        portalAnswers.broker = self
-        portalAnswers.start()
+        portalSync.decisions = self
+        portalSync.start()
     }
 
     private func restore() {
-        feed(isContinuing ? .settingsChanged(rules.settings) : .nagRestored(store.listDismissals()))
-        store.historyLimits = (rows: rules.settings.historyRows, days: rules.settings.historyDays)
-        store.onChange = { [weak self] in self?.changed($0) }
+        feed(isContinuing ? .settingsChanged(policy.settings) : .dismissalsRestored(store.listDismissals()))
+        store.historyLimits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
         // No answer waits for it: what has ended is not in force, noticed or not.
         Loop.shared.post { [store] in store.lookForEnds() }
     }
 
-    // MARK: Statuses
-
-    /// The caller of a call that passed the gate; from now on it is told of its status.
-    func caller(of call: MethodCall) throws(PermissionError) -> Caller {
-        guard let caller = identifier.cached(call.sender) else {
-            throw PermissionError(.accessDenied, "the caller has left the bus")
-        }
-        statuses.add(caller)
-        return caller
-    }
-
-    func status(of permission: Permission, for caller: Caller) -> Status {
-        PermissionCore.status(
-            restricted: rules.isRestricted(caller.app, permission),
-            decision: store.decision(caller.app, permission, for: caller.process)?.verdict,
-            allowedByRule: rules.isGranted(caller.app, permission), isUsable: devices.isUsable(permission))
-    }
-
-    /// What is settled, whether there is a device or not.
-    func standing(of permission: Permission, for caller: Caller) -> Status {
-        PermissionCore.status(
-            restricted: rules.isRestricted(caller.app, permission),
-            decision: store.decision(caller.app, permission, for: caller.process)?.verdict,
-            allowedByRule: rules.isGranted(caller.app, permission), isUsable: true)
-    }
-
     // MARK: The queue
-
-    func newRequestID() -> RequestID {
-        lastRequest += 1
-        return RequestID(lastRequest)
-    }
-
-    private func keeper(of id: RequestID) -> any RequestKeeper { dialogs.holds(id) ? dialogs : requests }
 
     /// Gives an event to the queue. Effects that lead to further events are seen in order, never nested.
     func feed(_ event: QueueEvent) {
@@ -141,25 +111,20 @@ final class Broker {
         defer { isFeeding = false }
         while !inbox.isEmpty {
             let next = inbox.removeFirst()
-            if case .requested(let request) = next { under[request.id] = (request, nil) }
             let moment = Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())
-            for effect in queue.handle(next, at: moment, in: Snapshot(broker: self)) { perform(effect) }
+            for effect in queue.handle(next, at: moment, in: facts.forQueue) { perform(effect) }
         }
     }
 
     private func perform(_ effect: QueueEffect) {
         switch effect {
-        case .accept(let id): keeper(of: id).accept(id)
-        case .refuse(let id, let error):
-            under[id] = nil
-            keeper(of: id).refuse(id, error)
-        case .respond(let id, let reply):
-            keeper(of: id).respond(id, reply, isStopping: isStopping)
-            if let (request, told) = under[id], told != nil { note("is answered: \(reply.words)", of: request) }
-            tellEnd(of: id, reply.code.word)
+        case .accept(let id): requests[id]?.origin.accept()
+        case .refuse(let id, let error): requests.remove(id)?.origin.refuse(error)
+        case .respond(let id, let reply): respond(id, reply)
         case .forget(let id):
-            keeper(of: id).forget(id)
-            tellEnd(of: id, Outcome.withdrawn.rawValue)
+            guard let ended = requests.remove(id) else { return }
+            ended.origin.forget()
+            policyInterface.tellRequest(ended.request, Outcome.withdrawn.rawValue)
         case .showPrompt(let agent, let prompt): show(prompt, to: agent)
         case .withdrawPrompt(let agent, let id, let why): agents.withdraw(id, from: agent, why: why)
         case .dropPrompt(let id): agents.drop(id)
@@ -170,11 +135,9 @@ final class Broker {
         case .startAgentService: startAgentService()
         case .commit(let id, let decisions, let rows): commit(id, decisions, rows)
         case .record(let rows): record(rows)
-        case .saveNag(let record): saveNag(record)
-        case .moved(let id, let state, let position):
-            keeper(of: id).moved(id, state, position)
-            tell(id, state)
-        case .lengthChanged(let length): policyDoor.tellLength(length)
+        case .saveDismissals(let record): saveDismissals(record)
+        case .moved(let id, let state, let position): moved(id, state, position)
+        case .lengthChanged(let length): policyInterface.tellLength(length)
         case .startTimer(let id, let milliseconds):
             timers[id]?.cancel()
             timers[id] = Loop.shared.after(milliseconds: milliseconds) { [weak self] in
@@ -185,18 +148,22 @@ final class Broker {
         }
     }
 
-    private func tell(_ id: RequestID, _ state: RequestState) {
-        guard let (request, told) = under[id], told != state else { return }
-        // What is answered at once is no news, however often it is asked.
-        if told == nil {
-            note("asks for \(request.permissions.map(\.rawValue).joined(separator: ", "))", of: request)
-        }
-        under[id]?.told = state
-        policyDoor.tellRequest(request, state.rawValue)
+    private func respond(_ id: RequestID, _ reply: Reply) {
+        guard let ended = requests.remove(id) else { return }
+        ended.origin.respond(reply, isStopping: isStopping)
+        if ended.told != nil { note("is answered: \(reply.words)", of: ended.request) }
+        policyInterface.tellRequest(ended.request, reply.code.word)
     }
 
-    private func tellEnd(of id: RequestID, _ word: String) {
-        if let (request, _) = under.removeValue(forKey: id) { policyDoor.tellRequest(request, word) }
+    private func moved(_ id: RequestID, _ state: RequestState, _ position: Int) {
+        guard let moved = requests[id] else { return }
+        moved.origin.moved(state, position: position)
+        // What is answered at once is no news, however often it is asked.
+        if moved.told == nil {
+            let permissions = moved.request.permissions.map(\.rawValue).joined(separator: ", ")
+            note("asks for \(permissions)", of: moved.request)
+        }
+        if requests.tell(id, state) { policyInterface.tellRequest(moved.request, state.rawValue) }
     }
 
     private func startAgentService() {
@@ -231,31 +198,27 @@ final class Broker {
     // MARK: What happens beside
 
     private func left(_ name: String) {
-        requestsOwnerLeft(name)
-        statuses.left(name)
-        portalAnswers.left(name)
-        policyDoor.subscribers.left(name)
-        devicesDoor.subscribers.left(name)
-    }
-
-    private func requestsOwnerLeft(_ name: String) {
         feed(.callerLeft(name))
         feed(.agentLeft(connection: name))
+        statuses.left(name)
+        portalSync.left(name)
+        policyInterface.subscribers.left(name)
+        devicesInterface.subscribers.left(name)
     }
 
     private func devicesChanged(_ changes: [DeviceChange]) {
-        for change in changes { devicesDoor.tell(change) }
+        for change in changes { devicesInterface.tell(change) }
         statuses.refresh(nil)
-        feed(.worldChanged)
+        feed(.factsChanged)
     }
 
-    private func rulesChanged() {
-        store.historyLimits = (rows: rules.settings.historyRows, days: rules.settings.historyDays)
-        feed(.settingsChanged(rules.settings))
+    private func policyChanged() {
+        store.historyLimits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
+        feed(.settingsChanged(policy.settings))
         lookAgain(at: nil)
     }
 
-    private func keepRules(_ files: LastGoodFiles.Changes, _ then: @escaping @LoopActor (Bool) -> Void) {
+    private func saveLastGood(_ files: LastGoodFiles.Changes, _ then: @escaping @LoopActor (Bool) -> Void) {
         let changes: [Change] =
             files.texts.map { .saveRuleFile(path: $0.path, text: $0.text) }
             + files.removed.map { .removeRuleFile(path: $0) }
@@ -268,9 +231,9 @@ final class Broker {
         }
     }
 
-    private func saveNag(_ record: NagRecord) {
+    private func saveDismissals(_ record: DismissalRecord) {
         store.commit([.saveDismissals(record)], history: []) { [log] result in
-            if case .failure(let error) = result { log.error("The nag guard's count could not be written: \(error)") }
+            if case .failure(let error) = result { log.error("The count of dismissals could not be written: \(error)") }
         }
     }
 
@@ -326,13 +289,18 @@ final class Broker {
     }
 }
 
-/// The world as the queue sees it: decisions, rules and devices, read in place.
-private struct Snapshot: World {
-    let broker: Broker
-
-    func status(of permission: Permission, for caller: Caller) -> Status {
-        LoopActor.assumeIsolated { broker.status(of: permission, for: caller) }
+extension Broker: RequestTaking {
+    func take(from origin: any RequestOrigin, _ request: (RequestID, EpochSeconds) -> AccessRequest) {
+        let request = request(requests.newID(), now())
+        requests.add(request, from: origin)
+        feed(.requested(request))
     }
+
+    func newPath(owner: String, token: String?) throws(PermissionError) -> String {
+        try objects.newPath(requests.nextID, owner: owner, token: token)
+    }
+
+    func releaseHold(of connection: String) { feed(.holdReleased(connection)) }
 }
 
 extension Reply {

@@ -5,7 +5,7 @@ import Logging
 import PermissionCore
 import PermissionModel
 
-extension Broker {
+extension Broker: PolicyCalls, PortalDecisions {
     func commit(_ id: RequestID, _ decisions: [Decision], _ rows: [HistoryRow]) {
         let caller = queue.caller(of: id)
         store.commit(decisions.map { .set($0) }, history: rows) { [weak self] result in
@@ -41,17 +41,17 @@ extension Broker {
             case .success:
                 log([row])
                 completion(.success(()))
-                feed(.nagLifted(app: decision.app, permission: decision.permission))
+                feed(.throttleLifted(app: decision.app, permission: decision.permission))
             }
         }
     }
 
-    /// Forgets decisions and lifts the nag guard; nil means any. The completion gets how many decisions went.
+    /// Forgets decisions and lifts pauses; nil means any. The completion gets how many decisions went.
     ///
     /// What cannot be removed from the store is taken back all the same, for as long as permd runs, and removed when that is
     /// possible; the completion gets an error then.
     func reset(
-        app: AppID?, permission: Permission?, by: Author = .permctl,
+        app: AppID?, permission: Permission?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
     ) {
         let time = now()
@@ -72,9 +72,11 @@ extension Broker {
                 log(rows)
                 completion(.success(removed.count))
             }
-            feed(.nagLifted(app: app, permission: permission))
+            feed(.throttleLifted(app: app, permission: permission))
         }
     }
+
+    var entries: [QueueEntry] { queue.entries }
 
     func pauses(app: AppID?, permission: Permission?) -> [Pause] {
         queue.pauses(at: Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())).filter {
@@ -87,7 +89,7 @@ extension Broker {
     func changed(_ decisions: [DecisionChange]) {
         guard !isDetached else { return }
         for decision in decisions {
-            policyDoor.tellDecision(decision.app, decision.permission, decision.verdict)
+            policyInterface.tellDecision(decision.app, decision.permission, decision.verdict)
         }
         if changedApps.isEmpty { Loop.shared.later { self.settleChanges() } }
         changedApps.formUnion(decisions.map(\.app))
@@ -103,8 +105,8 @@ extension Broker {
     /// Decisions, rules or what can be read of them are not what they were, for these apps, or for all for nil.
     func lookAgain(at apps: Set<AppID>?) {
         statuses.refresh(apps)
-        portalAnswers.review()
-        feed(.worldChanged)
+        portalSync.review()
+        feed(.factsChanged)
     }
 
     /// A disk was mended: decisions hold that nobody knew of.
@@ -123,26 +125,17 @@ extension Broker {
     func writeAgain() {
         rewriteTimer?.cancel()
         rewriteTimer = nil
-        rules.keepLastGood()
-        portalAnswers.adoptAgain()
+        policy.keepLastGood()
+        portalSync.adoptAgain()
     }
 
     // MARK: The portals' store
-
-    /// What decisions and rules say about an app as portals know it, which is every process of it at once. The Camera
-    /// portal looks again when the camera is opened, so what one process has once stays as long as the process does.
-    func portalStanding(of permission: Permission, for app: AppID) -> Verdict? {
-        if rules.isRestricted(app, permission) { return .deny }
-        if let decided = store.appDecision(app, permission) { return decided.verdict }
-        if rules.isGranted(app, permission) { return .grant }
-        return permission == .camera && store.isGrantedOnce(app, permission) ? .grant : nil
-    }
 
     /// Another program wrote it into the portals' store; true once it is a decision here.
     func portalSettled(
         _ app: AppID, _ permission: Permission, _ verdict: Verdict, _ completion: @escaping @LoopActor (Bool) -> Void
     ) {
-        if portalStanding(of: permission, for: app) == verdict { return completion(true) }
+        if facts.portalStanding(of: permission, for: app) == verdict { return completion(true) }
         let decision = Decision(
             app: app, permission: permission, verdict: verdict, duration: .always, decided: now(), by: .person)
         settle(decision) { [weak self, log] result in
@@ -167,6 +160,6 @@ extension Broker {
     /// The last login session is over.
     func sessionEnded() {
         store.endSession()
-        feed(.nagLifted(app: nil, permission: nil))
+        feed(.throttleLifted(app: nil, permission: nil))
     }
 }

@@ -12,13 +12,13 @@ final class Daemon {
     private let root: String
     private let log: Logger
     private let notifier = Notifier()
-    private typealias Parts = (store: DecisionStore, rules: RuleBook, devices: DeviceCatalog)
+    private typealias Parts = (store: DecisionStore, policy: PolicySet, devices: DeviceCatalog)
     private var parts: Parts?
     private var service: BusService?
     /// Served by the connection before, until there is a service again.
     private var lost: Broker?
     private var sessions: LoginSessions?
-    private var attention: Attention?
+    private var seatActivity: SeatActivity?
     /// From the loss of the connection until there is a service again.
     private var outage: Reconnection?
     /// Until a name that somebody else has is free.
@@ -81,8 +81,8 @@ final class Daemon {
     /// Once the name is ours: another permd may have the store's files open until then.
     private func openParts() -> Parts {
         let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: { Daemon.wallClock() }, log: log)
-        let rules = RuleBook(root: root, lastGood: store.ruleFiles(), log: log)
-        let parts = (store, rules, DeviceCatalog(log: log))
+        let policy = PolicySet(root: root, lastGood: store.ruleFiles(), log: log)
+        let parts = (store, policy, DeviceCatalog(log: log))
         self.parts = parts
         return parts
     }
@@ -92,7 +92,7 @@ final class Daemon {
         nameWatch = nil
         let parts = parts ?? openParts()
         let broker = Broker(
-            connection: connection, store: parts.store, rules: parts.rules, devices: parts.devices,
+            connection: connection, store: parts.store, policy: parts.policy, devices: parts.devices,
             now: { Daemon.wallClock() }, log: log, continuing: lost)
         lost = nil
         let service = BusService(broker, log: log)
@@ -121,12 +121,12 @@ final class Daemon {
             if let service = self?.service { service.broker.sessionEnded() } else { self?.parts?.store.endSession() }
         }
         sessions.onChange = { session.keep(logins: $0) }
-        if let attention { return broker.feed(.attention(attention.isThere)) }
-        let attention = Attention(log: log)
-        attention.start(
-            onChange: { [weak self] in self?.service?.broker.feed(.attention($0)) },
+        if let seatActivity { return broker.feed(.seatActivity(seatActivity.isThere)) }
+        let seatActivity = SeatActivity(log: log)
+        seatActivity.start(
+            onChange: { [weak self] in self?.service?.broker.feed(.seatActivity($0)) },
             onSwitch: { [weak self] in self?.parts?.devices.checkRights() })
-        self.attention = attention
+        self.seatActivity = seatActivity
     }
 
     // MARK: A lost connection
@@ -167,7 +167,7 @@ final class Daemon {
         switch number {
         case SIGHUP:
             notifier.reloading()
-            parts?.rules.reloadAndTell()
+            parts?.policy.reloadAndTell()
             parts?.devices.rescan()
             notifier.ready()
         default:

@@ -19,7 +19,7 @@ extension Broker {
                 about: "store", text: $0,
                 advice: "look at the folder's free space and owner; permctl export keeps what is there")
         }
-        problems += rules.problems.map {
+        problems += policy.problems.map {
             Problem(
                 about: $0.file.split(separator: "/").contains { $0 == "policy.d" } ? "policy" : "settings",
                 file: $0.file, line: $0.line,

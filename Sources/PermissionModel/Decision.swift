@@ -69,7 +69,7 @@ public struct Decision: Sendable, Hashable {
     }
 }
 
-/// The nag guard's pause: further requests are dismissed unseen until then.
+/// The pause after dismissals: further requests are dismissed unseen until then.
 public struct Pause: Sendable, Hashable {
     public var app: AppID
     public var permission: Permission

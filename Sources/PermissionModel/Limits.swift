@@ -29,9 +29,9 @@ public struct Settings: Sendable, Hashable {
     public var agentWait: Int64 = 10
     /// A prompt nobody answers for so long has nobody in front of it.
     public var promptTimeout: Int64 = 300
-    /// Dismissals in a row before the nag guard steps in.
+    /// Dismissals in a row before the dismissal throttle steps in.
     public var nagLimit: Int = 3
-    /// How long the nag guard dismisses unseen.
+    /// How long the dismissal throttle dismisses unseen.
     public var nagPause: Int64 = 600
     /// Requests of one app not yet answered: more is a bug or a flood.
     public var waitingPerApp: Int = 32

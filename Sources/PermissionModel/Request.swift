@@ -1,4 +1,4 @@
-// A request on its way through the rooms, its prompt, and what an agent may answer.
+// A request, its prompt, and what an agent may answer.
 
 /// Names one request for as long as the daemon runs; in the journal as PERMD_REQUEST with its object path.
 public struct RequestID: Sendable, Hashable, Comparable {

@@ -42,6 +42,31 @@ struct CallSchedulerTests {
         #expect(rest(scheduler) == ["b1", "a2", "c1", "b2", "a3"])
     }
 
+    /// Milliseconds that each call takes, and the calls that one turn serves.
+    @Test(arguments: [(0, 32), (1, 3), (2, 2), (3, 1), (1000, 1)])
+    func aTurnIsBounded(_ each: Int64, _ expected: Int) {
+        var uptime: Int64 = 5
+        let scheduler = CallScheduler<Int>(uptime: { uptime })
+        for number in 0..<100 { _ = scheduler.add(number, of: "a", content: 0) }
+        for turn in 0..<3 {
+            scheduler.beginTurn()
+            var served: [Int] = []
+            while let call = scheduler.takeInTurn() {
+                served.append(call)
+                uptime += each
+            }
+            #expect(served == Array(turn * expected..<(turn + 1) * expected))
+        }
+    }
+
+    @Test func aTurnOfNothing() {
+        let scheduler = CallScheduler<Int>(uptime: { 0 })
+        scheduler.beginTurn()
+        #expect(scheduler.takeInTurn() == nil)
+        #expect(scheduler.add(1, of: "a", content: 0) == .waits)
+        #expect(scheduler.takeInTurn() == 1 && scheduler.takeInTurn() == nil)
+    }
+
     /// Every order within a caller survives, however long the lines grow and shrink.
     @Test func nothingIsLostInLongLines() {
         let scheduler = CallScheduler<(caller: Int, number: Int)>()

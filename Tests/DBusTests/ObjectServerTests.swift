@@ -1,4 +1,4 @@
-// Objects from tables: dispatch, the gate, properties, introspection, and objects only some may see.
+// Objects from tables: dispatch, authorization, properties, introspection, and objects only some may see.
 
 import DBus
 import PermissionTestKit
@@ -8,25 +8,28 @@ import Testing
 @LoopActor
 struct ObjectServerTests {
     private static let subtree = "/org/example/Request"
+    private static let callers = CallerClass(rawValue: "everybody")
 
     private func serve(_ fixture: Fixture) -> ObjectServer {
         let server = ObjectServer(connection: fixture.service) { call, explanation in
             call.fail(name: "org.example.Error.InvalidArguments", body: [.string(explanation), .bool(false)])
         }
         let echo = Method(
-            name: "Echo", inputs: [Argument("text", "s"), Argument("number", "u")], outputs: [Argument("text", "s")]
+            name: "Echo", inputs: [Argument("text", "s"), Argument("number", "u")], outputs: [Argument("text", "s")],
+            callers: ObjectServerTests.callers
         ) { call in
             call.reply(call.arguments[0])
             call.reply(.string("twice"))
             call.fail(name: "org.example.Error.Late", body: [])
         }
         let interface = Interface(
-            name: Fixture.interface, methods: [echo],
+            name: Fixture.interface,
+            methods: [echo, Method(name: "Unassigned", inputs: [], outputs: []) { call in call.reply() }],
             signals: [Signal(name: "Changed", arguments: [Argument("what", "s")])],
             properties: [
                 Property(name: "Version", signature: "u") { _ in .uint32(1) },
                 Property(name: "Caller", signature: "s") { .string($0.sender) },
-            ])
+            ], readers: ObjectServerTests.callers)
         server.add(interface, at: Fixture.path)
         let visibleTo = fixture.client.uniqueName
         server.addSubtree(
@@ -128,12 +131,13 @@ struct ObjectServerTests {
         await fixture.end()
     }
 
-    @Test func theGateHoldsAndRefuses() async throws {
+    @Test func theAuthorizerHoldsAndRefuses() async throws {
         let fixture = try await Fixture()
         let server = serve(fixture)
         let passed = Events<String>()
-        server.gate = { call, interface, proceed in
-            passed.add("\(interface.name).\(call.message.member ?? "")")
+        server.authorize = { call, callers, proceed in
+            #expect(callers == ObjectServerTests.callers)
+            passed.add(call.message.member ?? "")
             if call.arguments.first == .string("refuse") {
                 return call.fail(name: "org.example.Error.AccessDenied", body: [])
             }
@@ -151,7 +155,12 @@ struct ObjectServerTests {
         _ = try await call(
             fixture.client, fixture, "GetAll", [.string(Fixture.interface)],
             interface: "org.freedesktop.DBus.Properties")
-        #expect(passed.all.map { $0.split(separator: ".").last } == ["Echo", "Echo", "GetAll"])
+        #expect(passed.all == ["Echo", "Echo", "GetAll"])
+        // Of a row that does not say who may call it.
+        let nobody = await failure { () throws(BusError) in
+            _ = try await call(fixture.client, fixture, "Unassigned")
+        }
+        #expect(nobody?.name == BusError.Name.accessDenied)
         await fixture.end()
     }
 

@@ -156,7 +156,7 @@ struct QueueAgentTests {
             timer agentWait 10000
             length 1
             = a camera denied
-            > world
+            > facts
             respond 2 answered camera=denied refused=camera
             record a:camera=denied
             stop agentWait

@@ -41,7 +41,7 @@ struct QueueInvariantTests {
 private struct Play {
     private var dice: Dice
     private var queue: Queue
-    private var world = FakeWorld()
+    private var facts = FakeFacts()
     private var now = Moment(epoch: 1000, uptime: 1_000_000)
     private var lastID: UInt64 = 0
     /// Accepted and not over.
@@ -52,7 +52,7 @@ private struct Play {
     private var lastShown: Prompt?
     private var writing: [(id: RequestID, decisions: [Decision])] = []
     private var timers: Set<TimerID> = []
-    private var isAttended = true
+    private var isSeatActive = true
     private(set) var broken: String?
 
     private static let apps = ["a", "b", "c"].map { AppID("desktop:\($0)")! }
@@ -93,19 +93,19 @@ private struct Play {
             let agent = Play.agents.randomElement(using: &dice)!
             return Bool.random(using: &dice) ? .agentLeft(connection: agent.connection) : .agentUnregistered(agent)
         case 10:
-            world.statuses["\(app.name) \(permission.rawValue)"] = Status.allCases.randomElement(using: &dice)!
-            return .worldChanged
-        case 11: return timers.randomElement(using: &dice).map { .timerFired($0) } ?? .worldChanged
-        case 12: return .nagLifted(app: app, permission: nil)
+            facts.statuses["\(app.name) \(permission.rawValue)"] = Status.allCases.randomElement(using: &dice)!
+            return .factsChanged
+        case 11: return timers.randomElement(using: &dice).map { .timerFired($0) } ?? .factsChanged
+        case 12: return .throttleLifted(app: app, permission: nil)
         case 13: return .holdReleased(connection)
         case 14:
-            isAttended = Bool.random(using: &dice)
-            return .attention(isAttended)
+            isSeatActive = Bool.random(using: &dice)
+            return .seatActivity(isSeatActive)
         case 15, 16:
-            guard !writing.isEmpty else { return .worldChanged }
+            guard !writing.isEmpty else { return .factsChanged }
             let written = writing.removeFirst()
             for decision in written.decisions {
-                world.statuses["\(decision.app.name) \(decision.permission.rawValue)"] =
+                facts.statuses["\(decision.app.name) \(decision.permission.rawValue)"] =
                     decision.verdict == .grant ? .granted : .denied
             }
             return .committed(written.id)
@@ -143,7 +143,7 @@ private struct Play {
 
     private mutating func send(_ event: QueueEvent) {
         if case .timerFired(let timer) = event { timers.remove(timer) }
-        let effects = queue.handle(event, at: now, in: world)
+        let effects = queue.handle(event, at: now, in: facts)
         for effect in effects { check(effect) }
         let entries = queue.entries
         require(entries.map(\.position) == Array(0..<entries.count), "positions \(entries.map(\.position))")
@@ -161,7 +161,7 @@ private struct Play {
             if shown?.prompt.request.id == id, !writing.contains(where: { $0.id == id }) { close() }
         case .showPrompt(let agent, let prompt):
             require(shown == nil, "two prompts on screen")
-            require(isAttended, "a prompt for nobody")
+            require(isSeatActive, "a prompt for nobody")
             require(open.contains(prompt.request.id) && !prompt.items.isEmpty, "a prompt of nothing")
             let answered = writing.flatMap(\.decisions).filter { $0.app == prompt.request.caller.app }.map(\.permission)
             require(answered.allSatisfy { !prompt.items.contains($0) }, "asked while its answer is being written")

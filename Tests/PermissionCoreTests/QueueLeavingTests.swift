@@ -96,7 +96,7 @@ struct QueueLeavingTests {
             > close 1
             > request 3 a@y camera
             queued 1
-            > world
+            > facts
             = a camera granted
             > committed 1
             respond 3 answered camera=granted
@@ -161,7 +161,7 @@ struct QueueLeavingTests {
             length 0
             > request 3 c camera
             refuse 3 NoAgent
-            > world
+            > facts
             """)
     }
 

@@ -199,7 +199,7 @@ struct QueueOrderTests {
             queued 2
             = a camera denied
             = b microphone granted
-            > world
+            > facts
             withdraw A #1
             stop prompt#1
             respond 1 answered camera=denied refused=camera
@@ -222,7 +222,7 @@ struct QueueOrderTests {
             > request 1 a camera,microphone
             shown A #1 camera,microphone
             = a camera denied
-            > world
+            > facts
             > answer A #1 camera=grant/always,microphone=grant/always
             stop prompt#1
             commit 1 microphone=grant/always; a:microphone=granted/person
@@ -242,20 +242,20 @@ struct QueueOrderTests {
             > request 1 a camera
             shown A #1 camera
             = a camera unavailable
-            > world
+            > facts
             withdraw A #1
             stop prompt#1
             respond 1 answered camera=unavailable refused=camera
             record a:camera=unavailable
             length 0
             = a camera undetermined
-            > world
+            > facts
             > request 2 a camera
             shown A #2 camera
             """)
     }
 
-    /// Between the answer and the disk the next prompt waits, and the world may change.
+    /// Between the answer and the disk the next prompt waits, and the facts may change.
     @Test func whileAnAnswerIsWrittenNothingMoves() {
         QueueScript.play(
             """
@@ -267,7 +267,7 @@ struct QueueOrderTests {
             > answer A #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
-            > world
+            > facts
             > timer prompt #1
             > answer A #1 camera=deny/always
             > fail A #1

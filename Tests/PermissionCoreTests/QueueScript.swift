@@ -1,7 +1,7 @@
 // Plays tables of events against the queue and compares every effect, in order.
 //
 //   > event …        what happens; the lines below it, up to the next one, are all its effects
-//   = app permission status      what the world says from now on
+//   = app permission status      what the facts says from now on
 //   + seconds        time passes
 //   shown A #1 camera   below a request: everything that comes when it goes to the agent A at once, alone in the queue
 //   queued 2            below a request: everything that comes when it waits as the last, at that position
@@ -14,7 +14,7 @@ import PermissionModel
 import Testing
 
 /// Statuses as a table; what is not in it is undetermined.
-struct FakeWorld: World {
+struct FakeFacts: Facts {
     var statuses: [String: Status] = [:]
 
     func status(of permission: Permission, for caller: Caller) -> Status {
@@ -24,7 +24,7 @@ struct FakeWorld: World {
 
 struct QueueScript {
     private var queue = Queue(settings: Settings())
-    private var world = FakeWorld()
+    private var facts = FakeFacts()
     private var now = Moment(epoch: 1000, uptime: 5_000_000)
 
     /// Plays a script; nothing but its own lines may come out of it.
@@ -40,7 +40,7 @@ struct QueueScript {
             case "=":
                 played.append(line)
                 let words = line.split(separator: " ").map(String.init)
-                player.world.statuses["\(words[1]) \(words[2])"] = Status(rawValue: words[3])
+                player.facts.statuses["\(words[1]) \(words[2])"] = Status(rawValue: words[3])
             case "+":
                 played.append(line)
                 let seconds = Int64(line.dropFirst().trimmingSpaces()) ?? 0
@@ -93,7 +93,7 @@ struct QueueScript {
     private mutating func send(_ text: String) -> [String] {
         let words = text.split(separator: " ").map(String.init)
         guard let event = event(words) else { return ["unknown event"] }
-        return queue.handle(event, at: now, in: world).map(describe)
+        return queue.handle(event, at: now, in: facts).map(describe)
     }
 
     private func event(_ words: [String]) -> QueueEvent? {
@@ -108,20 +108,20 @@ struct QueueScript {
         case "unregister": return .agentUnregistered(agent(word(1)))
         case "answer": return answer(words)
         case "fail": return .agentFailed(agent(word(1)), prompt(word(2)), why: "")
-        case "world": return .worldChanged
-        case "away": return .attention(false)
-        case "back": return .attention(true)
+        case "facts": return .factsChanged
+        case "away": return .seatActivity(false)
+        case "back": return .seatActivity(true)
         case "committed": return .committed(RequestID(UInt64(word(1)) ?? 0))
         case "timer": return timer(word(1), word(2)).map { .timerFired($0) }
         case "settings": return .settingsChanged(settings(words.dropFirst()))
         case "restored":
-            return .nagRestored([
-                NagRecord(
+            return .dismissalsRestored([
+                DismissalRecord(
                     app: app(word(1)), permission: Permission(rawValue: word(2)) ?? .camera, count: Int(word(3)) ?? 0,
                     pausedUntil: EpochSeconds(word(4)), since: now.epoch)
             ])
         case "lift":
-            return .nagLifted(app: word(1) == "*" ? nil : app(word(1)), permission: Permission(rawValue: word(2)))
+            return .throttleLifted(app: word(1) == "*" ? nil : app(word(1)), permission: Permission(rawValue: word(2)))
         case "disconnected": return .disconnected
         case "shutdown": return .shutdown
         default: return nil
@@ -211,7 +211,7 @@ struct QueueScript {
         case .commit(let id, let decisions, let rows):
             "commit \(id.number) \(decisions.map(describe).joined(separator: ",")); \(rows.map(describe).joined(separator: ","))"
         case .record(let rows): "record \(rows.map(describe).joined(separator: ","))"
-        case .saveNag(let record):
+        case .saveDismissals(let record):
             "nag \(record.app.name) \(record.permission.rawValue) \(record.count)\(record.pausedUntil.map { " until=\($0)" } ?? "")"
         case .moved(let id, let state, let position): "moved \(id.number) \(state.rawValue) \(position)"
         case .lengthChanged(let length): "length \(length)"

@@ -1,4 +1,4 @@
-// The rooms together, with a clock of our own: decisions hold to exactly their own end, however the clock is set.
+// The components together, with a clock of the test's: decisions hold to exactly their own end, however the clock is set.
 
 import DBus
 import Logging
@@ -31,8 +31,8 @@ struct BrokerClockTests {
             now: { clock.now },
             log: log)
         broker = Broker(
-            connection: try bus.connect(), store: store, rules: RuleBook(root: folder.path, lastGood: [], log: log),
-            devices: DeviceCatalog(log: log, source: FakeSource([camera]), probe: FakeProbe(), geoclue: nil),
+            connection: try bus.connect(), store: store, policy: PolicySet(root: folder.path, lastGood: [], log: log),
+            devices: DeviceCatalog(log: log, source: FakeSource([camera]), kinds: DeviceKinds.all(FakeProbe(), nil)),
             now: { clock.now }, log: log)
         broker.start()
     }
@@ -46,7 +46,7 @@ struct BrokerClockTests {
         }
     }
 
-    private var isDecided: Bool { broker.status(of: .camera, for: caller) == .denied }
+    private var isDecided: Bool { broker.facts.status(of: .camera, for: caller) == .denied }
 
     private func rows() throws -> Int64? {
         try Database(path: folder.file("state/permd.db"), .reading).integer("SELECT count(*) FROM decision")

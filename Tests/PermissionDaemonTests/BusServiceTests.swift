@@ -24,16 +24,16 @@ struct BusServiceTests {
         let store = DecisionStore(
             paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: { 0 },
             log: BusServiceTests.log)
-        let rules = RuleBook(root: folder.path, lastGood: [], log: BusServiceTests.log)
+        let rules = PolicySet(root: folder.path, lastGood: [], log: BusServiceTests.log)
         let devices = DeviceCatalog(
-            log: BusServiceTests.log, source: FakeSource([]), probe: FakeProbe(), geoclue: nil)
+            log: BusServiceTests.log, source: FakeSource([]), kinds: DeviceKinds.all(FakeProbe(), nil))
         let client = try bus.connect()
         weak var broker: Broker?
         weak var connection: Connection?
         do {
             let open = try bus.connect()
             let lost = Broker(
-                connection: open, store: store, rules: rules, devices: devices, now: { 0 }, log: BusServiceTests.log)
+                connection: open, store: store, policy: rules, devices: devices, now: { 0 }, log: BusServiceTests.log)
             let service = BusService(lost, log: BusServiceTests.log)
             lost.start()
             (broker, connection) = (lost, open)

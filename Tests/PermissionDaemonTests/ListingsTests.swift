@@ -35,8 +35,8 @@ struct ListingsTests {
             client = try bus.connect()
             broker = Broker(
                 connection: connection, store: store,
-                rules: RuleBook(root: folder.path, lastGood: [], log: log),
-                devices: DeviceCatalog(log: log, source: FakeSource([]), probe: FakeProbe(), geoclue: nil),
+                policy: PolicySet(root: folder.path, lastGood: [], log: log),
+                devices: DeviceCatalog(log: log, source: FakeSource([]), kinds: DeviceKinds.all(FakeProbe(), nil)),
                 now: { 1000 }, log: log)
             service = BusService(broker, log: log)
             broker.start()

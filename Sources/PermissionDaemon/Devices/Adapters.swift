@@ -1,7 +1,18 @@
 // Which Bluetooth adapters there are, and whether rfkill lets them work.
 
+import DBus
 import PermissionCore
 import PermissionModel
+
+final class BluetoothKind: DeviceKind {
+    let permission = Permission.bluetooth
+    let subsystems = ["bluetooth", "rfkill"]
+    let nodeUse = NodeUse.none
+
+    func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
+        Adapters.find(in: records("bluetooth"), switches: records("rfkill"))
+    }
+}
 
 enum Adapters {
     /// `hci0` is an adapter, `hci0:64` one of its connections.

@@ -1,9 +1,28 @@
 // Which video4linux nodes are cameras, by what the node itself says.
 
 import CLinux
+import DBus
 import Glibc
 import PermissionCore
 import PermissionModel
+
+final class CameraKind: DeviceKind {
+    let permission = Permission.camera
+    let subsystems = ["video4linux"]
+    let nodeUse = NodeUse.readingAndWriting
+    private let probe: any NodeProbe
+    private var cameras = Cameras()
+
+    init(_ probe: any NodeProbe) { self.probe = probe }
+
+    func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
+        cameras.find(in: records("video4linux"), probe)
+    }
+
+    func forget(_ syspath: String?) {
+        if let syspath { cameras.forget(syspath) } else { cameras.forgetAll() }
+    }
+}
 
 struct Cameras {
     /// What nodes have answered. A node is opened once, not at each look.

@@ -1,4 +1,4 @@
-// The room of devices: one snapshot, kept up to date by events, that answers without asking anybody.
+// The devices of all kinds: one snapshot, kept up to date by events, that answers without asking anybody.
 
 public import DBus
 public import Logging
@@ -13,27 +13,23 @@ public final class DeviceCatalog {
 
     private let log: Logger
     private let source: any DeviceSource
-    private let probe: any NodeProbe
-    private let geoclue: GeoClueProbe?
+    private let kinds: [any DeviceKind]
     private var onChange: (@LoopActor ([DeviceChange]) -> Void)?
     private(set) var found: [Permission: [FoundDevice]] = [:]
     private var usable: Set<Permission> = []
-    private var cameras = Cameras()
     private var names = DeviceNames()
     /// Reported as removed, though sysfs may still list them for a moment.
     private var gone: Set<String> = []
 
-    static let subsystems = ["video4linux", "sound", "bluetooth", "rfkill", "gnss"]
-
     public convenience init(log: Logger) {
-        self.init(log: log, source: Udev(), probe: SystemProbe(), geoclue: GeoClueProbe(address: .system))
+        self.init(
+            log: log, source: Udev(), kinds: DeviceKinds.all(SystemProbe(), GeoClueProbe(address: .system)))
     }
 
-    init(log: Logger, source: any DeviceSource, probe: any NodeProbe, geoclue: GeoClueProbe?) {
+    init(log: Logger, source: any DeviceSource, kinds: [any DeviceKind]) {
         self.log = log
         self.source = source
-        self.probe = probe
-        self.geoclue = geoclue
+        self.kinds = kinds
     }
 
     /// Takes the first snapshot at once; reports what differs from it from then on. GeoClue answers later. Started already,
@@ -43,36 +39,42 @@ public final class DeviceCatalog {
         self.onChange = onChange
         if isStarted { return }
         // Watching comes first, so that nothing falls between the snapshot and the events.
-        source.start(DeviceCatalog.subsystems) { [weak self] in self?.received($0) }
-        for permission in Permission.allCases { found[permission] = look(for: permission) }
+        source.start(kinds.flatMap(\.subsystems)) { [weak self] in self?.received($0) }
+        for kind in kinds { found[kind.permission] = look(for: kind) }
         publish()
-        geoclue?.start { [weak self] in self?.refresh([.location]) }
+        for kind in kinds { kind.start { [weak self] in self?.refresh([kind.permission]) } }
         for problem in source.problems { log.notice("\(problem)") }
     }
 
     /// No report comes any more.
     public func stop() {
         source.stop()
-        geoclue?.stop()
+        for kind in kinds { kind.stop() }
         onChange = nil
     }
 
     /// Looks at everything anew and asks every node again.
     public func rescan() {
-        cameras.forgetAll()
+        for kind in kinds { kind.forget(nil) }
         gone = []
-        refresh(Set(Permission.allCases))
-        geoclue?.askAgain()
+        refresh(Set(kinds.map(\.permission)))
+        for kind in kinds { kind.askAgain() }
     }
 
     /// Looks again at who may open the nodes: udev does not tell when logind hands them to another person.
-    func checkRights() { refresh([.camera, .microphone, .location]) }
+    func checkRights() { refresh(Set(kinds.filter { $0.nodeUse != .none }.map(\.permission))) }
 
-    /// Calls `body` once the first snapshot is whole: when GeoClue has answered, failed, or taken that long. At once if
-    /// it is.
+    /// Calls `body` once the first snapshot is whole: when every service that is asked has answered, failed, or taken that
+    /// long. At once if it is.
     public func whenComplete(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
-        guard let geoclue else { return body() }
-        geoclue.whenSettled(withinMilliseconds: limit, body)
+        var left = kinds.count
+        guard left > 0 else { return body() }
+        for kind in kinds {
+            kind.whenSettled(withinMilliseconds: limit) {
+                left -= 1
+                if left == 0 { body() }
+            }
+        }
     }
 
     public func isUsable(_ permission: Permission) -> Bool { permission.isOfPortals || usable.contains(permission) }
@@ -87,27 +89,19 @@ public final class DeviceCatalog {
     private func received(_ events: [DeviceEvent]) {
         var touched: Set<Permission> = []
         for event in events {
-            if event.syspath.isEmpty {
-                cameras.forgetAll()
-                gone = []
-            }
+            if event.syspath.isEmpty { gone = [] }
             if event.isRemoval { gone.insert(event.syspath) } else { gone.remove(event.syspath) }
-            switch event.subsystem {
-            case "video4linux":
-                // Whatever happened to it, a node that is there now may be another one.
-                cameras.forget(event.syspath)
-                touched.insert(.camera)
-            case "sound": touched.insert(.microphone)
-            case "bluetooth", "rfkill": touched.insert(.bluetooth)
-            case "gnss": touched.insert(.location)
-            default: break
+            for kind in kinds where kind.subsystems.contains(event.subsystem) {
+                // Whatever happened to it, what is there now may be another device.
+                kind.forget(event.syspath.isEmpty ? nil : event.syspath)
+                touched.insert(kind.permission)
             }
         }
         refresh(touched)
     }
 
     private func refresh(_ permissions: Set<Permission>) {
-        for permission in permissions { found[permission] = look(for: permission) }
+        for kind in kinds where permissions.contains(kind.permission) { found[kind.permission] = look(for: kind) }
         let old = devices
         publish()
         let changes = DeviceChange.between(old, devices)
@@ -116,17 +110,10 @@ public final class DeviceCatalog {
         onChange?(changes)
     }
 
-    private func look(for permission: Permission) -> [FoundDevice] {
-        var all: [FoundDevice]
-        switch permission {
-        case .camera: all = cameras.find(in: records("video4linux"), probe)
-        case .microphone: all = Microphones.find(in: records("sound"), probe)
-        case .bluetooth: all = Adapters.find(in: records("bluetooth"), switches: records("rfkill"))
-        case .location:
-            all = Receivers.find(in: records("gnss"), probe)
-            if let service = geoclue?.device { all.append(FoundDevice(device: service, order: .max)) }
-        case .background, .screenshot, .speakers, .wallpaper, .other: all = []
-        }
+    func kind(of permission: Permission) -> (any DeviceKind)? { kinds.first { $0.permission == permission } }
+
+    private func look(for kind: any DeviceKind) -> [FoundDevice] {
+        var all = kind.devices(in: records)
         // A stable order before ids are given, the usable ones first after it.
         all.sort { ($0.order, $0.syspath) < ($1.order, $1.syspath) }
         // Serial numbers are what the hardware says.

@@ -5,22 +5,15 @@ import Glibc
 public import PermissionModel
 
 extension DeviceCatalog {
-    /// Whether opening is possible at all: adapters have no node, and positions only where there is a receiver.
+    /// Whether a device of that name, empty for the default, is one that can be opened, whether it is there or not.
     public func canOpen(_ permission: Permission, device name: String = "") -> Bool {
-        switch permission {
-        case .camera, .microphone: return true
-        case .bluetooth, .background, .screenshot, .speakers, .wallpaper, .other: return false
-        case .location:
-            let withNode = found[.location, default: []].filter { !$0.device.node.isEmpty }
-            return !withNode.isEmpty && name != GeoClueProbe.deviceID
-        }
+        kind(of: permission)?.canOpen(name, among: found[permission, default: []]) ?? false
     }
 
     /// Opens the default device (an empty name), or the one of that id or node. The descriptor is the caller's, who
     /// closes it; it blocks, as a freshly opened one does, and is closed on exec.
     ///
-    /// Unless told otherwise, cameras and microphones are opened for reading and writing, which V4L2 buffers and ALSA's
-    /// mapped control page need, and receivers for reading.
+    /// Unless told otherwise, it is opened as its kind says.
     public func open(
         _ permission: Permission, device name: String, writable: Bool?
     ) throws(PermissionError) -> (fd: Int32, isWritable: Bool, device: Device) {
@@ -28,7 +21,7 @@ extension DeviceCatalog {
             throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
         }
         let chosen = try DeviceCatalog.choose(name, from: found[permission, default: []], permission)
-        let isWritable = writable ?? (permission != .location)
+        let isWritable = writable ?? (kind(of: permission)?.nodeUse == .readingAndWriting)
         let node = chosen.device.node
         switch NodeOpener.open(node, number: chosen.number, isWritable: isWritable) {
         case .success(let fd): return (fd, isWritable, chosen.device)

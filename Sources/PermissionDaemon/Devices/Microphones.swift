@@ -1,7 +1,21 @@
 // Which ALSA nodes are microphones.
 
+import DBus
 import PermissionCore
 import PermissionModel
+
+final class MicrophoneKind: DeviceKind {
+    let permission = Permission.microphone
+    let subsystems = ["sound"]
+    let nodeUse = NodeUse.readingAndWriting
+    private let probe: any NodeProbe
+
+    init(_ probe: any NodeProbe) { self.probe = probe }
+
+    func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
+        Microphones.find(in: records("sound"), probe)
+    }
+}
 
 enum Microphones {
     static func find(in records: [DeviceRecord], _ probe: any NodeProbe) -> [FoundDevice] {

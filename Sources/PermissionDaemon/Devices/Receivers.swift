@@ -1,7 +1,40 @@
-// Which satellite receivers there are.
+// Where positions come from: satellite receivers, and the location service.
 
+import DBus
 import PermissionCore
 import PermissionModel
+
+final class LocationKind: DeviceKind {
+    let permission = Permission.location
+    let subsystems = ["gnss"]
+    let nodeUse = NodeUse.reading
+    private let probe: any NodeProbe
+    private let geoclue: GeoClueProbe?
+
+    init(_ probe: any NodeProbe, _ geoclue: GeoClueProbe?) {
+        self.probe = probe
+        self.geoclue = geoclue
+    }
+
+    func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
+        let service = geoclue?.device.map { FoundDevice(device: $0, order: .max) }
+        return Receivers.find(in: records("gnss"), probe) + (service.map { [$0] } ?? [])
+    }
+
+    /// The service has no node; without a receiver there is nothing to open.
+    func canOpen(_ name: String, among found: [FoundDevice]) -> Bool {
+        found.contains { !$0.device.node.isEmpty } && name != GeoClueProbe.deviceID
+    }
+
+    func start(onChange: @escaping @LoopActor () -> Void) { geoclue?.start(onChange: onChange) }
+    func stop() { geoclue?.stop() }
+    func askAgain() { geoclue?.askAgain() }
+
+    func whenSettled(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
+        guard let geoclue else { return body() }
+        geoclue.whenSettled(withinMilliseconds: limit, body)
+    }
+}
 
 enum Receivers {
     static func find(in records: [DeviceRecord], _ probe: any NodeProbe) -> [FoundDevice] {

@@ -1,4 +1,4 @@
-// Devices by libsystemd's sd-device, and its monitor pumped from our own loop. The one door to that C library's pointers.
+// Devices by libsystemd's sd-device, and its monitor pumped from our own loop. That library's pointers stay here.
 
 import CSystemd
 import DBus

@@ -5,8 +5,9 @@ import Logging
 import PermissionCore
 import PermissionModel
 
+/// One dialog: a request of the queue once it is known who asks.
 @LoopActor
-final class PortalDialogs: RequestKeeper {
+final class PortalDialogRequest: RequestOrigin {
     /// Responses as org.freedesktop.impl.portal.Access has them. The third is for every end that is nobody's word.
     private enum Response {
         static let granted: UInt32 = 0
@@ -14,82 +15,34 @@ final class PortalDialogs: RequestKeeper {
         static let ended: UInt32 = 2
     }
 
-    struct Opened {
-        let call: MethodCall
-        let dialog: PortalDialog
-        let key: PortalKey
-        /// Nil until it is known who asks.
-        var request: (id: RequestID, caller: Caller)?
+    let dialog: PortalDialog
+    let key: PortalKey
+    private let call: MethodCall
+    private let sync: PortalStoreSync
+    /// Nil until it is known who asks.
+    var caller: Caller?
+
+    init(_ call: MethodCall, _ dialog: PortalDialog, _ key: PortalKey, sync: PortalStoreSync) {
+        self.call = call
+        self.dialog = dialog
+        self.key = key
+        self.sync = sync
     }
 
-    private let connection: Connection
-    private let answers: PortalAnswers
-    private var byHandle: [String: Opened] = [:]
-    private var handleOf: [RequestID: String] = [:]
-    private var watches: [String: SignalToken] = [:]
-    var onClose: (@LoopActor (RequestID) -> Void)?
+    /// The unique name of the portal.
+    var portal: String { call.sender }
 
-    init(connection: Connection, answers: PortalAnswers) {
-        self.connection = connection
-        self.answers = answers
-    }
+    func accept() {}
+    func moved(_ state: RequestState, position: Int) {}
+    func refuse(_ error: PermissionError) { end(nil, [:]) }
+    func forget() { end(nil, [:]) }
 
-    func open(
-        _ handle: String, _ call: MethodCall, _ dialog: PortalDialog, _ key: PortalKey
-    ) throws(PermissionError) {
-        guard byHandle[handle] == nil else {
-            throw PermissionError(.invalidArguments, "the dialog \(handle) is open already")
-        }
-        byHandle[handle] = Opened(call: call, dialog: dialog, key: key)
-        let portal = call.sender
-        guard watches[portal] == nil else { return }
-        watches[portal] = connection.whenNameVanishes(portal) { [weak self] in self?.portalLeft(portal) }
-    }
-
-    func opened(_ handle: String) -> Opened? { byHandle[handle] }
-
-    /// From now on it is that request of the queue.
-    func begin(_ handle: String, _ id: RequestID, _ caller: Caller) {
-        byHandle[handle]?.request = (id, caller)
-        handleOf[id] = handle
-    }
-
-    /// The portal, or the app through it, wants no answer any more.
-    func close(handle: String) {
-        guard let opened = byHandle[handle] else { return }
-        if let id = opened.request?.id {
-            onClose?(id)
+    func respond(_ reply: Reply, isStopping: Bool) {
+        let answer = reply.answers[key.permission]
+        if key.permission.isOfPortals {
+            end(answer?.verdict, answer?.choices ?? [:])
         } else {
-            byHandle[handle] = nil
-            end(opened, nil, [:])
-        }
-    }
-
-    private func portalLeft(_ name: String) {
-        watches.removeValue(forKey: name)?.cancel()
-        for handle in byHandle.filter({ $0.value.call.sender == name }).keys.sorted() { close(handle: handle) }
-    }
-
-    // MARK: RequestKeeper
-
-    func holds(_ id: RequestID) -> Bool { handleOf[id] != nil }
-    func accept(_ id: RequestID) {}
-    func moved(_ id: RequestID, _ state: RequestState, _ position: Int) {}
-    func refuse(_ id: RequestID, _ error: PermissionError) { forget(id) }
-
-    func forget(_ id: RequestID) {
-        guard let opened = remove(id) else { return }
-        end(opened, nil, [:])
-    }
-
-    func respond(_ id: RequestID, _ reply: Reply, isStopping: Bool) {
-        guard let opened = remove(id) else { return }
-        let permission = opened.key.permission
-        let answer = reply.answers[permission]
-        if permission.isOfPortals {
-            end(opened, answer?.verdict, answer?.choices ?? [:])
-        } else {
-            end(opened, PortalDialogs.verdict(reply.statuses[permission]), answer?.choices ?? [:])
+            end(PortalDialogRequest.verdict(reply.statuses[key.permission]), answer?.choices ?? [:])
         }
     }
 
@@ -101,17 +54,12 @@ final class PortalDialogs: RequestKeeper {
         }
     }
 
-    private func remove(_ id: RequestID) -> Opened? {
-        handleOf.removeValue(forKey: id).flatMap { byHandle.removeValue(forKey: $0) }
-    }
-
-    /// What may be stored on our word is noted before the word is said.
-    private func end(_ opened: Opened, _ verdict: Verdict?, _ chosen: [String: String]) {
+    /// What the portal may store on our word is noted before the word is said.
+    private func end(_ verdict: Verdict?, _ chosen: [String: String]) {
         var results: [String: Value] = [:]
-        if verdict != nil, !opened.dialog.choices.isEmpty {
+        if verdict != nil, !dialog.choices.isEmpty {
             results["choices"] = .array(
-                of: "(ss)",
-                opened.dialog.selections(chosen).map { .structure([.string($0.id), .string($0.selection)]) })
+                of: "(ss)", dialog.selections(chosen).map { .structure([.string($0.id), .string($0.selection)]) })
         }
         let response: UInt32
         switch verdict {
@@ -119,8 +67,53 @@ final class PortalDialogs: RequestKeeper {
         case .deny: response = Response.denied
         case nil: response = Response.ended
         }
-        answers.note(opened.key, for: opened.request?.caller, verdict) {
-            opened.call.reply(.uint32(response), .properties(results))
+        sync.note(key, for: caller, verdict) { [call] in call.reply(.uint32(response), .properties(results)) }
+    }
+}
+
+@LoopActor
+final class PortalDialogs {
+    private let connection: Connection
+    private let requests: InFlightRequests
+    /// Withdraws a request.
+    private let withdraw: @LoopActor (RequestID) -> Void
+    /// Dialogs, by handle, whose app is being identified.
+    private var unidentified: [String: PortalDialogRequest] = [:]
+    private var watches: [String: SignalToken] = [:]
+
+    init(connection: Connection, requests: InFlightRequests, withdraw: @escaping @LoopActor (RequestID) -> Void) {
+        self.connection = connection
+        self.requests = requests
+        self.withdraw = withdraw
+    }
+
+    func open(_ handle: String, _ dialog: PortalDialogRequest) throws(PermissionError) {
+        guard unidentified[handle] == nil, requests[handle] == nil else {
+            throw PermissionError(.invalidArguments, "the dialog \(handle) is open already")
+        }
+        unidentified[handle] = dialog
+        let portal = dialog.portal
+        guard watches[portal] == nil else { return }
+        watches[portal] = connection.whenNameVanishes(portal) { [weak self] in self?.portalLeft(portal) }
+    }
+
+    /// It is known who asks; nil when the dialog has been closed meanwhile.
+    func identified(_ handle: String, _ dialog: PortalDialogRequest) -> PortalDialogRequest? {
+        guard unidentified[handle] === dialog else { return nil }
+        return unidentified.removeValue(forKey: handle)
+    }
+
+    /// The portal, or the app through it, wants no answer any more.
+    func close(handle: String) {
+        if let dialog = unidentified.removeValue(forKey: handle) { return dialog.forget() }
+        if let entry = requests[handle], entry.origin is PortalDialogRequest { withdraw(entry.request.id) }
+    }
+
+    private func portalLeft(_ name: String) {
+        watches.removeValue(forKey: name)?.cancel()
+        let open = requests.all { ($0.origin as? PortalDialogRequest)?.portal == name }.map(\.request.path)
+        for handle in (unidentified.filter { $0.value.portal == name }.map(\.key) + open).sorted() {
+            close(handle: handle)
         }
     }
 }

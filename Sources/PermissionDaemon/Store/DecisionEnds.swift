@@ -23,14 +23,16 @@ extension DecisionStore {
     /// the clock is set back.
     public func noticeEnds() {
         let time = now()
-        let over =
-            (try? rows(
-                "SELECT \(DecisionRows.columns) FROM decision WHERE until <= ?", [.integer(time)], DecisionRows.decision
-            )) ?? []
-        ended(over.filter { ($0.duration.end ?? .max) <= time && !isVoid($0) }) {
-            for decision in $0 {
-                makeVoid(
-                    DecisionFilter(app: decision.app, permission: decision.permission, until: decision.duration.end))
+        let over = try? rows(
+            "SELECT \(DecisionRows.columns) FROM decision WHERE until <= ?", [.integer(time)], DecisionRows.decision)
+        if let over {
+            noticedEnds = time
+            ended(over.filter { ($0.duration.end ?? .max) <= time && !isVoid($0) }) {
+                for decision in $0 {
+                    makeVoid(
+                        DecisionFilter(
+                            app: decision.app, permission: decision.permission, until: decision.duration.end))
+                }
             }
         }
         watchNextEnd()
@@ -73,11 +75,12 @@ extension DecisionStore {
         tell([], decisions)
     }
 
-    /// When to look for ends: not later than the earliest.
-    func nextEnd(after time: EpochSeconds) -> EpochSeconds? {
-        if soonestEnd == nil || soonestEnd! <= time {
+    /// The first end that was not noticed yet, which may be over.
+    func nextEnd() -> EpochSeconds? {
+        if soonestEnd.map({ $0 <= noticedEnds }) ?? true {
+            let noticed = noticedEnds
             let found = file.read { (reader) throws(DatabaseError) in
-                try reader.integer("SELECT min(until) FROM decision WHERE until > ?", [.integer(time)])
+                try reader.integer("SELECT min(until) FROM decision WHERE until > ?", [.integer(noticed)])
             }
             soonestEnd = found.map { $0 ?? .max }
         }
@@ -85,7 +88,7 @@ extension DecisionStore {
     }
 
     func watchNextEnd() {
-        let end = nextEnd(after: now())
+        let end = nextEnd()
         guard end != watchedEnd?.end else { return }
         watchedEnd?.timer.cancel()
         watchedEnd = end.map { end in

@@ -32,7 +32,7 @@ extension RowCondition {
 
 extension DecisionStore {
     /// How often prompts were dismissed in this session.
-    public func listDismissals() -> [NagRecord] {
+    public func listDismissals() -> [DismissalRecord] {
         (try? rows(
             "SELECT app, permission, count, paused_until, since FROM dismissal WHERE session = ?",
             [.text(session.scopes.session)], StoreRows.dismissals)) ?? []
@@ -44,7 +44,7 @@ extension DecisionStore {
     }
 
     /// What portals may have stored on our word.
-    public func portalAnswers() -> [PortalAnswer] {
+    public func portalSync() -> [PortalAnswer] {
         (try? rows("SELECT portal_app, permission, app, verdict FROM portal_answer", [], StoreRows.portalAnswer)) ?? []
     }
 

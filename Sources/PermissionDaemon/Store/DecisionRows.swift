@@ -112,7 +112,7 @@ enum DecisionRows {
 
 /// How often each app's prompts were dismissed in a row, and until when it is throttled.
 enum DismissalRows {
-    static func save(_ record: NagRecord, session: String, _ database: Database) throws(DatabaseError) {
+    static func save(_ record: DismissalRecord, session: String, _ database: Database) throws(DatabaseError) {
         if record.isEmpty { return try remove(app: record.app, permission: record.permission, database) }
         try database.run(
             "INSERT OR REPLACE INTO dismissal VALUES (?, ?, ?, ?, ?, ?)",

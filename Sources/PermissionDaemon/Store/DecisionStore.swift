@@ -61,7 +61,9 @@ public final class DecisionStore {
     /// What happened within the last minute.
     var fold = HistoryFold()
     var historyTimer: LoopTimer?
-    /// No `until` decision ends before; nil: not looked yet.
+    /// The second up to which `until` decisions that are over were noticed.
+    var noticedEnds = EpochSeconds.min
+    /// No other `until` decision ends before; nil: not looked yet.
     var soonestEnd: EpochSeconds?
     /// The next end of a decision.
     var watchedEnd: (end: EpochSeconds, timer: LoopTimer)?
@@ -176,7 +178,10 @@ public final class DecisionStore {
     public func commit(
         _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
-        session.ensureSaved()
+        guard session.ensureSaved() || !changes.contains(where: \.isForSession) else {
+            // In the order of the calls.
+            return whenWritten { then(.failure(StoreError(reason: "the session's file cannot be written"))) }
+        }
         let uptime = Loop.uptimeMilliseconds()
         let rows = history.map { fold.add($0, at: uptime).numbered }
         fold.wrote(rows)
@@ -241,7 +246,11 @@ public final class DecisionStore {
     private func apply(_ change: Change) -> [Decision] {
         switch change {
         case .set(let decision):
-            if let end = decision.duration.end, let soonest = soonestEnd { soonestEnd = min(soonest, end) }
+            if let end = decision.duration.end {
+                soonestEnd = soonestEnd.map { min($0, end) }
+                // It may have ended while it was being written.
+                noticedEnds = min(noticedEnds, end - 1)
+            }
             if let process = decision.process {
                 cache[decision.app]?.ofProcesses.removeAll {
                     $0.permission == decision.permission && $0.process == process

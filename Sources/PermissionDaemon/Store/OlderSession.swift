@@ -13,7 +13,7 @@ struct OlderSession {
     }
 
     private var rows: [Row] = []
-    private var dismissals: [NagRecord] = []
+    private var dismissals: [DismissalRecord] = []
     private let scopes: DecisionScopes
     /// The login sessions that were there.
     private(set) var logins: [String] = []
@@ -43,7 +43,7 @@ struct OlderSession {
         ) { row in
             if let decision = decision(row) { found.append(Row(decision: decision, serial: row.integer(8))) }
         }
-        var records: [NagRecord] = []
+        var records: [DismissalRecord] = []
         try database.run("SELECT app, permission, count, paused_until, since FROM nag") { row in
             if let record = StoreRows.dismissals(row) { records.append(record) }
         }

@@ -56,14 +56,16 @@ final class SessionToken {
         save()
     }
 
-    /// Writes the file again if it is not there any more, or another one. Before a decision is acknowledged: one for the
-    /// session holds in a permd that is started again only if that knows the session.
-    func ensureSaved() {
-        guard let path else { return }
-        if let saved, StoreIdentity.File(path) == saved { return }
+    /// Writes the file again if it is not there any more, or another one; false when that fails. Before a decision is
+    /// acknowledged: one for the session holds in a permd that is started again only if that knows the session.
+    @discardableResult
+    func ensureSaved() -> Bool {
+        guard let path else { return true }
+        if let saved, StoreIdentity.File(path) == saved { return true }
         let wasSaved = saved != nil
-        guard save(), wasSaved else { return }
-        onFinding?("\(path) was deleted or replaced while permd ran; it was written again")
+        guard save() else { return false }
+        if wasSaved { onFinding?("\(path) was deleted or replaced while permd ran; it was written again") }
+        return true
     }
 
     // MARK: The file

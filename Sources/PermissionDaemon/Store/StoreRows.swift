@@ -25,9 +25,9 @@ enum StoreRows {
     }
 
     /// app, permission, count, paused_until, since
-    static func dismissals(_ row: Statement) -> NagRecord? {
+    static func dismissals(_ row: Statement) -> DismissalRecord? {
         guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)) else { return nil }
-        return NagRecord(
+        return DismissalRecord(
             app: app, permission: permission, count: Int(row.integer(2)), pausedUntil: row.optionalInteger(3),
             since: row.integer(4))
     }

@@ -67,13 +67,18 @@ public enum Change: Sendable {
     case set(Decision)
     /// Forgets decisions; nil means any.
     case remove(app: AppID?, permission: Permission?)
-    case saveDismissals(NagRecord)
+    case saveDismissals(DismissalRecord)
     case removeDismissals(app: AppID?, permission: Permission?)
     case saveRuleFile(path: String, text: String)
     case removeRuleFile(path: String)
     /// What a portal may have stored on our word.
     case savePortalAnswer(PortalAnswer)
     case removePortalAnswer(PortalKey)
+
+    /// Whether it takes the session's token to be known later.
+    var isForSession: Bool {
+        if case .set(let decision) = self { decision.duration == .session } else { false }
+    }
 }
 
 /// Rows that say nothing any more. That they are still there changes nothing, so removing them may fail.

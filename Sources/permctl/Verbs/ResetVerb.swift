@@ -1,4 +1,4 @@
-// permctl reset: forget decisions, and lift the nag guard.
+// permctl reset: forget decisions, and lift pauses.
 
 import ArgumentParser
 import Glibc

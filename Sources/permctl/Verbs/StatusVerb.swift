@@ -62,7 +62,7 @@ struct StatusVerb: AsyncParsableCommand {
         decision.duration == .always ? word : "\(word), \(end(decision))"
     }
 
-    /// `paused` where the nag guard answers for the person.
+    /// `paused` where the dismissal throttle answers for the person.
     private static func word(_ row: StatusRow) -> Cell {
         if row.decision?.decision == .pause, row.status == .undetermined { return Cell("paused", .waiting) }
         return switch row.status {

@@ -15,7 +15,7 @@ struct ExportVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Print the decisions as JSON, for permctl import.",
         discussion: """
-            Decisions that belong to a running process or to this session, and the pauses of the nag guard, stay here.
+            Decisions that belong to a running process or to this session, and the pauses after dismissed prompts, stay here.
             """)
 
     @Flag(help: "JSON, which it always is.")

@@ -202,7 +202,7 @@ import Testing
 
     @Test func theRealSourceSurvivesThisMachine() {
         let catalog = DeviceCatalog(
-            log: .init(label: "test"), source: Udev(), probe: SystemProbe(), geoclue: nil)
+            log: .init(label: "test"), source: Udev(), kinds: DeviceKinds.all(SystemProbe(), nil))
         catalog.start { _ in }
         catalog.rescan()
         for device in catalog.devices { #expect(device.isUsable == device.problem.isEmpty) }

@@ -125,7 +125,8 @@ final class CatalogBench {
         source = FakeSource(records)
         probe.set(prepare)
         catalog = DeviceCatalog(
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, source: source, probe: probe, geoclue: nil)
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, source: source,
+            kinds: DeviceKinds.all(probe, nil))
         catalog.start { [weak self] in self?.changes.append($0) }
     }
 

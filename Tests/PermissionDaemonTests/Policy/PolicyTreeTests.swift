@@ -19,7 +19,7 @@ struct PolicyTreeTests {
     @LoopActor
     final class Bench {
         let root: TemporaryFolder
-        private(set) var book: RuleBook
+        private(set) var book: PolicySet
         private(set) var saved: [String: String] = [:]
         var isStoreWritable = true
 
@@ -33,8 +33,8 @@ struct PolicyTreeTests {
             follow()
         }
 
-        private static func book(_ root: TemporaryFolder, _ saved: [String: String]) -> RuleBook {
-            RuleBook(
+        private static func book(_ root: TemporaryFolder, _ saved: [String: String]) -> PolicySet {
+            PolicySet(
                 root: root.path, lastGood: saved.map { ($0.key, $0.value) },
                 log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         }

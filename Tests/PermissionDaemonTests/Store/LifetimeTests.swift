@@ -79,7 +79,7 @@ struct LifetimeTests {
         try await decideAll(store)
         try await commit(
             store,
-            .saveDismissals(NagRecord(app: app, permission: .camera, count: 3, pausedUntil: 9000, since: 1000)))
+            .saveDismissals(DismissalRecord(app: app, permission: .camera, count: 3, pausedUntil: 9000, since: 1000)))
         try obstruct(obstacle)
         let changes = changes(of: store)
         store.endSession()
@@ -128,6 +128,11 @@ struct LifetimeTests {
         store.endSession()
         #expect(inForce(store) == [.microphone, .bluetooth, .location])
         #expect(store.findings.contains { $0.contains("decisions for the session are forgotten") })
+        // One that could not be known again is not acknowledged.
+        await #expect(throws: StoreError.self) { try await commit(store, .set(decision(.camera, .session))) }
+        #expect(inForce(store) == [.microphone, .bluetooth, .location])
+        try await commit(store, .set(decision(.camera, .until(3000))))
+        try await commit(store, .remove(app: app, permission: .camera))
         await close(store)
         let again = open()
         #expect(inForce(again) == [.microphone, .bluetooth, .location])
@@ -158,6 +163,35 @@ struct LifetimeTests {
         try mend()
         try await commit(store, .removeDismissals(app: nil, permission: nil))
         #expect(try rows() == 3 && !inForce(store).contains(.microphone))
+        await close(store)
+    }
+
+    /// The disk was slow: the time was over when the decision was on it.
+    @Test func aTimeThatIsOverWhileItIsWritten() async throws {
+        let store = open()
+        let changes = changes(of: store)
+        store.commit([.set(decision(.microphone, .until(1001)))], history: []) { _ in }
+        clock.advance(by: 5)
+        store.noticeEnds()
+        #expect(try await changes.wait(for: 2) == ["microphone grant", "microphone -"])
+        await written(store)
+        #expect(try rows() == 0)
+        await close(store)
+    }
+
+    /// The clock goes on between any two looks at it: no end falls between them.
+    @Test(arguments: 0..<8)
+    func aClockThatTicksMeanwhile(_ start: Int64) async throws {
+        let clock = ManualClock(1985 + start)
+        let store = openStore(
+            paths,
+            now: {
+                clock.advance(by: 1)
+                return clock.now
+            }, processes: processes)
+        let changes = changes(of: store)
+        try await commit(store, .set(decision(.microphone, .until(2000))))
+        #expect(try await changes.wait(for: 2) == ["microphone grant", "microphone -"])
         await close(store)
     }
 

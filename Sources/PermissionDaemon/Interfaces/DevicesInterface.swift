@@ -1,11 +1,11 @@
-// The door to the devices, org.permd.Devices1.
+// org.permd.Devices1, for settings programs.
 
 import DBus
 import PermissionModel
 
 @LoopActor
-struct DevicesDoor {
-    unowned let broker: Broker
+struct DevicesInterface {
+    let devices: DeviceCatalog
     let subscribers: Subscribers
 
     var interface: Interface {
@@ -13,15 +13,16 @@ struct DevicesDoor {
             name: BusNames.devices,
             methods: [
                 Method(
-                    name: "ListDevices", inputs: [Argument("permission", "s")], outputs: [Argument("devices", "aa{sv}")]
+                    name: "ListDevices", inputs: [Argument("permission", "s")],
+                    outputs: [Argument("devices", "aa{sv}")],
+                    callers: .unsandboxed
                 ) { call in call.answering { () throws(PermissionError) in try list(call) } }
             ] + subscribers.methods,
             signals: [
                 Signal(name: "DeviceAdded", arguments: [Argument("device", "a{sv}")]),
                 Signal(name: "DeviceRemoved", arguments: [Argument("permission", "s"), Argument("id", "s")]),
             ],
-            properties: []
-        )
+            readers: .unsandboxed)
     }
 
     func tell(_ change: DeviceChange) {
@@ -36,7 +37,7 @@ struct DevicesDoor {
     private func list(_ call: MethodCall) throws(PermissionError) {
         let text = call.arguments[0].stringValue ?? ""
         let permission = text.isEmpty ? nil : try parsePermission(text)
-        let shown = broker.devices.devices.filter { permission == nil || $0.permission == permission }
+        let shown = devices.devices.filter { permission == nil || $0.permission == permission }
         call.reply(.rows(shown.map(row)))
     }
 

@@ -1,28 +1,22 @@
-// The one gate before every handler: who calls, and may it? What is not in its table is refused.
+// Before every handler: who calls, and may they? Each row of an interface's table says who may call it.
 
 import DBus
 import Logging
 import PermissionModel
 
+extension CallerClass {
+    /// Any app that can be identified.
+    static let apps = CallerClass(rawValue: "apps")
+    /// Programs outside any sandbox.
+    static let unsandboxed = CallerClass(rawValue: "unsandboxed")
+    /// The object is there for its owner only, so whoever reached it may call it.
+    static let owner = CallerClass(rawValue: "owner")
+    /// xdg-desktop-portal alone.
+    static let portal = CallerClass(rawValue: "portal")
+}
+
 @LoopActor
-final class Gate {
-    private enum Rule {
-        /// Any app that can be identified.
-        case apps
-        /// Programs outside any sandbox.
-        case unsandboxed
-        /// The object is there for its owner only, so whoever reached it may call it.
-        case owner
-        /// xdg-desktop-portal alone.
-        case portal
-    }
-
-    private static let rules: [String: Rule] = [
-        BusNames.access: .apps, BusNames.request: .owner, BusNames.agentManager: .unsandboxed,
-        BusNames.policy: .unsandboxed, BusNames.devices: .unsandboxed, BusNames.portalAccess: .portal,
-        BusNames.portalRequest: .portal,
-    ]
-
+final class Authorizer {
     /// Calls of one connection kept while it is identified, a matter of a millisecond: more is a flood.
     static let waitingCalls = 64
     /// Bytes of all calls that are kept. They are decoded, take up to three times as much memory, and the answer that ends
@@ -51,7 +45,7 @@ final class Gate {
         guard !waiting.isEmpty, let sender = message.sender, let count = waiting[sender] else {
             return proceed(message)
         }
-        guard count < Gate.waitingCalls else {
+        guard count < Authorizer.waitingCalls else {
             return refuse(message, on: connection, "\(count) calls wait until it is known who asks")
         }
         keep(message, on: connection) { end in
@@ -67,8 +61,8 @@ final class Gate {
     private func keep(
         _ message: Message, on connection: Connection, _ body: (_ end: @escaping @LoopActor () -> Void) -> Void
     ) {
-        let size = message.contentSize + Gate.callBytes
-        guard keptBytes + size <= Gate.waitingBytes else {
+        let size = message.contentSize + Authorizer.callBytes
+        guard keptBytes + size <= Authorizer.waitingBytes else {
             return refuse(message, on: connection, "too much waits until it is known who asks; ask again in a moment")
         }
         keptBytes += size
@@ -86,32 +80,32 @@ final class Gate {
             to: message, error: error.kind.name, [.string(error.message), .bool(error.kind.isRetryable)])
     }
 
-    /// The short way of a caller that is known and may.
-    func isOpen(_ call: MethodCall, _ interface: Interface) -> Bool {
-        switch Gate.rules[interface.name] {
+    /// Whether the caller is known and may call.
+    func isAuthorized(_ call: MethodCall, _ callers: CallerClass) -> Bool {
+        switch callers {
         case .apps: identifier.cached(call.sender) != nil
         case .unsandboxed: identifier.cached(call.sender)?.isSandboxed == false
         case .owner: true
-        case .portal, nil: false
+        default: false
         }
     }
 
-    /// For what is not open.
-    func check(_ call: MethodCall, _ interface: Interface, _ proceed: @escaping @LoopActor () -> Void) {
-        guard let rule = Gate.rules[interface.name] else { return call.fail(.accessDenied) }
-        switch rule {
+    /// For callers that are not known yet, or may not.
+    func authorize(_ call: MethodCall, _ callers: CallerClass, _ proceed: @escaping @LoopActor () -> Void) {
+        switch callers {
         case .owner: return proceed()
         case .portal: return checkPortal(call, proceed)
         case .apps, .unsandboxed: break
+        default: return call.fail(.accessDenied)
         }
-        if let caller = identifier.cached(call.sender) { return decide(call, caller, rule, proceed) }
+        if let caller = identifier.cached(call.sender) { return decide(call, caller, callers, proceed) }
         keep(call.message, on: connection) { end in
             waiting[call.sender] = 1
             identifier.identify(call.sender) { [weak self] caller in
                 end()
                 guard let self else { return }
                 waiting[call.sender] = nil
-                decide(call, caller, rule, proceed)
+                decide(call, caller, callers, proceed)
             }
         }
     }
@@ -130,11 +124,13 @@ final class Gate {
         }
     }
 
-    private func decide(_ call: MethodCall, _ caller: Caller?, _ rule: Rule, _ proceed: @LoopActor () -> Void) {
+    private func decide(
+        _ call: MethodCall, _ caller: Caller?, _ callers: CallerClass, _ proceed: @LoopActor () -> Void
+    ) {
         guard let caller else {
             return call.fail(.accessDenied, "permd cannot tell which app this program is")
         }
-        if case .unsandboxed = rule, caller.isSandboxed {
+        if callers == .unsandboxed, caller.isSandboxed {
             return call.fail(.accessDenied, "a sandboxed app may not use this interface")
         }
         proceed()

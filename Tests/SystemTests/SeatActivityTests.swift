@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
-struct AttentionTests {
+struct SeatActivityTests {
     private static let away = "the session is locked or in the background: prompts wait"
     private static let back = "somebody is in front: prompts are shown"
 
@@ -21,7 +21,7 @@ struct AttentionTests {
         let logind = try await FakeLogind()
         logind.add("1")
         let stage = try await Stage(environment: logind.environment)
-        try await heard(AttentionTests.back, on: stage)
+        try await heard(SeatActivityTests.back, on: stage)
         let agent = try await stage.agent([.wait, .grant(.always)])
         let app = try await stage.app()
         try await app.request("a", [.camera])
@@ -60,17 +60,17 @@ struct AttentionTests {
         logind.change("2", isLocked: false)
         logind.add("5")
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
-        try await heard(AttentionTests.back, on: stage)
+        try await heard(SeatActivityTests.back, on: stage)
         logind.change("5", isActive: false)
-        try await heard(AttentionTests.away, on: stage)
+        try await heard(SeatActivityTests.away, on: stage)
         logind.change("1", isActive: true)
-        try await heard(AttentionTests.back, times: 2, on: stage)
+        try await heard(SeatActivityTests.back, times: 2, on: stage)
         logind.remove("1")
-        try await heard(AttentionTests.away, times: 2, on: stage)
+        try await heard(SeatActivityTests.away, times: 2, on: stage)
         // Without any session it was started by somebody all the same.
         logind.remove("4")
         logind.remove("5")
-        try await heard(AttentionTests.back, times: 3, on: stage)
+        try await heard(SeatActivityTests.back, times: 3, on: stage)
         #expect(agent.prompts.all.count == 1)
         await stage.end()
         await logind.stop()
@@ -82,9 +82,9 @@ struct AttentionTests {
         logind.add("1")
         logind.add("2", seat: "")
         let stage = try await Stage(environment: logind.environment)
-        try await heard(AttentionTests.back, on: stage)
+        try await heard(SeatActivityTests.back, on: stage)
         logind.change("1", isLocked: true)
-        try await heard(AttentionTests.away, on: stage)
+        try await heard(SeatActivityTests.away, on: stage)
         let agent = try await stage.agent([], otherwise: .grant(.always))
         let app = try await stage.app()
         try await app.request("a", [.camera])

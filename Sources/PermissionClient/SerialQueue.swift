@@ -18,8 +18,8 @@ final class Turn {
     nonisolated init() {}
 
     /// Returns when it is its turn. A cancelled Task leaves the line.
-    /// - Throws: `CancellationError`; ``LineClosed``.
-    func wait(in line: ActionLine) async throws {
+    /// - Throws: `CancellationError`; ``QueueClosed``.
+    func wait(in line: SerialQueue) async throws {
         let isGranted = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 switch state {
@@ -35,7 +35,7 @@ final class Turn {
             }
         }
         guard isGranted else {
-            if case .refused = state { throw LineClosed() }
+            if case .refused = state { throw QueueClosed() }
             line.leave(self)
             throw CancellationError()
         }
@@ -61,10 +61,10 @@ final class Turn {
 }
 
 /// The action whose line it was is over.
-struct LineClosed: Error {}
+struct QueueClosed: Error {}
 
 @LoopActor
-final class ActionLine {
+final class SerialQueue {
     private var turns: [Turn] = []
     /// Made by the action itself, side by side if it wants that.
     private var requests = 0
@@ -95,8 +95,8 @@ final class ActionLine {
         closeIfIdle()
     }
 
-    func beginRequest() throws(LineClosed) {
-        guard !isClosed else { throw LineClosed() }
+    func beginRequest() throws(QueueClosed) {
+        guard !isClosed else { throw QueueClosed() }
         requests += 1
     }
 

@@ -1,30 +1,33 @@
-// The door for agents, org.permd.AgentManager1.
+// org.permd.AgentManager1, for agents.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
 @LoopActor
-struct AgentDoor {
-    unowned let broker: Broker
+struct AgentManagerInterface {
+    /// Those that are registered, best first.
+    let agents: @LoopActor () -> [RegisteredAgent]
+    let tell: @LoopActor (QueueEvent) -> Void
 
     var interface: Interface {
         Interface(
             name: BusNames.agentManager,
             methods: [
                 Method(
-                    name: "RegisterAgent", inputs: [Argument("agent", "o"), Argument("options", "a{sv}")], outputs: []
+                    name: "RegisterAgent", inputs: [Argument("agent", "o"), Argument("options", "a{sv}")], outputs: [],
+                    callers: .unsandboxed
                 ) { call in call.answering { () throws(PermissionError) in try register(call) } },
-                Method(name: "UnregisterAgent", inputs: [Argument("agent", "o")], outputs: []) { call in
+                Method(name: "UnregisterAgent", inputs: [Argument("agent", "o")], outputs: [], callers: .unsandboxed) {
+                    call in
                     call.answering { () throws(PermissionError) in try unregister(call) }
                 },
-                Method(name: "ListAgents", inputs: [], outputs: [Argument("agents", "aa{sv}")]) { call in
-                    call.reply(.rows(broker.queue.agents.map(row)))
+                Method(name: "ListAgents", inputs: [], outputs: [Argument("agents", "aa{sv}")], callers: .unsandboxed) {
+                    call in
+                    call.reply(.rows(agents().map(row)))
                 },
             ],
-            signals: [],
-            properties: []
-        )
+            readers: .unsandboxed)
     }
 
     private func register(_ call: MethodCall) throws(PermissionError) {
@@ -37,21 +40,21 @@ struct AgentDoor {
             }
             level = known
         }
-        let owned = broker.queue.agents.filter { $0.id.connection == agent.connection && $0.id != agent }.count
-        guard owned < AgentDoor.agentsPerConnection else {
+        let owned = agents().filter { $0.id.connection == agent.connection && $0.id != agent }.count
+        guard owned < AgentManagerInterface.agentsPerConnection else {
             throw PermissionError(.limitExceeded, "this program has registered \(owned) agents already")
         }
         call.reply()
-        broker.feed(.agentArrived(agent, level))
+        tell(.agentArrived(agent, level))
     }
 
     private func unregister(_ call: MethodCall) throws(PermissionError) {
         let agent = try agentID(call)
-        guard broker.queue.agents.contains(where: { $0.id == agent }) else {
+        guard agents().contains(where: { $0.id == agent }) else {
             throw PermissionError(.notFound, "this program has no agent at \(agent.path)")
         }
         call.reply()
-        broker.feed(.agentUnregistered(agent))
+        tell(.agentUnregistered(agent))
     }
 
     private func agentID(_ call: MethodCall) throws(PermissionError) -> AgentID {

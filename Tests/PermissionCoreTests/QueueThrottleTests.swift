@@ -3,7 +3,7 @@
 import Testing
 
 @Suite
-struct QueueNagTests {
+struct QueueThrottleTests {
     /// Those permissions leave everything that app has waiting at that moment.
     @Test func notNowTakesItOutEverywhere() {
         QueueScript.play(

@@ -4,7 +4,7 @@ import DBus
 import PermissionModel
 
 @LoopActor
-final class StatusBoard {
+final class StatusPublisher {
     private struct Entry {
         let caller: Caller
         var told: [Permission: Status]

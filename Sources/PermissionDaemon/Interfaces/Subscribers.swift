@@ -17,11 +17,11 @@ final class Subscribers {
     /// `Subscribe` and `Unsubscribe`, rows of the interface's table.
     var methods: [Method] {
         [
-            Method(name: "Subscribe", inputs: [], outputs: []) { [self] call in
+            Method(name: "Subscribe", inputs: [], outputs: [], callers: .unsandboxed) { [self] call in
                 names.insert(call.sender)
                 call.reply()
             },
-            Method(name: "Unsubscribe", inputs: [], outputs: []) { [self] call in
+            Method(name: "Unsubscribe", inputs: [], outputs: [], callers: .unsandboxed) { [self] call in
                 names.remove(call.sender)
                 call.reply()
             },

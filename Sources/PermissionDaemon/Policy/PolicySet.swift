@@ -15,7 +15,7 @@ struct PolicyProblem: Sendable, Hashable {
 }
 
 @LoopActor
-final class RuleBook {
+final class PolicySet {
     private(set) var rules: [Rule] = []
     /// What is wrong with files, and why changes of them may go unnoticed.
     var problems: [PolicyProblem] { fileProblems + (watch?.problem.map { [$0] } ?? []) }
@@ -81,7 +81,7 @@ final class RuleBook {
             case .grant: answer.granted.formUnion(rule.permissions)
             }
         }
-        if answers.count >= RuleBook.cachedApps { answers.removeAll(keepingCapacity: true) }
+        if answers.count >= PolicySet.cachedApps { answers.removeAll(keepingCapacity: true) }
         answers[app] = answer
         return answer
     }
@@ -202,9 +202,9 @@ final class RuleBook {
 
     /// The nearest folder of a missing one may be busy with others' files.
     private func filesChanged(_ names: [String]) {
-        guard !isReadingSoon, names.contains(where: RuleBook.isOurs) else { return }
+        guard !isReadingSoon, names.contains(where: PolicySet.isOurs) else { return }
         isReadingSoon = true
-        Loop.shared.after(milliseconds: RuleBook.settleTime) { [weak self] in
+        Loop.shared.after(milliseconds: PolicySet.settleTime) { [weak self] in
             self?.isReadingSoon = false
             self?.reloadAndTell()
         }
@@ -217,7 +217,7 @@ final class RuleBook {
 
     private func tryLater() {
         guard retry == nil else { return }
-        retry = Loop.shared.after(milliseconds: RuleBook.retryTime) { [weak self] in
+        retry = Loop.shared.after(milliseconds: PolicySet.retryTime) { [weak self] in
             self?.retry = nil
             self?.reloadAndTell()
         }

@@ -7,16 +7,27 @@ import Logging
 import PermissionCore
 import PermissionModel
 
+/// Makes decisions of what other programs write into the portals' store.
 @LoopActor
-final class PortalAnswers {
+protocol PortalDecisions: AnyObject {
+    /// True once it is a decision here.
+    func portalSettled(
+        _ app: AppID, _ permission: Permission, _ verdict: Verdict, _ completion: @escaping @LoopActor (Bool) -> Void)
+    func portalForgot(_ app: AppID, _ permission: Permission)
+}
+
+@LoopActor
+final class PortalStoreSync {
     private static let notFound = "org.freedesktop.portal.Error.NotFound"
 
-    /// Joined by the broker before anything happens here.
-    weak var broker: Broker?
+    /// Set before `start`.
+    weak var decisions: (any PortalDecisions)?
+    private let facts: CurrentFacts
+    private let now: @Sendable () -> EpochSeconds
     private let connection: Connection
     private let store: DecisionStore
     private let log: Logger
-    private var mirror: PortalMirror
+    private var mirror: PortalSyncRule
     private var rows: [PortalKey: PortalAnswer]
     /// Apps by the id their portal gave.
     private var apps: [ExactText: Set<AppID>] = [:]
@@ -30,14 +41,19 @@ final class PortalAnswers {
     /// Entries found so far, while the store is being looked at.
     private var looking: (found: [PortalKey: Verdict], left: Int, isStale: Bool)?
 
-    init(connection: Connection, identifier: CallerIdentifier, store: DecisionStore, log: Logger) {
+    init(
+        connection: Connection, identifier: CallerIdentifier, store: DecisionStore, facts: CurrentFacts,
+        now: @escaping @Sendable () -> EpochSeconds, log: Logger
+    ) {
+        self.facts = facts
+        self.now = now
         name = TrustedName(BusNames.portalStore, connection: connection, identifier: identifier, log: log)
         self.connection = connection
         self.store = store
         self.log = log
-        let answers = store.portalAnswers()
+        let answers = store.portalSync()
         rows = Dictionary(uniqueKeysWithValues: answers.map { ($0.key, $0) })
-        mirror = PortalMirror(given: rows.mapValues(\.verdict))
+        mirror = PortalSyncRule(given: rows.mapValues(\.verdict))
         for answer in answers { apps[answer.key.exactID, default: []].insert(answer.app) }
     }
 
@@ -132,7 +148,7 @@ final class PortalAnswers {
             for (app, verdict) in PortalKinds.verdicts(message.body.first, of: permission) {
                 state.found[PortalKey(appID: app.text, permission: permission)] = verdict
             }
-        case .failure(let error) where error.name == PortalAnswers.notFound: break
+        case .failure(let error) where error.name == PortalStoreSync.notFound: break
         case .failure:
             looking = nil
             return
@@ -163,7 +179,7 @@ final class PortalAnswers {
             case .takeBack(let key): takeBack(key)
             case .adopt(let key, let verdict): adopt(key, verdict)
             case .forget(let key):
-                for app in apps(of: key) { broker?.portalForgot(app, key.permission) }
+                for app in apps(of: key) { decisions?.portalForgot(app, key.permission) }
             case .dropRow(let key):
                 guard rows.removeValue(forKey: key) != nil else { continue }
                 store.commit([.removePortalAnswer(key)], history: []) { _ in }
@@ -187,7 +203,7 @@ final class PortalAnswers {
 
     private func took(_ key: PortalKey, _ result: Result<Message, BusError>) {
         var isGone = true
-        if case .failure(let error) = result, error.name != PortalAnswers.notFound {
+        if case .failure(let error) = result, error.name != PortalStoreSync.notFound {
             isGone = false
             log.info("The portal's answer about \(key.permission.rawValue) stays for now: \(error.message)")
         }
@@ -196,13 +212,13 @@ final class PortalAnswers {
 
     private func adopt(_ key: PortalKey, _ verdict: Verdict) {
         let known = apps(of: key)
-        guard let broker, let app = known.first(where: \.isSandboxed) ?? known.first else { return }
+        guard let app = known.first(where: \.isSandboxed) ?? known.first else { return }
         log.notice(
             "Another program settled \(key.permission.rawValue) for \(app) with the portals: \(verdict.rawValue)")
-        broker.portalSettled(app, key.permission, verdict) { [weak self] isDone in
-            guard let self, let broker = self.broker else { return }
+        decisions?.portalSettled(app, key.permission, verdict) { [weak self] isDone in
+            guard let self else { return }
             guard isDone else {
-                unadopted[key] = (app, broker.now(), broker.store.appDecision(app, key.permission))
+                unadopted[key] = (app, now(), store.appDecision(app, key.permission))
                 return mirror.notAdopted(key)
             }
             adopted(key)
@@ -218,7 +234,7 @@ final class PortalAnswers {
     /// Whether somebody has decided since that entry could not be adopted.
     private func isSuperseded(_ key: PortalKey) -> Bool {
         guard let failure = unadopted[key],
-            let decision = broker?.store.appDecision(failure.app, key.permission)
+            let decision = store.appDecision(failure.app, key.permission)
         else { return false }
         return decision != failure.decision && decision.decided >= failure.time
     }
@@ -231,13 +247,12 @@ final class PortalAnswers {
     }
 
     fileprivate func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
-        guard let broker else { return true }
         if key.appID.isEmpty {
             // One entry for every program without an id: a yes may stay while one that has it is there, a no never.
             return verdict == .grant
-                && (nameless[key] ?? [:]).values.contains { broker.standing(of: key.permission, for: $0) == .granted }
+                && (nameless[key] ?? [:]).values.contains { facts.standing(of: key.permission, for: $0) == .granted }
         }
-        let standings = apps(of: key).map { broker.portalStanding(of: key.permission, for: $0) }
+        let standings = apps(of: key).map { facts.portalStanding(of: key.permission, for: $0) }
         switch verdict {
         case .grant: return standings.contains(.grant) && !standings.contains(.deny)
         case .deny: return standings.contains(.deny)
@@ -246,7 +261,7 @@ final class PortalAnswers {
 }
 
 private struct Judge: PortalJudge {
-    let answers: PortalAnswers
+    let answers: PortalStoreSync
 
     func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
         LoopActor.assumeIsolated { answers.stands(verdict, for: key) }

@@ -11,7 +11,7 @@ final class BusService {
 
     let broker: Broker
     private let server: ObjectServer
-    private let gate: Gate
+    private let authorizer: Authorizer
     private let log: Logger
 
     /// Serves from now on.
@@ -23,31 +23,27 @@ final class BusService {
         server = ObjectServer(connection: connection) { call, explanation in
             call.fail(.invalidArguments, explanation)
         }
-        gate = Gate(connection: connection, identifier: broker.identifier, log: log)
+        authorizer = Authorizer(connection: connection, identifier: broker.identifier, log: log)
         addObjects()
         guardCalls(connection)
     }
 
     private func addObjects() {
         for interface in broker.interfaces { server.add(interface, at: BusNames.root) }
-        server.addSubtree(
-            prefix: BusNames.requestRoot,
-            ObjectTree(
-                interfaces: { [broker] in broker.requests.interfaces(at: $0, for: $1) },
-                children: { [broker] in broker.requests.children(of: $0, for: $1) }))
-        server.add(broker.portalDoor.access, at: BusNames.portalRoot)
+        server.addSubtree(prefix: BusNames.requestRoot, broker.objects.tree)
+        server.add(broker.portal.access, at: BusNames.portalRoot)
         server.addSubtree(
             prefix: BusNames.portalRequestRoot,
-            ObjectTree(interfaces: { [broker] _, _ in [broker.portalDoor.request] }, children: { _, _ in [] }))
+            ObjectTree(interfaces: { [broker] _, _ in [broker.portal.request] }, children: { _, _ in [] }))
     }
 
     private func guardCalls(_ connection: Connection) {
-        server.isOpen = { [gate] in gate.isOpen($0, $1) }
-        server.gate = { [gate] in gate.check($0, $1, $2) }
-        connection.floodHandler = { [gate, unowned connection] in gate.refuseFlood($0, on: connection) }
+        server.isAuthorized = { [authorizer] in authorizer.isAuthorized($0, $1) }
+        server.authorize = { [authorizer] in authorizer.authorize($0, $1, $2) }
+        connection.floodHandler = { [authorizer, unowned connection] in authorizer.refuseFlood($0, on: connection) }
         if let serve = connection.methodHandler {
-            connection.methodHandler = { [gate, unowned connection] message in
-                gate.admit(message, on: connection, serve)
+            connection.methodHandler = { [authorizer, unowned connection] message in
+                authorizer.admit(message, on: connection, serve)
             }
         }
     }

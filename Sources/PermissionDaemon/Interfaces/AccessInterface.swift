@@ -1,12 +1,28 @@
-// The door for apps, org.permd.Access1: decodes and bounds each call, never decides.
+// org.permd.Access1, for apps: decodes and bounds each call, never decides.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
+/// Takes requests into the queue.
 @LoopActor
-struct AccessDoor {
-    unowned let broker: Broker
+protocol RequestTaking: AnyObject {
+    /// Takes a request, made with its ID and the time of its arrival; what becomes of it is told to its origin.
+    func take(from origin: any RequestOrigin, _ request: (RequestID, EpochSeconds) -> AccessRequest)
+    /// A path for an app's next request. Throws when the app uses that token already.
+    func newPath(owner: String, token: String?) throws(PermissionError) -> String
+    /// The connection gives back the place that is kept for it.
+    func releaseHold(of connection: String)
+}
+
+@LoopActor
+struct AccessInterface {
+    let connection: Connection
+    let identifier: CallerIdentifier
+    let facts: CurrentFacts
+    let devices: DeviceCatalog
+    let statuses: StatusPublisher
+    unowned let requests: any RequestTaking
 
     /// The version of the interfaces, not of the program.
     static let version: UInt32 = 1
@@ -18,36 +34,44 @@ struct AccessDoor {
                 Method(
                     name: "RequestAccess",
                     inputs: [Argument("permissions", "as"), Argument("options", "a{sv}")],
-                    outputs: [Argument("request", "o")]
+                    outputs: [Argument("request", "o")], callers: .apps
                 ) { call in call.answering { () throws(PermissionError) in try requestAccess(call) } },
                 Method(
                     name: "GetStatus", inputs: [Argument("permissions", "as")],
-                    outputs: [Argument("statuses", "a{ss}")]
+                    outputs: [Argument("statuses", "a{ss}")], callers: .apps
                 ) { call in call.answering { () throws(PermissionError) in try getStatus(call) } },
                 Method(
                     name: "OpenDevice",
                     inputs: [Argument("permission", "s"), Argument("device", "s"), Argument("options", "a{sv}")],
-                    outputs: [Argument("fd", "h"), Argument("info", "a{sv}")]
+                    outputs: [Argument("fd", "h"), Argument("info", "a{sv}")], callers: .apps
                 ) { call in call.answering { () throws(PermissionError) in try openDevice(call) } },
-                Method(name: "ReleaseHold", inputs: [], outputs: []) { call in
+                Method(name: "ReleaseHold", inputs: [], outputs: [], callers: .apps) { call in
                     call.reply()
-                    broker.feed(.holdReleased(call.sender))
+                    requests.releaseHold(of: call.sender)
                 },
             ],
             signals: [
                 Signal(name: "StatusChanged", arguments: [Argument("permission", "s"), Argument("status", "s")])
             ],
             properties: [
-                Property(name: "Version", signature: "u") { _ in .uint32(AccessDoor.version) },
+                Property(name: "Version", signature: "u") { _ in .uint32(AccessInterface.version) },
                 Property(name: "Permissions", signature: "as") { _ in
                     .strings(Permission.allCases.map(\.rawValue))
                 },
-            ]
-        )
+            ], readers: .apps)
+    }
+
+    /// The caller of an authorized call; from now on it is told of its statuses.
+    private func caller(of call: MethodCall) throws(PermissionError) -> Caller {
+        guard let caller = identifier.cached(call.sender) else {
+            throw PermissionError(.accessDenied, "the caller has left the bus")
+        }
+        statuses.add(caller)
+        return caller
     }
 
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
-        let caller = try broker.caller(of: call)
+        let caller = try caller(of: call)
         let permissions = try parsePermissions(call.arguments[0])
         guard !permissions.isEmpty else { throw PermissionError(.invalidArguments, "no permission is named") }
         let options = try Options(call.arguments[1])
@@ -62,7 +86,7 @@ struct AccessDoor {
                 .invalidArguments, "hold is \(hold); a place is kept \(Limits.maximumHold) seconds at most")
         }
         let parentWindow = try options.string("parent_window") ?? ""
-        guard AccessDoor.isParentWindow(parentWindow) else {
+        guard AccessInterface.isParentWindow(parentWindow) else {
             throw PermissionError(
                 .invalidArguments, "parent_window \(quoted(parentWindow)) is neither x11:XID nor wayland:HANDLE")
         }
@@ -76,39 +100,36 @@ struct AccessDoor {
             Explanation(title: SafeText.title($0.0), body: SafeText.body($0.1))
         }
         let isInteractive = try options.bool("interactive") ?? true
-        // Nothing may fail from here on: the object would stay.
-        let id = broker.newRequestID()
-        let path = try broker.requests.open(id, owner: caller.connection, token: token)
-        broker.requests.keep(call, for: id)
-        broker.feed(
-            .requested(
-                AccessRequest(
-                    id: id, path: path, caller: caller, permissions: permissions, reasons: reasons,
-                    explanation: explanation, parentWindow: parentWindow, hold: hold,
-                    isInteractive: isInteractive, arrived: broker.now())))
+        let path = try requests.newPath(owner: caller.connection, token: token)
+        requests.take(from: RequestObject(path: path, call: call, connection: connection)) {
+            AccessRequest(
+                id: $0, path: path, caller: caller, permissions: permissions, reasons: reasons,
+                explanation: explanation, parentWindow: parentWindow, hold: hold, isInteractive: isInteractive,
+                arrived: $1)
+        }
     }
 
     private func getStatus(_ call: MethodCall) throws(PermissionError) {
-        let caller = try broker.caller(of: call)
+        let caller = try caller(of: call)
         var permissions = try parsePermissions(call.arguments[0])
         if permissions.isEmpty { permissions = Permission.allCases }
-        call.reply(.stringTable(permissions.map { ($0.rawValue, broker.status(of: $0, for: caller).rawValue) }))
+        call.reply(.stringTable(permissions.map { ($0.rawValue, facts.status(of: $0, for: caller).rawValue) }))
     }
 
     private func openDevice(_ call: MethodCall) throws(PermissionError) {
-        let caller = try broker.caller(of: call)
+        let caller = try caller(of: call)
         guard let name = call.arguments[0].stringValue, let device = call.arguments[1].stringValue else {
             throw PermissionError(.invalidArguments)
         }
         let permission = try parsePermission(name)
         let writable = try Options(call.arguments[2]).bool("writable")
-        guard broker.devices.canOpen(permission) else {
+        guard devices.canOpen(permission) else {
             throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
         }
-        guard broker.standing(of: permission, for: caller) == .granted else {
+        guard facts.standing(of: permission, for: caller) == .granted else {
             throw PermissionError(.notGranted, "\(permission.rawValue) is not granted to \(caller.app)")
         }
-        let (fd, isWritable, opened) = try broker.devices.open(permission, device: device, writable: writable)
+        let (fd, isWritable, opened) = try devices.open(permission, device: device, writable: writable)
         call.reply(
             .unixFD(UnixFD(owning: fd)),
             .properties([

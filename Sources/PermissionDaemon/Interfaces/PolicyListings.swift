@@ -4,14 +4,17 @@ import DBus
 import PermissionCore
 import PermissionModel
 
-extension PolicyDoor {
+extension PolicyInterface {
     /// A method that lists by a filter what is in the store. It comes after what is on its way there, so that whoever
     /// saw something happen finds it.
     func listing(
         _ name: String, _ rows: String, after written: @escaping @LoopActor (@escaping @LoopActor () -> Void) -> Void,
         _ slices: @escaping @LoopActor (RowFilter) -> Listings.Slice
     ) -> Method {
-        Method(name: name, inputs: [Argument("filter", "a{sv}")], outputs: [Argument(rows, "aa{sv}")]) { call in
+        Method(
+            name: name, inputs: [Argument("filter", "a{sv}")], outputs: [Argument(rows, "aa{sv}")],
+            callers: .unsandboxed
+        ) { call in
             call.answering { () throws(PermissionError) in
                 let filter = try RowFilter(call.arguments[0])
                 listings.add(call, after: written) { slices(filter) }
@@ -21,7 +24,7 @@ extension PolicyDoor {
 
     func decisionRows(_ filter: RowFilter) -> Listings.Slice {
         appSlices(filter) { range throws(PermissionError) in
-            let decisions = try broker.store.listDecisions(
+            let decisions = try store.listDecisions(
                 app: filter.app, permission: filter.permission, among: range)
             let rows =
                 decisions.map { (app: $0.app, permission: $0.permission, row: row($0)) }
@@ -34,7 +37,7 @@ extension PolicyDoor {
     }
 
     func pauses(_ filter: RowFilter, _ range: AppRange) -> [Pause] {
-        broker.pauses(app: filter.app, permission: filter.permission).filter { range.contains($0.app) }
+        calls.pauses(app: filter.app, permission: filter.permission).filter { range.contains($0.app) }
     }
 
     /// Slices of a list by app, each of the next few apps: those of the store, and those that only memory knows.
@@ -42,13 +45,13 @@ extension PolicyDoor {
         _ filter: RowFilter, _ rows: @escaping @LoopActor (AppRange) throws(PermissionError) -> [Listings.Row]
     ) -> Listings.Slice {
         var page = RowPage(limit: filter.limit, offset: filter.offset)
-        let paused = broker.pauses(app: filter.app, permission: filter.permission).map(\.app)
+        let paused = calls.pauses(app: filter.app, permission: filter.permission).map(\.app)
         var range = AppRange()
         var isOver = false
         return { () throws(PermissionError) in
             guard !isOver, !page.isFull else { return nil }
             if filter.app == nil {
-                range = try broker.store.appRange(after: range.last, most: Listings.sliceApps, and: paused)
+                range = try store.appRange(after: range.last, most: Listings.sliceApps, and: paused)
             }
             isOver = range.last == nil
             return page.cut(try rows(range))
@@ -61,7 +64,7 @@ extension PolicyDoor {
         var last: Int64? = .max
         return { () throws(PermissionError) in
             guard let before = last, left > 0 else { return nil }
-            let page = try broker.store.listHistory(
+            let page = try store.listHistory(
                 app: filter.app, permission: filter.permission, since: filter.since, before: before,
                 limit: min(left, Listings.sliceRows), offset: offset)
             (offset, last) = (0, page.last)

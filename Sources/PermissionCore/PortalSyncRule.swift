@@ -31,9 +31,9 @@ public protocol PortalJudge {
 }
 
 public enum PortalEffect: Sendable, Hashable {
-    /// Delete the entry; then say ``PortalMirror/took(_:isGone:at:by:)``.
+    /// Delete the entry; then say ``PortalSyncRule/took(_:isGone:at:by:)``.
     case takeBack(PortalKey)
-    /// Another program wrote it: make it a decision; then say ``PortalMirror/adopted(_:)`` or ``PortalMirror/notAdopted(_:)``.
+    /// Another program wrote it: make it a decision; then say ``PortalSyncRule/adopted(_:)`` or ``PortalSyncRule/notAdopted(_:)``.
     case adopt(PortalKey, Verdict)
     /// Another program deleted it: forget the decision.
     case forget(PortalKey)
@@ -41,7 +41,7 @@ public enum PortalEffect: Sendable, Hashable {
     case dropRow(PortalKey)
 }
 
-public struct PortalMirror {
+public struct PortalSyncRule {
     /// Milliseconds in which a portal stores what it was answered: it does so at once, on a busy machine a little later.
     static let echoTime: Int64 = 10_000
     /// Milliseconds in which a portal may write anew what it read before we deleted it.
@@ -76,7 +76,7 @@ public struct PortalMirror {
         if !key.permission.isOfPortals { given[key] = word }
         echoes[key, default: []].removeAll { $0.deadline <= uptime }
         echoes[key, default: []].append(
-            Echo(verdict: word, deadline: uptime + PortalMirror.echoTime, isUnsaid: verdict == nil))
+            Echo(verdict: word, deadline: uptime + PortalSyncRule.echoTime, isUnsaid: verdict == nil))
     }
 
     /// The store is there, with these entries of decisions' permissions.
@@ -209,7 +209,7 @@ public struct PortalMirror {
 
     private mutating func takeBack(_ key: PortalKey, _ verdict: Verdict, _ uptime: Int64) -> [PortalEffect] {
         guard deleting.insert(key).inserted else { return [] }
-        takenBack[key] = (verdict, uptime + PortalMirror.rewriteTime)
+        takenBack[key] = (verdict, uptime + PortalSyncRule.rewriteTime)
         return [.takeBack(key)]
     }
 }

@@ -5,7 +5,7 @@ import Glibc
 import Logging
 
 @LoopActor
-final class Attention {
+final class SeatActivity {
     /// True as well where there is no logind, or no session of this user: somebody asked for permd to run.
     private(set) var isThere = true
 
@@ -138,7 +138,7 @@ final class Attention {
         let asked = epoch
         let message = Message.call(
             destination: Login.name, path: path, interface: interface, member: member, arguments, noAutoStart: true)
-        bus.connection?.call(message, timeoutMilliseconds: Attention.answerTime) { [weak self] result in
+        bus.connection?.call(message, timeoutMilliseconds: SeatActivity.answerTime) { [weak self] result in
             guard let self, epoch == asked else { return }
             then(result.map(\.body))
         }

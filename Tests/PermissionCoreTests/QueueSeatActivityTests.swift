@@ -3,7 +3,7 @@
 import Testing
 
 @Suite
-struct QueueAttentionTests {
+struct QueueSeatActivityTests {
     /// What is on screen is withdrawn, and comes again to the same agent, with all of its time.
     @Test func aPromptGoesAwayAndComesAgain() {
         QueueScript.play(
@@ -121,7 +121,7 @@ struct QueueAttentionTests {
             respond 2 answered camera=granted
             record b:camera=granted
             = a camera granted
-            > world
+            > facts
             respond 1 answered camera=granted
             record a:camera=granted
             length 0

@@ -1,12 +1,30 @@
-// The door for permctl and settings programs, org.permd.Policy1.
+// org.permd.Policy1, for permctl and settings programs.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
+/// What settings programs change, and what is under way.
 @LoopActor
-struct PolicyDoor {
-    unowned let broker: Broker
+protocol PolicyCalls: AnyObject {
+    var now: @Sendable () -> EpochSeconds { get }
+    var entries: [QueueEntry] { get }
+    /// Makes a decision; on disk before `completion` hears of it.
+    func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void)
+    /// Forgets decisions and lifts pauses; nil means any. The completion gets how many decisions went.
+    func reset(
+        app: AppID?, permission: Permission?, by: Author,
+        _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void)
+    func pauses(app: AppID?, permission: Permission?) -> [Pause]
+    func problems() -> [Problem]
+}
+
+@LoopActor
+struct PolicyInterface {
+    unowned let calls: any PolicyCalls
+    let store: DecisionStore
+    let policy: PolicySet
+    let devices: DeviceCatalog
     let subscribers: Subscribers
     let listings: Listings
 
@@ -14,8 +32,8 @@ struct PolicyDoor {
         Interface(
             name: BusNames.policy,
             methods: [
-                listing("ListDecisions", "decisions", after: broker.store.whenWritten, decisionRows),
-                listing("ListStatuses", "statuses", after: broker.store.whenWritten, statusRows),
+                listing("ListDecisions", "decisions", after: store.whenWritten, decisionRows),
+                listing("ListStatuses", "statuses", after: store.whenWritten, statusRows),
                 method(
                     "SetDecision",
                     [
@@ -24,7 +42,7 @@ struct PolicyDoor {
                     ], [], setDecision),
                 method(
                     "Reset", [Argument("app", "s"), Argument("permission", "s")], [Argument("removed", "u")], reset),
-                listing("ListHistory", "rows", after: broker.store.whenHistoryWritten, historyRows),
+                listing("ListHistory", "rows", after: store.whenHistoryWritten, historyRows),
                 method("ListRequests", [], [Argument("requests", "aa{sv}")], listRequests),
                 method("ListRestrictions", [], [Argument("rules", "aa{sv}")], listRestrictions),
                 method("ListProblems", [], [Argument("problems", "aa{sv}")], listProblems),
@@ -43,8 +61,7 @@ struct PolicyDoor {
             ],
             properties: [
                 Property(name: "ProgramVersion", signature: "s") { _ in .string(Program.version) }
-            ]
-        )
+            ], readers: .unsandboxed)
     }
 
     func tellDecision(_ app: AppID, _ permission: Permission, _ verdict: Verdict?) {
@@ -70,7 +87,7 @@ struct PolicyDoor {
         _ name: String, _ inputs: [Argument], _ outputs: [Argument],
         _ body: @escaping @LoopActor (MethodCall) throws(PermissionError) -> Void
     ) -> Method {
-        Method(name: name, inputs: inputs, outputs: outputs) { call in
+        Method(name: name, inputs: inputs, outputs: outputs, callers: .unsandboxed) { call in
             call.answering { () throws(PermissionError) in try body(call) }
         }
     }
@@ -88,8 +105,8 @@ struct PolicyDoor {
         }
         let duration = try parseDuration(Options(call.arguments[3]))
         let decision = Decision(
-            app: app, permission: permission, verdict: verdict, duration: duration, decided: broker.now(), by: .permctl)
-        broker.settle(decision) { result in
+            app: app, permission: permission, verdict: verdict, duration: duration, decided: calls.now(), by: .permctl)
+        calls.settle(decision) { result in
             switch result {
             case .success: call.reply()
             case .failure(let error): call.fail(error)
@@ -107,7 +124,7 @@ struct PolicyDoor {
             guard let until else {
                 throw PermissionError(.invalidArguments, "the duration until needs the option until")
             }
-            guard until > broker.now() else {
+            guard until > calls.now() else {
                 throw PermissionError(.invalidArguments, "until is a time that is over")
             }
             return .until(until)
@@ -124,7 +141,7 @@ struct PolicyDoor {
         }
         let app = appText.isEmpty ? nil : try parseApp(appText)
         let permission = permissionText.isEmpty ? nil : try parsePermission(permissionText, ofPortalsToo: true)
-        broker.reset(app: app, permission: permission) { result in
+        calls.reset(app: app, permission: permission, by: .permctl) { result in
             switch result {
             case .success(let removed): call.reply(.uint32(UInt32(clamping: removed)))
             case .failure(let error): call.fail(error)
@@ -156,7 +173,7 @@ struct PolicyDoor {
     private func listRequests(_ call: MethodCall) {
         call.reply(
             .rows(
-                broker.queue.entries.map { entry in
+                calls.entries.map { entry in
                     [
                         "request": .string(entry.request.path), "app": .string(entry.request.caller.app.description),
                         "permissions": .strings(entry.request.permissions.map(\.rawValue)),
@@ -169,7 +186,7 @@ struct PolicyDoor {
     private func listRestrictions(_ call: MethodCall) {
         call.reply(
             .rows(
-                broker.rules.rules.flatMap { rule in
+                policy.rules.flatMap { rule in
                     rule.apps.map { pattern in
                         [
                             "app": .string(pattern), "permissions": .strings(rule.permissions.map(\.rawValue)),
@@ -181,13 +198,13 @@ struct PolicyDoor {
     }
 
     private func listProblems(_ call: MethodCall) {
-        broker.store.whenLookedAt { replyProblems(call) }
+        store.whenLookedAt { replyProblems(call) }
     }
 
     private func replyProblems(_ call: MethodCall) {
         call.reply(
             .rows(
-                broker.problems().map { problem in
+                calls.problems().map { problem in
                     [
                         "about": .string(problem.about), "file": .string(problem.file),
                         "line": .uint32(UInt32(clamping: problem.line)), "problem": .string(problem.text),

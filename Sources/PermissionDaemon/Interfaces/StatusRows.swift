@@ -4,11 +4,11 @@ import DBus
 import PermissionCore
 import PermissionModel
 
-extension PolicyDoor {
+extension PolicyInterface {
     /// Of every app that somebody decided about, or of one that is named, whether anybody has seen it or not.
     func statusRows(_ filter: RowFilter) -> Listings.Slice {
         appSlices(filter) { range throws(PermissionError) in
-            let decisions = try broker.store.listDecisions(
+            let decisions = try store.listDecisions(
                 app: filter.app, permission: filter.permission, among: range)
             let pauses = pauses(filter, range)
             let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
@@ -29,11 +29,11 @@ extension PolicyDoor {
         _ app: AppID, _ permission: Permission, _ decisions: [Decision], _ pause: Pause?
     ) -> [String: Value] {
         let decision = decisions.first { $0.process == nil } ?? decisions.first
-        let restriction = broker.rules.rule(.restrict, app, permission)
-        let permit = broker.rules.rule(.grant, app, permission)
+        let restriction = policy.rule(.restrict, app, permission)
+        let permit = policy.rule(.grant, app, permission)
         let status = PermissionCore.status(
             restricted: restriction != nil, decision: decision?.verdict, allowedByRule: permit != nil,
-            isUsable: broker.devices.isUsable(permission))
+            isUsable: devices.isUsable(permission))
         var result: [String: Value] = [:]
         if let pause { result = row(pause) }
         if let decision { result = row(decision) }
@@ -46,7 +46,7 @@ extension PolicyDoor {
             result["line"] = .uint32(UInt32(clamping: rule.line))
         }
         if status == .unavailable {
-            let problem = broker.devices.defaultDevice(permission)?.problem ?? ""
+            let problem = devices.defaultDevice(permission)?.problem ?? ""
             result["problem"] = .string(problem.isEmpty ? "no \(permission.rawValue) is there" : problem)
         }
         return result

@@ -4,7 +4,7 @@ import PermissionCore
 import PermissionModel
 import Testing
 
-struct PortalMirrorTests {
+struct PortalSyncRuleTests {
     /// `app permission` to what stands.
     private struct Judge: PortalJudge {
         var standing: [String: Verdict] = [:]
@@ -16,8 +16,8 @@ struct PortalMirrorTests {
 
     private let camera = PortalKey(appID: "org.example.Call", permission: .camera)
 
-    private func mirror(_ given: [PortalKey: Verdict] = [:], looked: [PortalKey: Verdict] = [:]) -> PortalMirror {
-        var mirror = PortalMirror(given: given)
+    private func mirror(_ given: [PortalKey: Verdict] = [:], looked: [PortalKey: Verdict] = [:]) -> PortalSyncRule {
+        var mirror = PortalSyncRule(given: given)
         var judge = Judge()
         for (key, verdict) in looked { judge.standing["\(key.appID) \(key.permission.rawValue)"] = verdict }
         #expect(mirror.looked(looked, at: 0, by: judge) == [])
@@ -46,7 +46,7 @@ struct PortalMirrorTests {
         let decomposed = PortalKey(appID: "org.example.Cafe\u{301}", permission: .camera)
         #expect(composed != decomposed)
         #expect(composed > decomposed && !(composed < decomposed))
-        var mirror = PortalMirror(given: [:])
+        var mirror = PortalSyncRule(given: [:])
         #expect(mirror.looked([composed: .grant], at: 0, by: granted) == [.adopt(composed, .grant)])
         let effects = mirror.changed(
             .camera, ["org.example.Caf\u{E9}": .grant, "org.example.Cafe\u{301}": .grant], at: 5, by: nothing)
@@ -151,7 +151,7 @@ struct PortalMirrorTests {
     @Test func whatIsThereAtTheStart() {
         let other = PortalKey(appID: "org.example.Other", permission: .location)
         let nameless = PortalKey(appID: "", permission: .camera)
-        var mirror = PortalMirror(given: [camera: .grant])
+        var mirror = PortalSyncRule(given: [camera: .grant])
         // Ours, and over: taken back. Somebody else's: adopted. Nobody's: taken back.
         #expect(
             mirror.looked([camera: .grant, other: .deny, nameless: .grant], at: 0, by: nothing)
@@ -159,20 +159,20 @@ struct PortalMirrorTests {
     }
 
     @Test func atTheStartTheRefusalWins() {
-        var mirror = PortalMirror(given: [:])
+        var mirror = PortalSyncRule(given: [:])
         #expect(mirror.looked([camera: .grant], at: 0, by: denied) == [.takeBack(camera)])
-        mirror = PortalMirror(given: [:])
+        mirror = PortalSyncRule(given: [:])
         #expect(mirror.looked([camera: .deny], at: 0, by: granted) == [.adopt(camera, .deny)])
     }
 
     @Test func whatIsGoneAtTheStartIsDropped() {
-        var mirror = PortalMirror(given: [camera: .grant])
+        var mirror = PortalSyncRule(given: [camera: .grant])
         #expect(mirror.looked([:], at: 0, by: granted) == [.dropRow(camera)])
     }
 
     /// The store does not run: what we answered may be in its file.
     @Test func withoutTheStoreOurAnswersAreTakenBackUnseen() {
-        var mirror = PortalMirror(given: [camera: .grant])
+        var mirror = PortalSyncRule(given: [camera: .grant])
         #expect(mirror.review(at: 0, by: granted) == [])
         #expect(mirror.review(at: 1, by: nothing) == [.takeBack(camera)])
         #expect(mirror.took(camera, isGone: false, at: 2, by: nothing) == [])

@@ -3,7 +3,7 @@
 public import PermissionModel
 
 /// What the guard remembers of (app, permission). A count of 0 without a pause is nothing to remember.
-public struct NagRecord: Sendable, Hashable {
+public struct DismissalRecord: Sendable, Hashable {
     public var app: AppID
     public var permission: Permission
     /// Dismissals by the person in a row.
@@ -23,15 +23,15 @@ public struct NagRecord: Sendable, Hashable {
     public var isEmpty: Bool { count == 0 && pausedUntil == nil }
 }
 
-struct NagGuard {
+struct DismissalThrottle {
     private struct Key: Hashable {
         let app: AppID
         let permission: Permission
     }
 
-    private var records: [Key: NagRecord] = [:]
+    private var records: [Key: DismissalRecord] = [:]
 
-    mutating func restore(_ restored: [NagRecord]) {
+    mutating func restore(_ restored: [DismissalRecord]) {
         for record in restored { records[Key(app: record.app, permission: record.permission)] = record }
     }
 
@@ -51,10 +51,10 @@ struct NagGuard {
     /// Counts a dismissal by the person; the record to be kept.
     mutating func dismissed(
         _ app: AppID, _ permission: Permission, at now: EpochSeconds, settings: Settings
-    ) -> NagRecord {
+    ) -> DismissalRecord {
         let key = Key(app: app, permission: permission)
         var record =
-            records[key] ?? NagRecord(app: app, permission: permission, count: 0, pausedUntil: nil, since: now)
+            records[key] ?? DismissalRecord(app: app, permission: permission, count: 0, pausedUntil: nil, since: now)
         if let end = record.pausedUntil, end <= now {
             record.count = 0
             record.pausedUntil = nil
@@ -67,9 +67,9 @@ struct NagGuard {
     }
 
     /// An answer ends the row of dismissals; the record to be kept, nil when there was none.
-    mutating func answered(_ app: AppID, _ permission: Permission, at now: EpochSeconds) -> NagRecord? {
+    mutating func answered(_ app: AppID, _ permission: Permission, at now: EpochSeconds) -> DismissalRecord? {
         guard records.removeValue(forKey: Key(app: app, permission: permission)) != nil else { return nil }
-        return NagRecord(app: app, permission: permission, count: 0, pausedUntil: nil, since: now)
+        return DismissalRecord(app: app, permission: permission, count: 0, pausedUntil: nil, since: now)
     }
 
     /// Forgets; nil means any.

@@ -1,4 +1,4 @@
-// The door for xdg-desktop-portal, org.freedesktop.impl.portal.Access: its dialogs become requests of the one queue.
+// org.freedesktop.impl.portal.Access, for xdg-desktop-portal: its dialogs become requests of the one queue.
 //
 // The portal says who asks; we look ourselves: the handle names the app's connection, and the kernel knows who that is.
 
@@ -8,18 +8,24 @@ import PermissionCore
 import PermissionModel
 
 @LoopActor
-final class PortalDoor {
+final class PortalInterface {
     /// Choices of a dialog, and options of a choice: more fit on no screen.
     private static let maximumChoices = 16
     /// Bytes of an app's id, as of a bus name: portals make the one of the other.
     private static let maximumID = 255
 
-    private unowned let broker: Broker
+    private let identifier: CallerIdentifier
     private let dialogs: PortalDialogs
+    private let sync: PortalStoreSync
+    private unowned let requests: any RequestTaking
 
-    init(broker: Broker, dialogs: PortalDialogs) {
-        self.broker = broker
+    init(
+        identifier: CallerIdentifier, dialogs: PortalDialogs, sync: PortalStoreSync, requests: any RequestTaking
+    ) {
+        self.identifier = identifier
         self.dialogs = dialogs
+        self.sync = sync
+        self.requests = requests
     }
 
     var access: Interface {
@@ -33,7 +39,7 @@ final class PortalDoor {
                         Argument("title", "s"), Argument("subtitle", "s"), Argument("body", "s"),
                         Argument("options", "a{sv}"),
                     ],
-                    outputs: [Argument("response", "u"), Argument("results", "a{sv}")]
+                    outputs: [Argument("response", "u"), Argument("results", "a{sv}")], callers: .portal
                 ) { [weak self] call in
                     call.answering { () throws(PermissionError) in try self?.accessDialog(call) }
                 }
@@ -45,7 +51,7 @@ final class PortalDoor {
         Interface(
             name: BusNames.portalRequest,
             methods: [
-                Method(name: "Close", inputs: [], outputs: []) { [dialogs] call in
+                Method(name: "Close", inputs: [], outputs: [], callers: .portal) { [dialogs] call in
                     call.reply()
                     dialogs.close(handle: call.path)
                 }
@@ -55,37 +61,37 @@ final class PortalDoor {
     private func accessDialog(_ call: MethodCall) throws(PermissionError) {
         guard let handle = call.arguments[0].objectPathValue else { throw PermissionError(.invalidArguments) }
         let texts = call.arguments[1...5].map { $0.stringValue ?? "" }
-        let dialog = try PortalDoor.dialog(texts[2], texts[3], texts[4], Options(call.arguments[6]))
+        let dialog = try PortalInterface.dialog(texts[2], texts[3], texts[4], Options(call.arguments[6]))
         guard let name = BusNames.portalCaller(ofHandle: handle) else {
             throw PermissionError(.invalidArguments, "the handle \(quoted(handle)) names no caller")
         }
-        guard texts[0].utf8.count <= PortalDoor.maximumID else {
-            throw PermissionError(.invalidArguments, "an app's id has at most \(PortalDoor.maximumID) bytes")
+        guard texts[0].utf8.count <= PortalInterface.maximumID else {
+            throw PermissionError(.invalidArguments, "an app's id has at most \(PortalInterface.maximumID) bytes")
         }
         let key = PortalKey(appID: texts[0], permission: PortalKinds.permission(icon: dialog.icon))
-        try dialogs.open(handle, call, dialog, key)
-        let window = AccessDoor.isParentWindow(texts[1]) ? texts[1] : ""
-        broker.identifier.identify(name) { [weak self] caller in
+        let origin = PortalDialogRequest(call, dialog, key, sync: sync)
+        try dialogs.open(handle, origin)
+        let window = AccessInterface.isParentWindow(texts[1]) ? texts[1] : ""
+        identifier.identify(name) { [weak self] caller in
             guard let caller else {
                 self?.dialogs.close(handle: handle)
                 return
             }
-            self?.ask(handle, caller, window)
+            self?.ask(handle, origin, caller, window)
         }
     }
 
-    private func ask(_ handle: String, _ caller: Caller, _ window: String) {
-        guard let opened = dialogs.opened(handle) else { return }
-        let app = PortalApps.asking(caller, id: opened.key.appID)
-        let id = broker.newRequestID()
+    private func ask(_ handle: String, _ origin: PortalDialogRequest, _ caller: Caller, _ window: String) {
+        guard let dialog = dialogs.identified(handle, origin) else { return }
+        let app = PortalApps.asking(caller, id: dialog.key.appID)
         let asking = Caller(
             connection: caller.connection, app: app, process: caller.process, isProxy: caller.isProxy)
-        dialogs.begin(handle, id, asking)
-        broker.feed(
-            .requested(
-                AccessRequest(
-                    id: id, path: handle, caller: asking, permissions: [opened.key.permission], parentWindow: window,
-                    arrived: broker.now(), dialog: opened.dialog)))
+        dialog.caller = asking
+        requests.take(from: dialog) {
+            AccessRequest(
+                id: $0, path: handle, caller: asking, permissions: [dialog.key.permission], parentWindow: window,
+                arrived: $1, dialog: dialog.dialog)
+        }
     }
 
     // MARK: Decoding
