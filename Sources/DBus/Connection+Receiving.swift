@@ -22,7 +22,7 @@ extension Connection {
         dbus_connection_set_max_message_unix_fds(raw, Connection.maximumMessageDescriptors)
     }
 
-    /// What must not wait with others, because it would hold descriptors or memory for nothing: replies nobody asked for, and
+    /// What must not wait with others, because it would hold descriptors or memory without use: replies that were not asked for, and
     /// calls and signals with descriptors nobody wants. True when nothing is left to do with it.
     func isSettledAtOnce(_ raw: OpaquePointer) -> Bool {
         let type = dbus_message_get_type(raw)

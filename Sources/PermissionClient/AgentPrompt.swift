@@ -23,8 +23,8 @@ public struct AgentPrompt: Sendable, Identifiable {
             self.dialog = dialog
         }
 
-        /// What the portal says of its question, which may be the app's words; empty for nothing. Of a permission that
-        /// is ours not where it is changed, which is not true here.
+        /// The portal's explanation of its question, which may be the app's words; empty when there is none. Its text about
+        /// changing the permission in Settings is omitted for permd's own permissions, where it does not apply.
         public var portalWords: String {
             guard let dialog else { return "" }
             return [dialog.subtitle, permission.isOfPortals ? dialog.body : ""].filter { !$0.isEmpty }

@@ -59,7 +59,7 @@ final class AwayFault {
         do throws(BusError) {
             ledger.check(try await place.rows("ListDecisions"), when, mayMiss: mayMiss)
         } catch {
-            // Better than to take what cannot be read for nothing.
+            // A store that cannot be read must not be reported as empty.
             if !mayMiss || error.name != ErrorKind.storeUnavailable.name { report.lose("\(when): \(error)") }
         }
         if target == .rules { try await checkRule(place, "\(when), started again") }

@@ -26,7 +26,7 @@ final class Place {
     /// This program, as permd knows it.
     static let own = AppID.executable(BuiltProgram.own.utf8).description
 
-    /// Folders of the two databases.
+    /// The folders of the store and of the session's token.
     var lastingFolder: String { "\(permd.bus.directory)/state/permd" }
     var sessionFolder: String { "\(permd.bus.directory)/runtime/permd" }
 

@@ -1,3 +1,3 @@
-// permd-faults: bad days for permd, by a seed. scripts/faults runs it.
+// permd-faults: injects faults into a running permd, at random from a seed. scripts/faults runs it.
 
 FaultsProgram.main()

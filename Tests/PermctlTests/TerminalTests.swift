@@ -50,7 +50,7 @@ private final class Screen {
         throw TestKitError("“\(text)” never appeared; the screen is\n\(screen)")
     }
 
-    /// A key that comes while the guard is up counts for nothing and puts it up anew: types until it is answered.
+    /// A key that comes while the guard is up is ignored and restarts it: types until it is answered.
     func answer(_ key: String, until text: String) async throws {
         for _ in 0..<60 {
             await withCheckedContinuation { done in Loop.shared.after(milliseconds: 600) { done.resume() } }

@@ -1,7 +1,8 @@
-// A service on one connection leaves nothing behind when the connection is lost.
+// A service on one connection: what it serves and to whom, its end, and that nothing of it stays.
 
 import DBus
 import Logging
+import PermissionCore
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -57,6 +58,74 @@ struct BusServiceTests {
         #expect(connection == nil)
         client.close()
         await bus.stop()
+    }
+
+    /// A row that does not say who may call it is refused, so it would be of no use.
+    @Test func everyRowSaysWhoMayCallIt() async throws {
+        let folder = try TemporaryFolder()
+        let (bus, broker) = try await BusServiceTests.broker(folder)
+        let portal = [broker.portal.access, broker.portal.request]
+        for interface in broker.interfaces + portal {
+            for method in interface.methods {
+                #expect(method.callers != nil, "\(interface.name).\(method.name)")
+            }
+            #expect(interface.properties.isEmpty || interface.readers != nil, "\(interface.name)")
+        }
+        #expect(broker.interfaces.map(\.name).contains(BusNames.access))
+        broker.detach()
+        broker.connection.close()
+        await bus.stop()
+    }
+
+    /// Without the store there is no true answer.
+    @Test func whoCallsWhileItStopsIsTold() async throws {
+        let folder = try TemporaryFolder()
+        let (bus, broker) = try await BusServiceTests.broker(folder)
+        let service = BusService(broker, log: BusServiceTests.log)
+        broker.start()
+        let client = try bus.connect()
+        let status = BusServiceTests.call(broker.connection, BusNames.access, "GetStatus", [.strings([])])
+        _ = try await client.call(status, timeoutMilliseconds: nil)
+        await withCheckedContinuation { done in broker.stop { done.resume() } }
+        let error = await #expect(throws: BusError.self) {
+            try await client.call(status, timeoutMilliseconds: nil)
+        }
+        #expect(error?.name == ErrorKind.storeUnavailable.name)
+        withExtendedLifetime(service) {}
+        client.close()
+        broker.connection.close()
+        await bus.stop()
+    }
+
+    /// The counts of dismissals and the pauses after them belong to the session.
+    @Test func pausesEndWithTheSession() async throws {
+        let folder = try TemporaryFolder()
+        let (bus, broker) = try await BusServiceTests.broker(folder)
+        let app = AppID("exe:/usr/bin/a")!
+        let pause = DismissalRecord(app: app, permission: .camera, count: 3, pausedUntil: 9000, since: 1)
+        await withCheckedContinuation { done in
+            broker.store.commit([.saveDismissals(pause)], history: []) { _ in done.resume() }
+        }
+        broker.start()
+        #expect(broker.pauses(app: nil, permission: nil).map(\.app) == [app])
+        broker.sessionEnded()
+        #expect(broker.pauses(app: nil, permission: nil).isEmpty)
+        #expect(broker.store.listDismissals().isEmpty)
+        broker.detach()
+        broker.connection.close()
+        await bus.stop()
+    }
+
+    private static func broker(_ folder: TemporaryFolder) async throws -> (PrivateBus, Broker) {
+        let bus = try await PrivateBus()
+        let store = DecisionStore(
+            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: { 0 },
+            log: log)
+        let devices = DeviceCatalog(log: log, source: FakeSource([]), kinds: DeviceKinds.all(FakeProbe(), nil))
+        let broker = Broker(
+            connection: try bus.connect(), store: store,
+            policy: PolicySet(root: folder.path, lastGood: [], log: log), devices: devices, now: { 0 }, log: log)
+        return (bus, broker)
     }
 
     private static let decision = Decision(

@@ -44,7 +44,7 @@ struct SeatActivityTests {
         await logind.stop()
     }
 
-    /// One session in front is enough; those of others, managers and greeters count for nothing.
+    /// One session in front is enough; those of other users, managers and greeters are ignored.
     @Test func whichSessionsCount() async throws {
         let logind = try await FakeLogind()
         logind.add("1", isActive: false)

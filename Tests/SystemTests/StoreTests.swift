@@ -1,4 +1,4 @@
-// The store on bad days: nothing lost, nothing invented, everything said.
+// The store on full, read-only and damaged disks: nothing is lost or invented, and every problem is reported.
 
 import DBus
 import Foundation
@@ -23,7 +23,7 @@ struct StoreTests {
         await stage.end()
     }
 
-    /// What cannot be written holds `once`; the caller is told the true status, and nobody is told a lie.
+    /// What cannot be written holds `once`; the caller is told the true status, and nothing is acknowledged that is not on disk.
     @Test func unwritableStores() async throws {
         let stage = try await Stage()
         await stage.permd.stop()

@@ -55,6 +55,16 @@ struct StructureTests {
         }
     }
 
+    /// An interface is given what it calls; the broker joins the components and no other one names it.
+    @Test func componentsDoNotNameTheBroker() throws {
+        let joining = ["Broker.swift", "BrokerDecisions.swift", "BusService.swift", "Daemon.swift", "Problems.swift"]
+        for file in try StructureTests.files("Sources/PermissionDaemon") where !joining.contains(file.lastPathComponent)
+        {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            #expect(!text.contains(/\bBroker\b/), "\(file.lastPathComponent)")
+        }
+    }
+
     @Test func filesHaveOnePurpose() throws {
         for file in try StructureTests.files("Sources") {
             let lines = try String(contentsOf: file, encoding: .utf8).split(

@@ -8,7 +8,7 @@ import PermissionModel
 /// One dialog: a request of the queue once it is known who asks.
 @LoopActor
 final class PortalDialogRequest: RequestOrigin {
-    /// Responses as org.freedesktop.impl.portal.Access has them. The third is for every end that is nobody's word.
+    /// Responses as org.freedesktop.impl.portal.Access has them. The third is for every end that no person chose.
     private enum Response {
         static let granted: UInt32 = 0
         static let denied: UInt32 = 1

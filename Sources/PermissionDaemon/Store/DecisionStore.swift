@@ -68,7 +68,7 @@ public final class DecisionStore {
     /// The next end of a decision.
     var watchedEnd: (end: EpochSeconds, timer: LoopTimer)?
 
-    /// Opens the file; on a bad day the store is there all the same, and says what is wrong.
+    /// Opens the file. A store that cannot be opened works in memory, and `findings` says why.
     /// - Parameter now: the wall clock.
     public init(
         paths: StorePaths, bootID: String, now: @escaping @Sendable () -> EpochSeconds,

@@ -1,5 +1,5 @@
-// permd 0.1 kept what ends with the session in a database of its own, session.db under $XDG_RUNTIME_DIR. Its rows are
-// brought into the store when that is brought to the present schema.
+// Stores before schema 5 kept what ends with the session in a second database, session.db under $XDG_RUNTIME_DIR. Its rows are
+// added to the store when that is migrated.
 
 import Glibc
 import PermissionCore

@@ -1,4 +1,4 @@
-// Opens the databases on bad days: folders, modes, a damaged file, a newer one.
+// Opens the store: folders, modes, files that are damaged or of a newer schema.
 
 import CLinux
 import CSQLite

@@ -96,7 +96,7 @@ struct StoreMendingTests {
         again.onReadAgain = { changes.add(true) }
         #expect(again.appDecision(app, .camera) == nil && again.findings.count == 1)
         await #expect(throws: StoreError.self) { try await commit(again, set(.grant)) }
-        // That nothing was decided would be a lie.
+        // It is unknown what was decided.
         #expect(throws: PermissionError.self) { try list(again) }
         #expect(changes.all.isEmpty)
         try #require(unlink(paths.state) == 0 && rename(folder.file("away"), paths.state) == 0)

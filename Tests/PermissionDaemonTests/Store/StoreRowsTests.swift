@@ -130,7 +130,7 @@ struct StoreRowsTests {
         await close(again)
     }
 
-    /// A bad disk makes another decision of one: it is nobody's, and is told.
+    /// A row that a failing disk has changed into another decision is not used, and is reported.
     @Test(arguments: [
         "app = 'exe:/usr/bin/b'", "verdict = 'grant'", "until = 5000", "lifetime = 'always', until = NULL",
         "permission = 'location'", "checksum = NULL", "by = 'permctl'", "until = 500", "scope = 'x'", "pid = 7",
