@@ -44,7 +44,6 @@ let package = Package(
         .executable(name: "permctl", targets: ["permctl"]),
         .library(name: "PermissionClient", targets: ["PermissionClient"]),
         .library(name: "PermissionTestKit", targets: ["PermissionTestKit"]),
-        .executable(name: "permd-bench", targets: ["permd-bench"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

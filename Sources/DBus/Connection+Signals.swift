@@ -8,7 +8,7 @@ extension Connection {
     public func onSignal(
         sender: String? = nil, path: String? = nil, interface: String? = nil, member: String? = nil,
         firstArgument: String? = nil, addMatch: Bool = true, _ handler: @escaping @LoopActor (Message) -> Void
-    ) -> SignalToken {
+    ) -> Subscription {
         let pattern = SignalPattern(
             sender: sender, path: path, interface: interface, member: member, firstArgument: firstArgument)
         // Before the match: so the bus tells us the owner before it sends us any of its signals.
@@ -16,7 +16,7 @@ extension Connection {
         let id = signals.add(pattern, handler)
         let rule = pattern.matchRule
         if addMatch { send(.busCall("AddMatch", [.string(rule)], noReply: true)) }
-        return SignalToken { [weak self] in
+        return Subscription { [weak self] in
             guard let self else { return }
             signals.remove(id, pattern)
             if addMatch { send(.busCall("RemoveMatch", [.string(rule)], noReply: true)) }
@@ -26,7 +26,7 @@ extension Connection {
 
     /// Calls `body` when that name has no owner any more. One match for this name alone: nobody else's comings and
     /// goings wake us. A unique name that is gone already counts, in a later turn: it never comes back.
-    public func whenNameVanishes(_ name: String, _ body: @escaping @LoopActor () -> Void) -> SignalToken {
+    public func whenNameVanishes(_ name: String, _ body: @escaping @LoopActor () -> Void) -> Subscription {
         var isOver = false
         let vanished: @LoopActor () -> Void = {
             guard !isOver else { return }
@@ -43,7 +43,7 @@ extension Connection {
         let question = call(.busCall("GetNameOwner", [.string(name)])) { result in
             if case .failure(let error) = result, error.name == BusError.Name.nameHasNoOwner { vanished() }
         }
-        return SignalToken {
+        return Subscription {
             isOver = true
             question.cancel()
             token.cancel()

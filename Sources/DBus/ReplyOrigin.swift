@@ -38,7 +38,7 @@ final class NameOwner {
     private var callsUnderWay = 0
     /// Those who want the owner followed; a name that was called once is followed as long as the connection lives.
     var listeners = 0
-    var token: SignalToken?
+    var token: Subscription?
 
     func become(_ new: String?) {
         if callsUnderWay > 0, let owner, owner != new {

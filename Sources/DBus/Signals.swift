@@ -105,10 +105,11 @@ struct SignalTable {
 
 /// Ends a subscription when cancelled; letting go of it does not.
 @LoopActor
-public final class SignalToken {
+public final class Subscription {
     private var body: (@LoopActor () -> Void)?
 
-    init(_ body: @escaping @LoopActor () -> Void) { self.body = body }
+    /// - Parameter body: called once, when it is cancelled.
+    public init(_ body: @escaping @LoopActor () -> Void) { self.body = body }
 
     public func cancel() {
         body?()

@@ -82,7 +82,7 @@ private final class AgentServer {
     private var open: [PromptKey: OpenPrompt] = [:]
     /// Ends when the presenter is done with the prompt before.
     private var lastShown: Task<Void, Never>?
-    private var listener: ListenerToken?
+    private var listener: Subscription?
     private var cancelled: CheckedContinuation<Void, Never>?
 
     init(

@@ -138,11 +138,11 @@ final class BusLink {
     }
 
     /// `body` hears when the daemon comes (true) and goes (false), until the token is cancelled.
-    func onDaemonChange(_ body: @escaping @LoopActor (Bool) -> Void) -> ListenerToken {
+    func onDaemonChange(_ body: @escaping @LoopActor (Bool) -> Void) -> Subscription {
         lastListener += 1
         let id = lastListener
         listeners[id] = body
-        return ListenerToken { [weak self] in self?.listeners[id] = nil }
+        return Subscription { [weak self] in self?.listeners[id] = nil }
     }
 
     // MARK: Calls
@@ -198,23 +198,11 @@ final class BusLink {
     func onSignal(
         _ interface: String, _ member: String, path: String = BusNames.root,
         _ handler: @escaping @LoopActor (Message) -> Void
-    ) throws(ClientError) -> SignalToken {
+    ) throws(ClientError) -> Subscription {
         try open().onSignal(path: path, interface: interface, member: member, addMatch: false) { [weak self] message in
             guard let self, let sender = message.sender, sender == believed else { return }
             handler(message)
         }
-    }
-}
-
-@LoopActor
-final class ListenerToken {
-    private var body: (@LoopActor () -> Void)?
-
-    init(_ body: @escaping @LoopActor () -> Void) { self.body = body }
-
-    func cancel() {
-        body?()
-        body = nil
     }
 }
 

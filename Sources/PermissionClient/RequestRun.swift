@@ -50,8 +50,8 @@ final class RequestRun {
     private var path = ""
     private var place = (isShowing: false, position: 0)
     private var told: RequestPhase?
-    private var signals: [SignalToken] = []
-    private var listener: ListenerToken?
+    private var signals: [Subscription] = []
+    private var listener: Subscription?
 
     /// `onEnd` is called once, after the phase `settled` if there is an answer; never after ``cancel()``.
     init(

@@ -43,8 +43,8 @@ private final class SettingsFollower {
 
     private let link: BusLink
     private let stream: AsyncStream<SettingsEvent>.Continuation
-    private var signals: [SignalToken] = []
-    private var listener: ListenerToken?
+    private var signals: [Subscription] = []
+    private var listener: Subscription?
     private var isOver = false
     /// A mark for missing events is among those that wait.
     private var isMarked = false

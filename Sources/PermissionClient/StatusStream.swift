@@ -47,8 +47,8 @@ private final class StatusFollower {
     private lazy var link = BusLink.shared(bus)
     private let permission: Permission
     private let stream: AsyncThrowingStream<Status, any Error>.Continuation
-    private var signal: SignalToken?
-    private var listener: ListenerToken?
+    private var signal: Subscription?
+    private var listener: Subscription?
     private var hasStatus = false
     /// Changes that were told. One that came while an answer was under way is newer than the answer.
     private var changes = 0

@@ -22,7 +22,7 @@ final class Daemon {
     /// From the loss of the connection until there is a service again.
     private var outage: Reconnection?
     /// Until a name that somebody else has is free.
-    private var nameWatch: SignalToken?
+    private var nameWatch: Subscription?
     private var isStopping = false
     private(set) var exitStatus: Int32 = 0
 

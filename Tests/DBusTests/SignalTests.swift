@@ -77,8 +77,8 @@ struct SignalTests {
     @Test func handlersMayCancelEachOther() async throws {
         let fixture = try await Fixture()
         let heard = Events<String>()
-        var second: SignalToken?
-        var first: SignalToken?
+        var second: Subscription?
+        var first: Subscription?
         first = fixture.client.onSignal(member: "Changed") { _ in
             heard.add("first")
             first?.cancel()

@@ -79,7 +79,7 @@ final class PortalDialogs {
     private let withdraw: @LoopActor (RequestID) -> Void
     /// Dialogs, by handle, whose app is being identified.
     private var unidentified: [String: PortalDialogRequest] = [:]
-    private var watches: [String: SignalToken] = [:]
+    private var watches: [String: Subscription] = [:]
 
     init(connection: Connection, requests: InFlightRequests, withdraw: @escaping @LoopActor (RequestID) -> Void) {
         self.connection = connection
