@@ -88,20 +88,21 @@ let package = Package(
         ),
         .target(name: "PermissionTestKit", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
         .executableTarget(
-            name: "permd-mockdevices", dependencies: ["CUMockdev", "CLinux"], path: "Sources/MockDevicesTool",
+            name: "permd-mockdevices", dependencies: ["CUMockdev", "CLinux"], path: "Tools/permd-mockdevices",
             swiftSettings: strict),
         .executableTarget(
-            name: "permd-testapp", dependencies: ["DBus", "PermissionModel"], path: "Sources/TestAppTool",
+            name: "permd-testapp", dependencies: ["DBus", "PermissionModel"], path: "Tools/permd-testapp",
             swiftSettings: strict),
         .executableTarget(
             name: "permd-scripted-agent", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
-            path: "Sources/ScriptedAgentTool", swiftSettings: strict),
+            path: "Tools/permd-scripted-agent", swiftSettings: strict),
         .executableTarget(
-            name: "permd-faults", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], swiftSettings: strict),
+            name: "permd-faults", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
+            path: "Tools/permd-faults", swiftSettings: strict),
         .executableTarget(
             name: "permd-bench",
             dependencies: ["CDBus", .product(name: "Histogram", package: "hdrhistogram-swift")],
-            exclude: ["peers"], swiftSettings: strict),
+            path: "Tools/permd-bench", exclude: ["peers"], swiftSettings: strict),
         .executableTarget(
             name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
 

@@ -97,7 +97,7 @@ build_tests() {
     # A path may have characters that a regular expression has, too.
     if ROOT=$ROOT awk '
         index($0, ENVIRON["ROOT"] "/") == 1 {
-            if (substr($0, length(ENVIRON["ROOT"]) + 2) ~ /^(Sources|Tests|Examples)\/.*: warning:/) { print; found = 1 }
+            if (substr($0, length(ENVIRON["ROOT"]) + 2) ~ /^(Sources|Tests|Tools|Examples)\/.*: warning:/) { print; found = 1 }
         }
         END { exit !found }' "$log"; then
         rm -f "$log"
