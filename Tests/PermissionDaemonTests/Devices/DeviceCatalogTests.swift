@@ -22,6 +22,50 @@ import Testing
         #expect(bench.source.watched == ["video4linux", "sound", "bluetooth", "rfkill", "gnss"])
     }
 
+    /// A kind of device that the catalog has never heard of: fingerprint readers, say.
+    private final class ReaderKind: DeviceKind {
+        let permission = Permission.bluetooth
+        let subsystems = ["reader", "reader_switch"]
+        let nodeUse = NodeUse.reading
+        private(set) var forgotten: [String?] = []
+
+        func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
+            let isOff = !records("reader_switch").isEmpty
+            return records("reader").map {
+                let device = Device(
+                    permission: permission, id: $0.sysname, node: $0.node, name: "Reader",
+                    problem: isOff ? "it is switched off" : "")
+                return FoundDevice(device: device, syspath: $0.syspath, number: $0.number)
+            }
+        }
+
+        func forget(_ syspath: String?) { forgotten.append(syspath) }
+    }
+
+    /// A kind joins the list, and nothing else knows of it.
+    @Test func aKindBringsAllThatIsKnownOfIt() {
+        var reader = DeviceRecord(subsystem: "reader", syspath: "/sys/devices/reader0")
+        reader.node = "/dev/reader0"
+        let switchedOff = DeviceRecord(subsystem: "reader_switch", syspath: "/sys/devices/reader0/switch")
+        let (source, kind) = (FakeSource([reader]), ReaderKind())
+        let catalog = DeviceCatalog(
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, source: source, kinds: [kind])
+        var changes: [[DeviceChange]] = []
+        catalog.start { changes.append($0) }
+        #expect(source.watched == ["reader", "reader_switch"])
+        #expect(catalog.devices.map(\.id) == ["reader0"] && catalog.isUsable(.bluetooth))
+        #expect(catalog.canOpen(.bluetooth) && !catalog.canOpen(.camera))
+        source.plug(switchedOff)
+        #expect(!catalog.isUsable(.bluetooth) && changes.count == 1)
+        source.plug(DeviceRecord(subsystem: "video4linux", syspath: "/sys/devices/other"))
+        #expect(changes.count == 1 && kind.forgotten == [switchedOff.syspath])
+        source.unplug(switchedOff)
+        #expect(catalog.isUsable(.bluetooth) && changes.count == 2)
+        catalog.rescan()
+        #expect(kind.forgotten.last == .some(nil))
+        catalog.stop()
+    }
+
     @Test func theFirstSnapshotIsNoChange() {
         let bench = CatalogBench([
             Records.camera(0), Records.pcm("pcmC0D0c"), Records.adapter("hci0"), Records.receiver(0),
