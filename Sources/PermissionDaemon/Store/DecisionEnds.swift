@@ -115,16 +115,26 @@ extension DecisionStore {
         var gone: [Decision] = []
         for case .remove(let app, let permission) in changes {
             let filter = DecisionFilter(app: app, permission: permission)
-            gone += (try? listDecisions(app: app, permission: permission)) ?? heldDecisions.filter(filter.matches)
-            _ = dropHeld(filter)
-            makeVoid(filter)
+            let known = try? listDecisions(app: app, permission: permission)
+            let held = dropHeld(filter)
+            gone += makeVoid(filter) ? known ?? held : held
         }
         return gone
     }
 
-    func makeVoid(_ filter: DecisionFilter) {
-        if void.count >= DecisionStore.maximumVoid { void = [DecisionFilter()] }
+    /// False when too many are void already.
+    @discardableResult
+    func makeVoid(_ filter: DecisionFilter) -> Bool {
+        if void.count >= DecisionStore.maximumVoid {
+            // An end needs no filter unless the clock is set back.
+            guard let end = void.first(where: { $0.until != nil }) else {
+                file.note("\(void.count) resets could not be written; others have no effect until they can")
+                return false
+            }
+            void.remove(end)
+        }
         void.insert(filter)
+        return true
     }
 
     /// These rows are not in the file any more.

@@ -18,7 +18,7 @@ public protocol ProcessLiveness: AnyObject {
 public final class DecisionStore {
     /// Apps whose decisions are kept in memory: more than run at once on any desktop.
     private static let cachedApps = 4096
-    /// Filters of decisions that are taken back and cannot be removed from the file. Beyond it, none in the file holds.
+    /// Filters of decisions that are taken back and cannot be removed from the file: each is compared at every look.
     static let maximumVoid = 1024
     /// Rows of exited processes that cannot be removed from the file. They are found again at the next start.
     static let maximumRemovals = 1024

@@ -251,6 +251,28 @@ struct LifetimeTests {
         await close(again)
     }
 
+    /// What is taken back is bounded, and never more than was named: of the file, nothing else is removed later.
+    @Test func moreResetsThanAreKept() async throws {
+        let store = open()
+        try await decideAll(store)
+        let others = (0..<DecisionStore.maximumVoid).map { AppID("exe:/other\($0)")! }
+        for other in others {
+            let decision = Decision(
+                app: other, permission: .camera, verdict: .deny, duration: .always, decided: 1, by: .permctl)
+            store.commit([.set(decision)], history: []) { _ in }
+        }
+        await written(store)
+        try obstruct(.fullDisk)
+        for other in others { store.commit([.remove(app: other, permission: nil)], history: []) { _ in } }
+        await #expect(throws: StoreError.self) { try await commit(store, .remove(app: app, permission: nil)) }
+        #expect(inForce(store) == Permission.allCases)
+        #expect(store.findings.contains { $0.contains("resets could not be written") }, "\(store.findings)")
+        try mend()
+        try await commit(store, .removeDismissals(app: nil, permission: nil))
+        #expect(try inForce(store) == Permission.allCases && rows() == 4)
+        await close(store)
+    }
+
     /// A decision that was queued behind a reset that fails is not taken back with it.
     @Test func whatIsDecidedBehindAResetThatFails() async throws {
         let store = open()
