@@ -48,12 +48,17 @@ final class Listings {
     private func next() {
         while let job = waiting.take() {
             guard job.call.isWaiting, isThere(job.call.sender) else { continue }
-            return job.prepare { [self] in advance(job.call, ArrayReply(to: job.call, of: "a{sv}"), job.open()) }
+            return job.prepare { [self] in
+                // A connection that is lost meanwhile takes with it what the rows would be read from.
+                guard job.call.isWaiting else { return Loop.shared.afterPoll { self.next() } }
+                advance(job.call, ArrayReply(to: job.call, of: "a{sv}"), job.open())
+            }
         }
         isMaking = false
     }
 
     private func advance(_ call: MethodCall, _ reply: ArrayReply, _ slice: @escaping Slice) {
+        guard call.isWaiting else { return Loop.shared.afterPoll { self.next() } }
         do throws(PermissionError) {
             if let rows = try slice(), isThere(call.sender) {
                 for row in rows { reply.append(.properties(row)) }

@@ -198,7 +198,7 @@ struct PolicyInterface {
     }
 
     private func listProblems(_ call: MethodCall) {
-        store.whenLookedAt { replyProblems(call) }
+        store.whenLookedAt { if call.isWaiting { replyProblems(call) } }
     }
 
     private func replyProblems(_ call: MethodCall) {
