@@ -45,6 +45,20 @@ struct BusServiceTests {
             _ = try await client.call(
                 BusServiceTests.call(open, BusNames.access, "GetStatus", [.strings([])]), timeoutMilliseconds: nil)
             try await lost.settle(BusServiceTests.decision)
+            // Lists of several slices, of which the first is made by now.
+            for number in 0..<300 {
+                let decision = Decision(
+                    app: AppID("exe:/b\(number)")!, permission: .camera, verdict: .deny, duration: .always, decided: 0,
+                    by: .permctl)
+                store.commit([.set(decision)], history: []) { _ in }
+            }
+            for member in ["ListStatuses", "ListDecisions", "ListProblems"] {
+                let body: [Value] = member == "ListProblems" ? [] : [.properties([:])]
+                client.call(BusServiceTests.call(open, BusNames.policy, member, body)) { _ in }
+            }
+            _ = try await client.call(
+                BusServiceTests.call(open, BusNames.access, "GetStatus", [.strings([])]), timeoutMilliseconds: nil)
+            await withCheckedContinuation { done in store.whenWritten { done.resume() } }
             open.close()
             lost.detach()
             await withCheckedContinuation { done in store.whenWritten { done.resume() } }

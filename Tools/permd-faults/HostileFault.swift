@@ -59,8 +59,10 @@ final class HostileFault {
         }
         for attacker in crowd { await attacker.stop(report) }
         guard place.permd.isRunning else {
+            // Its last words come by another way than its end.
+            let exit = await place.permd.stop(SIGKILL)
             for line in place.permd.log.all.suffix(20) { Report.say("   \(line)") }
-            report.lose("\(kind.rawValue): permd ended")
+            report.lose("\(kind.rawValue): permd ended as \(exit.map { "\($0)" } ?? "nothing")")
             return await place.end()
         }
         // Afterwards everything is as before.
