@@ -63,6 +63,8 @@ final class Daemon {
                 leave(1)
             case .failure where !connection.isConnected: break
             case .failure(let error):
+                // A bus that is flooded may refuse for want of a quota what it allows a moment later.
+                if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
                 log.error("The bus does not let permd own \(BusNames.service): \(error.message)")
                 leave(Program.unavailable)
             }

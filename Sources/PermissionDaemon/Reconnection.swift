@@ -2,11 +2,11 @@
 
 import DBus
 
-/// The tries after one loss: the first at once, each further one after twice the pause, for a second in all. A bus that only
-/// cut our connection, or that starts again, is back sooner; one that is not has gone with its session.
+/// The tries after one loss: the first at once, each further one after twice the pause, for five seconds in all. A bus that
+/// only cut our connection, that starts again, or that is flooded, is back sooner; one that is not has gone with its session.
 @LoopActor
 struct Reconnection {
-    private static let patience: Int64 = 1000
+    private static let patience: Int64 = 5000
     private static let firstPause: Int64 = 10
     private static let longestPause: Int64 = 160
 
