@@ -232,14 +232,14 @@ private final class AgentServer {
         case .dismissed:
             call.reply(.string("dismissed"), .dictionary(key: "s", value: "a{sv}", []))
         case .answered(let decisions):
-            let entries = decisions.sorted { $0.key < $1.key }.map { permission, decision in
+            let entries = decisions.sorted { $0.key < $1.key }.map { question, decision in
                 var values: [String: Value] = [
                     "decision": .string(decision.verdict.rawValue),
                     "duration": .string(decision.duration.word.rawValue),
                 ]
                 if let end = decision.duration.end { values["until"] = .uint64(UInt64(clamping: end)) }
                 if !decision.choices.isEmpty { values["choices"] = .stringTable(decision.choices) }
-                return DictionaryEntry(.string(permission.rawValue), .properties(values))
+                return DictionaryEntry(.string(question.name), .properties(values))
             }
             call.reply(.string("answered"), .dictionary(key: "s", value: "a{sv}", entries))
         }

@@ -7,33 +7,36 @@ public import PermissionModel
 public struct AgentPrompt: Sendable, Identifiable {
     /// One question of the prompt.
     public struct Item: Sendable, Hashable {
-        public let permission: Permission
+        public let question: Question
         /// Of the device that would be used; empty when there are several or none has a name.
         public let deviceName: String
         /// Why the app wants it, in the app's words; may be empty.
         public let reason: String
-        /// What a desktop portal wants shown, when the question comes through one. For a permission that only portals
-        /// ask about (``Permission/isOfPortals``) it is all there is; the title is the question.
+        /// What a desktop portal wants shown, when the question comes through one. For a question of the portal's own
+        /// (``Question/portal(_:)``) there is nothing else to show; the title is the question.
         public let dialog: PortalDialog?
 
-        public init(permission: Permission, deviceName: String, reason: String, dialog: PortalDialog? = nil) {
-            self.permission = permission
+        public init(question: Question, deviceName: String, reason: String, dialog: PortalDialog? = nil) {
+            self.question = question
             self.deviceName = deviceName
             self.reason = reason
             self.dialog = dialog
         }
 
+        /// The portal keeps the answer; there is no duration to choose.
+        public var isOfPortal: Bool { question.permission == nil }
+
         /// The portal's explanation of its question, which may be the app's words; empty when there is none. Its text about
         /// changing the permission in Settings is omitted for permd's own permissions, where it does not apply.
         public var portalWords: String {
             guard let dialog else { return "" }
-            return [dialog.subtitle, permission.isOfPortals ? dialog.body : ""].filter { !$0.isEmpty }
+            return [dialog.subtitle, isOfPortal ? dialog.body : ""].filter { !$0.isEmpty }
                 .joined(separator: " ")
         }
 
         /// The portal's own word for an answer that it keeps itself; nil where there is none.
         public func portalLabel(_ choice: PromptChoice) -> String? {
-            guard permission.isOfPortals, let dialog else { return nil }
+            guard isOfPortal, let dialog else { return nil }
             let label = choice == .deny ? dialog.denyLabel : dialog.grantLabel
             return label.isEmpty ? nil : label
         }
@@ -73,14 +76,14 @@ public struct AgentPrompt: Sendable, Identifiable {
         let pair = details["explanation"]?.elements?.compactMap(\.stringValue) ?? []
         explanation =
             pair.count == 2 ? Explanation(title: SafeText.title(pair[0]), body: SafeText.body(pair[1])) : nil
-        var asked: Set<Permission> = []
+        var asked: Set<Question> = []
         items = (details["items"]?.rows ?? []).compactMap { row in
             // A question this version does not know is left undecided; one that is there twice would be answered once.
-            guard let permission = row["permission"]?.stringValue.flatMap(Permission.init(rawValue:)),
-                asked.insert(permission).inserted
+            guard let question = row["permission"]?.stringValue.flatMap(Question.init(name:)),
+                asked.insert(question).inserted
             else { return nil }
             return Item(
-                permission: permission, deviceName: SafeText.title(row.text("device_name")),
+                question: question, deviceName: SafeText.title(row.text("device_name")),
                 reason: SafeText.body(row.text("reason")), dialog: AgentPrompt.dialog(row))
         }
         let offered = (details["durations"]?.strings ?? []).compactMap(Duration.Word.init(rawValue:))
@@ -125,7 +128,7 @@ final class Withdrawal {
 /// What a person said.
 public enum AgentAnswer: Sendable, Hashable {
     /// A decision for each question; one left out stays undecided.
-    case answered([Permission: ItemDecision])
+    case answered([Question: ItemDecision])
     /// Not now.
     case dismissed
     /// The agent could not ask: the daemon asks the next one.

@@ -6,7 +6,7 @@ public import PermissionModel
 /// Looks at and changes what was decided. Sandboxed programs are refused.
 ///
 /// ```swift
-/// for row in try await PermissionSettings().decisions() { print(row.app, row.permission, row.decision) }
+/// for row in try await PermissionSettings().decisions() { print(row.app, row.question.name, row.decision) }
 /// ```
 /// Every call throws ``ClientError``: `noDaemon` and `noBus` when nobody is there, `accessDenied` in a sandbox,
 /// `untrustedOwner` when a program in a sandbox has taken permd's name.
@@ -17,17 +17,17 @@ public final class PermissionSettings: Sendable {
 
     // MARK: Decisions
 
-    /// By app and permission; nil and 0 mean all.
+    /// Decisions and pauses, by app and question; nil and 0 mean all.
     public func decisions(
-        app: String? = nil, permission: Permission? = nil, limit: Int = 0, offset: Int = 0
+        app: String? = nil, question: Question? = nil, limit: Int = 0, offset: Int = 0
     ) async throws(ClientError) -> [DecisionRow] {
-        let filter = PermissionSettings.filter(app, permission, limit, offset)
+        let filter = PermissionSettings.filter(app, question, limit, offset)
         return try await rows(BusNames.policy, "ListDecisions", [.properties(filter)], DecisionRow.init)
     }
 
     /// What the permissions of every app somebody decided about come to; with `app`, of that one, seen or not.
     public func statuses(app: String? = nil, permission: Permission? = nil) async throws(ClientError) -> [StatusRow] {
-        let filter = PermissionSettings.filter(app, permission, 0, 0)
+        let filter = PermissionSettings.filter(app, permission.map(Question.permission), 0, 0)
         return try await rows(BusNames.policy, "ListStatuses", [.properties(filter)], StatusRow.init)
     }
 
@@ -48,9 +48,9 @@ public final class PermissionSettings: Sendable {
     /// Forgets decisions and lifts pauses; nil means any.
     /// - Returns: how many decisions were forgotten.
     @discardableResult
-    public func reset(app: String? = nil, permission: Permission? = nil) async throws(ClientError) -> Int {
+    public func reset(app: String? = nil, question: Question? = nil) async throws(ClientError) -> Int {
         let body = try await call(
-            BusNames.policy, "Reset", [.string(app ?? ""), .string(permission?.rawValue ?? "")])
+            BusNames.policy, "Reset", [.string(app ?? ""), .string(question?.name ?? "")])
         guard let removed = body.first?.uint32Value else { throw .unexpected("no number") }
         return Int(removed)
     }
@@ -58,19 +58,19 @@ public final class PermissionSettings: Sendable {
     /// Newest first.
     /// - Parameter since: seconds since the epoch.
     public func history(
-        app: String? = nil, permission: Permission? = nil, since: EpochSeconds? = nil, limit: Int = 0, offset: Int = 0
+        app: String? = nil, question: Question? = nil, since: EpochSeconds? = nil, limit: Int = 0, offset: Int = 0
     ) async throws(ClientError) -> [HistoryRow] {
-        var filter = PermissionSettings.filter(app, permission, limit, offset)
+        var filter = PermissionSettings.filter(app, question, limit, offset)
         if let since { filter["since"] = .uint64(UInt64(clamping: since)) }
         return try await rows(BusNames.policy, "ListHistory", [.properties(filter)], HistoryRow.init)
     }
 
     private static func filter(
-        _ app: String?, _ permission: Permission?, _ limit: Int, _ offset: Int
+        _ app: String?, _ question: Question?, _ limit: Int, _ offset: Int
     ) -> [String: Value] {
         var filter: [String: Value] = [:]
         if let app { filter["app"] = .string(app) }
-        if let permission { filter["permission"] = .string(permission.rawValue) }
+        if let question { filter["permission"] = .string(question.name) }
         if limit > 0 { filter["limit"] = .uint32(UInt32(clamping: limit)) }
         if offset > 0 { filter["offset"] = .uint32(UInt32(clamping: offset)) }
         return filter

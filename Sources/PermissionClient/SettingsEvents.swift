@@ -10,7 +10,7 @@ public enum SettingsEvent: Sendable, Hashable {
     /// Requests waiting, the one on screen included.
     case queueChanged(length: Int)
     /// A request is `queued`, `showing`, `answered`, `dismissed`, `failed` or `withdrawn`.
-    case requestChanged(app: AppID, [Permission], state: String)
+    case requestChanged(app: AppID, [Question], state: String)
     /// A device came, or one that was there changed.
     case deviceAdded(DeviceRow)
     case deviceRemoved(Permission, id: String)
@@ -120,7 +120,7 @@ private final class SettingsFollower {
         guard body.count == 4, let app = body[1].stringValue.flatMap(AppID.init), let names = body[2].strings,
             let state = body[3].stringValue
         else { return nil }
-        return .requestChanged(app: app, names.compactMap(Permission.init(rawValue:)), state: state)
+        return .requestChanged(app: app, names.compactMap(Question.init(name:)), state: state)
     }
 
     private static func removed(_ body: [Value]) -> SettingsEvent? {

@@ -14,7 +14,8 @@ public struct DecisionRow: Sendable, Hashable {
     }
 
     public let app: AppID
-    public let permission: Permission
+    /// A decision is about a permission; a pause may be about a question of portals.
+    public let question: Question
     public let decision: Kind
     /// nil for a pause, and for a word of a newer daemon.
     public let duration: Duration.Word?
@@ -24,11 +25,11 @@ public struct DecisionRow: Sendable, Hashable {
     public let by: Author
 
     init?(_ row: [String: Value]) {
-        guard let app = row.app, let permission = row.permission, let decision = row["decision"]?.stringValue else {
+        guard let app = row.app, let question = row.question, let decision = row["decision"]?.stringValue else {
             return nil
         }
         self.app = app
-        self.permission = permission
+        self.question = question
         self.decision = Kind(rawValue: decision) ?? .unknown
         duration = row["duration"]?.stringValue.flatMap(Duration.Word.init(rawValue:))
         until = row.seconds("until")
@@ -66,11 +67,11 @@ public struct StatusRow: Sendable, Hashable {
 
 extension HistoryRow {
     init?(_ row: [String: Value]) {
-        guard let app = row.app, let permission = row.permission, let time = row.seconds("time"),
+        guard let app = row.app, let question = row.question, let time = row.seconds("time"),
             let outcome = row["outcome"]?.stringValue
         else { return nil }
         self.init(
-            time: time, request: row["request"]?.stringValue ?? "", app: app, permission: permission,
+            time: time, request: row["request"]?.stringValue ?? "", app: app, question: question,
             outcome: Outcome(rawValue: outcome) ?? .unknown,
             by: row["by"]?.stringValue.flatMap(Author.init(rawValue:)) ?? .nobody,
             count: row["count"]?.uint32Value ?? 1)
@@ -82,7 +83,7 @@ public struct QueuedRequest: Sendable, Hashable {
     /// Its object path.
     public let request: String
     public let app: AppID
-    public let permissions: [Permission]
+    public let questions: [Question]
     public let isShowing: Bool
     /// How many are ahead, the one on screen included.
     public let position: Int
@@ -95,7 +96,7 @@ public struct QueuedRequest: Sendable, Hashable {
         else { return nil }
         self.request = request
         self.app = app
-        permissions = row.permissions
+        questions = (row["permissions"]?.strings ?? []).compactMap(Question.init(name:))
         isShowing = state == "showing"
         position = Int(row["position"]?.uint32Value ?? 0)
         since = row.seconds("since") ?? 0
@@ -200,6 +201,8 @@ extension [String: Value] {
     fileprivate var app: AppID? { self["app"]?.stringValue.flatMap(AppID.init) }
 
     fileprivate var permission: Permission? { self["permission"]?.stringValue.flatMap(Permission.init(rawValue:)) }
+
+    fileprivate var question: Question? { self["permission"]?.stringValue.flatMap(Question.init(name:)) }
 
     fileprivate var permissions: [Permission] {
         (self["permissions"]?.strings ?? []).compactMap(Permission.init(rawValue:))

@@ -2,19 +2,19 @@
 
 public import PermissionModel
 
-/// What the guard remembers of (app, permission). A count of 0 without a pause is nothing to remember.
+/// What the guard remembers of (app, question). A count of 0 without a pause is nothing to remember.
 public struct DismissalRecord: Sendable, Hashable {
     public var app: AppID
-    public var permission: Permission
+    public var question: Question
     /// Dismissals by the person in a row.
     public var count: Int
     public var pausedUntil: EpochSeconds?
     /// When it was last changed.
     public var since: EpochSeconds
 
-    public init(app: AppID, permission: Permission, count: Int, pausedUntil: EpochSeconds?, since: EpochSeconds) {
+    public init(app: AppID, question: Question, count: Int, pausedUntil: EpochSeconds?, since: EpochSeconds) {
         self.app = app
-        self.permission = permission
+        self.question = question
         self.count = count
         self.pausedUntil = pausedUntil
         self.since = since
@@ -26,35 +26,35 @@ public struct DismissalRecord: Sendable, Hashable {
 struct DismissalThrottle {
     private struct Key: Hashable {
         let app: AppID
-        let permission: Permission
+        let question: Question
     }
 
     private var records: [Key: DismissalRecord] = [:]
 
     mutating func restore(_ restored: [DismissalRecord]) {
-        for record in restored { records[Key(app: record.app, permission: record.permission)] = record }
+        for record in restored { records[Key(app: record.app, question: record.question)] = record }
     }
 
     /// Whether the guard dismisses now.
-    func isPaused(_ app: AppID, _ permission: Permission, at now: EpochSeconds) -> Bool {
-        guard let end = records[Key(app: app, permission: permission)]?.pausedUntil else { return false }
+    func isPaused(_ app: AppID, _ question: Question, at now: EpochSeconds) -> Bool {
+        guard let end = records[Key(app: app, question: question)]?.pausedUntil else { return false }
         return end > now
     }
 
     func pauses(at now: EpochSeconds) -> [Pause] {
         records.values.compactMap { record in
             guard let end = record.pausedUntil, end > now else { return nil }
-            return Pause(app: record.app, permission: record.permission, until: end, since: record.since)
+            return Pause(app: record.app, question: record.question, until: end, since: record.since)
         }
     }
 
     /// Counts a dismissal by the person; the record to be kept.
     mutating func dismissed(
-        _ app: AppID, _ permission: Permission, at now: EpochSeconds, settings: Settings
+        _ app: AppID, _ question: Question, at now: EpochSeconds, settings: Settings
     ) -> DismissalRecord {
-        let key = Key(app: app, permission: permission)
+        let key = Key(app: app, question: question)
         var record =
-            records[key] ?? DismissalRecord(app: app, permission: permission, count: 0, pausedUntil: nil, since: now)
+            records[key] ?? DismissalRecord(app: app, question: question, count: 0, pausedUntil: nil, since: now)
         if let end = record.pausedUntil, end <= now {
             record.count = 0
             record.pausedUntil = nil
@@ -67,15 +67,15 @@ struct DismissalThrottle {
     }
 
     /// An answer ends the row of dismissals; the record to be kept, nil when there was none.
-    mutating func answered(_ app: AppID, _ permission: Permission, at now: EpochSeconds) -> DismissalRecord? {
-        guard records.removeValue(forKey: Key(app: app, permission: permission)) != nil else { return nil }
-        return DismissalRecord(app: app, permission: permission, count: 0, pausedUntil: nil, since: now)
+    mutating func answered(_ app: AppID, _ question: Question, at now: EpochSeconds) -> DismissalRecord? {
+        guard records.removeValue(forKey: Key(app: app, question: question)) != nil else { return nil }
+        return DismissalRecord(app: app, question: question, count: 0, pausedUntil: nil, since: now)
     }
 
     /// Forgets; nil means any.
-    mutating func lift(app: AppID?, permission: Permission?) {
+    mutating func lift(app: AppID?, question: Question?) {
         records = records.filter { key, _ in
-            !((app == nil || key.app == app) && (permission == nil || key.permission == permission))
+            !((app == nil || key.app == app) && (question == nil || key.question == question))
         }
     }
 }

@@ -18,14 +18,14 @@ public struct NumberedRow: Sendable, Hashable {
 public struct HistoryFold {
     private struct Key: Hashable {
         let app: AppID
-        let permission: Permission
+        let question: Question
         let outcome: Outcome
         let by: Author
     }
 
     private struct Subject: Hashable {
         let app: AppID
-        let permission: Permission
+        let question: Question
     }
 
     private struct Entry {
@@ -67,14 +67,14 @@ public struct HistoryFold {
     /// Takes a row in. It is new when it is none that is there already, with a higher count now.
     public mutating func add(_ row: HistoryRow, at uptime: Int64) -> (numbered: NumberedRow, isNew: Bool) {
         if row.by.isDecision {
-            let subject = Subject(app: row.app, permission: row.permission)
+            let subject = Subject(app: row.app, question: row.question)
             if decided[subject] == nil { HistoryFold.makeRoom(&decided, uptime) }
             let known = decided[subject].flatMap { $0.numbered.row.repeats(row) ? $0 : nil }
             let (entry, isNew) = merge(row, with: known, uptime)
             decided[subject] = entry
             return (entry.numbered, isNew)
         }
-        let key = Key(app: row.app, permission: row.permission, outcome: row.outcome, by: row.by)
+        let key = Key(app: row.app, question: row.question, outcome: row.outcome, by: row.by)
         if caused[key] == nil { HistoryFold.makeRoom(&caused, uptime) }
         let (entry, isNew) = merge(row, with: caused[key], uptime)
         caused[key] = entry
@@ -113,7 +113,7 @@ public struct HistoryFold {
     /// Rows of what did not happen, as it could not be written: nothing is counted up to them.
     public mutating func forget(_ rows: [NumberedRow]) {
         for numbered in rows {
-            let subject = Subject(app: numbered.row.app, permission: numbered.row.permission)
+            let subject = Subject(app: numbered.row.app, question: numbered.row.question)
             if decided[subject]?.numbered.number == numbered.number { decided[subject] = nil }
         }
     }
@@ -124,8 +124,8 @@ public struct HistoryFold {
     private mutating func mark(_ rows: [NumberedRow], isWritten: Bool) {
         for numbered in rows {
             let row = numbered.row
-            let subject = Subject(app: row.app, permission: row.permission)
-            let key = Key(app: row.app, permission: row.permission, outcome: row.outcome, by: row.by)
+            let subject = Subject(app: row.app, question: row.question)
+            let key = Key(app: row.app, question: row.question, outcome: row.outcome, by: row.by)
             if decided[subject]?.numbered.number == numbered.number { decided[subject]?.isWritten = isWritten }
             if caused[key]?.numbered.number == numbered.number { caused[key]?.isWritten = isWritten }
         }
@@ -150,6 +150,6 @@ extension Author {
 
 extension HistoryRow {
     fileprivate func repeats(_ other: HistoryRow) -> Bool {
-        app == other.app && permission == other.permission && outcome == other.outcome && by == other.by
+        app == other.app && question == other.question && outcome == other.outcome && by == other.by
     }
 }

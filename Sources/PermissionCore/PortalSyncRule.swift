@@ -9,18 +9,21 @@ public import PermissionModel
 public struct PortalKey: Sendable, Hashable {
     /// Empty for a program outside any sandbox whose id the portal does not know.
     public let appID: String
-    public let permission: Permission
+    public let question: Question
 
-    public init(appID: String, permission: Permission) {
+    public init(appID: String, question: Question) {
         self.appID = appID
-        self.permission = permission
+        self.question = question
     }
+
+    /// The portal keeps the answer, and no decision stands behind it.
+    var isOfPortal: Bool { question.permission == nil }
 
     /// Of the id, byte for byte.
     public var exactID: ExactText { ExactText(appID) }
 
     public static func == (a: PortalKey, b: PortalKey) -> Bool {
-        a.permission == b.permission && a.exactID == b.exactID
+        a.question == b.question && a.exactID == b.exactID
     }
 }
 
@@ -73,7 +76,7 @@ public struct PortalSyncRule {
     /// A dialog is about to be answered; nil: nobody said anything, which a portal stores as a no.
     public mutating func answers(_ key: PortalKey, _ verdict: Verdict?, at uptime: Int64) {
         let word = verdict ?? .deny
-        if !key.permission.isOfPortals { given[key] = word }
+        if !key.isOfPortal { given[key] = word }
         echoes[key, default: []].removeAll { $0.deadline <= uptime }
         echoes[key, default: []].append(
             Echo(verdict: word, deadline: uptime + PortalSyncRule.echoTime, isUnsaid: verdict == nil))
@@ -105,14 +108,14 @@ public struct PortalSyncRule {
 
     /// One id of the store has these entries now.
     public mutating func changed(
-        _ permission: Permission, _ entries: [ExactText: Verdict], at uptime: Int64, by judge: some PortalJudge
+        _ question: Question, _ entries: [ExactText: Verdict], at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
         guard let known = stored else { return [] }
         var effects: [PortalEffect] = []
-        let before = known.filter { $0.key.permission == permission }
+        let before = known.filter { $0.key.question == question }
         let apps = Set(before.keys.map(\.exactID)).union(entries.keys)
         for app in apps.sorted() {
-            let key = PortalKey(appID: app.text, permission: permission)
+            let key = PortalKey(appID: app.text, question: question)
             guard before[key] != entries[app] else { continue }
             stored?[key] = entries[app]
             if let verdict = entries[app] {
@@ -129,7 +132,7 @@ public struct PortalSyncRule {
         // Of an entry that cannot be seen, what we answered is what may be there.
         let entries = (stored ?? given).sorted { $0.key < $1.key }
         return entries.flatMap { key, verdict -> [PortalEffect] in
-            guard !key.permission.isOfPortals, !adopting.contains(key), !judge.stands(verdict, for: key) else {
+            guard !key.isOfPortal, !adopting.contains(key), !judge.stands(verdict, for: key) else {
                 return []
             }
             return takeBack(key, verdict, uptime)
@@ -178,9 +181,9 @@ public struct PortalSyncRule {
         if let index = echoes[key]?.firstIndex(where: { $0.verdict == verdict && $0.deadline > uptime }),
             let echo = echoes[key]?.remove(at: index)
         {
-            return key.permission.isOfPortals && echo.isUnsaid ? takeBack(key, verdict, uptime) : []
+            return key.isOfPortal && echo.isUnsaid ? takeBack(key, verdict, uptime) : []
         }
-        if key.permission.isOfPortals { return [] }
+        if key.isOfPortal { return [] }
         if let back = takenBack[key], back.verdict == verdict, back.until > uptime { return [] }
         var effects = adopt(key, verdict)
         if given.removeValue(forKey: key) != nil { effects.append(.dropRow(key)) }
@@ -190,7 +193,7 @@ public struct PortalSyncRule {
     private mutating func deleted(_ key: PortalKey, _ uptime: Int64) -> [PortalEffect] {
         if unadopted.remove(key) != nil { adopting.remove(key) }
         let isOurs = takenBack[key].map { $0.until > uptime } ?? false
-        var effects: [PortalEffect] = isOurs || key.permission.isOfPortals ? [] : [.forget(key)]
+        var effects: [PortalEffect] = isOurs || key.isOfPortal ? [] : [.forget(key)]
         if !isEchoDue(key, uptime), given.removeValue(forKey: key) != nil { effects.append(.dropRow(key)) }
         return effects
     }
@@ -201,7 +204,7 @@ public struct PortalSyncRule {
 
     private mutating func adopt(_ key: PortalKey, _ verdict: Verdict) -> [PortalEffect] {
         // Programs that share the empty id cannot be told apart; their entry is reviewed like a stale one.
-        guard !key.appID.isEmpty, !key.permission.isOfPortals else { return [] }
+        guard !key.appID.isEmpty, !key.isOfPortal else { return [] }
         adopting.insert(key)
         unadopted.remove(key)
         return [.adopt(key, verdict)]
@@ -216,6 +219,6 @@ public struct PortalSyncRule {
 
 extension PortalKey: Comparable {
     public static func < (a: PortalKey, b: PortalKey) -> Bool {
-        (a.exactID, a.permission) < (b.exactID, b.permission)
+        (a.exactID, a.question) < (b.exactID, b.question)
     }
 }

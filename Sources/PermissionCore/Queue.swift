@@ -76,8 +76,8 @@ public struct Queue {
         case .timerFired(let timer): fired(timer, now, facts)
         case .settingsChanged(let settings): self.settings = settings
         case .dismissalsRestored(let records): dismissals.restore(records)
-        case .throttleLifted(let app, let permission):
-            dismissals.lift(app: app, permission: permission)
+        case .throttleLifted(let app, let question):
+            dismissals.lift(app: app, question: question)
             withdrawals.lift(app)
         case .disconnected: disconnected(now, facts)
         case .shutdown: shutDown(facts)

@@ -57,7 +57,7 @@ public enum QueueEvent: Sendable, Hashable {
     case settingsChanged(Settings)
     case dismissalsRestored([DismissalRecord])
     /// A decision or a reset ends the counts of dismissals, and that the app is throttled; nil means any.
-    case throttleLifted(app: AppID?, permission: Permission?)
+    case throttleLifted(app: AppID?, question: Question?)
     /// The connection to the bus is gone, and with it everybody on it.
     case disconnected
     case shutdown
@@ -103,7 +103,7 @@ public struct Reply: Sendable, Hashable {
     /// Seconds the place is kept; 0 for none.
     public var hold: UInt32 = 0
     /// What the person said to this very request.
-    public var answers: [Permission: ItemDecision] = [:]
+    public var answers: [Question: ItemDecision] = [:]
 
     public init(code: Code, statuses: [Permission: Status], firstRefused: Permission?, hold: UInt32 = 0) {
         self.code = code
@@ -118,7 +118,7 @@ public struct Prompt: Sendable, Hashable {
     public let id: PromptID
     public let request: AccessRequest
     /// In the asked order.
-    public let items: [Permission]
+    public let items: [Question]
     /// Requests behind this one.
     public let waiting: Int
 }

@@ -25,7 +25,7 @@ extension Queue {
         }
     }
 
-    private mutating func show(_ items: [Permission], to agent: AgentID) {
+    private mutating func show(_ items: [Question], to agent: AgentID) {
         lastPrompt += 1
         let id = PromptID(lastPrompt)
         update(at: 0) {
@@ -95,45 +95,45 @@ extension Queue {
         }
     }
 
-    /// "Not now": those permissions leave everything the app has waiting.
+    /// "Not now": those questions leave everything the app has waiting.
     private mutating func dismissed(
-        _ items: [Permission], _ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts
+        _ items: [Question], _ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts
     ) {
-        for permission in items {
+        for question in items {
             effects.append(
-                .saveDismissals(dismissals.dismissed(waiting.app, permission, at: now.epoch, settings: settings)))
+                .saveDismissals(dismissals.dismissed(waiting.app, question, at: now.epoch, settings: settings)))
         }
         leaveOut(items, of: waiting.app, by: .person, now, facts)
         settleAll(now, facts)
     }
 
     private mutating func decided(
-        _ decisions: [Permission: ItemDecision], _ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts
+        _ decisions: [Question: ItemDecision], _ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts
     ) {
         let request = waiting.request
         var made: [Decision] = []
         var rows: [HistoryRow] = []
-        var answers: [Permission: ItemDecision] = [:]
+        var answers: [Question: ItemDecision] = [:]
         /// Asked and answered: not asked again, whatever comes of it.
-        var over: [Permission] = []
+        var over: [Question] = []
         // What was settled meanwhile is not asked any more; an answer to it is not wanted.
-        for permission in waiting.open(in: facts) where waiting.prompt?.items.contains(permission) == true {
-            over.append(permission)
-            guard let decision = decisions[permission] else {
-                rows.append(row(request, permission, .dismissed, .person, now))
+        for question in waiting.open(in: facts) where waiting.prompt?.items.contains(question) == true {
+            over.append(question)
+            guard let decision = decisions[question] else {
+                rows.append(row(request, question, .dismissed, .person, now))
                 continue
             }
-            answers[permission] = decision
-            // What only a portal asks about, the portal keeps.
-            if !permission.isOfPortals { made.append(waiting.decision(permission, decision, now)) }
-            rows.append(row(request, permission, decision.verdict == .grant ? .granted : .denied, .person, now))
-            if let record = dismissals.answered(waiting.app, permission, at: now.epoch) {
+            answers[question] = decision
+            // The portal keeps the answer to a question of its own.
+            if let permission = question.permission { made.append(waiting.decision(permission, decision, now)) }
+            rows.append(row(request, question, decision.verdict == .grant ? .granted : .denied, .person, now))
+            if let record = dismissals.answered(waiting.app, question, at: now.epoch) {
                 effects.append(.saveDismissals(record))
             }
         }
         update(at: 0) {
             $0.leftOut.formUnion(over)
-            $0.recorded.formUnion(rows.map(\.permission))
+            $0.recorded.formUnion(rows.map(\.question))
             $0.answers.merge(answers) { $1 }
             $0.isSettling = true
             $0.tried = []

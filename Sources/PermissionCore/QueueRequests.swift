@@ -83,10 +83,10 @@ extension Queue {
 
     private mutating func leaveOutPaused(_ waiting: inout WaitingRequest, _ now: Moment, _ facts: some Facts) {
         var rows: [HistoryRow] = []
-        for permission in waiting.open(in: facts) where dismissals.isPaused(waiting.app, permission, at: now.epoch) {
-            waiting.leftOut.insert(permission)
-            waiting.recorded.insert(permission)
-            rows.append(row(waiting.request, permission, .dismissed, .guard, now))
+        for question in waiting.open(in: facts) where dismissals.isPaused(waiting.app, question, at: now.epoch) {
+            waiting.leftOut.insert(question)
+            waiting.recorded.insert(question)
+            rows.append(row(waiting.request, question, .dismissed, .guard, now))
         }
         record(rows)
     }
@@ -108,14 +108,14 @@ extension Queue {
         }
     }
 
-    /// Takes permissions, undecided, out of everything an app has waiting.
+    /// Takes questions, undecided, out of everything an app has waiting.
     mutating func leaveOut(
-        _ permissions: [Permission], of app: AppID, by author: Author, _ now: Moment, _ facts: some Facts
+        _ questions: [Question], of app: AppID, by author: Author, _ now: Moment, _ facts: some Facts
     ) {
         var rows: [HistoryRow] = []
         for index in slots.indices {
             guard let waiting = slots[index].request, waiting.app == app, !waiting.isSettling else { continue }
-            let open = waiting.open(in: facts).filter(permissions.contains)
+            let open = waiting.open(in: facts).filter(questions.contains)
             rows += open.map { row(waiting.request, $0, .dismissed, author, now) }
             update(at: index) {
                 $0.leftOut.formUnion(open)
@@ -242,12 +242,10 @@ extension Queue {
     // MARK: Answers and rows
 
     func reply(to request: AccessRequest, _ code: Reply.Code, _ facts: some Facts) -> Reply {
+        let permissions = request.questions.compactMap(\.permission)
         var statuses: [Permission: Status] = [:]
-        for permission in request.permissions {
-            statuses[permission] = facts.status(of: permission, for: request.caller)
-        }
-        return Reply(
-            code: code, statuses: statuses, firstRefused: request.permissions.first { statuses[$0] != .granted })
+        for permission in permissions { statuses[permission] = facts.status(of: permission, for: request.caller) }
+        return Reply(code: code, statuses: statuses, firstRefused: permissions.first { statuses[$0] != .granted })
     }
 
     /// Answered if anything in it was decided, or nothing was left undecided; else dismissed.
@@ -256,32 +254,36 @@ extension Queue {
         reply.hold = hold
         reply.answers = waiting.answers
         let isDecided =
-            waiting.answers.keys.contains(where: \.isOfPortals)
+            waiting.answers.keys.contains { $0.permission == nil }
             || reply.statuses.values.contains { [.granted, .denied, .restricted].contains($0) }
-        if !isDecided, reply.statuses.values.contains(.undetermined) { reply.code = .dismissed }
+        let isOpen = waiting.request.questions.contains { question in
+            question.permission.map { reply.statuses[$0] == .undetermined } ?? true
+        }
+        if !isDecided, isOpen { reply.code = .dismissed }
         return reply
     }
 
     /// The history's rows for what was settled without this request's own prompt.
     private mutating func recordSettled(_ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts) {
-        let rows = waiting.request.permissions.filter { !waiting.recorded.contains($0) }.compactMap {
-            permission -> HistoryRow? in
-            switch facts.status(of: permission, for: waiting.request.caller) {
+        let rows = waiting.request.questions.filter { !waiting.recorded.contains($0) }.compactMap {
+            question -> HistoryRow? in
+            guard let permission = question.permission else { return nil }
+            return switch facts.status(of: permission, for: waiting.request.caller) {
             case .undetermined: nil
-            case .granted: row(waiting.request, permission, .granted, .nobody, now)
-            case .denied: row(waiting.request, permission, .denied, .nobody, now)
-            case .restricted: row(waiting.request, permission, .restricted, .administrator, now)
-            case .unavailable: row(waiting.request, permission, .unavailable, .nobody, now)
+            case .granted: row(waiting.request, question, .granted, .nobody, now)
+            case .denied: row(waiting.request, question, .denied, .nobody, now)
+            case .restricted: row(waiting.request, question, .restricted, .administrator, now)
+            case .unavailable: row(waiting.request, question, .unavailable, .nobody, now)
             }
         }
         record(rows)
     }
 
     func row(
-        _ request: AccessRequest, _ permission: Permission, _ outcome: Outcome, _ by: Author, _ now: Moment
+        _ request: AccessRequest, _ question: Question, _ outcome: Outcome, _ by: Author, _ now: Moment
     ) -> HistoryRow {
         HistoryRow(
-            time: now.epoch, request: request.path, app: request.caller.app, permission: permission, outcome: outcome,
+            time: now.epoch, request: request.path, app: request.caller.app, question: question, outcome: outcome,
             by: by)
     }
 

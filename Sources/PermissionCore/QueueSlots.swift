@@ -13,14 +13,14 @@ public struct QueueEntry: Sendable, Hashable {
 struct WaitingRequest {
     let request: AccessRequest
     /// Taken out undecided: dismissed, left out by the person, or paused by the dismissal throttle.
-    var leftOut: Set<Permission> = []
-    /// Permissions whose outcome is in the history already.
-    var recorded: Set<Permission> = []
+    var leftOut: Set<Question> = []
+    /// Questions whose outcome is in the history already.
+    var recorded: Set<Question> = []
     /// What the person said to it.
-    var answers: [Permission: ItemDecision] = [:]
+    var answers: [Question: ItemDecision] = [:]
     /// Agents that were offered it.
     var tried: Set<AgentID> = []
-    var prompt: (id: PromptID, agent: AgentID, items: [Permission])?
+    var prompt: (id: PromptID, agent: AgentID, items: [Question])?
     /// An answer is being written.
     var isSettling = false
     /// Milliseconds left of the hold whose place it took.
@@ -39,9 +39,11 @@ struct WaitingRequest {
     }
 
     /// What is still to be asked, in the asked order.
-    func open(in facts: some Facts) -> [Permission] {
-        request.permissions.filter {
-            !leftOut.contains($0) && facts.status(of: $0, for: request.caller) == .undetermined
+    func open(in facts: some Facts) -> [Question] {
+        request.questions.filter { question in
+            guard !leftOut.contains(question) else { return false }
+            guard let permission = question.permission else { return true }
+            return facts.status(of: permission, for: request.caller) == .undetermined
         }
     }
 }

@@ -160,8 +160,8 @@ final class Broker {
         moved.origin.moved(state, position: position)
         // What is answered at once is no news, however often it is asked.
         if moved.told == nil {
-            let permissions = moved.request.permissions.map(\.rawValue).joined(separator: ", ")
-            note("asks for \(permissions)", of: moved.request)
+            let questions = moved.request.questions.map(\.name).joined(separator: ", ")
+            note("asks for \(questions)", of: moved.request)
         }
         if requests.tell(id, state) { policyInterface.tellRequest(moved.request, state.rawValue) }
     }
@@ -251,9 +251,9 @@ final class Broker {
     func log(_ rows: [HistoryRow]) {
         for row in rows {
             log.info(
-                "\(row.permission.rawValue) for \(row.app): \(row.outcome.rawValue)",
+                "\(row.question.name) for \(row.app): \(row.outcome.rawValue)",
                 metadata: [
-                    "request": "\(row.request)", "app": "\(row.app)", "permission": "\(row.permission.rawValue)",
+                    "request": "\(row.request)", "app": "\(row.app)", "permission": "\(row.question.name)",
                     "outcome": "\(row.outcome.rawValue)",
                 ])
         }

@@ -29,19 +29,19 @@ extension Broker: PolicyCalls, PortalDecisions {
 
     /// A decision of `permctl` or a settings program: on disk before `completion` hears of it.
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
+        let question = Question.permission(decision.permission)
         let row = HistoryRow(
-            time: decision.decided, request: "", app: decision.app, permission: decision.permission,
+            time: decision.decided, request: "", app: decision.app, question: question,
             outcome: decision.verdict == .grant ? .granted : .denied, by: decision.by)
-        store.commit(
-            [.set(decision), .removeDismissals(app: decision.app, permission: decision.permission)], history: [row]
-        ) { [weak self] result in
+        store.commit([.set(decision), .removeDismissals(app: decision.app, question: question)], history: [row]) {
+            [weak self] result in
             guard let self else { return }
             switch result {
             case .failure(let error): completion(.failure(error.asPermissionError))
             case .success:
                 log([row])
                 completion(.success(()))
-                feed(.throttleLifted(app: decision.app, permission: decision.permission))
+                feed(.throttleLifted(app: decision.app, question: question))
             }
         }
     }
@@ -51,20 +51,24 @@ extension Broker: PolicyCalls, PortalDecisions {
     /// What cannot be removed from the store is taken back all the same, for as long as permd runs, and removed when that is
     /// possible; the completion gets an error then.
     func reset(
-        app: AppID?, permission: Permission?, by: Author,
+        app: AppID?, question: Question?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
     ) {
         let time = now()
         store.readAgain()
         var seen: Set<HistoryRow> = []
-        let rows = ((try? store.listDecisions(app: app, permission: permission)) ?? []).map {
-            HistoryRow(
-                time: time, request: "", app: $0.app, permission: $0.permission, outcome: .reset, by: by)
-        }.filter { seen.insert($0).inserted }
-        store.commit(
-            [.remove(app: app, permission: permission), .removeDismissals(app: app, permission: permission)],
-            history: rows
-        ) { [weak self] result in
+        var changes = [Change.removeDismissals(app: app, question: question)]
+        var rows: [HistoryRow] = []
+        // No decision is kept about a portal's question: only its pause is lifted.
+        if question == nil || question?.permission != nil {
+            let permission = question?.permission
+            changes.append(.remove(app: app, permission: permission))
+            rows = ((try? store.listDecisions(app: app, permission: permission)) ?? []).map {
+                HistoryRow(
+                    time: time, request: "", app: $0.app, question: .permission($0.permission), outcome: .reset, by: by)
+            }.filter { seen.insert($0).inserted }
+        }
+        store.commit(changes, history: rows) { [weak self] result in
             guard let self else { return }
             switch result {
             case .failure(let error): completion(.failure(error.ofReset))
@@ -72,15 +76,15 @@ extension Broker: PolicyCalls, PortalDecisions {
                 log(rows)
                 completion(.success(removed.count))
             }
-            feed(.throttleLifted(app: app, permission: permission))
+            feed(.throttleLifted(app: app, question: question))
         }
     }
 
     var entries: [QueueEntry] { queue.entries }
 
-    func pauses(app: AppID?, permission: Permission?) -> [Pause] {
+    func pauses(app: AppID?, question: Question?) -> [Pause] {
         queue.pauses(at: Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())).filter {
-            (app == nil || $0.app == app) && (permission == nil || $0.permission == permission)
+            (app == nil || $0.app == app) && (question == nil || $0.question == question)
         }
     }
 
@@ -150,7 +154,7 @@ extension Broker: PolicyCalls, PortalDecisions {
     /// Another program deleted it from the portals' store.
     func portalForgot(_ app: AppID, _ permission: Permission) {
         guard store.appDecision(app, permission) != nil else { return }
-        reset(app: app, permission: permission, by: .person) { [log] result in
+        reset(app: app, question: .permission(permission), by: .person) { [log] result in
             if case .failure(let error) = result { log.error("A decision could not be forgotten: \(error)") }
         }
     }
@@ -160,6 +164,6 @@ extension Broker: PolicyCalls, PortalDecisions {
     /// The last login session is over.
     func sessionEnded() {
         store.endSession()
-        feed(.throttleLifted(app: nil, permission: nil))
+        feed(.throttleLifted(app: nil, question: nil))
     }
 }

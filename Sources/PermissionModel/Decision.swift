@@ -72,20 +72,20 @@ public struct Decision: Sendable, Hashable {
 /// The pause after dismissals: further requests are dismissed unseen until then.
 public struct Pause: Sendable, Hashable {
     public var app: AppID
-    public var permission: Permission
+    public var question: Question
     public var until: EpochSeconds
     /// When the guard stepped in.
     public var since: EpochSeconds
 
-    public init(app: AppID, permission: Permission, until: EpochSeconds, since: EpochSeconds) {
+    public init(app: AppID, question: Question, until: EpochSeconds, since: EpochSeconds) {
         self.app = app
-        self.permission = permission
+        self.question = question
         self.until = until
         self.since = since
     }
 }
 
-/// What came of a request for one permission, as the history names it.
+/// What came of a request for one question, as the history names it.
 public enum Outcome: String, Sendable, Hashable, CaseIterable {
     case granted, denied, dismissed, restricted, unavailable, withdrawn, failed, reset
     /// A word of a newer daemon; none of its own has this one.
@@ -98,20 +98,20 @@ public struct HistoryRow: Sendable, Hashable {
     /// The request's object path, or empty when no request led to it.
     public var request: String
     public var app: AppID
-    public var permission: Permission
+    public var question: Question
     public var outcome: Outcome
     public var by: Author
     /// How often it happened within a minute; time and request are those of the first.
     public var count: UInt32
 
     public init(
-        time: EpochSeconds, request: String, app: AppID, permission: Permission, outcome: Outcome, by: Author,
+        time: EpochSeconds, request: String, app: AppID, question: Question, outcome: Outcome, by: Author,
         count: UInt32 = 1
     ) {
         self.time = time
         self.request = request
         self.app = app
-        self.permission = permission
+        self.question = question
         self.outcome = outcome
         self.by = by
         self.count = count

@@ -1,17 +1,10 @@
-// The permissions apps ask for, those that only desktop portals ask about, and what each can come to.
+// The permissions apps ask for, and what each can come to.
 
 /// Something a person can allow an app to use.
 public enum Permission: String, Sendable, Hashable, CaseIterable, Comparable {
     case camera, microphone, bluetooth, location
-    /// What only a desktop portal asks about, which also keeps the answer: no app requests these here.
-    case background, screenshot, speakers, wallpaper
-    /// A portal's question of a kind that has no name yet.
-    case other
 
-    /// The ones an app can request, and decisions are kept for.
-    public static let allCases: [Permission] = [.camera, .microphone, .bluetooth, .location]
-
-    /// As many of them are looked up in one call: by number, where a raw value would be hashed as a text.
+    /// Statuses are looked up by permission in every call: the raw value would be hashed as a string.
     public func hash(into hasher: inout Hasher) { hasher.combine(number) }
 
     private var number: Int {
@@ -20,16 +13,8 @@ public enum Permission: String, Sendable, Hashable, CaseIterable, Comparable {
         case .microphone: 1
         case .bluetooth: 2
         case .location: 3
-        case .background: 4
-        case .screenshot: 5
-        case .speakers: 6
-        case .wallpaper: 7
-        case .other: 8
         }
     }
-
-    /// Asked about by portals alone, which keep the answer themselves.
-    public var isOfPortals: Bool { number > Permission.location.number }
 
     public static func < (a: Permission, b: Permission) -> Bool { a.rawValue < b.rawValue }
 }

@@ -43,7 +43,7 @@ public struct AccessRequest: Sendable, Hashable {
     public let path: String
     public let caller: Caller
     /// In the asked order; none twice, at least one.
-    public let permissions: [Permission]
+    public let questions: [Question]
     public var reasons: [Permission: String]
     public var explanation: Explanation?
     public var parentWindow: String
@@ -55,14 +55,14 @@ public struct AccessRequest: Sendable, Hashable {
     public var dialog: PortalDialog?
 
     public init(
-        id: RequestID, path: String, caller: Caller, permissions: [Permission], reasons: [Permission: String] = [:],
+        id: RequestID, path: String, caller: Caller, questions: [Question], reasons: [Permission: String] = [:],
         explanation: Explanation? = nil, parentWindow: String = "", hold: UInt32 = 0, isInteractive: Bool = true,
         arrived: EpochSeconds, dialog: PortalDialog? = nil
     ) {
         self.id = id
         self.path = path
         self.caller = caller
-        self.permissions = permissions
+        self.questions = questions
         self.reasons = reasons
         self.explanation = explanation
         self.parentWindow = parentWindow
@@ -89,7 +89,7 @@ public struct ItemDecision: Sendable, Hashable {
 
 /// What a person said to a prompt, already checked for form.
 public enum Answer: Sendable, Hashable {
-    case answered([Permission: ItemDecision])
+    case answered([Question: ItemDecision])
     case dismissed
 }
 

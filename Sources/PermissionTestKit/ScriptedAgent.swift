@@ -16,7 +16,7 @@ public final class ScriptedAgent {
         case grant(Duration)
         case deny(Duration)
         /// For each question its own, also for what was not asked.
-        case decisions([Permission: ItemDecision])
+        case decisions([Question: ItemDecision])
         case dismiss
         /// Any values, `sa{sa{sv}}` or not.
         case values([Value])
@@ -37,8 +37,8 @@ public final class ScriptedAgent {
 
         public var app: String { details["app"]?.stringValue ?? "" }
         public var items: [[String: Value]] { details["items"]?.rows ?? [] }
-        public var permissions: [Permission] {
-            items.compactMap { $0["permission"]?.stringValue.flatMap(Permission.init(rawValue:)) }
+        public var questions: [Question] {
+            items.compactMap { $0["permission"]?.stringValue.flatMap(Question.init(name:)) }
         }
     }
 
@@ -132,9 +132,9 @@ public final class ScriptedAgent {
     private func perform(_ reply: Reply, _ prompt: Prompt, _ call: MethodCall) {
         switch reply {
         case .grant(let duration):
-            call.reply(ScriptedAgent.answered(prompt.permissions, ItemDecision(verdict: .grant, duration: duration)))
+            call.reply(ScriptedAgent.answered(prompt.questions, ItemDecision(verdict: .grant, duration: duration)))
         case .deny(let duration):
-            call.reply(ScriptedAgent.answered(prompt.permissions, ItemDecision(verdict: .deny, duration: duration)))
+            call.reply(ScriptedAgent.answered(prompt.questions, ItemDecision(verdict: .deny, duration: duration)))
         case .decisions(let decisions): call.reply(ScriptedAgent.values(decisions))
         case .dismiss: call.reply(.string("dismissed"), .dictionary(key: "s", value: "a{sv}", []))
         case .values(let values): call.reply(values)
@@ -147,18 +147,18 @@ public final class ScriptedAgent {
         }
     }
 
-    private static func answered(_ permissions: [Permission], _ decision: ItemDecision) -> [Value] {
-        values(Dictionary(uniqueKeysWithValues: permissions.map { ($0, decision) }))
+    private static func answered(_ questions: [Question], _ decision: ItemDecision) -> [Value] {
+        values(Dictionary(uniqueKeysWithValues: questions.map { ($0, decision) }))
     }
 
     /// An answer as the contract wants it.
-    public static func values(_ decisions: [Permission: ItemDecision]) -> [Value] {
-        let entries = decisions.sorted { $0.key < $1.key }.map { permission, decision in
+    public static func values(_ decisions: [Question: ItemDecision]) -> [Value] {
+        let entries = decisions.sorted { $0.key < $1.key }.map { question, decision in
             var values: [String: Value] = [
                 "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.word.rawValue),
             ]
             if let end = decision.duration.end { values["until"] = .uint64(UInt64(clamping: end)) }
-            return DictionaryEntry(.string(permission.rawValue), .properties(values))
+            return DictionaryEntry(.string(question.name), .properties(values))
         }
         return [.string("answered"), .dictionary(key: "s", value: "a{sv}", entries)]
     }

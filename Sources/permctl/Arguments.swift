@@ -1,9 +1,21 @@
 // Arguments that several verbs take: permissions and apps.
 
 public import ArgumentParser
-import PermissionClient
+public import PermissionClient
 
-extension Permission: ExpressibleByArgument {}
+extension Permission: ExpressibleByArgument {
+    /// `camera, microphone, bluetooth, location`.
+    static let listed = allCases.map(\.rawValue).joined(separator: ", ")
+}
+
+/// What rows can be about; portals' questions are not offered in completions.
+extension Question: ExpressibleByArgument {
+    public init?(argument: String) { self.init(name: argument) }
+
+    public var defaultValueDescription: String { name }
+
+    public static var allValueStrings: [String] { Permission.allCases.map(\.rawValue) }
+}
 
 /// What the person called an app, before it is known which one is meant.
 struct AppName: ExpressibleByArgument {

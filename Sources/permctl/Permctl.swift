@@ -10,7 +10,7 @@ struct Permctl: AsyncParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "permctl",
-        abstract: "Look at and change what apps may use: camera, microphone, bluetooth, location.",
+        abstract: "Look at and change what apps may use: \(Permission.listed).",
         discussion: """
             APP is an identity as `permctl status` shows it (flatpak:ID, snap:NAME, desktop:ID, exe:/path), or the part \
             after its prefix if only one app matches.

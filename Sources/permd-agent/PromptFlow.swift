@@ -14,7 +14,7 @@ struct PromptFlow {
     let choices: [PromptChoice]
     private(set) var page: Page
     private var seen: Set<Int> = []
-    private var decisions: [Permission: ItemDecision] = [:]
+    private var decisions: [Question: ItemDecision] = [:]
     /// What is selected of a portal dialog's choices, by question and by the choice's id.
     private var selections: [Int: [String: String]] = [:]
 
@@ -50,7 +50,7 @@ struct PromptFlow {
     mutating func answer(_ choice: PromptChoice) {
         guard case .question(let index) = page else { return }
         decide(index, choice)
-        let open = items.indices.filter { decisions[items[$0].permission] == nil }
+        let open = items.indices.filter { decisions[items[$0].question] == nil }
         page = (open.first { $0 > index } ?? open.first).map { .question($0) } ?? .over(.answered(decisions))
         note()
     }
@@ -89,7 +89,7 @@ struct PromptFlow {
     private mutating func decide(_ index: Int, _ choice: PromptChoice) {
         var decision = choice.decision
         decision.choices = selections[index] ?? [:]
-        decisions[items[index].permission] = decision
+        decisions[items[index].question] = decision
     }
 
     private mutating func note() {

@@ -121,7 +121,7 @@ final class PromptPage {
         for choice in item.dialog?.choices ?? [] { add(choice, flow.selection(of: choice)) }
         if prompt.waiting > 0 { add(Texts.text("Waiting behind this: %@", "\(prompt.waiting)"), "dim-label", lines: 1) }
         for choice in flow.choices {
-            let description = item.permission.isOfPortals ? "" : Texts.description(choice)
+            let description = item.isOfPortal ? "" : Texts.description(choice)
             addButton(Texts.label(choice, item), .choose(choice), description)
         }
         if flow.mayAllowAll { addButton(Texts.text("Allow All, Only This Time"), .allowAll) }

@@ -50,12 +50,12 @@ enum Texts {
     }
 
     static func question(_ item: AgentPrompt.Item, _ name: String) -> String {
-        switch item.permission {
+        switch item.question.permission {
         case .camera: text("%@ would like to use the camera", name)
         case .microphone: text("%@ would like to use the microphone", name)
         case .bluetooth: text("%@ would like to use Bluetooth", name)
         case .location: text("%@ would like to know your location", name)
-        case .background, .screenshot, .speakers, .wallpaper, .other: item.dialog?.title ?? ""
+        case nil: item.dialog?.title ?? ""
         }
     }
 
@@ -78,7 +78,7 @@ enum Texts {
     /// A portal that keeps the answer itself has its own words for it.
     static func label(_ choice: PromptChoice, _ item: AgentPrompt.Item) -> String {
         if let own = item.portalLabel(choice) { return own }
-        return item.permission.isOfPortals && choice != .deny ? text("Allow") : label(choice)
+        return item.isOfPortal && choice != .deny ? text("Allow") : label(choice)
     }
 
     static func label(_ choice: PromptChoice) -> String {

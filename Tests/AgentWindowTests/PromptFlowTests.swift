@@ -1,15 +1,16 @@
 // The pages of a prompt, and what comes of its answers.
 
 import PermissionClient
+import PermissionTestKit
 import Testing
 
 @testable import permd_agent
 
 @Suite
 struct PromptFlowTests {
-    private func flow(_ permissions: Permission..., explanation: Explanation? = nil) -> PromptFlow {
+    private func flow(_ questions: Question..., explanation: Explanation? = nil) -> PromptFlow {
         PromptFlow(
-            items: permissions.map { AgentPrompt.Item(permission: $0, deviceName: "", reason: "") },
+            items: questions.map { AgentPrompt.Item(question: $0, deviceName: "", reason: "") },
             durations: [.once, .session, .until, .always], explanation: explanation)
     }
 

@@ -197,7 +197,7 @@ struct ActionTests {
         try await other.request("t", [.location])
         await asked.add("other")
         let second = try await agent.prompts.wait(for: 2)[1]
-        #expect(second.permissions == [.microphone])
+        #expect(second.questions == [.microphone])
         await agent.answer(second, with: .deny(.once))
         #expect(try await task.value == [.granted, .denied])
         // With the workflow's end its place is given back at once.

@@ -8,11 +8,11 @@ import Testing
 @Suite
 struct HistoryFoldTests {
     private func row(
-        _ app: String, _ outcome: Outcome, _ by: Author = .nobody, _ permission: Permission = .camera,
+        _ app: String, _ outcome: Outcome, _ by: Author = .nobody, _ question: Question = .camera,
         time: EpochSeconds = 1000
     ) -> HistoryRow {
         HistoryRow(
-            time: time, request: "/r", app: AppID("desktop:\(app)")!, permission: permission, outcome: outcome, by: by)
+            time: time, request: "/r", app: AppID("desktop:\(app)")!, question: question, outcome: outcome, by: by)
     }
 
     /// `app outcome count`, as they are handed out.

@@ -10,16 +10,16 @@ struct PortalSyncRuleTests {
         var standing: [String: Verdict] = [:]
 
         func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
-            standing["\(key.appID) \(key.permission.rawValue)"] == verdict
+            standing["\(key.appID) \(key.question.name)"] == verdict
         }
     }
 
-    private let camera = PortalKey(appID: "org.example.Call", permission: .camera)
+    private let camera = PortalKey(appID: "org.example.Call", question: .camera)
 
     private func mirror(_ given: [PortalKey: Verdict] = [:], looked: [PortalKey: Verdict] = [:]) -> PortalSyncRule {
         var mirror = PortalSyncRule(given: given)
         var judge = Judge()
-        for (key, verdict) in looked { judge.standing["\(key.appID) \(key.permission.rawValue)"] = verdict }
+        for (key, verdict) in looked { judge.standing["\(key.appID) \(key.question.name)"] = verdict }
         #expect(mirror.looked(looked, at: 0, by: judge) == [])
         return mirror
     }
@@ -42,8 +42,8 @@ struct PortalSyncRuleTests {
 
     /// Two ids that `String` takes for one.
     @Test func idsAreTheirBytes() {
-        let composed = PortalKey(appID: "org.example.Caf\u{E9}", permission: .camera)
-        let decomposed = PortalKey(appID: "org.example.Cafe\u{301}", permission: .camera)
+        let composed = PortalKey(appID: "org.example.Caf\u{E9}", question: .camera)
+        let decomposed = PortalKey(appID: "org.example.Cafe\u{301}", question: .camera)
         #expect(composed != decomposed)
         #expect(composed > decomposed && !(composed < decomposed))
         var mirror = PortalSyncRule(given: [:])
@@ -149,8 +149,8 @@ struct PortalSyncRuleTests {
     }
 
     @Test func whatIsThereAtTheStart() {
-        let other = PortalKey(appID: "org.example.Other", permission: .location)
-        let nameless = PortalKey(appID: "", permission: .camera)
+        let other = PortalKey(appID: "org.example.Other", question: .location)
+        let nameless = PortalKey(appID: "", question: .camera)
         var mirror = PortalSyncRule(given: [camera: .grant])
         // Ours, and over: taken back. Somebody else's: adopted. Nobody's: taken back.
         #expect(
@@ -181,7 +181,7 @@ struct PortalSyncRuleTests {
     }
 
     @Test func whatThePortalKeepsItselfIsItsOwn() {
-        let screenshot = PortalKey(appID: "org.example.Call", permission: .screenshot)
+        let screenshot = PortalKey(appID: "org.example.Call", question: .screenshot)
         var mirror = mirror()
         mirror.answers(screenshot, .deny, at: 0)
         #expect(mirror.changed(.screenshot, ["org.example.Call": .deny], at: 1, by: nothing) == [])

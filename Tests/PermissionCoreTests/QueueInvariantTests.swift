@@ -96,7 +96,7 @@ private struct Play {
             facts.statuses["\(app.name) \(permission.rawValue)"] = Status.allCases.randomElement(using: &dice)!
             return .factsChanged
         case 11: return timers.randomElement(using: &dice).map { .timerFired($0) } ?? .factsChanged
-        case 12: return .throttleLifted(app: app, permission: nil)
+        case 12: return .throttleLifted(app: app, question: nil)
         case 13: return .holdReleased(connection)
         case 14:
             isSeatActive = Bool.random(using: &dice)
@@ -119,7 +119,7 @@ private struct Play {
         return AccessRequest(
             id: RequestID(lastID), path: "/r/\(lastID)",
             caller: Caller(connection: connection, app: app, process: ProcessKey(pid: 1, startTime: 1)),
-            permissions: Array(permissions), hold: Bool.random(using: &dice) ? 15 : 0,
+            questions: permissions.map(Question.permission), hold: Bool.random(using: &dice) ? 15 : 0,
             isInteractive: Int.random(in: 0..<10, using: &dice) > 0, arrived: now.epoch)
     }
 
@@ -163,7 +163,9 @@ private struct Play {
             require(shown == nil, "two prompts on screen")
             require(isSeatActive, "a prompt for nobody")
             require(open.contains(prompt.request.id) && !prompt.items.isEmpty, "a prompt of nothing")
-            let answered = writing.flatMap(\.decisions).filter { $0.app == prompt.request.caller.app }.map(\.permission)
+            let answered = writing.flatMap(\.decisions).filter { $0.app == prompt.request.caller.app }.map {
+                Question.permission($0.permission)
+            }
             require(answered.allSatisfy { !prompt.items.contains($0) }, "asked while its answer is being written")
             shown = (agent, prompt)
         case .withdrawPrompt(let agent, let id, _):

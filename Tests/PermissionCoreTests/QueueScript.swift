@@ -117,11 +117,11 @@ struct QueueScript {
         case "restored":
             return .dismissalsRestored([
                 DismissalRecord(
-                    app: app(word(1)), permission: Permission(rawValue: word(2)) ?? .camera, count: Int(word(3)) ?? 0,
+                    app: app(word(1)), question: Question(name: word(2)) ?? .camera, count: Int(word(3)) ?? 0,
                     pausedUntil: EpochSeconds(word(4)), since: now.epoch)
             ])
         case "lift":
-            return .throttleLifted(app: word(1) == "*" ? nil : app(word(1)), permission: Permission(rawValue: word(2)))
+            return .throttleLifted(app: word(1) == "*" ? nil : app(word(1)), question: Question(name: word(2)))
         case "disconnected": return .disconnected
         case "shutdown": return .shutdown
         default: return nil
@@ -137,7 +137,7 @@ struct QueueScript {
         for word in words.dropFirst(4) where word.hasPrefix("hold=") { hold = UInt32(word.dropFirst(5)) ?? 0 }
         return AccessRequest(
             id: RequestID(UInt64(words[1]) ?? 0), path: "/r/\(words[1])", caller: caller,
-            permissions: words[3].split(separator: ",").compactMap { Permission(rawValue: String($0)) }, hold: hold,
+            questions: words[3].split(separator: ",").compactMap { Question(name: String($0)) }, hold: hold,
             isInteractive: !words.contains("quiet"), arrived: now.epoch)
     }
 
@@ -145,10 +145,10 @@ struct QueueScript {
     private func answer(_ words: [String]) -> QueueEvent {
         let items = words.count > 3 ? words[3] : ""
         guard items != "dismissed" else { return .agentAnswered(agent(words[1]), prompt(words[2]), .dismissed) }
-        var decisions: [Permission: ItemDecision] = [:]
+        var decisions: [Question: ItemDecision] = [:]
         for item in items.split(separator: ",") {
             let parts = item.split(whereSeparator: { "=/".contains($0) }).map(String.init)
-            guard parts.count == 3, let permission = Permission(rawValue: parts[0]),
+            guard parts.count == 3, let question = Question(name: parts[0]),
                 let verdict = Verdict(rawValue: parts[1])
             else { continue }
             let duration: Duration =
@@ -158,7 +158,7 @@ struct QueueScript {
                 case "always": .always
                 default: .until(EpochSeconds(parts[2]) ?? 0)
                 }
-            decisions[permission] = ItemDecision(verdict: verdict, duration: duration)
+            decisions[question] = ItemDecision(verdict: verdict, duration: duration)
         }
         return .agentAnswered(agent(words[1]), prompt(words[2]), .answered(decisions))
     }
@@ -212,7 +212,7 @@ struct QueueScript {
             "commit \(id.number) \(decisions.map(describe).joined(separator: ",")); \(rows.map(describe).joined(separator: ","))"
         case .record(let rows): "record \(rows.map(describe).joined(separator: ","))"
         case .saveDismissals(let record):
-            "nag \(record.app.name) \(record.permission.rawValue) \(record.count)\(record.pausedUntil.map { " until=\($0)" } ?? "")"
+            "nag \(record.app.name) \(record.question.name) \(record.count)\(record.pausedUntil.map { " until=\($0)" } ?? "")"
         case .moved(let id, let state, let position): "moved \(id.number) \(state.rawValue) \(position)"
         case .lengthChanged(let length): "length \(length)"
         case .startTimer(let timer, let milliseconds): "timer \(describe(timer)) \(milliseconds)"
@@ -239,7 +239,7 @@ struct QueueScript {
     }
 
     private func describe(_ row: HistoryRow) -> String {
-        "\(row.app.name):\(row.permission.rawValue)=\(row.outcome.rawValue)\(row.by == .nobody ? "" : "/\(row.by.rawValue)")"
+        "\(row.app.name):\(row.question.name)=\(row.outcome.rawValue)\(row.by == .nobody ? "" : "/\(row.by.rawValue)")"
     }
 
     private func describe(_ timer: TimerID) -> String {
@@ -250,7 +250,7 @@ struct QueueScript {
         }
     }
 
-    private func list(_ permissions: [Permission]) -> String { permissions.map(\.rawValue).joined(separator: ",") }
+    private func list(_ questions: [Question]) -> String { questions.map(\.name).joined(separator: ",") }
 }
 
 extension StringProtocol {

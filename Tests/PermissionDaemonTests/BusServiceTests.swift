@@ -116,14 +116,14 @@ struct BusServiceTests {
         let folder = try TemporaryFolder()
         let (bus, broker) = try await BusServiceTests.broker(folder)
         let app = AppID("exe:/usr/bin/a")!
-        let pause = DismissalRecord(app: app, permission: .camera, count: 3, pausedUntil: 9000, since: 1)
+        let pause = DismissalRecord(app: app, question: .camera, count: 3, pausedUntil: 9000, since: 1)
         await withCheckedContinuation { done in
             broker.store.commit([.saveDismissals(pause)], history: []) { _ in done.resume() }
         }
         broker.start()
-        #expect(broker.pauses(app: nil, permission: nil).map(\.app) == [app])
+        #expect(broker.pauses(app: nil, question: nil).map(\.app) == [app])
         broker.sessionEnded()
-        #expect(broker.pauses(app: nil, permission: nil).isEmpty)
+        #expect(broker.pauses(app: nil, question: nil).isEmpty)
         #expect(broker.store.listDismissals().isEmpty)
         broker.detach()
         broker.connection.close()

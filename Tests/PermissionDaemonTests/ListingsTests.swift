@@ -74,7 +74,8 @@ struct ListingsTests {
         func decide(_ decisions: [Decision]) async {
             for decision in decisions {
                 let row = HistoryRow(
-                    time: EpochSeconds(time(nil)), request: "", app: decision.app, permission: decision.permission,
+                    time: EpochSeconds(time(nil)), request: "", app: decision.app,
+                    question: .permission(decision.permission),
                     outcome: .granted,
                     by: .permctl)
                 store.commit([.set(decision)], history: [row]) { _ in }

@@ -32,7 +32,7 @@ struct ExampleTests {
         #expect(output.hasPrefix("camera: granted\nmicrophone: granted\nThe call runs"))
         #expect(exit == .exited(0))
         let prompts = agent.prompts.all
-        #expect(prompts.map(\.permissions) == [[.camera], [.microphone]])
+        #expect(prompts.map(\.questions) == [[.camera], [.microphone]])
         #expect(prompts[0].app.hasSuffix(identity), "\(prompts[0].app)")
         #expect(prompts[0].details["explanation"]?.elements?.first == .string("Before your call"))
         #expect(prompts[0].items[0]["reason"] == .string("So that the others can see you"))

@@ -19,7 +19,7 @@ struct PortalTests {
         let one = try await agent.prompt(0)
         let apps = [first.id.description, second.id.description]
         #expect(apps.contains(one.app))
-        #expect(one.permissions == [.camera])
+        #expect(one.questions == [.camera])
         #expect(one.items[0]["title"]?.stringValue?.isEmpty == false)
         #expect(one.details["sandboxed"] == .bool(true))
         #expect(agent.prompts.all.count == 1)

@@ -19,7 +19,7 @@ struct QueueTests {
         #expect(try await apps[2].response("t") == "0 refused= statuses=location=granted")
         let prompts = agent.prompts.all
         #expect(prompts.map(\.app) == apps.map(\.id.description))
-        #expect(prompts.map(\.permissions) == permissions.map { [$0] })
+        #expect(prompts.map(\.questions) == permissions.map { [.permission($0)] })
         #expect(prompts.map { $0.details["waiting"] } == [.uint32(2), .uint32(1), .uint32(0)])
         #expect(
             try await stage.decisions().sorted()
@@ -45,7 +45,7 @@ struct QueueTests {
             try await app.response("t")
                 == "0 refused=microphone statuses=camera=granted location=undetermined microphone=denied")
         let prompt = try #require(agent.prompts.all.first)
-        #expect(prompt.permissions == [.microphone, .camera, .location])
+        #expect(prompt.questions == [.microphone, .camera, .location])
         #expect(prompt.details["explanation"]?.elements == [.string("A title"), .string("A body")])
         #expect(prompt.details["durations"]?.strings == ["once", "session", "until", "always"])
         #expect(prompt.details["sandboxed"] == .bool(false))

@@ -39,7 +39,7 @@ struct SeatActivityTests {
 
         logind.change("1", isLocked: false)
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
-        #expect(try await agent.prompt(2).permissions == [.microphone])
+        #expect(try await agent.prompt(2).questions == [.microphone])
         await stage.end()
         await logind.stop()
     }

@@ -80,7 +80,7 @@ enum ScriptedAgentProgram {
         let name = prompt.details["app_name"]?.stringValue ?? prompt.app
         let why = prompt.items.first?["reason"]?.stringValue ?? ""
         let waiting = prompt.details["waiting"]?.uint32Value ?? 0
-        let what = prompt.permissions.map(\.rawValue).joined(separator: ", ")
+        let what = prompt.questions.map(\.name).joined(separator: ", ")
         return "\(name) wants \(what), “\(why)”; \(waiting) wait behind it"
     }
 

@@ -78,14 +78,14 @@ final class AgentLink {
         guard case .dictionary(_, _, let entries) = message.body[1] else {
             return .failed("its decisions are no a{sa{sv}}")
         }
-        var items: [Permission: ItemDecision] = [:]
+        var items: [Question: ItemDecision] = [:]
         for entry in entries {
             // An item that no daemon asks for cannot have been asked: ignored, like any other that was not.
-            guard let name = entry.key.stringValue, let permission = Permission(rawValue: name) else { continue }
+            guard let name = entry.key.stringValue, let question = Question(name: name) else { continue }
             guard let fields = entry.value.properties, let item = readItem(fields) else {
                 return .failed("its decision for \(name) is not one")
             }
-            items[permission] = item
+            items[question] = item
         }
         return .answered(.answered(items))
     }

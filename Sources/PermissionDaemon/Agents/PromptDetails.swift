@@ -11,16 +11,14 @@ enum PromptDetails {
         let request = prompt.request
         let app = request.caller.app
         // What a portal keeps by itself it keeps as it likes: there is nothing to choose.
-        let durations = prompt.items.allSatisfy(\.isOfPortals) ? [.once] : Duration.Word.allCases
+        let durations = prompt.items.allSatisfy { $0.permission == nil } ? [.once] : Duration.Word.allCases
         var details: [String: Value] = [
             "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entry, app)),
             "app_icon": .string(icon(entry.icon)), "sandboxed": .bool(request.caller.isSandboxed),
             "durations": .strings(durations.map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
             "items": .rows(
-                prompt.items.map { permission in
-                    item(permission, deviceName(permission), request)
-                }),
+                prompt.items.map { item($0, $0.permission.map(deviceName) ?? "", request) }),
         ]
         if let explanation = request.explanation {
             details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
@@ -46,11 +44,11 @@ enum PromptDetails {
     }
 
     private static func item(
-        _ permission: Permission, _ deviceName: String, _ request: AccessRequest
+        _ question: Question, _ deviceName: String, _ request: AccessRequest
     ) -> [String: Value] {
         var item: [String: Value] = [
-            "permission": .string(permission.rawValue), "device_name": .string(SafeText.title(deviceName)),
-            "reason": .string(request.reasons[permission] ?? ""),
+            "permission": .string(question.name), "device_name": .string(SafeText.title(deviceName)),
+            "reason": .string(question.permission.flatMap { request.reasons[$0] } ?? ""),
         ]
         guard let dialog = request.dialog else { return item }
         item["title"] = .string(dialog.title)

@@ -77,7 +77,7 @@ public final class DeviceCatalog {
         }
     }
 
-    public func isUsable(_ permission: Permission) -> Bool { permission.isOfPortals || usable.contains(permission) }
+    public func isUsable(_ permission: Permission) -> Bool { usable.contains(permission) }
 
     public func defaultDevice(_ permission: Permission) -> Device? { found[permission]?.first?.device }
 

@@ -103,7 +103,7 @@ struct AccessInterface {
         let path = try requests.newPath(owner: caller.connection, token: token)
         requests.take(from: RequestObject(path: path, call: call, connection: connection)) {
             AccessRequest(
-                id: $0, path: path, caller: caller, permissions: permissions, reasons: reasons,
+                id: $0, path: path, caller: caller, questions: permissions.map(Question.permission), reasons: reasons,
                 explanation: explanation, parentWindow: parentWindow, hold: hold, isInteractive: isInteractive,
                 arrived: $1)
         }

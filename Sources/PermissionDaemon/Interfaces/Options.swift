@@ -44,10 +44,10 @@ struct Options {
         return try parseApp(text)
     }
 
-    /// A permission that rows may be of; nil when absent or empty.
-    func permission() throws(PermissionError) -> Permission? {
+    /// What rows may be about, in the option `permission`; nil when absent or empty.
+    func question() throws(PermissionError) -> Question? {
         guard let text = try string("permission"), !text.isEmpty else { return nil }
-        return try parsePermission(text, ofPortalsToo: true)
+        return try parseQuestion(text)
     }
 
     /// A time of day in seconds since the epoch, `t`.
@@ -68,13 +68,20 @@ struct Options {
     }
 }
 
-/// - Parameter ofPortalsToo: takes what only portals ask about as well, to look at and to lift pauses of.
-func parsePermission(_ text: String, ofPortalsToo: Bool = false) throws(PermissionError) -> Permission {
-    guard let permission = Permission(rawValue: text), ofPortalsToo || !permission.isOfPortals else {
-        let known = Permission.allCases.map(\.rawValue).joined(separator: ", ")
-        throw PermissionError(.invalidArguments, "there is no permission \(quoted(text)); there are \(known)")
-    }
+func parsePermission(_ text: String) throws(PermissionError) -> Permission {
+    guard let permission = Permission(rawValue: text) else { throw unknownPermission(text) }
     return permission
+}
+
+/// A permission, or a question of portals, whose rows can be listed and whose pauses can be lifted.
+func parseQuestion(_ text: String) throws(PermissionError) -> Question {
+    guard let question = Question(name: text) else { throw unknownPermission(text) }
+    return question
+}
+
+private func unknownPermission(_ text: String) -> PermissionError {
+    let known = Permission.allCases.map(\.rawValue).joined(separator: ", ")
+    return PermissionError(.invalidArguments, "there is no permission \(quoted(text)); there are \(known)")
 }
 
 func parseApp(_ text: String) throws(PermissionError) -> AppID {

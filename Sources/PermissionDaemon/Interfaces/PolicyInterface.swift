@@ -13,9 +13,9 @@ protocol PolicyCalls: AnyObject {
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void)
     /// Forgets decisions and lifts pauses; nil means any. The completion gets how many decisions went.
     func reset(
-        app: AppID?, permission: Permission?, by: Author,
+        app: AppID?, question: Question?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void)
-    func pauses(app: AppID?, permission: Permission?) -> [Pause]
+    func pauses(app: AppID?, question: Question?) -> [Pause]
     func problems() -> [Problem]
 }
 
@@ -75,7 +75,7 @@ struct PolicyInterface {
             "RequestChanged",
             [
                 .objectPath(request.path), .string(request.caller.app.description),
-                .strings(request.permissions.map(\.rawValue)), .string(state),
+                .strings(request.questions.map(\.name)), .string(state),
             ])
     }
 
@@ -140,8 +140,8 @@ struct PolicyInterface {
             throw PermissionError(.invalidArguments)
         }
         let app = appText.isEmpty ? nil : try parseApp(appText)
-        let permission = permissionText.isEmpty ? nil : try parsePermission(permissionText, ofPortalsToo: true)
-        calls.reset(app: app, permission: permission, by: .permctl) { result in
+        let question = permissionText.isEmpty ? nil : try parseQuestion(permissionText)
+        calls.reset(app: app, question: question, by: .permctl) { result in
             switch result {
             case .success(let removed): call.reply(.uint32(UInt32(clamping: removed)))
             case .failure(let error): call.fail(error)
@@ -161,7 +161,7 @@ struct PolicyInterface {
 
     func row(_ pause: Pause) -> [String: Value] {
         [
-            "app": .string(pause.app.description), "permission": .string(pause.permission.rawValue),
+            "app": .string(pause.app.description), "permission": .string(pause.question.name),
             "decision": .string("pause"), "duration": .string(Duration.Word.until.rawValue),
             "until": .uint64(UInt64(clamping: pause.until)), "decided": .uint64(UInt64(clamping: pause.since)),
             "by": .string(Author.guard.rawValue),
@@ -176,7 +176,7 @@ struct PolicyInterface {
                 calls.entries.map { entry in
                     [
                         "request": .string(entry.request.path), "app": .string(entry.request.caller.app.description),
-                        "permissions": .strings(entry.request.permissions.map(\.rawValue)),
+                        "permissions": .strings(entry.request.questions.map(\.name)),
                         "state": .string(entry.state.rawValue), "position": .uint32(UInt32(entry.position)),
                         "since": .uint64(UInt64(clamping: entry.request.arrived)),
                     ]

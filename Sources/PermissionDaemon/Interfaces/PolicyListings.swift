@@ -24,20 +24,24 @@ extension PolicyInterface {
 
     func decisionRows(_ filter: RowFilter) -> Listings.Slice {
         appSlices(filter) { range throws(PermissionError) in
-            let decisions = try store.listDecisions(
-                app: filter.app, permission: filter.permission, among: range)
+            let decisions = try decisions(filter, range)
             let rows =
-                decisions.map { (app: $0.app, permission: $0.permission, row: row($0)) }
-                + pauses(filter, range).map { (app: $0.app, permission: $0.permission, row: row($0)) }
-            // Stable: of one app and permission, decisions stand before the pause.
+                decisions.map { (app: $0.app, question: Question.permission($0.permission), row: row($0)) }
+                + pauses(filter, range).map { (app: $0.app, question: $0.question, row: row($0)) }
+            // Stable: decisions stand before the pause of the same app and permission.
             return rows.enumerated().sorted {
-                ($0.element.app, $0.element.permission, $0.offset) < ($1.element.app, $1.element.permission, $1.offset)
+                ($0.element.app, $0.element.question, $0.offset) < ($1.element.app, $1.element.question, $1.offset)
             }.map(\.element.row)
         }
     }
 
+    func decisions(_ filter: RowFilter, _ range: AppRange) throws(PermissionError) -> [Decision] {
+        if case .portal = filter.question { return [] }
+        return try store.listDecisions(app: filter.app, permission: filter.question?.permission, among: range)
+    }
+
     func pauses(_ filter: RowFilter, _ range: AppRange) -> [Pause] {
-        calls.pauses(app: filter.app, permission: filter.permission).filter { range.contains($0.app) }
+        calls.pauses(app: filter.app, question: filter.question).filter { range.contains($0.app) }
     }
 
     /// Slices of a list by app, each of the next few apps: those of the store, and those that only memory knows.
@@ -45,7 +49,7 @@ extension PolicyInterface {
         _ filter: RowFilter, _ rows: @escaping @LoopActor (AppRange) throws(PermissionError) -> [Listings.Row]
     ) -> Listings.Slice {
         var page = RowPage(limit: filter.limit, offset: filter.offset)
-        let paused = calls.pauses(app: filter.app, permission: filter.permission).map(\.app)
+        let paused = calls.pauses(app: filter.app, question: filter.question).map(\.app)
         var range = AppRange()
         var isOver = false
         return { () throws(PermissionError) in
@@ -65,7 +69,7 @@ extension PolicyInterface {
         return { () throws(PermissionError) in
             guard let before = last, left > 0 else { return nil }
             let page = try store.listHistory(
-                app: filter.app, permission: filter.permission, since: filter.since, before: before,
+                app: filter.app, question: filter.question, since: filter.since, before: before,
                 limit: min(left, Listings.sliceRows), offset: offset)
             (offset, last) = (0, page.last)
             left -= page.rows.count
@@ -76,7 +80,7 @@ extension PolicyInterface {
     private func row(_ row: HistoryRow) -> Listings.Row {
         [
             "time": .uint64(UInt64(clamping: row.time)), "request": .string(row.request),
-            "app": .string(row.app.description), "permission": .string(row.permission.rawValue),
+            "app": .string(row.app.description), "permission": .string(row.question.name),
             "outcome": .string(row.outcome.rawValue), "by": .string(row.by.rawValue), "count": .uint32(row.count),
         ]
     }
@@ -85,7 +89,7 @@ extension PolicyInterface {
 /// The filters of the listing methods.
 struct RowFilter {
     let app: AppID?
-    let permission: Permission?
+    let question: Question?
     let since: EpochSeconds?
     /// 0 is all.
     let limit: Int
@@ -94,7 +98,7 @@ struct RowFilter {
     init(_ value: Value) throws(PermissionError) {
         let options = try Options(value)
         app = try options.app()
-        permission = try options.permission()
+        question = try options.question()
         since = try options.time("since")
         limit = Int(try options.uint32("limit") ?? 0)
         offset = Int(try options.uint32("offset") ?? 0)

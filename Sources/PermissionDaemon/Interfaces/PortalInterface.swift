@@ -68,7 +68,7 @@ final class PortalInterface {
         guard texts[0].utf8.count <= PortalInterface.maximumID else {
             throw PermissionError(.invalidArguments, "an app's id has at most \(PortalInterface.maximumID) bytes")
         }
-        let key = PortalKey(appID: texts[0], permission: PortalKinds.permission(icon: dialog.icon))
+        let key = PortalKey(appID: texts[0], question: PortalKinds.question(icon: dialog.icon))
         let origin = PortalDialogRequest(call, dialog, key, sync: sync)
         try dialogs.open(handle, origin)
         let window = AccessInterface.isParentWindow(texts[1]) ? texts[1] : ""
@@ -89,7 +89,7 @@ final class PortalInterface {
         dialog.caller = asking
         requests.take(from: dialog) {
             AccessRequest(
-                id: $0, path: handle, caller: asking, permissions: [dialog.key.permission], parentWindow: window,
+                id: $0, path: handle, caller: asking, questions: [dialog.key.question], parentWindow: window,
                 arrived: $1, dialog: dialog.dialog)
         }
     }

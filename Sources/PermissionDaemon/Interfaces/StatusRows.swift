@@ -8,17 +8,16 @@ extension PolicyInterface {
     /// Of every app that somebody decided about, or of one that is named, whether anybody has seen it or not.
     func statusRows(_ filter: RowFilter) -> Listings.Slice {
         appSlices(filter) { range throws(PermissionError) in
-            let decisions = try store.listDecisions(
-                app: filter.app, permission: filter.permission, among: range)
+            let decisions = try decisions(filter, range)
             let pauses = pauses(filter, range)
             let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
-            let permissions = filter.permission.map { [$0] } ?? Permission.allCases
+            let permissions = filter.question.map { [$0.permission].compactMap { $0 } } ?? Permission.allCases
             let decided = Dictionary(grouping: decisions, by: \.app)
             return apps.flatMap { app in
                 permissions.map { permission in
                     row(
                         app, permission, decided[app, default: []].filter { $0.permission == permission },
-                        pauses.first { $0.app == app && $0.permission == permission })
+                        pauses.first { $0.app == app && $0.question == .permission(permission) })
                 }
             }
         }

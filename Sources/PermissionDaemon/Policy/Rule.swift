@@ -72,7 +72,7 @@ public struct Rule: Sendable, Hashable {
     private static func permissions(_ words: [String], _ line: Int) throws(FileProblem) -> [Permission] {
         var permissions: [Permission] = []
         for word in words {
-            guard let permission = Permission(rawValue: word), !permission.isOfPortals else {
+            guard let permission = Permission(rawValue: word) else {
                 let known = Permission.allCases.map(\.rawValue).joined(separator: ", ")
                 throw FileProblem(line: line, message: "there is no permission \(word); there are \(known)")
             }

@@ -38,12 +38,14 @@ final class PortalDialogRequest: RequestOrigin {
     func forget() { end(nil, [:]) }
 
     func respond(_ reply: Reply, isStopping: Bool) {
-        let answer = reply.answers[key.permission]
-        if key.permission.isOfPortals {
-            end(answer?.verdict, answer?.choices ?? [:])
-        } else {
-            end(PortalDialogRequest.verdict(reply.statuses[key.permission]), answer?.choices ?? [:])
-        }
+        let answer = reply.answers[key.question]
+        let verdict =
+            if let permission = key.question.permission {
+                PortalDialogRequest.verdict(reply.statuses[permission])
+            } else {
+                answer?.verdict
+            }
+        end(verdict, answer?.choices ?? [:])
     }
 
     private static func verdict(_ status: Status?) -> Verdict? {

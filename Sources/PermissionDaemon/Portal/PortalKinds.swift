@@ -14,33 +14,35 @@ enum PortalKinds {
         let id: String
     }
 
-    private static let icons: [String: Permission] = [
-        "camera-web-symbolic": .camera, "audio-input-microphone-symbolic": .microphone,
-        "find-location-symbolic": .location, "audio-speakers-symbolic": .speakers,
-        "applets-screenshooter-symbolic": .screenshot, "preferences-desktop-wallpaper-symbolic": .wallpaper,
-        "": .background,
+    private static let icons: [String: Question] = [
+        "camera-web-symbolic": .permission(.camera), "audio-input-microphone-symbolic": .permission(.microphone),
+        "find-location-symbolic": .permission(.location), "audio-speakers-symbolic": .portal(.speakers),
+        "applets-screenshooter-symbolic": .portal(.screenshot),
+        "preferences-desktop-wallpaper-symbolic": .portal(.wallpaper), "": .portal(.background),
     ]
 
     /// The Background portal stores nothing but a yes, so there is nothing of it to take back.
-    private static let places: [Permission: Place] = [
-        .camera: Place(table: "devices", id: "camera"), .microphone: Place(table: "devices", id: "microphone"),
-        .speakers: Place(table: "devices", id: "speakers"), .location: Place(table: "location", id: "location"),
-        .screenshot: Place(table: "screenshot", id: "screenshot"),
-        .wallpaper: Place(table: "wallpaper", id: "wallpaper"),
+    private static let places: [Question: Place] = [
+        .permission(.camera): Place(table: "devices", id: "camera"),
+        .permission(.microphone): Place(table: "devices", id: "microphone"),
+        .permission(.location): Place(table: "location", id: "location"),
+        .portal(.speakers): Place(table: "devices", id: "speakers"),
+        .portal(.screenshot): Place(table: "screenshot", id: "screenshot"),
+        .portal(.wallpaper): Place(table: "wallpaper", id: "wallpaper"),
     ]
 
     /// The places of what decisions are kept for, in a stable order.
-    static let decided = places.filter { !$0.key.isOfPortals }.sorted { $0.key < $1.key }
+    static let decided = places.filter { $0.key.permission != nil }.sorted { $0.key < $1.key }
 
-    static func permission(icon: String) -> Permission { icons[icon] ?? .other }
+    static func question(icon: String) -> Question { icons[icon] ?? .portal(.other) }
 
-    static func place(of permission: Permission) -> Place? { places[permission] }
+    static func place(of question: Question) -> Place? { places[question] }
 
-    static func permission(at place: Place) -> Permission? { places.first { $0.value == place }?.key }
+    static func question(at place: Place) -> Question? { places.first { $0.value == place }?.key }
 
     /// What an entry says: `yes`, `no`; for a location its accuracy and when it was used last. Nil is undecided.
-    static func verdict(_ words: [String], of permission: Permission) -> Verdict? {
-        if permission == .location {
+    static func verdict(_ words: [String], of question: Question) -> Verdict? {
+        if question == .permission(.location) {
             guard words.count == 2, let accuracy = words.first, !accuracy.isEmpty else { return nil }
             return accuracy == "NONE" ? .deny : .grant
         }
@@ -52,12 +54,12 @@ enum PortalKinds {
     }
 
     /// The entries of an `a{sas}`, by app id; undecided ones are none.
-    static func verdicts(_ value: Value?, of permission: Permission) -> [ExactText: Verdict] {
+    static func verdicts(_ value: Value?, of question: Question) -> [ExactText: Verdict] {
         guard case .dictionary("s", "as", let entries) = value else { return [:] }
         var verdicts: [ExactText: Verdict] = [:]
         for entry in entries {
             guard let app = entry.key.stringValue, let words = entry.value.strings else { continue }
-            verdicts[ExactText(app)] = verdict(words, of: permission)
+            verdicts[ExactText(app)] = verdict(words, of: question)
         }
         return verdicts
     }

@@ -51,7 +51,7 @@ final class PortalStoreSync {
         self.connection = connection
         self.store = store
         self.log = log
-        let answers = store.portalSync()
+        let answers = store.portalAnswers()
         rows = Dictionary(uniqueKeysWithValues: answers.map { ($0.key, $0) })
         mirror = PortalSyncRule(given: rows.mapValues(\.verdict))
         for answer in answers { apps[answer.key.exactID, default: []].insert(answer.app) }
@@ -80,9 +80,9 @@ final class PortalStoreSync {
     func note(
         _ key: PortalKey, for caller: Caller?, _ verdict: Verdict?, then: @escaping @LoopActor () -> Void
     ) {
-        guard PortalKinds.place(of: key.permission) != nil else { return then() }
+        guard PortalKinds.place(of: key.question) != nil else { return then() }
         mirror.answers(key, verdict, at: Loop.uptimeMilliseconds())
-        guard !key.permission.isOfPortals, let app = caller?.app ?? PortalApps.app(id: key.appID) else {
+        guard key.question.permission != nil, let app = caller?.app ?? PortalApps.app(id: key.appID) else {
             return then()
         }
         apps[key.exactID, default: []].insert(app)
@@ -131,22 +131,22 @@ final class PortalStoreSync {
     private func look() {
         guard let owner else { return }
         looking = ([:], PortalKinds.decided.count, false)
-        for (permission, place) in PortalKinds.decided {
-            let question = Message.call(
+        for (question, place) in PortalKinds.decided {
+            let lookup = Message.call(
                 destination: owner, path: BusNames.portalStorePath, interface: BusNames.portalStore,
                 member: "Lookup", [.string(place.table), .string(place.id)])
-            connection.call(question) { [weak self] result in
-                if self?.owner == owner { self?.looked(permission, result) }
+            connection.call(lookup) { [weak self] result in
+                if self?.owner == owner { self?.looked(question, result) }
             }
         }
     }
 
-    private func looked(_ permission: Permission, _ result: Result<Message, BusError>) {
+    private func looked(_ question: Question, _ result: Result<Message, BusError>) {
         guard var state = looking else { return }
         switch result {
         case .success(let message):
-            for (app, verdict) in PortalKinds.verdicts(message.body.first, of: permission) {
-                state.found[PortalKey(appID: app.text, permission: permission)] = verdict
+            for (app, verdict) in PortalKinds.verdicts(message.body.first, of: question) {
+                state.found[PortalKey(appID: app.text, question: question)] = verdict
             }
         case .failure(let error) where error.name == PortalStoreSync.notFound: break
         case .failure:
@@ -164,11 +164,11 @@ final class PortalStoreSync {
     private func entryChanged(_ message: Message) {
         looking?.isStale = true
         guard message.body.count == 5, let table = message.body[0].stringValue, let id = message.body[1].stringValue,
-            let permission = PortalKinds.permission(at: PortalKinds.Place(table: table, id: id))
+            let question = PortalKinds.question(at: PortalKinds.Place(table: table, id: id))
         else { return }
         let isDeleted = message.body[2].boolValue ?? false
-        let entries = isDeleted ? [:] : PortalKinds.verdicts(message.body[4], of: permission)
-        perform(mirror.changed(permission, entries, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+        let entries = isDeleted ? [:] : PortalKinds.verdicts(message.body[4], of: question)
+        perform(mirror.changed(question, entries, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
     }
 
     // MARK: Effects
@@ -179,7 +179,8 @@ final class PortalStoreSync {
             case .takeBack(let key): takeBack(key)
             case .adopt(let key, let verdict): adopt(key, verdict)
             case .forget(let key):
-                for app in apps(of: key) { decisions?.portalForgot(app, key.permission) }
+                guard let permission = key.question.permission else { continue }
+                for app in apps(of: key) { decisions?.portalForgot(app, permission) }
             case .dropRow(let key):
                 guard rows.removeValue(forKey: key) != nil else { continue }
                 store.commit([.removePortalAnswer(key)], history: []) { _ in }
@@ -188,7 +189,7 @@ final class PortalStoreSync {
     }
 
     private func takeBack(_ key: PortalKey) {
-        guard let place = PortalKinds.place(of: key.permission) else { return }
+        guard let place = PortalKinds.place(of: key.question) else { return }
         name.startedOwner { [weak self] owner in
             guard let owner else {
                 self?.took(key, .failure(BusError(name: BusError.Name.nameHasNoOwner, message: "there is no store")))
@@ -205,20 +206,20 @@ final class PortalStoreSync {
         var isGone = true
         if case .failure(let error) = result, error.name != PortalStoreSync.notFound {
             isGone = false
-            log.info("The portal's answer about \(key.permission.rawValue) stays for now: \(error.message)")
+            log.info("The portal's answer about \(key.question.name) stays for now: \(error.message)")
         }
         perform(mirror.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
     }
 
     private func adopt(_ key: PortalKey, _ verdict: Verdict) {
         let known = apps(of: key)
-        guard let app = known.first(where: \.isSandboxed) ?? known.first else { return }
-        log.notice(
-            "Another program settled \(key.permission.rawValue) for \(app) with the portals: \(verdict.rawValue)")
-        decisions?.portalSettled(app, key.permission, verdict) { [weak self] isDone in
+        guard let permission = key.question.permission, let app = known.first(where: \.isSandboxed) ?? known.first
+        else { return }
+        log.notice("Another program settled \(key.question.name) for \(app) with the portals: \(verdict.rawValue)")
+        decisions?.portalSettled(app, permission, verdict) { [weak self] isDone in
             guard let self else { return }
             guard isDone else {
-                unadopted[key] = (app, now(), store.appDecision(app, key.permission))
+                unadopted[key] = (app, now(), store.appDecision(app, permission))
                 return mirror.notAdopted(key)
             }
             adopted(key)
@@ -234,7 +235,8 @@ final class PortalStoreSync {
     /// Whether somebody has decided since that entry could not be adopted.
     private func isSuperseded(_ key: PortalKey) -> Bool {
         guard let failure = unadopted[key],
-            let decision = store.appDecision(failure.app, key.permission)
+            let permission = key.question.permission,
+            let decision = store.appDecision(failure.app, permission)
         else { return false }
         return decision != failure.decision && decision.decided >= failure.time
     }
@@ -247,12 +249,14 @@ final class PortalStoreSync {
     }
 
     fileprivate func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
+        // The portal alone keeps the answer to a question of its own.
+        guard let permission = key.question.permission else { return true }
         if key.appID.isEmpty {
             // One entry for every program without an id: a yes may stay while one that has it is there, a no never.
             return verdict == .grant
-                && (nameless[key] ?? [:]).values.contains { facts.standing(of: key.permission, for: $0) == .granted }
+                && (nameless[key] ?? [:]).values.contains { facts.standing(of: permission, for: $0) == .granted }
         }
-        let standings = apps(of: key).map { facts.portalStanding(of: key.permission, for: $0) }
+        let standings = apps(of: key).map { facts.portalStanding(of: permission, for: $0) }
         switch verdict {
         case .grant: return standings.contains(.grant) && !standings.contains(.deny)
         case .deny: return standings.contains(.deny)

@@ -44,7 +44,7 @@ extension DecisionStore {
     }
 
     /// What portals may have stored on our word.
-    public func portalSync() -> [PortalAnswer] {
+    public func portalAnswers() -> [PortalAnswer] {
         (try? rows("SELECT portal_app, permission, app, verdict FROM portal_answer", [], StoreRows.portalAnswer)) ?? []
     }
 
@@ -52,7 +52,7 @@ extension DecisionStore {
     public func listDecisions(
         app: AppID?, permission: Permission?, among range: AppRange = AppRange()
     ) throws(PermissionError) -> [Decision] {
-        var condition = RowCondition(app: app, permission: permission)
+        var condition = RowCondition(app: app, question: permission.map(Question.permission))
         condition.add(range)
         let stored = try rows(
             "SELECT \(DecisionRows.columns) FROM decision\(condition.sql) ORDER BY app, permission, pid, start",
@@ -70,7 +70,7 @@ extension DecisionStore {
     public func appRange(
         after: ExactText?, most: Int, and others: [AppID]
     ) throws(PermissionError) -> AppRange {
-        var condition = RowCondition(app: nil, permission: nil)
+        var condition = RowCondition(app: nil, question: nil)
         let rest = AppRange(after: after)
         condition.add(rest)
         let stored = try rows(

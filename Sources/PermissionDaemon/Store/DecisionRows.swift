@@ -75,7 +75,7 @@ enum DecisionRows {
     /// The decisions that the filter meant.
     @discardableResult
     static func delete(_ filter: DecisionFilter, _ database: Database) throws(DatabaseError) -> [Decision] {
-        var condition = RowCondition(app: filter.app, permission: filter.permission)
+        var condition = RowCondition(app: filter.app, question: filter.permission.map(Question.permission))
         if let until = filter.until { condition.add("until = ?", .integer(until)) }
         var removed: [Decision] = []
         try database.run("DELETE FROM decision\(condition.sql) RETURNING \(columns)", condition.values) { row in
@@ -113,17 +113,17 @@ enum DecisionRows {
 /// How often each app's prompts were dismissed in a row, and until when it is throttled.
 enum DismissalRows {
     static func save(_ record: DismissalRecord, session: String, _ database: Database) throws(DatabaseError) {
-        if record.isEmpty { return try remove(app: record.app, permission: record.permission, database) }
+        if record.isEmpty { return try remove(app: record.app, question: record.question, database) }
         try database.run(
             "INSERT OR REPLACE INTO dismissal VALUES (?, ?, ?, ?, ?, ?)",
             [
-                .text(record.app.description), .text(record.permission.rawValue), .text(session),
+                .text(record.app.description), .text(record.question.name), .text(session),
                 .integer(Int64(record.count)), .optional(record.pausedUntil), .integer(record.since),
             ])
     }
 
-    static func remove(app: AppID?, permission: Permission?, _ database: Database) throws(DatabaseError) {
-        let condition = RowCondition(app: app, permission: permission)
+    static func remove(app: AppID?, question: Question?, _ database: Database) throws(DatabaseError) {
+        let condition = RowCondition(app: app, question: question)
         try database.run("DELETE FROM dismissal" + condition.sql, condition.values)
     }
 }

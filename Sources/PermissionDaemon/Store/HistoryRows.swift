@@ -14,7 +14,7 @@ enum HistoryRows {
             """,
             [
                 .integer(numbered.number), .integer(row.time), .text(row.request), .text(row.app.description),
-                .text(row.permission.rawValue), .text(row.outcome.rawValue), .text(row.by.rawValue),
+                .text(row.question.name), .text(row.outcome.rawValue), .text(row.by.rawValue),
                 .integer(Int64(row.count)),
             ])
     }

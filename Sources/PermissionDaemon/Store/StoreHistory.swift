@@ -44,9 +44,9 @@ extension DecisionStore {
 
     /// Rows with numbers below `before`, newest first; `last` is the number of the last that was looked at, nil for none.
     public func listHistory(
-        app: AppID?, permission: Permission?, since: EpochSeconds?, before: Int64 = .max, limit: Int, offset: Int = 0
+        app: AppID?, question: Question?, since: EpochSeconds?, before: Int64 = .max, limit: Int, offset: Int = 0
     ) throws(PermissionError) -> (rows: [HistoryRow], last: Int64?) {
-        var condition = RowCondition(app: app, permission: permission)
+        var condition = RowCondition(app: app, question: question)
         if let since { condition.add("time >= ?", .integer(since)) }
         condition.add("id < ?", .integer(before))
         var last: Int64?

@@ -7,40 +7,39 @@ enum StoreRows {
     static let historyColumns = "time, request, app, permission, outcome, by, count"
 
     static func history(_ row: Statement) -> HistoryRow? {
-        guard let app = AppID(row.text(2)), let permission = Permission(rawValue: row.text(3)),
+        guard let app = AppID(row.text(2)), let question = Question(name: row.text(3)),
             let outcome = Outcome(rawValue: row.text(4)), let by = Author(rawValue: row.text(5))
         else { return nil }
         return HistoryRow(
-            time: row.integer(0), request: row.text(1), app: app, permission: permission, outcome: outcome, by: by,
+            time: row.integer(0), request: row.text(1), app: app, question: question, outcome: outcome, by: by,
             count: UInt32(clamping: row.integer(6)))
     }
 
     /// portal_app, permission, app, verdict
     static func portalAnswer(_ row: Statement) -> PortalAnswer? {
-        guard let permission = Permission(rawValue: row.text(1)), let app = AppID(row.text(2)),
+        guard let question = Question(name: row.text(1)), let app = AppID(row.text(2)),
             let verdict = Verdict(rawValue: row.text(3))
         else { return nil }
-        return PortalAnswer(
-            key: PortalKey(appID: row.text(0), permission: permission), app: app, verdict: verdict)
+        return PortalAnswer(key: PortalKey(appID: row.text(0), question: question), app: app, verdict: verdict)
     }
 
     /// app, permission, count, paused_until, since
     static func dismissals(_ row: Statement) -> DismissalRecord? {
-        guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)) else { return nil }
+        guard let app = AppID(row.text(0)), let question = Question(name: row.text(1)) else { return nil }
         return DismissalRecord(
-            app: app, permission: permission, count: Int(row.integer(2)), pausedUntil: row.optionalInteger(3),
+            app: app, question: question, count: Int(row.integer(2)), pausedUntil: row.optionalInteger(3),
             since: row.integer(4))
     }
 }
 
-/// The WHERE of a filter by app and permission.
+/// The WHERE of a filter by app and question.
 struct RowCondition {
     private(set) var sql = ""
     private(set) var values: [SQLValue] = []
 
-    init(app: AppID?, permission: Permission?) {
+    init(app: AppID?, question: Question?) {
         if let app { add("app = ?", .text(app.description)) }
-        if let permission { add("permission = ?", .text(permission.rawValue)) }
+        if let question { add("permission = ?", .text(question.name)) }
     }
 
     mutating func add(_ term: String, _ value: SQLValue) {

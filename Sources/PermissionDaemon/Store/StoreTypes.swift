@@ -68,7 +68,7 @@ public enum Change: Sendable {
     /// Forgets decisions; nil means any.
     case remove(app: AppID?, permission: Permission?)
     case saveDismissals(DismissalRecord)
-    case removeDismissals(app: AppID?, permission: Permission?)
+    case removeDismissals(app: AppID?, question: Question?)
     case saveRuleFile(path: String, text: String)
     case removeRuleFile(path: String)
     /// What a portal may have stored on our word.
@@ -148,8 +148,8 @@ struct StoreJob: Sendable {
         case .remove(let app, let permission):
             return try DecisionRows.delete(DecisionFilter(app: app, permission: permission), database)
         case .saveDismissals(let record): try DismissalRows.save(record, session: session, database)
-        case .removeDismissals(let app, let permission):
-            try DismissalRows.remove(app: app, permission: permission, database)
+        case .removeDismissals(let app, let question):
+            try DismissalRows.remove(app: app, question: question, database)
         case .saveRuleFile(let path, let text):
             try database.run("INSERT OR REPLACE INTO rule_file VALUES (?, ?)", [.text(path), .text(text)])
         case .removeRuleFile(let path): try database.run("DELETE FROM rule_file WHERE path = ?", [.text(path)])
@@ -157,13 +157,13 @@ struct StoreJob: Sendable {
             try database.run(
                 "INSERT OR REPLACE INTO portal_answer VALUES (?, ?, ?, ?)",
                 [
-                    .text(answer.key.appID), .text(answer.key.permission.rawValue), .text(answer.app.description),
+                    .text(answer.key.appID), .text(answer.key.question.name), .text(answer.app.description),
                     .text(answer.verdict.rawValue),
                 ])
         case .removePortalAnswer(let key):
             try database.run(
                 "DELETE FROM portal_answer WHERE portal_app = ? AND permission = ?",
-                [.text(key.appID), .text(key.permission.rawValue)])
+                [.text(key.appID), .text(key.question.name)])
         }
         return []
     }

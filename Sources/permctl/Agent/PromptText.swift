@@ -15,7 +15,7 @@ struct PromptText {
     static func label(_ choice: PromptChoice?, _ item: AgentPrompt.Item) -> String {
         guard let choice else { return label(choice) }
         if let own = item.portalLabel(choice) { return own }
-        return item.permission.isOfPortals && choice != .deny ? "Allow" : label(choice)
+        return item.isOfPortal && choice != .deny ? "Allow" : label(choice)
     }
 
     private static func label(_ choice: PromptChoice?) -> String {
@@ -37,7 +37,7 @@ struct PromptText {
 
     func question(_ item: AgentPrompt.Item, number: Int) -> TerminalText {
         let name = TerminalText(prompt.displayName)
-        let wish = PromptText.wish(item.permission)
+        let wish = item.question.permission.map(PromptText.wish)
         var text = rule(wish.map { "\(name) wants to \($0)" } ?? name)
         if wish == nil { text += quoted(item.dialog?.title ?? "") }
         if prompt.items.count > 1 { text += fact("Question", "\(number) of \(prompt.items.count)") }
@@ -82,14 +82,12 @@ struct PromptText {
 
     static func key(_ index: Int) -> Character { Character(UnicodeScalar(UInt8(ascii: "a") + UInt8(index))) }
 
-    /// Nil for what has a title of its own.
-    private static func wish(_ permission: Permission) -> String? {
+    private static func wish(_ permission: Permission) -> String {
         switch permission {
         case .camera: "use the camera"
         case .microphone: "use the microphone"
         case .bluetooth: "use Bluetooth"
         case .location: "know your location"
-        case .background, .screenshot, .speakers, .wallpaper, .other: nil
         }
     }
 

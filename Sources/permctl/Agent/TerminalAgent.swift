@@ -56,7 +56,7 @@ final class TerminalAgent: PromptPresenter {
             guard try await choose(2, escape: 1) == 0 else { return say("Not Now", .dismissed) }
             terminal.write("   → Continue\n")
         }
-        var decisions: [Permission: ItemDecision] = [:]
+        var decisions: [Question: ItemDecision] = [:]
         let choices = text.choices
         for (index, item) in prompt.items.enumerated() {
             terminal.write(text.question(item, number: index + 1))
@@ -64,8 +64,8 @@ final class TerminalAgent: PromptPresenter {
             let answer = try await choose(choices.count, escape: choices.count - 1, item, text, &selected)
             let choice = choices[answer]
             terminal.write("   → \(PromptText.label(choice, item))\n")
-            decisions[item.permission] = choice?.decision
-            decisions[item.permission]?.choices = selected
+            decisions[item.question] = choice?.decision
+            decisions[item.question]?.choices = selected
         }
         return decisions.isEmpty ? .dismissed : .answered(decisions)
     }

@@ -40,7 +40,7 @@ struct DecisionRecord: Codable, Hashable {
 
     init(_ row: DecisionRow) {
         app = row.app.description
-        permission = row.permission.rawValue
+        permission = row.question.name
         decision = row.decision.rawValue
         duration = row.duration?.rawValue ?? ""
         until = row.until
@@ -62,7 +62,7 @@ struct HistoryRecord: Encodable {
         time = row.time
         request = row.request
         app = row.app.description
-        permission = row.permission.rawValue
+        permission = row.question.name
         outcome = row.outcome.rawValue
         by = row.by.rawValue
         count = row.count
@@ -80,7 +80,7 @@ struct RequestRecord: Encodable, Hashable {
     init(_ row: QueuedRequest) {
         request = row.request
         app = row.app.description
-        permissions = row.permissions.map(\.rawValue)
+        permissions = row.questions.map(\.name)
         state = row.isShowing ? "showing" : "queued"
         position = row.position
         since = row.since

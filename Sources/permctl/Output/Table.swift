@@ -16,7 +16,8 @@ struct Table {
     let header: [String]
     private(set) var rows: [[Cell]] = []
 
-    init(_ header: String...) { self.header = header }
+    init(_ header: String...) { self.init(header) }
+    init(_ header: [String]) { self.header = header }
 
     mutating func add(_ cells: Cell...) { rows.append(cells) }
 

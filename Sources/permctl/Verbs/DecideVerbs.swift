@@ -24,7 +24,7 @@ struct DenyVerb: AsyncParsableCommand {
 struct DecisionArguments: ParsableArguments {
     @Argument(help: "The app; a whole identity may be one nobody has seen yet.")
     var app: AppName
-    @Argument(help: "camera, microphone, bluetooth or location.")
+    @Argument(help: "One of \(Permission.listed).")
     var permission: Permission
     @OptionGroup var time: DurationOptions
     @Flag(help: "Print JSON.")
@@ -36,7 +36,7 @@ struct DecisionArguments: ParsableArguments {
         let duration = try time.duration()
         try await settings.set(verdict, app: app.description, permission: permission, duration: duration)
         if json {
-            let rows = try await settings.decisions(app: app.description, permission: permission)
+            let rows = try await settings.decisions(app: app.description, question: .permission(permission))
             return try Output.json(rows.filter { $0.decision != .pause }.map(DecisionRecord.init))
         }
         let word = verdict == .grant ? "granted" : "denied"

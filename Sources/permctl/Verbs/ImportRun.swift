@@ -43,7 +43,7 @@ struct ImportRun {
         var kept: [ImportVerb.Imported] = []
         for decision in decisions.reversed() {
             let old = before.first {
-                $0.app == decision.app && $0.permission == decision.permission && $0.decision != .pause
+                $0.app == decision.app && $0.question == .permission(decision.permission) && $0.decision != .pause
             }
             if old?.decision == .unknown {
                 kept.append(decision)
@@ -66,7 +66,7 @@ struct ImportRun {
             }
         guard let old, let duration else {
             // It also ends what was imported over a decision that cannot be put back.
-            try await settings.reset(app: app, permission: decision.permission)
+            try await settings.reset(app: app, question: .permission(decision.permission))
             return
         }
         try await settings.set(

@@ -16,7 +16,7 @@ struct QueueVerb: AsyncParsableCommand {
         for row in rows {
             table.add(
                 Cell(String(row.position)), Cell(row.isShowing ? "showing" : "queued", row.isShowing ? .good : nil),
-                Cell(row.app.description), Cell(row.permissions.map(\.rawValue).joined(separator: ", ")),
+                Cell(row.app.description), Cell(row.questions.map(\.name).joined(separator: ", ")),
                 Cell(TimeText.short(row.since)))
         }
         try output.print(table, json: rows.map(RequestRecord.init))
@@ -74,7 +74,7 @@ struct HistoryVerb: AsyncParsableCommand {
     @Option(help: "Of one app.")
     var app: AppName?
     @Option(help: "Of one permission.")
-    var permission: Permission?
+    var permission: Question?
     @Option(help: ArgumentHelp("Since then: 2d, 18:00, 2026-12-24.", valueName: "time"))
     var since: String?
     @Option(help: ArgumentHelp("So many rows at most.", valueName: "number"))
@@ -92,14 +92,14 @@ struct HistoryVerb: AsyncParsableCommand {
         let settings = PermissionSettings()
         let app = try await app?.resolve(settings)
         let rows = try await settings.history(
-            app: app?.description, permission: permission, since: since.flatMap { TimeText.past($0) },
+            app: app?.description, question: permission, since: since.flatMap { TimeText.past($0) },
             limit: limit ?? 0)
         if rows.isEmpty, !output.json { Output.line("Nothing happened.") }
         if !rows.isEmpty || output.json {
             var table = Table("time", "app", "permission", "outcome", "by", "count")
             for row in rows {
                 table.add(
-                    Cell(TimeText.full(row.time)), Cell(row.app.description), Cell(row.permission.rawValue),
+                    Cell(TimeText.full(row.time)), Cell(row.app.description), Cell(row.question.name),
                     Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
                     Cell(row.by == .nobody ? "-" : row.by.rawValue), Cell(String(row.count)))
             }

@@ -15,8 +15,8 @@ struct MonitorVerb: AsyncParsableCommand {
         for await event in try await PermissionSettings().events() {
             switch event {
             case .queueChanged: break
-            case .requestChanged(let app, let permissions, let state):
-                let what = permissions.map(\.rawValue).joined(separator: ", ")
+            case .requestChanged(let app, let questions, let state):
+                let what = questions.map(\.name).joined(separator: ", ")
                 try report("request", "\(app) for \(what): \(state)")
             case .decisionChanged(let app, let permission, let verdict):
                 let word = verdict.map { $0 == .grant ? "granted" : "denied" } ?? "forgotten or over"

@@ -11,7 +11,7 @@ struct RequestVerb: AsyncParsableCommand {
             prompt does. Exits 0 when everything is granted.
             """)
 
-    @Argument(help: "One or more of camera, microphone, bluetooth and location.")
+    @Argument(help: "One or more of \(Permission.listed).")
     var permissions: [Permission]
     @Option(help: ArgumentHelp("Why, for the person who is asked.", valueName: "text"))
     var reason: String?

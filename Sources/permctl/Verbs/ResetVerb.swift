@@ -11,8 +11,8 @@ struct ResetVerb: AsyncParsableCommand {
 
     @Argument(help: "The app, or a permission for every app.")
     var app: AppName?
-    @Argument(help: "camera, microphone, bluetooth or location; all of them by default.")
-    var permission: Permission?
+    @Argument(help: "One of \(Permission.listed); all of them by default.")
+    var permission: Question?
     @Flag(help: "Everything, of every app; asks first on a terminal.")
     var all = false
     @Flag(help: "Print JSON.")
@@ -26,17 +26,17 @@ struct ResetVerb: AsyncParsableCommand {
     func run() async throws {
         let settings = PermissionSettings()
         var chosen: AppID?
-        var permission = permission
+        var question = permission
         if let app {
-            if permission == nil, let named = Permission(rawValue: app.text) {
-                permission = named
+            if question == nil, let named = Question(name: app.text) {
+                question = named
             } else {
                 chosen = try await app.resolve(settings)
             }
         }
-        let rows = try await settings.decisions(app: chosen?.description, permission: permission)
+        let rows = try await settings.decisions(app: chosen?.description, question: question)
         if all, !rows.isEmpty { try confirm(rows.count) }
-        let removed = try await settings.reset(app: chosen?.description, permission: permission)
+        let removed = try await settings.reset(app: chosen?.description, question: question)
         if json { try Output.json(rows.map(DecisionRecord.init)) } else { say(rows, removed) }
         if rows.isEmpty { throw Failure(.no, json ? "" : "there was nothing to forget") }
     }
@@ -50,7 +50,7 @@ struct ResetVerb: AsyncParsableCommand {
                 case .deny: " (denied)"
                 case .pause, .unknown: ""
                 }
-            Output.line("\(what) \(row.permission.rawValue) for \(row.app)\(verdict)")
+            Output.line("\(what) \(row.question.name) for \(row.app)\(verdict)")
         }
         let shown = rows.filter { $0.decision != .pause }.count
         // Something may have been decided, or have ended, in between.

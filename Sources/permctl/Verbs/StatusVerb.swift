@@ -19,7 +19,7 @@ struct StatusVerb: AsyncParsableCommand {
     }
 
     private func printAll(_ rows: [StatusRow]) throws {
-        var table = Table("app", "camera", "microphone", "bluetooth", "location")
+        var table = Table(["app"] + Permission.allCases.map(\.rawValue))
         var byApp: [AppID: [Permission: StatusRow]] = [:]
         for row in rows { byApp[row.app, default: [:]][row.permission] = row }
         for (app, statuses) in byApp.sorted(by: { $0.key < $1.key }) {

@@ -33,9 +33,9 @@ struct BorrowedDialog {
             prompt, title: Texts.text("Permission request"),
             subtitle: Texts.question(item, Texts.isolated(prompt.displayName)),
             body: lines.joined(separator: "\n"),
-            grant: item.permission.isOfPortals ? Texts.label(.once, item) : Texts.text("Allow"),
+            grant: item.isOfPortal ? Texts.label(.once, item) : Texts.text("Allow"),
             deny: Texts.label(.deny, item),
-            durations: item.permission.isOfPortals
+            durations: item.isOfPortal
                 ? [] : [.once, .session, .always].filter(prompt.durations.contains),
             choices: item.dialog?.choices ?? [])
     }

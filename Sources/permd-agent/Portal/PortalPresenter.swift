@@ -51,16 +51,16 @@ final class PortalPresenter: PromptPresenter {
             case .failed(let why): return .failed(why)
             }
         }
-        var decisions: [Permission: ItemDecision] = [:]
+        var decisions: [Question: ItemDecision] = [:]
         for (index, item) in prompt.items.enumerated() {
             let dialog = BorrowedDialog(item, number: index + 1, prompt)
             switch await show(dialog) {
             case .allowed(let results):
-                decisions[item.permission] = ItemDecision(
+                decisions[item.question] = ItemDecision(
                     verdict: .grant, duration: BorrowedDialog.duration(of: results),
                     choices: dialog.selections(in: results))
             // GNOME Shell and KDE say the same for Escape: so it is no word for ever.
-            case .refused: decisions[item.permission] = ItemDecision(verdict: .deny, duration: .once)
+            case .refused: decisions[item.question] = ItemDecision(verdict: .deny, duration: .once)
             case .cancelled: break
             case .failed(let why): return .failed(why)
             }

@@ -22,7 +22,7 @@ struct InFlightRequestsTests {
         connection: ":1.9", app: AppID("exe:/usr/bin/a")!, process: ProcessKey(pid: 1, startTime: 1))
 
     private func request(_ id: RequestID, _ path: String) -> AccessRequest {
-        AccessRequest(id: id, path: path, caller: caller, permissions: [.camera], arrived: 0)
+        AccessRequest(id: id, path: path, caller: caller, questions: [.permission(.camera)], arrived: 0)
     }
 
     @Test func aRequestIsFoundByItsNumberAndItsPath() {

@@ -28,7 +28,7 @@ struct HistoryTests {
 
     private func row(_ app: String, _ outcome: Outcome, _ by: Author = .nobody) -> HistoryRow {
         HistoryRow(
-            time: EpochSeconds(time(nil)), request: "", app: AppID(app)!, permission: .camera, outcome: outcome,
+            time: EpochSeconds(time(nil)), request: "", app: AppID(app)!, question: .camera, outcome: outcome,
             by: by)
     }
 
@@ -42,7 +42,7 @@ struct HistoryTests {
             for _ in 0..<times {
                 number += 1
                 let row = HistoryRow(
-                    time: 1000, request: "", app: AppID(app)!, permission: .camera, outcome: .withdrawn, by: by)
+                    time: 1000, request: "", app: AppID(app)!, question: .camera, outcome: .withdrawn, by: by)
                 try HistoryRows.write(NumberedRow(number: number, row: row), database)
                 try HistoryRows.trim(database, rows: limit, before: 0)
             }
@@ -123,7 +123,7 @@ struct HistoryTests {
 
     private func listed(_ store: DecisionStore) async throws -> [String] {
         await withCheckedContinuation { done in store.whenHistoryWritten { done.resume() } }
-        return try store.listHistory(app: nil, permission: nil, since: nil, limit: 100_000).rows.map {
+        return try store.listHistory(app: nil, question: nil, since: nil, limit: 100_000).rows.map {
             "\($0.app.name) \($0.outcome.rawValue) \($0.count)"
         }
     }
@@ -151,7 +151,7 @@ struct HistoryTests {
     /// Nothing that an app does goes to the disk at once: all of it together, every ten seconds, is a few pages.
     @Test func writesAreBounded() async throws {
         let store = open()
-        try await commit(store, .removeDismissals(app: nil, permission: nil))
+        try await commit(store, .removeDismissals(app: nil, question: nil))
         let size = try bytesWritten()
         let start = Loop.uptimeMilliseconds()
         for number in 0..<5000 {
@@ -177,13 +177,13 @@ struct HistoryTests {
     /// The disk is full while the history is trimmed: what was decided can be written once it is not.
     @Test func aTrimmingThatFails() async throws {
         let store = open()
-        try await commit(store, .removeDismissals(app: nil, permission: nil))
+        try await commit(store, .removeDismissals(app: nil, question: nil))
         store.historyLimits = (rows: 2, days: 90)
         for app in ["exe:/a", "exe:/b", "exe:/c"] { store.record([row(app, .withdrawn)]) }
         try Database(path: folder.file("state/permd.db")).execute(
             "CREATE TRIGGER full BEFORE DELETE ON history BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
         #expect(try await listed(store).count == 3)
-        try await commit(store, .removeDismissals(app: nil, permission: nil))
+        try await commit(store, .removeDismissals(app: nil, question: nil))
         try Database(path: folder.file("state/permd.db")).execute("DROP TRIGGER full")
         store.record([row("exe:/d", .withdrawn)])
         #expect(try await listed(store) == ["/d withdrawn 1", "/c withdrawn 1"])

@@ -79,7 +79,7 @@ struct LifetimeTests {
         try await decideAll(store)
         try await commit(
             store,
-            .saveDismissals(DismissalRecord(app: app, permission: .camera, count: 3, pausedUntil: 9000, since: 1000)))
+            .saveDismissals(DismissalRecord(app: app, question: .camera, count: 3, pausedUntil: 9000, since: 1000)))
         try obstruct(obstacle)
         let changes = changes(of: store)
         store.endSession()
@@ -161,7 +161,7 @@ struct LifetimeTests {
         guard obstacle != .none else { return await close(store) }
         #expect(try rows() == 4)
         try mend()
-        try await commit(store, .removeDismissals(app: nil, permission: nil))
+        try await commit(store, .removeDismissals(app: nil, question: nil))
         #expect(try rows() == 3 && !inForce(store).contains(.microphone))
         await close(store)
     }
@@ -268,7 +268,7 @@ struct LifetimeTests {
         #expect(inForce(store) == Permission.allCases)
         #expect(store.findings.contains { $0.contains("resets could not be written") }, "\(store.findings)")
         try mend()
-        try await commit(store, .removeDismissals(app: nil, permission: nil))
+        try await commit(store, .removeDismissals(app: nil, question: nil))
         #expect(try inForce(store) == Permission.allCases && rows() == 4)
         await close(store)
     }
@@ -332,7 +332,7 @@ struct LifetimeTests {
         #expect(store.state == .closed)
         #expect(throws: PermissionError.self) { try list(store) }
         #expect(throws: PermissionError.self) {
-            try store.listHistory(app: nil, permission: nil, since: nil, limit: 1)
+            try store.listHistory(app: nil, question: nil, since: nil, limit: 1)
         }
     }
 

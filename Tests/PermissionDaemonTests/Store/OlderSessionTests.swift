@@ -86,11 +86,11 @@ struct OlderSessionTests {
             #expect(
                 store.listDismissals() == [
                     DismissalRecord(
-                        app: AppID("exe:/usr/bin/n")!, permission: .camera, count: 3, pausedUntil: 4_000_000_000,
+                        app: AppID("exe:/usr/bin/n")!, question: .camera, count: 3, pausedUntil: 4_000_000_000,
                         since: 1_795_325_303)
                 ])
-            #expect(store.ruleFiles().map(\.text) == ["[Rule a]"] && store.portalSync().count == 1)
-            #expect(try store.listHistory(app: nil, permission: nil, since: nil, limit: 9).rows.count == 1)
+            #expect(store.ruleFiles().map(\.text) == ["[Rule a]"] && store.portalAnswers().count == 1)
+            #expect(try store.listHistory(app: nil, question: nil, since: nil, limit: 9).rows.count == 1)
             await close(store)
             #expect(StoreIdentity.File(sessionFile) == nil && StoreIdentity.File(sessionFile + "-wal") == nil)
         }

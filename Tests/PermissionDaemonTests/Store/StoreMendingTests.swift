@@ -101,7 +101,7 @@ struct StoreMendingTests {
         #expect(changes.all.isEmpty)
         try #require(unlink(paths.state) == 0 && rename(folder.file("away"), paths.state) == 0)
         // These are read at the start and after each change: the file is not opened each time.
-        #expect(again.ruleFiles().isEmpty && again.portalSync().isEmpty)
+        #expect(again.ruleFiles().isEmpty && again.portalAnswers().isEmpty)
         #expect(again.state != .writable)
         again.readAgain()
         #expect(try list(again) == ["deny always"])

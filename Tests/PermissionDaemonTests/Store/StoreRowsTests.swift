@@ -79,13 +79,13 @@ struct StoreRowsTests {
         let store = open()
         #expect(try list(store) == ["deny always"])
         let answer = PortalAnswer(
-            key: PortalKey(appID: "org.example.A", permission: .camera), app: app, verdict: .grant)
+            key: PortalKey(appID: "org.example.A", question: .camera), app: app, verdict: .grant)
         try await commit(store, .savePortalAnswer(answer))
         await close(store)
         let again = open()
-        #expect(again.portalSync() == [answer])
+        #expect(again.portalAnswers() == [answer])
         try await commit(again, .removePortalAnswer(answer.key))
-        #expect(again.portalSync() == [])
+        #expect(again.portalAnswers() == [])
         await close(again)
     }
 
