@@ -8,7 +8,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// The window of permd-agent needs GTK 4; without its headers everything else is built.
+/// permd-agent's window needs GTK 4. Without its headers, permd-agent and its tests are left out of the build.
 let hasGtk = ["/usr/include", "/usr/local/include"].contains {
     FileManager.default.fileExists(atPath: "\($0)/gtk-4.0/gtk/gtk.h")
 }
@@ -25,7 +25,7 @@ let agentTargets: [Target] =
             exclude: ["icons.py", "look.py"], swiftSettings: strict),
     ]
 
-/// For scripts/faults alone: libFuzzer brings the main function, without which nothing else links.
+/// Built by scripts/faults only. libFuzzer supplies its `main`, so it does not link without `--sanitize=fuzzer`.
 let fuzzTargets: [Target] =
     ProcessInfo.processInfo.environment["PERMD_FUZZ"] == nil
     ? []
@@ -51,13 +51,13 @@ let package = Package(
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
-        // C libraries: headers, and inline shims for macros and variadics only.
+        // C libraries: headers, and inline shims only for macros and variadic functions.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
         .systemLibrary(name: "CLinux"),
-        // Of the tests alone.
+        // Used only by tests and test tools.
         .systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .systemLibrary(name: "CUMockdev", pkgConfig: "umockdev-1.0", providers: [.apt(["libumockdev-dev"])]),
 

@@ -1,9 +1,9 @@
-// libdbus-1 for Swift: its macros as typed constants. Nothing here has behaviour.
+// libdbus-1 for Swift: its type macros as typed constants.
 #ifndef CDBUS_SHIM_H
 #define CDBUS_SHIM_H
 #include <dbus/dbus.h>
 
-// DBUS_TYPE_* are cast character macros, which Swift does not import.
+// DBUS_TYPE_* are character macros with a cast, which Swift cannot import.
 static const int CDBUS_TYPE_INVALID = DBUS_TYPE_INVALID;
 static const int CDBUS_TYPE_BYTE = DBUS_TYPE_BYTE;
 static const int CDBUS_TYPE_BOOLEAN = DBUS_TYPE_BOOLEAN;

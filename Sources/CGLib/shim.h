@@ -1,4 +1,4 @@
-// GLib, whose key files ours are held against.
+// GLib, as the reference against which tests compare permd's key file parser.
 #ifndef CGLIB_SHIM_H
 #define CGLIB_SHIM_H
 #include <glib.h>

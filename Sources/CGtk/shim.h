@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-// The casts: GTK checks the type at run time and warns.
+// GTK's cast macros, which check the type at run time and log a warning on a mismatch.
 static inline GtkWindow *cgtk_window(GtkWidget *widget) { return GTK_WINDOW(widget); }
 static inline GtkBox *cgtk_box(GtkWidget *widget) { return GTK_BOX(widget); }
 static inline GtkLabel *cgtk_label(GtkWidget *widget) { return GTK_LABEL(widget); }
@@ -20,7 +20,7 @@ static inline GtkStyleProvider *cgtk_style_provider(GtkCssProvider *provider) { 
 static inline GtkGestureSingle *cgtk_gesture_single(GtkGesture *gesture) { return GTK_GESTURE_SINGLE(gesture); }
 static inline GtkEventController *cgtk_controller(GtkGesture *gesture) { return GTK_EVENT_CONTROLLER(gesture); }
 
-// Of the settings, g_object_get(3) being variadic. The name is the caller's; NULL for none.
+// Settings are read here because g_object_get(3) is variadic. The caller owns the returned name; NULL if there is none.
 static inline char *cgtk_theme_name(GtkSettings *settings) {
     char *name = NULL;
     g_object_get(settings, "gtk-theme-name", &name, NULL);
@@ -31,7 +31,7 @@ static inline gboolean cgtk_prefers_dark(GtkSettings *settings) {
     g_object_get(settings, "gtk-application-prefer-dark-theme", &is_dark, NULL);
     return is_dark;
 }
-// GTK 4.12 has another name for it, and warns of the old one.
+// GTK 4.12 renamed the function and deprecated the old name.
 static inline void cgtk_css_load(GtkCssProvider *provider, const char *sheet) {
 #if GTK_CHECK_VERSION(4, 12, 0)
     gtk_css_provider_load_from_string(provider, sheet);
@@ -41,12 +41,12 @@ static inline void cgtk_css_load(GtkCssProvider *provider, const char *sheet) {
 }
 static inline int cgtk_theme_priority(void) { return GTK_STYLE_PROVIDER_PRIORITY_THEME; }
 
-// A check button that is one of several options, told to assistive technology as what it is.
+// A check button that is one of several options, exposed to assistive technology as a radio button.
 static inline GtkWidget *cgtk_option_new(void) {
     return g_object_new(GTK_TYPE_CHECK_BUTTON, "accessible-role", GTK_ACCESSIBLE_ROLE_RADIO, NULL);
 }
 
-// gtk_accessible_update_property(3): what a screen reader says beside the name.
+// gtk_accessible_update_property(3): the description that a screen reader speaks in addition to the name.
 static inline void cgtk_describe(GtkWidget *widget, const char *text) {
     gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, text, -1);
 }
@@ -54,28 +54,29 @@ static inline void cgtk_name(GtkWidget *widget, const char *text) {
     gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_LABEL, text, -1);
 }
 
-// g_signal_connect_data(3) with G_CONNECT_SWAPPED: `body` gets `context` first, whatever the signal's other arguments.
+// g_signal_connect_data(3) with G_CONNECT_SWAPPED: `body` receives `context` as its first argument, whatever the
+// signal's own arguments.
 static inline void cgtk_connect(gpointer instance, const char *signal, void (*body)(gpointer), gpointer context) {
     g_signal_connect_data(instance, signal, G_CALLBACK(body), context, NULL, G_CONNECT_SWAPPED);
 }
-// The same for signals that are answered: close-request.
+// The same for signals whose handler returns a value, such as close-request.
 static inline void cgtk_connect_answered(
     gpointer instance, const char *signal, gboolean (*body)(gpointer), gpointer context) {
     g_signal_connect_data(instance, signal, G_CALLBACK(body), context, NULL, G_CONNECT_SWAPPED);
 }
-// key-pressed of GtkEventControllerKey, its arguments in their own order.
+// GtkEventControllerKey::key-pressed, with the arguments in their original order.
 static inline void cgtk_connect_key(
     GtkEventController *keys,
     gboolean (*body)(GtkEventController *, guint, guint, GdkModifierType, gpointer), gpointer context) {
     g_signal_connect_data(keys, "key-pressed", G_CALLBACK(body), context, NULL, (GConnectFlags)0);
 }
-// size-prepared of GdkPixbufLoader, its arguments in their own order.
+// GdkPixbufLoader::size-prepared, with the arguments in their original order.
 static inline void cgtk_connect_size(GdkPixbufLoader *loader, void (*body)(GdkPixbufLoader *, int, int)) {
     g_signal_connect_data(loader, "size-prepared", G_CALLBACK(body), NULL, NULL, (GConnectFlags)0);
 }
 
-// setrlimit(2), whose resources are an enumeration with glibc: bytes of memory of its own, seconds of the processor, and no
-// core file. What cannot be limited is as before.
+// setrlimit(2), whose resources are an enumeration in glibc: limits the data size to `memory` bytes and the CPU time to
+// `seconds`, and disables core dumps. A limit that cannot be set is left unchanged.
 static inline void cgtk_limit(unsigned long memory, unsigned long seconds) {
     struct rlimit data = {memory, memory}, processor = {seconds, seconds}, none = {0, 0};
     setrlimit(RLIMIT_DATA, &data);

@@ -1,4 +1,4 @@
-// Linux headers that Swift's Glibc module leaves out, and the system calls glibc does not wrap.
+// Linux headers that Swift's Glibc module omits, and system calls that glibc does not wrap.
 #ifndef CLINUX_SHIM_H
 #define CLINUX_SHIM_H
 #include <errno.h>
@@ -22,34 +22,35 @@
 #include <unistd.h>
 #include <wchar.h>
 
-// open(2)'s O_PATH, which its header shows under _GNU_SOURCE only.
+// O_PATH of open(2), which the header defines only under _GNU_SOURCE.
 static const int CLINUX_O_PATH = __O_PATH;
 
-// pidfd_open(2): glibc 2.36 has a wrapper in a header that older ones lack. Returns -1 and errno on failure.
+// pidfd_open(2): glibc has a wrapper since 2.36, in a header that older versions lack. Returns -1 and sets errno on
+// failure.
 static inline int clinux_pidfd_open(pid_t pid, unsigned int flags) {
     return (int)syscall(SYS_pidfd_open, pid, flags);
 }
-// VIDIOC_QUERYCAP, V4L2's ioctl: the request number is a macro and ioctl(2) is variadic.
+// V4L2's VIDIOC_QUERYCAP: the request number is a macro, and ioctl(2) is variadic.
 static inline int clinux_v4l2_querycap(int fd, struct v4l2_capability *capability) {
     return ioctl(fd, VIDIOC_QUERYCAP, capability);
 }
 
-// What the kernel says of one AF_UNIX socket (sock_diag(7)).
+// What the kernel reports about one AF_UNIX socket (sock_diag(7)).
 struct clinux_unix_socket {
-    // The socket it is connected with; 0 for none.
+    // The inode of the connected peer; 0 if there is none.
     uint32_t peer;
-    // The address it is bound to, as bind(2) got it; of an accepted socket its listener's. Length 0 for none.
+    // The bound address, as passed to bind(2); an accepted socket has the address of its listener. Length 0 if unbound.
     unsigned char name[108];
     uint32_t name_length;
 };
 
-// A socket to ask that with; -1 and errno on failure.
+// Opens a netlink socket for clinux_ask_unix_socket. Returns -1 and sets errno on failure.
 static inline int clinux_open_sock_diag(void) {
     return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
 }
 
-// Asks for the socket with that inode. The kernel answers within the request, so nothing is waited for. Returns 0, or an
-// errno value: ENOENT where this network namespace has no such AF_UNIX socket, or the kernel no unix_diag.
+// Queries the socket with that inode. The kernel replies within send(2), so this never blocks. Returns 0 or an errno
+// value: ENOENT if this network namespace has no such AF_UNIX socket, or if the kernel lacks unix_diag.
 static inline int clinux_ask_unix_socket(int diag, uint32_t inode, struct clinux_unix_socket *found) {
     struct {
         struct nlmsghdr header;
@@ -92,7 +93,7 @@ static inline int clinux_ask_unix_socket(int diag, uint32_t inode, struct clinux
     return 0;
 }
 
-// In their headers only with feature macros that the Glibc module is built without.
+// Their headers declare these only with feature macros that are not defined when the Glibc module is built.
 extern char *strptime(const char *text, const char *format, struct tm *fields);
 extern int wcwidth(wchar_t character);
 

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// SQLITE_TRANSIENT is a cast macro: tells sqlite3_bind_* to copy what it is given.
+// SQLITE_TRANSIENT is a cast macro. It makes sqlite3_bind_* copy the value.
 static inline sqlite3_destructor_type csqlite_transient(void) { return SQLITE_TRANSIENT; }
 
-// open(2) for SQLite: a FIFO that somebody put in a file's place must not block, nor a device be read. Folders are
-// opened to be synchronised, /dev/urandom once.
+// open(2) for SQLite: must not block on a FIFO put in place of a file, nor open a device. Directories are allowed
+// because SQLite syncs them; so are character devices opened for reading, as SQLite reads /dev/urandom once.
 static inline int csqlite_open(const char *path, int flags, int mode) {
     int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, mode);
     struct stat status;
@@ -25,8 +25,9 @@ static inline int csqlite_open(const char *path, int flags, int mode) {
     return -1;
 }
 
-// sqlite3_config is variadic. Before anything is opened: no twenty pages for each connection beforehand
-// (SQLITE_CONFIG_PAGECACHE), and small objects of 512 bytes in a slab of 16 KiB (SQLITE_CONFIG_LOOKASIDE).
+// sqlite3_config is variadic. Must be called before any connection is opened. Disables the 20 pages preallocated for
+// each connection (SQLITE_CONFIG_PAGECACHE) and sets the lookaside allocator to 32 slots of 512 bytes, 16 KiB
+// (SQLITE_CONFIG_LOOKASIDE).
 static inline void csqlite_configure(void) {
     sqlite3_config(SQLITE_CONFIG_PAGECACHE, (void *)0, 0, 0);
     sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 512, 32);

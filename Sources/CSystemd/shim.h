@@ -1,4 +1,4 @@
-// libsystemd: readiness, watchdog, journal, devices, logins.
+// libsystemd: readiness, watchdog, journal, devices, login sessions.
 #ifndef CSYSTEMD_SHIM_H
 #define CSYSTEMD_SHIM_H
 #include <systemd/sd-daemon.h>

@@ -1,24 +1,24 @@
-// An answer that is made over several turns of the loop, so that nobody waits for the whole of a long one.
+// A reply that is built over several turns of the loop, so that a long one does not delay other work.
 
 import CDBus
 
-/// The answer to a call: one array. What is appended is encoded at once. Answers nothing unless it is sent.
+/// The reply to a call, consisting of one array. Appended values are encoded at once. Nothing is sent before `send()`.
 @LoopActor
 public final class ArrayReply {
-    /// About how many bytes were appended: those of texts, and some for each value.
+    /// The approximate number of bytes appended so far: the strings, plus a fixed cost per value.
     public private(set) var size = 0
 
     private let call: MethodCall
     private let element: String
-    // SAFETY: libdbus writes through both iterators, which therefore stay where they are, until the array is closed or the
-    // message released; both happen at most once.
+    // SAFETY: libdbus writes through both iterators, so they must not move until the array is closed or the message is
+    // released; each happens at most once.
     private var raw: OpaquePointer?
     private let body = UnsafeMutablePointer<DBusMessageIter>.allocate(capacity: 1)
     private let array = UnsafeMutablePointer<DBusMessageIter>.allocate(capacity: 1)
     private var isOpen = false
     private var problem: EncodingError?
 
-    /// - Parameter element: the signature of the elements.
+    /// - Parameter element: The signature of the elements.
     public init(to call: MethodCall, of element: String) {
         self.call = call
         self.element = element
@@ -29,7 +29,7 @@ public final class ArrayReply {
             raw = message
             dbus_message_iter_init_append(message, body)
             guard dbus_message_iter_open_container(body, CDBUS_TYPE_ARRAY, element, array) != 0 else {
-                throw EncodingError("no memory for a message")
+                throw EncodingError("out of memory building a message")
             }
             isOpen = true
         } catch {
@@ -46,13 +46,14 @@ public final class ArrayReply {
         array.deallocate()
     }
 
-    /// An element of another type, or one that cannot be encoded, is a bug of the caller: the call is answered with an error.
+    /// Appends an element. One that has another type or cannot be encoded is a bug of the caller: the call is then
+    /// answered with an error.
     public func append(_ value: Value) {
         guard problem == nil else { return }
         size += value.weight
         do throws(EncodingError) {
             guard value.signature == element else {
-                throw EncodingError("an array of \(element) has an element of \(value.signature)")
+                throw EncodingError("an array of \(element) contains an element of type \(value.signature)")
             }
             try value.append(to: &array.pointee, depth: 1)
         } catch {
@@ -60,14 +61,14 @@ public final class ArrayReply {
         }
     }
 
-    /// Answers the call, unless it is answered already.
+    /// Sends the reply, unless the call has already been answered.
     public func send() {
         guard let raw, problem == nil else {
-            return call.failStandard(BusError.Name.failed, problem?.description ?? "the answer was sent before")
+            return call.failStandard(BusError.Name.failed, problem?.description ?? "the reply has already been sent")
         }
         isOpen = false
         guard dbus_message_iter_close_container(body, array) != 0 else {
-            return call.failStandard(BusError.Name.failed, "no memory for a message")
+            return call.failStandard(BusError.Name.failed, "out of memory building a message")
         }
         call.send(encoded: raw)
         dbus_message_unref(raw)
@@ -76,7 +77,7 @@ public final class ArrayReply {
 }
 
 extension Value {
-    /// About how many bytes it takes in a message.
+    /// The approximate encoded size in bytes.
     fileprivate var weight: Int {
         switch self {
         case .string(let text), .objectPath(let text), .signature(let text): 8 + text.utf8.count

@@ -1,13 +1,12 @@
-// Where a bus is.
+// The address of a bus.
 
 import CDBus
 import Glibc
 
-/// Which bus to connect to.
 public enum BusAddress: Sendable, Hashable {
-    /// `$DBUS_SESSION_BUS_ADDRESS`, else the user's bus in `$XDG_RUNTIME_DIR`.
+    /// `$DBUS_SESSION_BUS_ADDRESS`, or else the user bus in `$XDG_RUNTIME_DIR`.
     case session
-    /// `$DBUS_SYSTEM_BUS_ADDRESS`, else the well-known socket.
+    /// `$DBUS_SYSTEM_BUS_ADDRESS`, or else the well-known socket.
     case system
     case address(String)
 

@@ -1,35 +1,34 @@
-// Which caller is served next, how much of one caller's may wait, and how long a turn of serving lasts.
+// Decides which caller is served next, how much each may have waiting, and how long one turn of serving lasts.
 
-/// Method calls that were read and not yet handled. Callers take turns, one call each, whatever the rate of any of them; the
-/// calls of one caller keep their order.
+/// Method calls that have been read but not handled. Callers are served round-robin, one call each, regardless of call
+/// rate; the calls of one caller keep their order.
 public final class CallScheduler<Call> {
-    /// What becomes of a call that arrives.
     public enum Admission {
         case waits
-        /// Its caller has too much waiting: it is answered at once.
+        /// Its caller has too much waiting: the call is to be answered with an error at once.
         case refused
     }
 
-    /// Bytes of one caller's waiting calls: as many as the largest call may have. A program that waits for answers has far
-    /// less under way.
+    /// Bytes of one caller's waiting calls: as many as the largest call may have, and far more than a program that
+    /// waits for replies has.
     static var maximumWeight: Int { 4 << 20 }
-    /// Bytes of all waiting calls, however many callers there are.
+    /// Bytes of all waiting calls, regardless of the number of callers.
     static var maximumTotal: Int { 16 << 20 }
-    /// Beyond the total a caller may still have one call waiting, of at most this many bytes, so that no number of busy
-    /// callers shuts others out.
+    /// When the total is reached, a caller may still have one waiting call of at most this many bytes, so that no
+    /// number of busy callers can shut others out.
     static var smallWeight: Int { 64 << 10 }
-    /// Bytes a call takes beside its content; bounds the number of a caller's calls to 4096.
+    /// Bytes charged per call in addition to its content; limits one caller to 4096 calls.
     static var overhead: Int { 1024 }
 
-    /// Calls of a turn: half of what is read between two of them, so that reading goes ahead of serving and who calls next is
-    /// found behind the calls of others.
+    /// Calls per turn: half of what is read between two turns. Reading thus stays ahead of serving, and a new caller's
+    /// call is discovered behind the backlog of others.
     static var turnCalls: Int { 32 }
-    /// Milliseconds after which a turn ends, however few calls that were.
+    /// Milliseconds after which a turn ends, even if few calls were served.
     static var turnTime: Int64 { 2 }
 
     private final class Line {
         let caller: String
-        /// The waiting calls are those from `first` on.
+        /// The waiting calls are those from index `first` on.
         var calls: [(call: Call, weight: Int)] = []
         var first = 0
         var weight = 0
@@ -38,11 +37,11 @@ public final class CallScheduler<Call> {
     }
 
     private var lines: [String: Line] = [:]
-    /// The order of turns, from `next` on.
+    /// The callers in serving order, from index `next` on.
     private var turns: [Line] = []
     private var next = 0
     private var total = 0
-    /// In milliseconds; never set, never back.
+    /// A monotonic clock, in milliseconds.
     private let uptime: () -> Int64
     private var turnEnd: Int64 = 0
     private var leftInTurn = 0
@@ -51,7 +50,7 @@ public final class CallScheduler<Call> {
 
     public var isEmpty: Bool { lines.isEmpty }
 
-    /// Adds a call unless its caller has too much waiting. `content` is its size in bytes.
+    /// Adds a call, unless its caller has too much waiting. `content` is the size of the call in bytes.
     public func add(_ call: Call, of caller: String, content: Int) -> Admission {
         let weight = content + Self.overhead
         guard let line = lines[caller] else {
@@ -69,20 +68,19 @@ public final class CallScheduler<Call> {
         return .waits
     }
 
-    /// Begins a turn: what is taken by `takeInTurn` until it is over.
+    /// Begins a turn, in which calls are taken with `takeInTurn`.
     func beginTurn() {
         leftInTurn = Self.turnCalls
         turnEnd = uptime() + Self.turnTime
     }
 
-    /// The next call to serve in this turn, at least one; nil when the turn is over, or nothing waits.
+    /// Returns the next call to serve in this turn, at least one per turn; nil when the turn is over or nothing waits.
     func takeInTurn() -> Call? {
         guard leftInTurn > 0, leftInTurn == Self.turnCalls || uptime() <= turnEnd else { return nil }
         leftInTurn -= 1
         return take()
     }
 
-    /// The next call to serve.
     public func take() -> Call? {
         guard next < turns.count else { return nil }
         let line = turns[next]
@@ -107,7 +105,7 @@ public final class CallScheduler<Call> {
         total += weight
     }
 
-    /// Releases what was taken, when it is the larger part.
+    /// Frees the entries already taken once they are the larger part.
     private func compact(_ line: Line) {
         guard line.first > 16, line.first > line.calls.count / 2 else { return }
         line.calls.removeFirst(line.first)

@@ -1,14 +1,14 @@
-// The end of a child process as an event of the loop (pidfd_open(2)).
+// Child process exits as events of the loop (pidfd_open(2)).
 
 import CLinux
 import Glibc
 
 extension Loop {
-    /// Calls `handler` once, when that child of ours has ended, with its wait status; the child is reaped then.
+    /// Calls `handler` once with the wait status when the child process `pid` has exited. The child is reaped first.
     @LoopActor
     public func onExit(ofChild pid: Int32, _ handler: @escaping @LoopActor (Int32) -> Void) {
         let fd = clinux_pidfd_open(pid, 0)
-        precondition(fd >= 0, "no descriptor for the child process \(pid): errno \(errno)")
+        precondition(fd >= 0, "pidfd_open failed for child process \(pid): errno \(errno)")
         var token: WatchToken?
         token = watch(fd, .readable) { _ in
             var status: Int32 = 0

@@ -1,15 +1,16 @@
-// Owning well-known names. Asked as any other call, so that only the bus's own answer counts: libdbus's
-// dbus_bus_request_name() takes the first reply with the right serial, whoever sent it.
+// Owning well-known names. The name is requested with an ordinary call, so that only a reply from the bus itself
+// counts: dbus_bus_request_name() of libdbus accepts the first reply with the right serial, whoever sent it.
 
 import CDBus
 
 extension Connection {
-    /// How long the bus has to answer a blocking call: one that does not is as good as none.
+    /// Milliseconds after which a bus that does not answer a blocking call counts as unusable.
     private static let patience: Int64 = 25_000
-    /// Milliseconds of one wait for the socket.
+    /// The timeout of one wait for the socket, in milliseconds.
     private static let wait: Int32 = 1000
 
-    /// Asks for a well-known name, without queueing for it; `completion` runs once, on the loop. False: someone else has it.
+    /// Requests a well-known name without queueing for it. `completion` runs once, on the loop, with false if another
+    /// connection owns the name.
     public func requestName(
         _ name: String, replace: Bool = false, completion: @escaping @LoopActor (Result<Bool, BusError>) -> Void
     ) {
@@ -20,8 +21,7 @@ extension Connection {
         }
     }
 
-    /// ``requestName(_:replace:completion:)`` that blocks for the round trip. For a program's start; calls that arrive
-    /// meanwhile wait.
+    /// A blocking variant for program startup. Calls that arrive meanwhile wait.
     public func requestName(_ name: String, replace: Bool = false) throws(BusError) -> Bool {
         let question = try Connection.nameRequest(name, replace)
         guard isConnected else { throw Connection.gone }
@@ -34,7 +34,7 @@ extension Connection {
         }
         pending.cancel()
         guard let answer else {
-            throw BusError(name: BusError.Name.noReply, message: "the bus does not answer")
+            throw BusError(name: BusError.Name.noReply, message: "the bus did not answer in time")
         }
         return Connection.isOwner(try answer.get())
     }
@@ -45,7 +45,7 @@ extension Connection {
 
     private static func nameRequest(_ name: String, _ replace: Bool) throws(BusError) -> Message {
         guard !name.utf8.contains(0), !name.hasPrefix(":"), dbus_validate_bus_name(name, nil) != 0 else {
-            throw BusError(name: BusError.Name.invalidArgs, message: "“\(name)” is no well-known bus name")
+            throw BusError(name: BusError.Name.invalidArgs, message: "“\(name)” is not a valid well-known bus name")
         }
         let flags = UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE) | (replace ? UInt32(DBUS_NAME_FLAG_REPLACE_EXISTING) : 0)
         return .busCall("RequestName", [.string(name), .uint32(flags)])

@@ -1,11 +1,11 @@
-// Opening a connection: blocking, for a program's start, or beside the loop, for a bus that may hang.
+// Opening a connection: blocking at program startup, or asynchronously for a bus that may hang.
 
 import CDBus
 import Glibc
 
 extension Connection {
-    /// Connects and says Hello; `NoServer` when there is no bus to talk to. Blocks for the round trip; meant for a program's
-    /// start.
+    /// Connects and calls Hello; throws `NoServer` if the bus cannot be reached. Blocks for the round trip; meant for
+    /// program startup.
     public static func open(_ address: BusAddress) throws(BusError) -> Connection {
         let raw = try connect(address)
         var error = DBusError()
@@ -19,11 +19,12 @@ extension Connection {
         return Connection(raw, uniqueName: String(cString: dbus_bus_get_unique_name(raw)))
     }
 
-    /// ``open(_:)`` for a bus that may hang: the loop goes on meanwhile. `completion` runs once, on the loop, in a later turn.
+    /// ``open(_:)`` for a bus that may hang: the loop keeps running. `completion` runs once, on the loop, in a later
+    /// turn.
     ///
-    /// `NoServer` when nothing listens at the address. A bus that takes the connection and does not answer is given up after
-    /// the time of a call. One that does not even take it keeps a thread waiting in connect(2) for as long as it hangs;
-    /// nothing else knows when it is back.
+    /// Fails with `NoServer` if nothing listens at the address. If the bus accepts the connection but does not answer,
+    /// opening fails after the timeout of a call. If it does not accept the connection, a thread blocks in connect(2)
+    /// for as long as the bus hangs: there is no other way to learn that it has recovered.
     public static func open(
         _ address: BusAddress, completion: @escaping @LoopActor (Result<Connection, BusError>) -> Void
     ) {
@@ -32,16 +33,16 @@ extension Connection {
             Loop.shared.post { greet(result, completion) }
         }
         guard failure != 0 else { return }
-        let problem = "there is no thread to connect with: \(String(cString: strerror(failure)))"
+        let problem = "cannot start a thread to connect: \(String(cString: strerror(failure)))"
         Loop.shared.later { completion(.failure(BusError(name: BusError.Name.failed, message: problem))) }
     }
 
-    // SAFETY: handed over from the thread that connected to the loop, and used by one of them at a time.
+    // SAFETY: handed over from the connecting thread to the loop; only one of them uses it at a time.
     private struct Connected: @unchecked Sendable {
         let raw: OpaquePointer
     }
 
-    /// Authentication goes on while libdbus sends Hello, as the watches say.
+    /// The watches drive authentication while the Hello call is queued.
     private static func greet(
         _ result: Result<Connected, BusError>,
         _ completion: @escaping @LoopActor (Result<Connection, BusError>) -> Void
@@ -54,7 +55,7 @@ extension Connection {
         connection.call(.busCall("Hello")) { reply in
             let named = reply.flatMap { message -> Result<Connection, BusError> in
                 guard let name = message.body.first?.stringValue else {
-                    return .failure(BusError(name: BusError.Name.failed, message: "the bus gives no name"))
+                    return .failure(BusError(name: BusError.Name.failed, message: "the bus assigned no unique name"))
                 }
                 connection.uniqueName = name
                 return .success(connection)
@@ -64,12 +65,12 @@ extension Connection {
         }
     }
 
-    /// Blocks while the bus takes no connections. Nothing is said on it yet.
+    /// Opens the socket. Blocks while the bus accepts no connections; nothing has been sent when it returns.
     private nonisolated static func connect(_ address: BusAddress) throws(BusError) -> OpaquePointer {
         guard let text = address.text else {
             throw BusError(
                 name: BusError.Name.noServer,
-                message: "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR says where the session bus is")
+                message: "cannot find the session bus: neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set")
         }
         dbus_threads_init_default()
         var error = DBusError()
@@ -81,7 +82,7 @@ extension Connection {
         return raw
     }
 
-    /// The error's texts; frees what libdbus allocated for it.
+    /// Converts a libdbus error and frees its memory.
     private nonisolated static func take(_ error: inout DBusError) -> BusError {
         defer { dbus_error_free(&error) }
         return BusError(

@@ -1,17 +1,17 @@
-// What arrives: decoded within bounds, and only where somebody wants it.
+// Incoming messages: decoded within limits, and only if a handler wants them.
 
 import CDBus
 import Glibc
 
 extension Connection {
-    /// Descriptors of received messages not yet handled, after which reading pauses.
+    /// File descriptors of received but unhandled messages at which reading pauses.
     private static let maximumReceivedDescriptors = 128
-    /// SCM_MAX_FD of the kernel (unix(7)): dbus-broker passes on messages with as many. libdbus expects 16, and cuts the
-    /// connection when more come.
+    /// The kernel's SCM_MAX_FD (unix(7)): dbus-broker forwards messages with that many descriptors. By default libdbus
+    /// expects 16 and disconnects when more arrive.
     private static let maximumMessageDescriptors = 253
 
-    /// One message more than `maximumReceivedDescriptors` may be read. Where the process has few descriptors they take a
-    /// quarter of them at most.
+    /// Limits received descriptors. One message beyond `maximumReceivedDescriptors` may still be read. If RLIMIT_NOFILE
+    /// is low, received descriptors use at most a quarter of it.
     func boundDescriptors() {
         var limit = rlimit()
         var most = Connection.maximumReceivedDescriptors
@@ -22,8 +22,8 @@ extension Connection {
         dbus_connection_set_max_message_unix_fds(raw, Connection.maximumMessageDescriptors)
     }
 
-    /// What must not wait with others, because it would hold descriptors or memory without use: replies that were not asked for, and
-    /// calls and signals with descriptors nobody wants. True when nothing is left to do with it.
+    /// Handles messages that must not be queued because they would hold descriptors or memory for nothing: unsolicited
+    /// replies, and calls and signals with unwanted descriptors. Returns true if the message needs no further handling.
     func isSettledAtOnce(_ raw: OpaquePointer) -> Bool {
         let type = dbus_message_get_type(raw)
         if type == DBUS_MESSAGE_TYPE_METHOD_RETURN || type == DBUS_MESSAGE_TYPE_ERROR {
@@ -54,7 +54,7 @@ extension Connection {
         }
     }
 
-    /// None that is wanted has descriptors, and only what somebody wants is decoded.
+    /// Decodes a signal only if a subscription wants it. Signals with descriptors are dropped.
     func receiveSignal(_ header: Message, _ raw: OpaquePointer) {
         guard header.path != nil, signals.shapes.contains(where: { fits($0, header) }) else { return }
         var message = header
@@ -70,12 +70,12 @@ extension Connection {
         case .malformed: refuseDescriptors(of: message)
         case .tooLarge:
             let text =
-                "the call carries more than \(DecodingBudget.strangers >> 20) MiB, or a path of more than \(DecodingBudget.path) bytes"
+                "the call exceeds \(DecodingBudget.strangers >> 20) MiB, or its path \(DecodingBudget.path) bytes"
             reply(to: message, error: BusError.Name.limitsExceeded, [.string(text)])
         }
     }
 
-    /// Lets go of everybody who waits for messages; they may hold the connection.
+    /// Releases all handlers, which may hold references to the connection.
     func letGo() {
         methodHandler = nil
         floodHandler = nil
@@ -87,6 +87,6 @@ extension Connection {
 
     private func refuseDescriptors(of call: Message) {
         if let unwantedDescriptorsHandler { return unwantedDescriptorsHandler(call) }
-        reply(to: call, error: BusError.Name.invalidArgs, [.string("file descriptors are not taken here")])
+        reply(to: call, error: BusError.Name.invalidArgs, [.string("file descriptors are not accepted")])
     }
 }

@@ -1,9 +1,10 @@
-// Subscribing to signals, and who owns the names they are expected from.
+// Signal subscriptions, and tracking the owners of the names they are expected from.
 
 extension Connection {
-    /// Calls `handler` for each signal that fits; nil fits all. Without `addMatch` only unicast ones come.
+    /// Calls `handler` for each matching signal; a nil parameter matches anything. Without `addMatch`, only unicast
+    /// signals arrive.
     ///
-    /// With a well-known `sender` only signals of its owner at that moment count, unicast ones too.
+    /// With a well-known `sender`, only signals from its current owner count; this includes unicast signals.
     @discardableResult
     public func onSignal(
         sender: String? = nil, path: String? = nil, interface: String? = nil, member: String? = nil,
@@ -11,7 +12,7 @@ extension Connection {
     ) -> Subscription {
         let pattern = SignalPattern(
             sender: sender, path: path, interface: interface, member: member, firstArgument: firstArgument)
-        // Before the match: so the bus tells us the owner before it sends us any of its signals.
+        // Before the match rule, so that the bus reports the owner before it delivers any of its signals.
         if let name = pattern.wellKnownSender { follow(name) }
         let id = signals.add(pattern, handler)
         let rule = pattern.matchRule
@@ -24,8 +25,8 @@ extension Connection {
         }
     }
 
-    /// Calls `body` when that name has no owner any more. One match for this name alone: nobody else's comings and
-    /// goings wake us. A unique name that is gone already counts, in a later turn: it never comes back.
+    /// Calls `body` when `name` has no owner any more; changes of other names do not wake the process. A unique name
+    /// that has already vanished counts as well, in a later turn: it is never reused.
     public func whenNameVanishes(_ name: String, _ body: @escaping @LoopActor () -> Void) -> Subscription {
         var isOver = false
         let vanished: @LoopActor () -> Void = {
@@ -39,7 +40,7 @@ extension Connection {
             if message.body.count == 3, message.body[2].stringValue == "" { vanished() }
         }
         guard name.hasPrefix(":") else { return token }
-        // It may have left before the bus had our match.
+        // The peer may have left before the bus received the match rule.
         let question = call(.busCall("GetNameOwner", [.string(name)])) { result in
             if case .failure(let error) = result, error.name == BusError.Name.nameHasNoOwner { vanished() }
         }
@@ -52,7 +53,7 @@ extension Connection {
 
     func deliver(_ message: Message) {
         for (id, pattern) in signals.candidates(for: message) where fits(pattern, message) {
-            // Asked for at this moment: an earlier handler may have cancelled it.
+            // Looked up only now: an earlier handler may have cancelled this subscription.
             signals.handler(id, pattern)?(message)
         }
     }
@@ -61,7 +62,7 @@ extension Connection {
         pattern.fits(message, owner: pattern.wellKnownSender.flatMap { owners[$0]?.owner })
     }
 
-    /// Keeps the owner of a well-known name up to date until as many calls of `stopFollowing`.
+    /// Tracks the owner of a well-known name. Calls are counted; each must be balanced by `stopFollowing`.
     @discardableResult
     func follow(_ name: String) -> NameOwner {
         if let known = owners[name] {
@@ -77,7 +78,7 @@ extension Connection {
             guard message.body.count == 3, let owner = message.body[2].stringValue else { return }
             entry.become(owner.isEmpty ? nil : owner)
         }
-        // The answer and the signals come in the order in which things happened.
+        // The bus sends the reply and the signals in the order of the ownership changes.
         call(.busCall("GetNameOwner", [.string(name)])) { result in
             if case .success(let message) = result { entry.become(message.body.first?.stringValue) }
         }

@@ -3,44 +3,45 @@
 import CDBus
 import CLinux
 
-/// A private libdbus connection, registered with the bus. Everything on it happens on the loop.
+/// A private libdbus connection that is registered with the bus and used only on the loop.
 @LoopActor
 public final class Connection {
-    /// Bytes of received messages not yet handled, after which reading pauses: bounds what a flood can make us hold.
+    /// Bytes of unhandled messages at which reading pauses, so that a flood takes limited memory.
     private static let maximumReceived = 16 << 20
-    /// Messages read before timers and other descriptors get their turn.
+    /// Messages dispatched before timers and other descriptors get their turn.
     private static let dispatchBatch = 64
-    /// Messages of one read after which more is read at once: libdbus stops behind 2048 bytes, where small calls are more.
+    /// If one read yields this many messages, reading continues at once: libdbus stops after 2048 bytes, and more may
+    /// be waiting.
     private static let fullRead = 8
 
-    /// Given by the bus in its answer to Hello.
     public internal(set) var uniqueName: String
     public private(set) var isConnected = true
-    /// Every incoming method call; without one they are answered UnknownMethod.
+    /// Receives every incoming method call. If nil, calls are answered with UnknownMethod.
     public var methodHandler: (@LoopActor (Message) -> Void)?
-    /// Calls of a sender that has too much waiting; without a handler they are answered LimitsExceeded.
+    /// Receives calls of a sender that already has too much waiting. If nil, they are answered with LimitsExceeded.
     public var floodHandler: (@LoopActor (Message) -> Void)?
-    /// Whether descriptors that come with a call are wanted. Unwanted ones are closed before the call waits for anything;
-    /// it goes to `unwantedDescriptorsHandler` without its arguments.
+    /// Whether calls may carry file descriptors. If not, their descriptors are closed before the call waits for
+    /// anything, and the call goes to `unwantedDescriptorsHandler` without its arguments.
     public var takesDescriptors = true
     public var unwantedDescriptorsHandler: (@LoopActor (Message) -> Void)?
-    /// Bytes of a reply's content that are read; one with more is an error.
+    /// The maximum content of a reply in bytes; a larger reply is reported as an error.
     public var maximumReply = DecodingBudget.replies
 
-    // SAFETY: for extensions in this module, on the loop only.
+    // SAFETY: used by extensions in this module, only on the loop.
     let raw: OpaquePointer
     private let watches: Watches
     var replies: [UInt32: PendingCall] = [:]
     var signals = SignalTable()
     private var disconnectHandlers: [@LoopActor () -> Void] = []
     var owners: [String: NameOwner] = [:]
-    /// Of the names that were called: as many as the program itself knows.
+    /// The owners of called well-known names, bounded by the names this program calls.
     var calledOwners: [String: NameOwner] = [:]
     private var isDispatchQueued = false
     private let calls = CallScheduler<Message>()
     private var isServing = false
 
-    // SAFETY: `raw` was opened by us and is closed and released in `close` only; the filter is removed before.
+    // SAFETY: `raw` was opened by this module and is closed and released only in `disconnected`; the filter is removed
+    // first.
     init(_ raw: OpaquePointer, uniqueName: String) {
         self.raw = raw
         self.uniqueName = uniqueName
@@ -59,7 +60,7 @@ public final class Connection {
         watches.onResume = { [unowned self] in queueDispatch() }
         watches.install()
         Connection.all[raw] = self
-        // What came along with the answer to Hello.
+        // Messages may have arrived together with the reply to Hello.
         queueDispatch()
     }
 
@@ -73,7 +74,7 @@ public final class Connection {
         return DBUS_HANDLER_RESULT_HANDLED
     }
 
-    /// libdbus has messages for us; never from within its own calls, so a turn later.
+    /// Dispatches pending messages in a later turn, as libdbus must not be re-entered from its own callbacks.
     private func queueDispatch() {
         guard !isDispatchQueued else { return }
         isDispatchQueued = true
@@ -96,8 +97,8 @@ public final class Connection {
         watches.isBehind = isDispatchQueued
     }
 
-    /// Takes a call up for its turn. It is decoded by now: libdbus keeps nothing of it, so reading never pauses because of
-    /// calls that wait. Replies and signals do not come here and wait for nobody's calls.
+    /// Queues a decoded call. libdbus holds nothing of it, so waiting calls never pause reading. Replies and signals
+    /// bypass this queue.
     func schedule(_ call: Message) {
         guard calls.add(call, of: call.sender ?? "", content: call.contentSize) == .waits else { return refuse(call) }
         guard !isServing else { return }
@@ -116,25 +117,25 @@ public final class Connection {
 
     private func handle(_ call: Message) {
         if let methodHandler { return methodHandler(call) }
-        reply(to: call, error: BusError.Name.unknownMethod, [.string("no methods are served here")])
+        reply(to: call, error: BusError.Name.unknownMethod, [.string("this connection serves no methods")])
     }
 
     private func refuse(_ call: Message) {
         if let floodHandler { return floodHandler(call) }
-        let text = "too many calls of this connection wait already"
+        let text = "too many calls from this connection are already waiting"
         reply(to: call, error: BusError.Name.limitsExceeded, [.string(text)])
     }
 
-    /// Open connections stay alive without an owner, until closed: libdbus refers to them.
+    /// Keeps open connections alive until they are closed, because libdbus holds unretained pointers to them.
     private static var all: [OpaquePointer: Connection] = [:]
 
-    /// Leaves the bus. Calls under way fail, `onDisconnect` handlers are not called.
+    /// Disconnects from the bus. Pending calls fail; `onDisconnect` handlers are not called.
     public func close() {
         disconnectHandlers = []
         disconnected()
     }
 
-    /// Called once when the bus has gone; in the next turn, when it already has.
+    /// Calls `body` once when the connection is lost; if it is already lost, in the next turn.
     public func onDisconnect(_ body: @escaping @LoopActor () -> Void) {
         guard isConnected else { return Loop.shared.later(body) }
         disconnectHandlers.append(body)
@@ -150,7 +151,7 @@ public final class Connection {
         dbus_connection_close(raw)
         failCalls()
         for handler in handlers { handler() }
-        // Released in a turn of its own: we may be inside one of its callbacks.
+        // Released in a later turn, because this may run inside one of its callbacks.
         Loop.shared.later {
             dbus_connection_remove_filter(self.raw, Connection.filter, Unmanaged.passUnretained(self).toOpaque())
             Connection.all[self.raw] = nil
@@ -159,14 +160,14 @@ public final class Connection {
         }
     }
 
-    /// Whether ``arrivedAfter`` is kept up, at the cost of a system call for each wait of the loop.
+    /// Sets whether ``arrivedAfter`` is maintained, which costs one more system call per wait of the loop.
     public func keepArrivals(_ keeps: Bool) { Loop.shared.watches.keepLooks(keeps) }
 
-    /// What is being handled now arrived after that, in milliseconds of `Loop.uptimeMilliseconds()`: then there was nothing
-    /// to read from the bus, or it had just come.
+    /// A lower bound (`Loop.uptimeMilliseconds()`) for when the message being handled arrived: at that time there was
+    /// nothing to read, or the message had just arrived.
     public var arrivedAfter: Int64 { watches.arrivedAfter }
 
-    /// The socket to the bus, which stays this object's; -1 once it is closed.
+    /// The socket to the bus, still owned by this object; -1 once it is closed.
     public var socket: Int32 {
         var descriptor: Int32 = -1
         return dbus_connection_get_unix_fd(raw, &descriptor) != 0 ? descriptor : -1
@@ -174,10 +175,10 @@ public final class Connection {
 
     // MARK: Sending
 
-    /// Queues a message; the loop sends it. What cannot be encoded is a bug of the caller and is not sent.
+    /// Queues a message. One that cannot be encoded is a bug of the caller and is dropped.
     public func send(_ message: Message) { _ = post(message) }
 
-    /// The serial, nil when it was not sent.
+    /// Returns the serial, or nil if the message was not sent.
     private func post(_ message: Message) -> (serial: UInt32?, problem: BusError?) {
         guard isConnected else {
             return (nil, Connection.gone)
@@ -191,21 +192,22 @@ public final class Connection {
         }
     }
 
-    /// The serial, nil when it was not sent. The message stays the caller's.
+    /// Sends a message that the caller still owns. Returns its serial, or nil if it was not sent.
     @discardableResult
     func send(encoded message: OpaquePointer) -> (serial: UInt32?, problem: BusError?) {
         guard isConnected else { return (nil, Connection.gone) }
         var serial: dbus_uint32_t = 0
         guard dbus_connection_send(raw, message, &serial) != 0 else {
-            return (nil, BusError(name: BusError.Name.failed, message: "no memory to send a message"))
+            return (nil, BusError(name: BusError.Name.failed, message: "out of memory sending a message"))
         }
         return (serial, nil)
     }
 
-    /// Sends what is queued; blocks until it is sent. For a program's end.
+    /// Sends all queued messages, blocking until done. For use before the program exits.
     public func flush() { if isConnected { dbus_connection_flush(raw) } }
 
-    /// Calls a method; `completion` runs once, on the loop, in a later turn. No timeout for nil: a person may be answering.
+    /// Calls a method. `completion` runs once, on the loop, in a later turn. A nil timeout waits indefinitely, for
+    /// replies that depend on a person.
     @discardableResult
     public func call(
         _ message: Message, timeoutMilliseconds: Int32? = 25_000,
@@ -232,7 +234,7 @@ public final class Connection {
         return pending
     }
 
-    /// Calls a method. Cancelling the task gives up waiting; the callee is not told.
+    /// Calls a method. Cancelling the task stops waiting; the callee is not notified.
     public func call(_ message: Message, timeoutMilliseconds: Int32? = 25_000) async throws(BusError) -> Message {
         let slot = CallSlot()
         let result: Result<Message, BusError> = await withTaskCancellationHandler {
@@ -273,7 +275,7 @@ public final class Connection {
         switch message.kind {
         case .methodReturn, .error: receiveReply(message, raw)
         case .signal:
-            // libdbus's own word has no sender; what a peer sends has one, given by the bus.
+            // libdbus's local message has no sender; messages from peers always have one, set by the bus.
             if message.interface == "org.freedesktop.DBus.Local", message.sender == nil {
                 if message.member == "Disconnected" { disconnected() }
             } else {

@@ -1,4 +1,4 @@
-// Watching file descriptors: epoll, with changes of interest applied just before sleeping.
+// Watching file descriptors with epoll; changes of interest are applied just before the loop sleeps.
 
 import CLinux
 import Glibc
@@ -10,9 +10,9 @@ public struct IOEvents: OptionSet, Sendable {
 
     public static let readable = IOEvents(rawValue: 1)
     public static let writable = IOEvents(rawValue: 2)
-    /// Reported whether asked for or not.
+    /// Reported even if not requested.
     public static let hangup = IOEvents(rawValue: 4)
-    /// Reported whether asked for or not.
+    /// Reported even if not requested.
     public static let error = IOEvents(rawValue: 8)
 
     init(epoll mask: UInt32) {
@@ -28,13 +28,13 @@ public struct IOEvents: OptionSet, Sendable {
     }
 }
 
-/// One interest in one descriptor. It holds until `cancel()`, whether somebody keeps the token or not.
+/// An interest in one descriptor. It lasts until `cancel()`, even if the token is released.
 @LoopActor
 public final class WatchToken {
     let descriptor: Int32
     fileprivate let handler: @LoopActor (IOEvents) -> Void
     fileprivate weak var entry: WatchTable.Entry?
-    /// Empty pauses the watch, hang-ups included.
+    /// The events to watch for. An empty set pauses the watch, including hang-ups.
     public var events: IOEvents {
         didSet { if events != oldValue, let entry { Loop.shared.watches.noteChange(of: entry) } }
     }
@@ -45,7 +45,7 @@ public final class WatchToken {
         self.handler = handler
     }
 
-    /// After this the handler is not called any more, and the descriptor may be closed.
+    /// After this call the handler is not called again, and the descriptor may be closed.
     public func cancel() {
         guard let entry else { return }
         self.entry = nil
@@ -54,7 +54,7 @@ public final class WatchToken {
 }
 
 extension Loop {
-    /// Calls `handler` whenever `fd` is ready; the descriptor stays the caller's, who cancels before closing it.
+    /// Calls `handler` whenever `fd` is ready. The caller owns the descriptor and must cancel before closing it.
     @LoopActor
     @discardableResult
     public func watch(
@@ -66,16 +66,15 @@ extension Loop {
     }
 }
 
-/// All watched descriptors and the epoll instance behind them.
 @LoopActor
 final class WatchTable {
     @LoopActor
     final class Entry {
         let descriptor: Int32
-        /// Tells a descriptor from an earlier one of the same number whose events are still in the batch.
+        /// Distinguishes it from an earlier descriptor with this number whose events are still in the batch.
         let generation: UInt32
         var tokens: [WatchToken] = []
-        /// What epoll has; nil when the descriptor is not in it.
+        /// The event mask registered with epoll; nil if the descriptor is not registered.
         var applied: UInt32?
         var isChanged = false
 
@@ -85,12 +84,12 @@ final class WatchTable {
         }
     }
 
-    /// When the descriptors were looked at, in `Loop.uptimeMilliseconds()`.
+    /// When the descriptors were polled, in `Loop.uptimeMilliseconds()`.
     struct Looks {
         var count: UInt64 = 0
         var last: Int64 = 0
         var beforeLast: Int64 = 0
-        /// Nothing was ready before the last one, which waited until something was.
+        /// Whether the last poll found nothing ready at first and slept until something was.
         var hasSlept = false
 
         mutating func note(hasSlept: Bool) {
@@ -100,13 +99,13 @@ final class WatchTable {
         }
     }
 
-    /// Kept for those who have to know how long something may have waited in a descriptor.
+    /// Recorded for callers that need to know how long data may have waited.
     private(set) var looks: Looks?
 
     func keepLooks(_ keeps: Bool) { looks = keeps ? looks ?? Looks() : nil }
 
     private static let batch = 32
-    /// No entry has it: generations start at 1.
+    /// Marks the wake-up descriptor. No entry uses this value, because generations start at 1.
     private static let wakeUpMark: UInt64 = 0
 
     private let epoll: Int32
@@ -117,7 +116,7 @@ final class WatchTable {
 
     init(wakeUp: Int32) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        precondition(epoll >= 0, "no epoll: errno \(errno)")
+        precondition(epoll >= 0, "epoll_create1 failed: errno \(errno)")
         ready = .allocate(capacity: WatchTable.batch)
         var event = epoll_event()
         event.events = EPOLLIN.rawValue
@@ -142,7 +141,7 @@ final class WatchTable {
 
     func remove(_ token: WatchToken, from entry: Entry) {
         entry.tokens.removeAll { $0 === token }
-        // At once: the descriptor may be closed next.
+        // Applied at once, because the descriptor may be closed next.
         apply(entry)
         if entry.tokens.isEmpty { entries[entry.descriptor] = nil }
     }
@@ -169,7 +168,7 @@ final class WatchTable {
         entry.applied = wanted
     }
 
-    /// Sleeps if asked to, then calls the handlers of what is ready. True when there is work from other threads.
+    /// Waits if asked to, then calls the handlers of ready descriptors. Returns true if other threads have posted work.
     func poll(wait: Bool) -> Bool {
         for entry in changed where entry.isChanged { apply(entry) }
         changed.removeAll(keepingCapacity: true)
@@ -179,7 +178,7 @@ final class WatchTable {
             count = epoll_wait(epoll, ready, Int32(WatchTable.batch), -1)
             looks?.note(hasSlept: true)
         }
-        precondition(count >= 0 || errno == EINTR, "epoll_wait: errno \(errno)")
+        precondition(count >= 0 || errno == EINTR, "epoll_wait failed: errno \(errno)")
         var hasRemoteWork = false
         for index in 0..<max(0, Int(count)) {
             let event = ready[index]

@@ -1,17 +1,17 @@
-// The event loop: one thread, epoll and a queue of jobs, and the executor that LoopActor runs on.
+// The event loop: one thread, epoll and a job queue. It is also the executor of LoopActor.
 
 import CLinux
 import Glibc
 import Synchronization
 
-// SAFETY: everything that changes is isolated to LoopActor, but for `thread`, which is atomic; the compiler only cannot
-// see that for lazy properties.
+// SAFETY: all mutable state is isolated to LoopActor, except `thread`, which is atomic; the compiler cannot verify this
+// for lazy properties.
 public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     public static let shared = Loop()
 
-    /// Rounds of queued work before the descriptors get their turn, so that no chain of jobs starves them.
+    /// Rounds of queued work before the descriptors are polled, so that a chain of jobs cannot starve them.
     private static let roundsPerPoll = 16
-    /// Work from other threads between two polls: what a burst of it answers does not keep a new call waiting for all.
+    /// Items posted by other threads that run between two polls, so that a burst of them does not delay new calls.
     private static let remotePerPoll = 8
     private static let noThread: UInt = 0
     private static let startingThread: UInt = 1
@@ -20,9 +20,8 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     private let remote = RemoteQueue()
     @LoopActor private var local: [Work] = []
     @LoopActor private var running: [Work] = []
-    /// What waits for the next look at the descriptors.
     @LoopActor private var deferred: [Work] = []
-    /// Taken from `remote`, empty once all of it is queued, and how much of it is.
+    /// Work taken from `remote`, and how much of it has been queued; emptied once all of it is.
     @LoopActor private var backlog: [Work] = []
     @LoopActor private var backlogQueued = 0
     @LoopActor private var isStopping = false
@@ -45,14 +44,13 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
 
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    public func checkIsolated() { precondition(isCurrent, "not on the loop's thread") }
+    public func checkIsolated() { precondition(isCurrent, "not called on the loop's thread") }
 
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-    /// Whether the caller runs on the loop's thread.
     public var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
-    /// Runs `body` on the loop, after what is queued already. From any thread; allowed before the loop runs.
+    /// Runs `body` on the loop, after the work already queued. May be called from any thread, and before the loop runs.
     public func post(_ body: @escaping @Sendable @LoopActor () -> Void) {
         if isCurrent {
             LoopActor.assumeIsolated { local.append(.body(body)) }
@@ -61,38 +59,38 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// The first work from elsewhere starts the loop, unless a program runs it on a thread of its choice.
+    /// The first work from another thread starts the loop's own thread, unless the program already runs the loop.
     private func enqueueRemote(_ work: Work) {
         remote.append(work)
         startThread()
     }
 
-    /// ``post(_:)`` for what is on the loop already.
+    /// ``post(_:)`` for callers that are already on the loop.
     @LoopActor public func later(_ body: @escaping @LoopActor () -> Void) { local.append(.body(body)) }
 
-    /// Runs `body` after the next look at the descriptors: for work that goes on and lets others come between.
+    /// Runs `body` after the next poll. For long work that is split up so that other events are handled in between.
     @LoopActor public func afterPoll(_ body: @escaping @LoopActor () -> Void) { deferred.append(.body(body)) }
 
-    /// Milliseconds since boot, suspended time included (CLOCK_BOOTTIME).
+    /// Milliseconds since boot, including time suspended (CLOCK_BOOTTIME).
     public static func uptimeMilliseconds() -> Int64 { TimerQueue.nanoseconds(CLOCK_BOOTTIME) / 1_000_000 }
 
     // MARK: - Running
 
-    /// Makes the calling thread the loop's. Traps when another one already is.
+    /// Makes the calling thread the loop's. Traps if another thread already is.
     public func adoptCurrentThread() {
         let me = UInt(pthread_self())
         let (exchanged, owner) = thread.compareExchange(
             expected: Loop.noThread, desired: me, ordering: .sequentiallyConsistent)
-        precondition(exchanged || owner == me, "the loop has a thread already")
+        precondition(exchanged || owner == me, "the loop already runs on another thread")
     }
 
-    /// Gives the loop a thread of its own, unless it has one.
+    /// Starts a thread for the loop, unless it already has one.
     private func startThread() {
         let (exchanged, _) = thread.compareExchange(
             expected: Loop.noThread, desired: Loop.startingThread, ordering: .sequentiallyConsistent)
         guard exchanged else { return }
         let failure = runDetached { Loop.shared.runOwnThread() }
-        precondition(failure == 0, "no thread for the loop: error \(failure)")
+        precondition(failure == 0, "cannot start the loop's thread: error \(failure)")
     }
 
     private func runOwnThread() {
@@ -100,13 +98,13 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
         run()
     }
 
-    /// Runs until `stop()`; the calling thread becomes the loop's.
+    /// Runs until `stop()`. The calling thread becomes the loop's thread.
     public func run() {
         adoptCurrentThread()
         LoopActor.assumeIsolated { runUntilStopped() }
     }
 
-    /// Ends `run()` after the work that is queued. From any thread.
+    /// Ends `run()` after the work already queued. May be called from any thread.
     public func stop() {
         post { self.isStopping = true }
     }
@@ -123,7 +121,7 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
             if isStopping { break }
             bootTimers.arm(isSleepy: isIdle)
             wallTimers.arm(isSleepy: isIdle)
-            // Arming may have queued work: the clock can have been set.
+            // Arming may have queued work, if the clock was set.
             let isRemoteReady = watches.poll(wait: isIdle)
             local.append(contentsOf: deferred)
             deferred.removeAll(keepingCapacity: true)
@@ -132,7 +130,7 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
         isStopping = false
     }
 
-    /// The next few of what other threads posted.
+    /// Queues the next few items that other threads posted.
     @LoopActor private func queueRemoteWork(_ isReady: Bool) {
         if backlog.isEmpty, isReady { backlog = remote.take() }
         let end = min(backlogQueued + Loop.remotePerPoll, backlog.count)

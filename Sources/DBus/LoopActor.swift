@@ -1,20 +1,20 @@
-// The global actor of everything that happens on the loop.
+// The global actor for everything that runs on the loop.
 
-/// Isolates to the one thread of ``Loop/shared``: calls between isolated types are plain calls.
+/// Isolates to the single thread of ``Loop/shared``, so calls between isolated types are plain calls.
 @globalActor
 public actor LoopActor {
     public static let shared = LoopActor()
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { Loop.shared.asUnownedSerialExecutor() }
 
-    /// Runs `body` as isolated, from a place that is on the loop's thread but not known to be (a C callback, `main`).
-    /// Traps on any other thread.
+    /// Runs `body` as isolated, from code that runs on the loop's thread without static isolation (a C callback,
+    /// `main`). Traps on any other thread.
     public nonisolated static func assumeIsolated<T: Sendable>(
         _ body: @LoopActor () throws -> T
     ) rethrows -> T {
         Loop.shared.checkIsolated()
         return try withoutActuallyEscaping(body) { body in
-            // SAFETY: the isolation is part of the function's type only; checkIsolated has shown that it holds.
+            // SAFETY: isolation is only part of the function's type; checkIsolated has verified that it holds.
             try unsafeBitCast(body, to: (() throws -> T).self)()
         }
     }

@@ -1,6 +1,5 @@
-// A D-Bus message as a Swift value; no libdbus pointer is in it.
+// A D-Bus message as a Swift value, independent of libdbus.
 
-/// A message, received or to be sent.
 public struct Message: Sendable {
     public enum Kind: Sendable { case methodCall, methodReturn, error, signal }
 
@@ -17,7 +16,7 @@ public struct Message: Sendable {
     public var body: [Value] = []
     public var expectsReply = false
     var mayAutoStart = true
-    /// About how many bytes the body of a received message takes: its texts, and something for each value.
+    /// The approximate size in bytes of a received message's body: its strings, plus a fixed cost per value.
     public internal(set) var contentSize = 0
 
     init(kind: Kind) { self.kind = kind }
@@ -37,7 +36,7 @@ public struct Message: Sendable {
         return message
     }
 
-    /// An answer to a call, still empty.
+    /// A reply to a call, without a body.
     static func answer(to call: Message, _ kind: Kind) -> Message {
         var message = Message(kind: kind)
         message.destination = call.sender
@@ -45,7 +44,7 @@ public struct Message: Sendable {
         return message
     }
 
-    /// A method of the bus itself (D-Bus specification, "Message Bus Messages").
+    /// A call to the bus itself (D-Bus specification, "Message Bus Messages").
     public static func busCall(_ member: String, _ body: [Value] = [], noReply: Bool = false) -> Message {
         call(
             destination: busName, path: "/org/freedesktop/DBus", interface: busName, member: member, body,
@@ -54,7 +53,7 @@ public struct Message: Sendable {
 
     public static let busName = "org.freedesktop.DBus"
 
-    /// A signal; with a destination it is unicast and needs no match rule.
+    /// A signal. With a destination it is unicast and needs no match rule.
     public static func signal(
         path: String, interface: String, member: String, _ body: [Value] = [], destination: String? = nil
     ) -> Message {
@@ -68,11 +67,11 @@ public struct Message: Sendable {
     }
 }
 
-/// An error a peer answered, or one of the bus itself (`org.freedesktop.DBus.Error.*`).
+/// An error returned by a peer or by the bus itself (`org.freedesktop.DBus.Error.*`).
 public struct BusError: Error, Sendable, CustomStringConvertible {
     public let name: String
     public let message: String
-    /// The error's arguments, the message included.
+    /// All arguments of the error, including the message.
     public let body: [Value]
 
     public init(name: String, message: String, body: [Value] = []) {
@@ -83,7 +82,7 @@ public struct BusError: Error, Sendable, CustomStringConvertible {
 
     public var description: String { "\(name): \(message)" }
 
-    /// The names of the D-Bus specification this module answers or gives itself.
+    /// The error names of the D-Bus specification that this module handles or sends.
     public enum Name {
         static let prefix = "org.freedesktop.DBus.Error."
         public static let noReply = prefix + "NoReply"

@@ -1,33 +1,33 @@
-// From a libdbus message to a Swift value, within a bound.
+// Converts libdbus messages to Swift values, within a size limit.
 
 import CDBus
 import CLinux
 import Glibc
 
-/// What makes a message unreadable for us.
 enum DecodingError: Error {
-    /// More content than the budget.
+    /// Its content exceeds the budget.
     case tooLarge
-    /// It names a descriptor that did not come, or that nobody here wants.
+    /// It refers to a descriptor that did not arrive or that is not wanted.
     case malformed
 }
 
-/// Bounds what one message can make us hold.
+/// Limits the memory that one message can take.
 struct DecodingBudget {
-    /// Bytes of a call's or signal's content, which anybody can send: a few texts of 1 MiB are read and cut; the bus
-    /// itself would carry 128 MiB.
+    /// Bytes of content of a call or signal, which anyone can send. Strings of up to 1 MiB fit; they are truncated
+    /// later. The bus itself would carry 128 MiB.
     static let strangers = 4 << 20
-    /// Bytes of a reply's: we chose whom to ask, and ten thousand rows of history are a long answer.
+    /// Bytes of content of a reply. Higher, because this program chose the callee, and ten thousand history rows are a
+    /// long reply.
     static let replies = 64 << 20
-    /// The same of an error's, which ends up in logs: a sentence or two.
+    /// Bytes of content of an error, which ends up in logs: a sentence or two.
     static let errors = 64 << 10
-    /// What a value costs beside its text; keeps arrays of tiny elements bounded as well.
+    /// Bytes charged per value in addition to its string; limits arrays of tiny elements as well.
     static let perValue = 16
 
-    /// Bytes of an object path. Ours are below 300; libdbus itself takes one of 64 MiB.
+    /// Bytes of an object path. permd's are shorter than 300; libdbus itself accepts 64 MiB.
     static let path = 4096
 
-    /// Whether descriptors are duplicated for us; a message with others is malformed.
+    /// Whether descriptors are accepted and duplicated; if not, a message that carries any is malformed.
     let takesDescriptors: Bool
     private let total: Int
     private var left: Int
@@ -47,8 +47,8 @@ struct DecodingBudget {
 }
 
 extension Message {
-    /// Reads the header. `path` is nil when it is longer than `DecodingBudget.path`, or when there is none.
-    // SAFETY: libdbus has validated the message; pointers it gives live as long as `raw`, and texts are copied out.
+    /// Reads the header. `path` is nil if there is none or if it is longer than `DecodingBudget.path`.
+    // SAFETY: libdbus has validated the message; its pointers are valid as long as `raw`, and strings are copied.
     static func header(of raw: OpaquePointer) -> Message {
         var message = Message(kind: kind(of: raw))
         message.serial = dbus_message_get_serial(raw)
@@ -66,7 +66,7 @@ extension Message {
         return message
     }
 
-    /// Reads the body within the budget; with one too large it stays empty.
+    /// Reads the body within the budget. If it does not fit, the body stays empty.
     mutating func readBody(of raw: OpaquePointer, within budget: DecodingBudget) -> DecodingError? {
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0 else { return nil }

@@ -1,10 +1,10 @@
-// From a Swift value to a libdbus message. libdbus aborts on texts it finds invalid, so they are looked at before.
+// Converts Swift values to libdbus messages. libdbus aborts on invalid strings, so they are validated first.
 
 import CDBus
 import CLinux
 import Glibc
 
-/// What cannot be sent: a bug of the sender, not of the peer.
+/// A message that cannot be sent. This is a bug of the sender, not of the peer.
 struct EncodingError: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
@@ -14,7 +14,7 @@ extension Message {
     /// A new libdbus message, owned by the caller (`dbus_message_unref`).
     func encoded() throws(EncodingError) -> OpaquePointer {
         try validate()
-        guard let raw = dbus_message_new(typeNumber) else { throw EncodingError("no memory for a message") }
+        guard let raw = dbus_message_new(typeNumber) else { throw EncodingError("out of memory building a message") }
         if let destination { dbus_message_set_destination(raw, destination) }
         if let path { dbus_message_set_path(raw, path) }
         if let interface { dbus_message_set_interface(raw, interface) }
@@ -43,7 +43,7 @@ extension Message {
         }
     }
 
-    /// What libdbus would abort at, and what the bus would cut our connection for.
+    /// Rejects what would make libdbus abort or the bus disconnect us.
     private func validate() throws(EncodingError) {
         try check(destination, "destination", dbus_validate_bus_name)
         try check(path, "path", dbus_validate_path)
@@ -57,7 +57,7 @@ extension Message {
             case .methodReturn: replySerial != 0
             case .error: replySerial != 0 && errorName != nil
             }
-        guard isComplete else { throw EncodingError("a \(kind) lacks a part of its header") }
+        guard isComplete else { throw EncodingError("a \(kind) message lacks a required header field") }
         guard path != "/org/freedesktop/DBus/Local", interface != "org.freedesktop.DBus.Local" else {
             throw EncodingError("org.freedesktop.DBus.Local is reserved")
         }
@@ -78,13 +78,14 @@ extension Message {
 }
 
 extension Value {
-    /// Appends it to a message, `depth` containers deep.
+    /// Appends the value to a message, at a nesting depth of `depth` containers.
     func append(to iterator: inout DBusMessageIter, depth: Int) throws(EncodingError) {
         try DBus.append(self, &iterator, depth: depth)
     }
 }
 
-/// Containers within containers (D-Bus specification, "Valid Signatures"): the receiver cuts the sender off at more.
+/// The maximum nesting of containers (D-Bus specification, "Valid Signatures"). A receiver disconnects a sender that
+/// exceeds it.
 private let maximumDepth = 64
 
 private func append(
@@ -110,13 +111,13 @@ private func append(
     case .unixFD(let descriptor):
         var fd = descriptor.raw
         guard fd >= 0, dbus_message_iter_append_basic(&iterator, CDBUS_TYPE_UNIX_FD, &fd) != 0 else {
-            throw EncodingError("the descriptor is closed, or none is left to duplicate it")
+            throw EncodingError("the descriptor is closed, or the process has no free descriptor to duplicate it")
         }
     case .array(let element, let values):
         try appendContainer(&iterator, depth, CDBUS_TYPE_ARRAY, element) { (inner) throws(EncodingError) in
             for value in values {
                 guard value.signature == element else {
-                    throw EncodingError("an array of \(element) has an element of \(value.signature)")
+                    throw EncodingError("an array of \(element) contains an element of type \(value.signature)")
                 }
                 try append(value, &inner, depth: depth + 1)
             }
@@ -126,7 +127,7 @@ private func append(
             for entry in entries { try append(entry, key, content, &inner, depth: depth + 1) }
         }
     case .structure(let fields):
-        guard !fields.isEmpty else { throw EncodingError("a structure has no field") }
+        guard !fields.isEmpty else { throw EncodingError("a structure must have at least one field") }
         try appendContainer(&iterator, depth, CDBUS_TYPE_STRUCT, nil) { (inner) throws(EncodingError) in
             for field in fields { try append(field, &inner, depth: depth + 1) }
         }
@@ -141,7 +142,7 @@ private func append(
     _ entry: DictionaryEntry, _ key: String, _ value: String, _ iterator: inout DBusMessageIter, depth: Int
 ) throws(EncodingError) {
     guard entry.key.signature == key, entry.value.signature == value else {
-        throw EncodingError("a dictionary of \(key) and \(value) has an entry of other types")
+        throw EncodingError("an entry does not match the dictionary's types \(key) and \(value)")
     }
     try appendContainer(&iterator, depth, CDBUS_TYPE_DICT_ENTRY, nil) { (inner) throws(EncodingError) in
         try append(entry.key, &inner, depth: depth + 1)
@@ -151,10 +152,10 @@ private func append(
 
 private func appendBasic<T: BitwiseCopyable>(_ iterator: inout DBusMessageIter, _ type: Int32, _ value: inout T) {
     let ok = dbus_message_iter_append_basic(&iterator, type, &value)
-    precondition(ok != 0, "no memory for a message")
+    precondition(ok != 0, "out of memory building a message")
 }
 
-/// Nil where C would see a part of the text only: it contains a NUL character.
+/// Returns nil if the string contains a NUL character, because C code would see only a part of it.
 private func withWholeText<Result>(_ text: String, _ body: (UnsafePointer<CChar>) -> Result) -> Result? {
     text.withCString { strlen($0) == text.utf8.count ? body($0) : nil }
 }
@@ -167,32 +168,32 @@ private func appendText(
         var pointer: UnsafePointer<CChar>? = pointer
         return dbus_message_iter_append_basic(&iterator, type, &pointer) != 0
     }
-    guard let ok else { throw EncodingError("a text contains a NUL character") }
-    guard ok else { throw EncodingError("“\(text)” is no valid object path or signature") }
+    guard let ok else { throw EncodingError("a string contains a NUL character") }
+    guard ok else { throw EncodingError("“\(text)” is not a valid object path or signature") }
 }
 
 private func appendContainer(
     _ iterator: inout DBusMessageIter, _ depth: Int, _ type: Int32, _ signature: String?,
     _ content: (inout DBusMessageIter) throws(EncodingError) -> Void
 ) throws(EncodingError) {
-    guard depth < maximumDepth else { throw EncodingError("more than \(maximumDepth) containers within each other") }
-    // The tables of nearly every message need no look.
+    guard depth < maximumDepth else { throw EncodingError("more than \(maximumDepth) levels of nested containers") }
+    // Skips validation for the signatures that nearly every message uses.
     if let signature, signature != "{ss}", signature != "{sv}", signature != "s" {
-        // One complete type: libdbus would take two for one.
+        // Must be one complete type: libdbus would also accept two.
         let whole = type == CDBUS_TYPE_ARRAY ? "a" + signature : signature
         if whole.utf8.contains(0) || dbus_signature_validate_single(whole, nil) == 0 {
-            throw EncodingError("\(signature) is not the signature of one value")
+            throw EncodingError("\(signature) is not the signature of a single value")
         }
     }
     var inner = DBusMessageIter()
     guard dbus_message_iter_open_container(&iterator, type, signature, &inner) != 0 else {
-        throw EncodingError("no memory for a message")
+        throw EncodingError("out of memory building a message")
     }
     do throws(EncodingError) { try content(&inner) } catch {
         dbus_message_iter_abandon_container(&iterator, &inner)
         throw error
     }
     guard dbus_message_iter_close_container(&iterator, &inner) != 0 else {
-        throw EncodingError("no memory for a message")
+        throw EncodingError("out of memory building a message")
     }
 }

@@ -1,7 +1,7 @@
-// Serves objects: a table row per method, one authorization before every handler, and the standard interfaces from the
-// tables.
+// Serves objects: one table row per method, authorization before every handler, and the standard interfaces derived
+// from the tables.
 
-/// Who may call a method or read properties, in the words of the program that serves them.
+/// Who may call a method or read properties. The values are defined by the program that serves them.
 public struct CallerClass: RawRepresentable, Sendable, Hashable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -21,7 +21,7 @@ public struct Method: Sendable {
     public let name: String
     public let inputs: [Argument]
     public let outputs: [Argument]
-    /// Nil: where calls are authorized, nobody.
+    /// If nil, no caller is allowed where calls are authorized.
     public let callers: CallerClass?
     public let handler: @LoopActor (MethodCall) -> Void
     let inputSignature: String
@@ -48,7 +48,7 @@ public struct Signal: Sendable {
     }
 }
 
-/// A property that can be read only.
+/// A read-only property.
 public struct Property: Sendable {
     public let name: String
     public let signature: String
@@ -66,7 +66,7 @@ public struct Interface: Sendable {
     public let methods: [Method]
     public let signals: [Signal]
     public let properties: [Property]
-    /// Of the properties; nil: where calls are authorized, nobody.
+    /// Who may read the properties. If nil, no caller is allowed where calls are authorized.
     public let readers: CallerClass?
 
     public init(
@@ -81,7 +81,7 @@ public struct Interface: Sendable {
     }
 }
 
-/// Objects that are looked up at each call, and may be there for one caller and not for another.
+/// Objects that are looked up at each call, and may exist for one caller but not for another.
 public struct ObjectTree: Sendable {
     let interfaces: @LoopActor (_ path: String, _ sender: String) -> [Interface]?
     let children: @LoopActor (_ path: String, _ sender: String) -> [String]
@@ -95,7 +95,7 @@ public struct ObjectTree: Sendable {
     }
 }
 
-/// A call to be answered once, now or later.
+/// A call that is answered once, now or later.
 @LoopActor
 public final class MethodCall {
     public let message: Message
@@ -119,10 +119,10 @@ public final class MethodCall {
         connection.reply(to: message, values)
     }
 
-    /// Whether somebody waits for an answer, for all that is known here.
+    /// Whether a reply is still expected, as far as this side knows.
     public var isWaiting: Bool { !isAnswered && connection.isConnected && message.expectsReply }
 
-    /// A method return that is encoded already; it stays the caller's.
+    /// Sends an already encoded method return, which the caller still owns.
     func send(encoded reply: OpaquePointer) {
         guard !isAnswered else { return }
         isAnswered = true
@@ -140,9 +140,10 @@ public final class MethodCall {
 
 @LoopActor
 public final class ObjectServer {
-    /// True: the call may go on at once, and `authorize` is not asked.
+    /// Returns true if the call may proceed at once, without `authorize`.
     public var isAuthorized: (@LoopActor (MethodCall, CallerClass) -> Bool)?
-    /// Decides before any handler: calls `proceed`, now or later, or answers the call itself. Nil: everybody may call.
+    /// Runs before every handler. It calls `proceed`, now or later, or answers the call itself. If nil, everyone may
+    /// call.
     public var authorize: (@LoopActor (MethodCall, CallerClass, _ proceed: @escaping @LoopActor () -> Void) -> Void)?
 
     private let connection: Connection
@@ -158,11 +159,12 @@ public final class ObjectServer {
         connection.methodHandler = { [weak self] message in self?.handle(message) }
         connection.takesDescriptors = false
         connection.unwantedDescriptorsHandler = { [unowned connection] message in
-            wrongSignature(MethodCall(message, on: connection), "no method here takes file descriptors")
+            wrongSignature(MethodCall(message, on: connection), "no method of this service takes file descriptors")
         }
     }
 
-    /// Descriptors are taken as soon as a method of an interface takes one. A subtree's methods take none.
+    /// Adds an interface. The connection accepts descriptors once a method of any interface takes one; methods of
+    /// subtrees never do.
     public func add(_ interface: Interface, at path: String) {
         objects[path, default: []].append(interface)
         if interface.methods.contains(where: { $0.inputSignature.contains("h") }) { connection.takesDescriptors = true }
@@ -172,12 +174,12 @@ public final class ObjectServer {
         objects[path] = nil
     }
 
-    /// Objects below `prefix`, which is no object itself.
+    /// Adds the objects below `prefix`; `prefix` itself is not an object.
     public func addSubtree(prefix: String, _ tree: ObjectTree) {
         trees.append((prefix, tree))
     }
 
-    // MARK: Finding what is called
+    // MARK: Looking up objects
 
     func interfaces(at path: String, for sender: String) -> [Interface]? {
         if let fixed = objects[path] { return fixed }
@@ -199,7 +201,7 @@ public final class ObjectServer {
         return names.sorted()
     }
 
-    /// The prefix of a tree that has something in it for this caller.
+    /// The prefix of the tree if it contains objects visible to this caller.
     private func visiblePaths(_ entry: (prefix: String, tree: ObjectTree), _ sender: String) -> [String] {
         entry.tree.children(entry.prefix, sender).isEmpty ? [] : [entry.prefix]
     }
@@ -241,7 +243,7 @@ public final class ObjectServer {
 
     func pass(_ call: MethodCall, _ callers: CallerClass?, _ body: @escaping @LoopActor () -> Void) {
         guard let authorize else { return body() }
-        guard let callers else { return call.failStandard(BusError.Name.accessDenied, "nobody may call this") }
+        guard let callers else { return call.failStandard(BusError.Name.accessDenied, "no caller may use this") }
         if isAuthorized?(call, callers) == true { return body() }
         var hasProceeded = false
         authorize(call, callers) {

@@ -1,13 +1,12 @@
-// A method call under way.
+// An outgoing method call.
 
-/// A call that waits for its reply.
 @LoopActor
 public final class PendingCall {
     private static var count: UInt64 = 0
 
     private var completion: (@LoopActor (Result<Message, BusError>) -> Void)?
     let order: UInt64
-    /// Who alone may answer.
+    /// The only peer whose reply is accepted.
     let origin: ReplyOrigin
     private var isOver = false
     var timer: LoopTimer?
@@ -21,7 +20,7 @@ public final class PendingCall {
         order = PendingCall.count
     }
 
-    /// The completion is never called.
+    /// Ends the call; the completion is never called.
     public func cancel() {
         completion = nil
         end()
@@ -34,7 +33,7 @@ public final class PendingCall {
         completion?(result)
     }
 
-    /// As if this came as the reply; for calls given up by their task.
+    /// Fails the call as if this error had been the reply; for calls whose task was cancelled.
     func abandon() {
         finish(.failure(BusError(name: BusError.Name.noReply, message: "the call was cancelled")))
     }
@@ -50,7 +49,7 @@ public final class PendingCall {
     }
 }
 
-/// Joins an async call with its cancellation, whichever comes first.
+/// Connects an async call with its cancellation, in either order.
 @LoopActor
 final class CallSlot {
     var pending: PendingCall?

@@ -1,26 +1,25 @@
-// Work for the loop from other threads: a locked array, and an eventfd that wakes the loop up once per batch.
+// Work posted to the loop by other threads: an array behind a lock, and an eventfd that wakes the loop once per batch.
 
 import CLinux
 import Glibc
 
-/// One thing for the loop to run.
 enum Work: Sendable {
     case job(UnownedJob)
     case body(@LoopActor () -> Void)
 }
 
-// SAFETY: `waiting` and `isSignalled` are only touched with `mutex` held; the rest never changes.
+// SAFETY: `waiting` and `isSignalled` are accessed only with `mutex` held; everything else is constant.
 final class RemoteQueue: @unchecked Sendable {
-    /// Readable as soon as there is work.
+    /// Readable when there is work.
     let descriptor: Int32
-    /// On the heap: ThreadSanitizer understands pthread's own mutex, but not `Synchronization.Mutex`.
+    /// A heap-allocated pthread mutex: ThreadSanitizer does not understand `Synchronization.Mutex`.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var waiting: [Work] = []
     private var isSignalled = false
 
     init() {
         descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        precondition(descriptor >= 0, "no eventfd: errno \(errno)")
+        precondition(descriptor >= 0, "eventfd failed: errno \(errno)")
         mutex = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
     }
@@ -40,7 +39,7 @@ final class RemoteQueue: @unchecked Sendable {
         if isFirst { _ = eventfd_write(descriptor, 1) }
     }
 
-    /// Everything that came since the last call, oldest first.
+    /// Returns everything posted since the last call, oldest first.
     func take() -> [Work] {
         var count: eventfd_t = 0
         _ = eventfd_read(descriptor, &count)

@@ -1,18 +1,19 @@
-// Whose reply to a call counts. A bus may let anybody send a method return with any serial to anybody, so the serial
-// proves nothing; the sender's name is the bus's own word.
+// Decides whose reply to a call counts. A bus may let anyone send a method return with any serial, so the serial proves
+// nothing; the sender field is set by the bus and can be trusted.
 
 import CDBus
 
-/// Who alone may answer a call.
+/// The only peer that may answer a call.
 enum ReplyOrigin {
     /// The call went to the bus itself.
     case bus
     /// The call went to this connection.
     case connection(String)
-    /// The call went to whoever owned a well-known name.
+    /// The call went to the owner of a well-known name.
     case owner(NameOwner)
 
-    /// The bus answers for a callee that cannot: it may fail any call, and return values for its own only.
+    /// The bus answers on behalf of a callee that cannot: it may fail any call, but may return values only for calls to
+    /// itself.
     @LoopActor
     func admits(_ reply: Message) -> Bool {
         guard let sender = reply.sender else { return false }
@@ -25,18 +26,18 @@ enum ReplyOrigin {
     }
 }
 
-/// The owner of a well-known name, kept up to date while somebody listens to it or calls it.
+/// The owner of a well-known name, tracked while anything listens to it or calls it.
 @LoopActor
 final class NameOwner {
-    /// Owners remembered for the calls under way. A name changes hands once in its life, or never; beyond this the oldest
-    /// are forgotten and their replies do not count.
+    /// Former owners remembered for pending calls. A name rarely changes owners more than once; beyond this limit the
+    /// oldest are forgotten and their replies do not count.
     private static let maximumFormer = 16
 
     private(set) var owner: String?
-    /// Who owned it since the oldest of the calls under way was sent: the bus may have given the call to any of them.
+    /// The owners since the oldest pending call was sent: the bus may have delivered the call to any of them.
     private var former: [String] = []
     private var callsUnderWay = 0
-    /// Those who want the owner followed; a name that was called once is followed as long as the connection lives.
+    /// The number of followers. A name that was called once is followed as long as the connection lives.
     var listeners = 0
     var token: Subscription?
 
@@ -59,8 +60,9 @@ final class NameOwner {
 }
 
 extension Connection {
-    /// Who may answer `call`, which is about to be sent. Following the owner of a name begins before, so that the bus tells
-    /// of it before it passes on any reply; a service that is yet to start appears as the owner before it gets the call.
+    /// Returns who may answer `call`, which is about to be sent. Tracking the owner starts before the call, so that the
+    /// bus reports the owner before it delivers any reply; a service that has yet to be activated becomes the owner
+    /// before it receives the call.
     func replyOrigin(of call: Message) -> ReplyOrigin {
         guard let name = call.destination, name != Message.busName, dbus_validate_bus_name(name, nil) != 0 else {
             return .bus

@@ -1,6 +1,6 @@
-// Which signal goes to which handler.
+// Maps signals to handlers.
 
-/// What a subscription wants; nil fits all.
+/// What a subscription matches; nil matches anything.
 struct SignalPattern: Hashable {
     var sender: String?
     var path: String?
@@ -17,26 +17,26 @@ struct SignalPattern: Hashable {
             .joined(separator: ",")
     }
 
-    /// An apostrophe ends the quotes, and is escaped outside of them.
+    /// An apostrophe cannot be escaped within quotes: it is written as `'\''`.
     private func quoted(_ text: String) -> String {
         "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 
-    /// The sender, when it is a well-known name: messages carry the unique name of its owner.
+    /// The sender, if it is a well-known name. Messages carry the unique name of its owner instead.
     var wellKnownSender: String? {
         guard let sender, !sender.hasPrefix(":"), sender != Message.busName else { return nil }
         return sender
     }
 
-    /// What a header alone tells.
+    /// The part that can be matched against a message header alone.
     var shape: SignalPattern {
         var shape = self
         shape.firstArgument = nil
         return shape
     }
 
-    /// `owner` is the unique name behind a well-known sender; without one nothing fits. The match rule does not see to
-    /// that: anybody can send us a unicast signal.
+    /// `owner` is the unique name behind a well-known sender; without an owner nothing matches. The match rule does not
+    /// ensure this, because anyone can send us a unicast signal.
     func fits(_ message: Message, owner: String?) -> Bool {
         if let sender, (wellKnownSender == nil ? sender : owner) != message.sender { return false }
         if let path, path != message.path { return false }
@@ -47,7 +47,8 @@ struct SignalPattern: Hashable {
     }
 }
 
-/// Subscriptions, found by first argument where they name one, so that thousands of watched names cost nothing.
+/// Subscriptions, indexed by first argument where they specify one, so that thousands of watched names cost nothing per
+/// message.
 struct SignalTable {
     private struct Entry {
         let pattern: SignalPattern
@@ -55,7 +56,7 @@ struct SignalTable {
     }
 
     private var general: [UInt64: Entry] = [:]
-    /// The patterns without their first arguments, each with how many there are: what can be told from a header.
+    /// The patterns without their first arguments, which can be matched against a header, with their numbers.
     private var shapeCounts: [SignalPattern: Int] = [:]
     private var byFirstArgument: [String: [UInt64: Entry]] = [:]
     private var lastID: UInt64 = 0
@@ -72,7 +73,7 @@ struct SignalTable {
         return lastID
     }
 
-    /// Few, however many names are watched.
+    /// Stays small regardless of how many names are watched.
     var shapes: Dictionary<SignalPattern, Int>.Keys { shapeCounts.keys }
 
     mutating func remove(_ id: UInt64, _ pattern: SignalPattern) {
@@ -87,7 +88,7 @@ struct SignalTable {
         if byFirstArgument[argument]?.isEmpty == true { byFirstArgument[argument] = nil }
     }
 
-    /// The subscriptions that may want a message, oldest first.
+    /// The subscriptions that may match a message, oldest first.
     func candidates(for message: Message) -> [(id: UInt64, pattern: SignalPattern)] {
         var found = general.map { (id: $0.key, pattern: $0.value.pattern) }
         if let argument = message.body.first?.stringValue, let named = byFirstArgument[argument] {
@@ -96,19 +97,19 @@ struct SignalTable {
         return found.sorted { $0.id < $1.id }
     }
 
-    /// Nil once it was removed.
+    /// Returns nil if the subscription was removed.
     func handler(_ id: UInt64, _ pattern: SignalPattern) -> (@LoopActor (Message) -> Void)? {
         guard let argument = pattern.firstArgument else { return general[id]?.handler }
         return byFirstArgument[argument]?[id]?.handler
     }
 }
 
-/// Ends a subscription when cancelled; letting go of it does not.
+/// Ends a subscription when cancelled, but not when released.
 @LoopActor
 public final class Subscription {
     private var body: (@LoopActor () -> Void)?
 
-    /// - Parameter body: called once, when it is cancelled.
+    /// - Parameter body: Called once, on cancellation.
     public init(_ body: @escaping @LoopActor () -> Void) { self.body = body }
 
     public func cancel() {

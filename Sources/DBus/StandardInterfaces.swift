@@ -1,5 +1,5 @@
-// org.freedesktop.DBus.Introspectable and .Properties, answered from the tables (D-Bus specification). libdbus answers
-// .Peer itself.
+// org.freedesktop.DBus.Introspectable and .Properties, answered from the tables (D-Bus specification). libdbus itself
+// answers .Peer.
 
 enum StandardInterfaces {
     static let introspectable = "org.freedesktop.DBus.Introspectable"
@@ -38,7 +38,8 @@ extension ObjectServer {
         call.reply(.variant(property.get(call)))
     }
 
-    /// The interface the first argument names, once the caller is authorized to read its properties.
+    /// Calls `body` with the interface named by the first argument, once the caller is authorized to read its
+    /// properties.
     private func withInterface(
         _ call: MethodCall, _ own: [Interface], _ body: @escaping @LoopActor (Interface) -> Void
     ) {
@@ -70,7 +71,7 @@ extension ObjectServer {
     }
 }
 
-/// Introspection documents, as the specification's DTD has them.
+/// Introspection documents, following the DTD of the specification.
 enum IntrospectionXML {
     static func document(_ interfaces: [Interface], children: [String]) -> String {
         var text = """

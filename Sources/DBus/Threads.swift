@@ -1,9 +1,9 @@
-// Threads beside the loop's, for what cannot be done without blocking.
+// Additional threads, for operations that cannot be done without blocking.
 
 import Glibc
 
-/// Runs `body` on a thread of its own, which takes no signals: those are the program's. Returns 0, or an error number when
-/// there is no thread.
+/// Runs `body` on a new detached thread with all signals blocked, so that signals go to the program's other threads.
+/// Returns 0, or an error number if the thread cannot be created.
 public func runDetached(_ body: @escaping @Sendable () -> Void) -> Int32 {
     final class Work: Sendable {
         let body: @Sendable () -> Void
@@ -15,7 +15,7 @@ public func runDetached(_ body: @escaping @Sendable () -> Void) -> Int32 {
     pthread_sigmask(SIG_SETMASK, &all, &old)
     defer { pthread_sigmask(SIG_SETMASK, &old, nil) }
     var thread = pthread_t()
-    // SAFETY: the thread takes the reference over; when there is none, it is released here.
+    // SAFETY: the thread takes over the reference; if it cannot be created, the reference is released here.
     let work = Unmanaged.passRetained(Work(body))
     let failure = pthread_create(
         &thread, nil,

@@ -1,14 +1,14 @@
-// Timers: one timerfd per clock and a sorted array; nothing wakes up that is not due.
+// Timers: one timerfd per clock and a sorted array. There is no periodic tick.
 
 import CLinux
 import Glibc
 
-/// One call at one time. It comes once, or never after `cancel()`.
+/// One call at one time. It fires at most once, and never after `cancel()`.
 @LoopActor
 public final class LoopTimer {
-    /// Nanoseconds of the queue's clock.
+    /// In nanoseconds of the queue's clock.
     fileprivate let deadline: Int64
-    /// Timers of the same deadline fire in the order they were made.
+    /// Timers with the same deadline fire in order of creation.
     fileprivate let order: UInt64
     fileprivate var body: (@LoopActor () -> Void)?
     fileprivate weak var queue: TimerQueue?
@@ -32,7 +32,7 @@ public final class LoopTimer {
 }
 
 extension Loop {
-    /// Calls `body` after so many milliseconds, those of a suspended machine included.
+    /// Calls `body` after this many milliseconds, including time suspended.
     @LoopActor @discardableResult
     public func after(milliseconds: Int64, _ body: @escaping @LoopActor () -> Void) -> LoopTimer {
         let (delay, isOver) = max(0, milliseconds).multipliedReportingOverflow(by: 1_000_000)
@@ -40,19 +40,17 @@ extension Loop {
         return bootTimers.add(isOver || isFar ? .max : deadline, body)
     }
 
-    /// Calls `body` when the wall clock reads that time or later, wherever it is set to meanwhile.
+    /// Calls `body` when the wall clock reads that time or later, even if the clock is set in between.
     @LoopActor @discardableResult
     public func at(epochSeconds: Int64, _ body: @escaping @LoopActor () -> Void) -> LoopTimer {
         let (deadline, isOver) = max(0, epochSeconds).multipliedReportingOverflow(by: 1_000_000_000)
         return wallTimers.add(isOver ? .max : deadline, body)
     }
 
-    /// Calls `body` each time somebody sets the wall clock.
     @LoopActor
     public func onClockSet(_ body: @escaping @LoopActor () -> Void) { wallTimers.addClockHandler(body) }
 }
 
-/// The timers of one clock.
 @LoopActor
 final class TimerQueue {
     private let clock: clockid_t
@@ -61,13 +59,13 @@ final class TimerQueue {
     private var timers: [LoopTimer] = []
     private var clockHandlers: [@LoopActor () -> Void] = []
     private var order: UInt64 = 0
-    /// What the kernel will wake us for.
+    /// The deadline set in the kernel.
     private(set) var armed: Int64?
 
     init(clock: clockid_t, loop: Loop) {
         self.clock = clock
         descriptor = timerfd_create(clock, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK))
-        precondition(descriptor >= 0, "no timerfd: errno \(errno)")
+        precondition(descriptor >= 0, "timerfd_create failed: errno \(errno)")
         _ = loop.watch(descriptor, .readable) { [unowned self] _ in fire() }
     }
 
@@ -93,7 +91,7 @@ final class TimerQueue {
         if index < timers.count, timers[index] === timer { timers.remove(at: index) }
     }
 
-    /// Where `timer` stands, or would stand.
+    /// The index where `timer` is, or would be inserted.
     private func position(of timer: LoopTimer) -> Int {
         var low = 0
         var high = timers.count
@@ -104,8 +102,8 @@ final class TimerQueue {
         return low
     }
 
-    /// Makes sure that the kernel wakes the loop in time; and when it is about to sleep, not for a timer that was
-    /// cancelled meanwhile.
+    /// Arms the timerfd for the earliest deadline; before the loop sleeps, also when that became later because a timer
+    /// was cancelled.
     func arm(isSleepy: Bool) {
         let wanted = timers.first?.deadline ?? (clockHandlers.isEmpty ? nil : .max)
         guard wanted != armed else { return }
@@ -118,8 +116,8 @@ final class TimerQueue {
         var flags = Int32(TFD_TIMER_ABSTIME)
         if clock == CLOCK_REALTIME { flags |= Int32(TFD_TIMER_CANCEL_ON_SET) }
         let result = timerfd_settime(descriptor, flags, &spec, nil)
-        // ECANCELED: armed all the same, but the clock was set since the last time we looked.
-        precondition(result == 0 || errno == ECANCELED, "timerfd_settime: errno \(errno)")
+        // ECANCELED: the timer is armed, but the clock was set since the last call.
+        precondition(result == 0 || errno == ECANCELED, "timerfd_settime failed: errno \(errno)")
         armed = wanted
         if result != 0 { Loop.shared.later { [unowned self] in clockWasSet() } }
     }
@@ -132,7 +130,7 @@ final class TimerQueue {
         armed = nil
         if isClockSet { clockWasSet() }
         let time = now
-        // Those made by these handlers wait for the next round.
+        // Timers created by these handlers wait for the next round.
         let last = order
         while let first = timers.first, first.deadline <= time, first.order <= last {
             timers.removeFirst()

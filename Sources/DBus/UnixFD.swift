@@ -1,4 +1,4 @@
-// A file descriptor with one owner: closed when nobody holds it any more, unless it was taken out.
+// A file descriptor with one owner, closed with the last reference unless it was taken out.
 
 import Glibc
 import Synchronization
@@ -6,7 +6,7 @@ import Synchronization
 public final class UnixFD: Sendable, Hashable {
     private let descriptor: Atomic<Int32>
 
-    /// Takes over `descriptor`: it is closed with this object.
+    /// Takes ownership of `descriptor`, which is closed with this object.
     public init(owning descriptor: Int32) { self.descriptor = Atomic(descriptor) }
 
     deinit {
@@ -14,10 +14,10 @@ public final class UnixFD: Sendable, Hashable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// The descriptor, still owned here; -1 once it was taken.
+    /// The descriptor, still owned by this object; -1 after `take()`.
     public var raw: Int32 { descriptor.load(ordering: .relaxed) }
 
-    /// Gives the descriptor to the caller, who closes it. -1 when it was taken before.
+    /// Transfers the descriptor to the caller, who must close it. Returns -1 if it was already taken.
     public func take() -> Int32 { descriptor.exchange(-1, ordering: .acquiringAndReleasing) }
 
     public static func == (left: UnixFD, right: UnixFD) -> Bool { left === right }

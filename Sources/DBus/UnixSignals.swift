@@ -4,8 +4,8 @@ import CLinux
 import Glibc
 
 extension Loop {
-    /// Blocks these signals in the calling thread and hands them to `handler` instead. Threads started later inherit
-    /// the mask; call this before there are others.
+    /// Blocks these signals in the calling thread and passes them to `handler`. Threads inherit the mask, so call this
+    /// before others are started.
     @LoopActor
     public func onSignals(_ signals: [Int32], _ handler: @escaping @LoopActor (Int32) -> Void) {
         var mask = sigset_t()
@@ -13,7 +13,7 @@ extension Loop {
         for signal in signals { sigaddset(&mask, signal) }
         pthread_sigmask(SIG_BLOCK, &mask, nil)
         let fd = signalfd(-1, &mask, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK))
-        precondition(fd >= 0, "no descriptor is left for signals: errno \(errno)")
+        precondition(fd >= 0, "signalfd failed: errno \(errno)")
         watch(fd, .readable) { _ in
             var information = signalfd_siginfo()
             let size = MemoryLayout<signalfd_siginfo>.size

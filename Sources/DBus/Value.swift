@@ -1,6 +1,6 @@
 // D-Bus values as Swift values (D-Bus specification, "Type System").
 
-/// An entry of a D-Bus dictionary, in the order it came.
+/// An entry of a D-Bus dictionary. Entries keep the order of the message.
 public struct DictionaryEntry: Sendable, Hashable {
     public var key: Value
     public var value: Value
@@ -10,7 +10,6 @@ public struct DictionaryEntry: Sendable, Hashable {
     }
 }
 
-/// One complete D-Bus value.
 public enum Value: Sendable, Hashable {
     case byte(UInt8)
     case bool(Bool)
@@ -24,7 +23,7 @@ public enum Value: Sendable, Hashable {
     case string(String)
     case objectPath(String)
     case signature(String)
-    /// A descriptor; sending duplicates it, receiving makes it the value's own.
+    /// A descriptor. Sending duplicates it; a received one is owned by the value.
     case unixFD(UnixFD)
     /// An array, with the signature of its elements.
     case array(of: String, [Value])
@@ -33,7 +32,6 @@ public enum Value: Sendable, Hashable {
     case structure([Value])
     indirect case variant(Value)
 
-    /// The D-Bus signature of this value.
     public var signature: String {
         switch self {
         case .byte: "y"
@@ -57,23 +55,23 @@ public enum Value: Sendable, Hashable {
     }
 }
 
-// MARK: Making
+// MARK: Building values
 
 extension Value {
     /// `as`
     public static func strings(_ strings: [String]) -> Value { .array(of: "s", strings.map { .string($0) }) }
 
-    /// `a{ss}`, in this order.
+    /// `a{ss}`, in the given order.
     public static func stringTable(_ entries: [(String, String)]) -> Value {
         .dictionary(key: "s", value: "s", entries.map { DictionaryEntry(.string($0.0), .string($0.1)) })
     }
 
-    /// `a{ss}`, by key.
+    /// `a{ss}`, sorted by key.
     public static func stringTable(_ table: [String: String]) -> Value {
         stringTable(table.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
     }
 
-    /// `a{sv}`, by key.
+    /// `a{sv}`, sorted by key.
     public static func properties(_ table: [String: Value]) -> Value {
         .dictionary(
             key: "s", value: "v",
@@ -86,7 +84,7 @@ extension Value {
     }
 }
 
-// MARK: Reading; nil where the value is something else
+// MARK: Reading values; nil if the type differs
 
 extension Value {
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
@@ -111,7 +109,7 @@ extension Value {
         return elements.compactMap(\.stringValue)
     }
 
-    /// An `a{ss}`; of a key that is there twice, the last.
+    /// An `a{ss}`. If a key occurs twice, the last entry counts.
     public var stringTable: [String: String]? {
         guard case .dictionary("s", "s", let entries) = self else { return nil }
         var table: [String: String] = [:]
@@ -119,7 +117,7 @@ extension Value {
         return table
     }
 
-    /// An `a{sv}` with its variants opened; of a key that is there twice, the last.
+    /// An `a{sv}` with its variants unwrapped. If a key occurs twice, the last entry counts.
     public var properties: [String: Value]? {
         guard case .dictionary("s", "v", let entries) = self else { return nil }
         var table: [String: Value] = [:]

@@ -1,12 +1,12 @@
-// libdbus's watches on the loop (dbus_connection_set_watch_functions). Its timeouts are not needed: calls have our timers.
+// Runs libdbus's watches on the loop (dbus_connection_set_watch_functions). Its timeouts are not used: pending calls
+// have timers of the loop.
 
 import CDBus
 import CLinux
 
-/// Lives as long as its connection. libdbus may have two watches, for reading and writing, on one descriptor.
+/// The watches of one connection. libdbus may have two on one descriptor, for reading and writing.
 @LoopActor
 final class Watches {
-    /// What libdbus has on one descriptor.
     private final class Place {
         let descriptor: Int32
         var watches: [OpaquePointer] = []
@@ -15,26 +15,28 @@ final class Watches {
         init(_ descriptor: Int32) { self.descriptor = descriptor }
     }
 
-    /// Reading goes on after libdbus had paused it. What it had read by then, it holds back until it is asked again.
+    /// Called when reading resumes after libdbus paused it. Messages read before the pause are not dispatched until
+    /// requested again.
     var onResume: (@LoopActor () -> Void)?
 
     private let connection: OpaquePointer
-    /// What is received and not yet handled arrived after that (`Loop.uptimeMilliseconds()`), if looks are kept.
+    /// A lower bound for the arrival time of received but unhandled messages (`Loop.uptimeMilliseconds()`), if polls
+    /// are recorded.
     private(set) var arrivedAfter = Loop.uptimeMilliseconds()
-    /// The look of the loop that found something to read last.
+    /// The number of the last poll that found something to read.
     private var lastReading: UInt64 = 0
-    /// Something received earlier is not handled yet.
+    /// Whether earlier received messages are still unhandled.
     var isBehind = false
     private var hasPaused = false
-    /// One, for most of a connection's life: a search is faster than a table.
+    /// Usually a single entry, so a linear search is faster than a dictionary.
     private var places: [Place] = []
 
     init(connection: OpaquePointer) {
         self.connection = connection
     }
 
-    // SAFETY: the functions are called by libdbus on the loop's thread, within calls of the connection, which holds
-    // `self` for as long as they are set.
+    // SAFETY: libdbus calls the functions on the loop's thread, within calls of the connection, which holds `self` as
+    // long as they are set.
     func install() {
         let context = Unmanaged.passUnretained(self).toOpaque()
         dbus_connection_set_watch_functions(
@@ -93,7 +95,7 @@ final class Watches {
     }
 
     private func update(_ place: Place) {
-        // Interest changes twice per message sent; epoll hears of it only if it is still so before sleeping.
+        // Interest changes twice per message sent; epoll is updated only if the change persists until the loop sleeps.
         var events: IOEvents = []
         for watch in place.watches where dbus_watch_get_enabled(watch) != 0 {
             let flags = dbus_watch_get_flags(watch)
@@ -110,7 +112,8 @@ final class Watches {
         }
     }
 
-    /// What is read now arrived after the last look that found nothing, or just now if the loop slept until it came.
+    /// Updates `arrivedAfter`: what is read now arrived after the last poll that found nothing, or just now if the loop
+    /// slept until then.
     private func noteReading(_ looks: WatchTable.Looks) {
         let isFollowing = lastReading + 1 == looks.count
         if !isBehind, !hasPaused, looks.hasSlept || !isFollowing {
@@ -120,7 +123,7 @@ final class Watches {
         lastReading = looks.count
     }
 
-    /// Reads what is there by now, unless reading is paused. It counts as part of the look before.
+    /// Reads available data, unless reading is paused. Counts as part of the previous poll.
     func readAgain() {
         for place in places where place.token?.events.contains(.readable) == true {
             handle(place, .readable, isLook: false)
@@ -130,7 +133,7 @@ final class Watches {
     private func handle(_ place: Place, _ events: IOEvents, isLook: Bool = true) {
         if isLook, events.contains(.readable), let looks = Loop.shared.watches.looks { noteReading(looks) }
         for watch in place.watches {
-            // Handling one may remove the other, or close the connection.
+            // Handling one watch may remove the other or close the connection.
             guard place.watches.contains(watch), places.contains(where: { $0 === place }) else { continue }
             guard dbus_watch_get_enabled(watch) != 0 else { continue }
             let wanted = dbus_watch_get_flags(watch)

@@ -1,47 +1,48 @@
-// Which app a process is: the contract's forms, the first that applies.
+// Determines which app a process is, using the first identity form of the contract that applies.
 
 public import PermissionModel
 
-/// Which app a process is, by what the kernel says about it.
 public struct AppIdentity: Sendable {
     public let reader: ProcessReader
 
     public init(reader: ProcessReader = ProcessReader()) { self.reader = reader }
 
-    /// Interpreters are told apart by the script they run; versions behind the name (python3.11) count as the name.
+    /// Programs identified by the script they run. A version suffix (python3.11) is ignored.
     static let interpreters: Set<String> = [
         "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "busybox", "perl", "python", "ruby", "node", "nodejs",
         "lua",
         "luajit", "php", "tclsh", "wish", "guile", "gjs", "gjs-console", "pwsh", "deno", "bun", "Rscript", "osh",
     ]
 
-    /// Passes on what sandboxed programs say, under its own name; by its file's name, as each distribution has it elsewhere.
-    /// Flatpak runs its own within the app's sandbox, where the sandbox's signs count.
+    /// Proxies forward messages of sandboxed programs under their own bus name. They are identified by file name,
+    /// because paths differ between distributions. Flatpak runs its own within the app's sandbox, which identifies the
+    /// app.
     static let proxies: Set<String> = ["xdg-dbus-proxy", "flatpak-dbus-proxy"]
 
-    /// What the process cannot change comes first; signs of sandboxes that disagree make it nobody.
+    /// Evidence that the process cannot change takes precedence. If signs of different sandboxes contradict each other,
+    /// the process is not identified.
     ///
-    /// - Parameter label: what the kernel's security module called the process when it connected, if the bus says so.
+    /// - Parameter label: The security label that the process had when it connected, if the bus reports one.
     public func app(of pid: Int32, label: [UInt8] = []) throws(UnknownProcess) -> AppID {
         let groups = try reader.controlGroups(pid)
         let info = try reader.flatpakInfo(pid)
         let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: label))
         guard snaps.count + (info != nil || !groups.flatpaks.isEmpty ? 1 : 0) <= 1 else {
-            throw UnknownProcess(reason: "it has the signs of several sandboxes")
+            throw UnknownProcess(reason: "it shows signs of several sandboxes")
         }
         if let snap = snaps.first { return snap }
         if let info { return try AppIdentity.flatpak(info, of: groups.flatpaks) }
         guard groups.flatpaks.isEmpty else {
-            throw UnknownProcess(reason: "it is in a flatpak's scope and hides its /.flatpak-info")
+            throw UnknownProcess(reason: "it is in a flatpak scope but has no /.flatpak-info")
         }
         guard try reader.sharesPids(pid) else {
-            throw UnknownProcess(reason: "it is in a sandbox that does not say which app it is")
+            throw UnknownProcess(reason: "it is in a sandbox that does not identify its app")
         }
         if let desktop = groups.desktop { return desktop }
         return try program(pid)
     }
 
-    /// Whether a program outside any sandbox only passes on what others say.
+    /// Whether a program outside any sandbox is a proxy that only forwards messages of others.
     public func isProxy(_ pid: Int32) throws(UnknownProcess) -> Bool {
         let path = try reader.executable(pid)
         let name = path.split(separator: UInt8(ascii: "/")).last ?? []
@@ -50,28 +51,28 @@ public struct AppIdentity: Sendable {
 
     // MARK: Sandboxes
 
-    /// `name` of the group [Application] (flatpak-metadata(5)), which is the app of the scope it runs in, if it does.
+    /// Returns `name` of the group [Application] (flatpak-metadata(5)), which must match the scope it runs in, if any.
     static func flatpak(_ info: [UInt8], of scopes: Set<[UInt8]> = []) throws(UnknownProcess) -> AppID {
         let file: KeyFile
         do throws(KeyFile.Refusal) { file = try KeyFile(info) } catch {
-            throw UnknownProcess(reason: "its .flatpak-info is no key file: \(error.reason)")
+            throw UnknownProcess(reason: "its .flatpak-info is not a valid key file: \(error.reason)")
         }
         guard let name = file.string("name", in: "Application"), isFlatpakName(name), let app = AppID("flatpak:\(name)")
-        else { throw UnknownProcess(reason: "its .flatpak-info names no application") }
+        else { throw UnknownProcess(reason: "its .flatpak-info names no valid application") }
         guard scopes.allSatisfy({ $0.elementsEqual(name.utf8) }) else {
-            throw UnknownProcess(reason: "its .flatpak-info is not of the flatpak whose scope it is in")
+            throw UnknownProcess(reason: "its .flatpak-info names another app than its flatpak scope")
         }
         return app
     }
 
-    /// Letters, digits, `_`, `-` and dots between: a D-Bus name's alphabet.
+    /// The characters of a D-Bus name: letters, digits, `_`, `-` and `.`, with at least one dot.
     private static func isFlatpakName(_ name: String) -> Bool {
         name.utf8.count <= 255 && name.utf8.contains(UInt8(ascii: "."))
             && name.utf8.allSatisfy { isAlphanumeric($0) || "._-".utf8.contains($0) }
     }
 
-    /// The snaps of an AppArmor label `snap.NAME.APP (mode)`, with a namespace before it, several stacked by `//&`; the
-    /// bus hands it on with its NUL.
+    /// Returns the snaps of an AppArmor label `snap.NAME.APP (mode)`, which may have a namespace before it and be
+    /// stacked with `//&`. The bus includes the NUL.
     static func snaps(ofLabel label: [UInt8]) -> Set<AppID> {
         var found: Set<AppID> = []
         for profile in label.prefix(while: { $0 != 0 }).split(separator: UInt8(ascii: "&")) {
@@ -100,7 +101,8 @@ public struct AppIdentity: Sendable {
         return interpreters.contains(name) || interpreters.contains(bare)
     }
 
-    /// The first argument, taken from the process's folder, if that is a file; with an option before it, none.
+    /// Returns the first argument, resolved against the working directory, if it is a file. Returns nil if it is an
+    /// option.
     private func script(_ pid: Int32) -> [UInt8]? {
         guard let arguments = try? reader.arguments(pid), arguments.count > 1, let first = arguments[1].first,
             first != UInt8(ascii: "-"), let folder = try? reader.workingDirectory(pid)
@@ -109,7 +111,7 @@ public struct AppIdentity: Sendable {
         return reader.isFile(path, seenBy: pid) ? path : nil
     }
 
-    /// The path without `.`, `..` and double slashes.
+    /// Returns the absolute path without `.`, `..` and double slashes.
     static func absolute(_ path: [UInt8], from folder: [UInt8]) -> [UInt8] {
         let slash = UInt8(ascii: "/")
         let whole = path.first == slash ? path : folder + [slash] + path

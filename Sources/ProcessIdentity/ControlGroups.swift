@@ -1,6 +1,7 @@
-// What a process's control groups say about it: which snap or flatpak it is of, which unit of the user's manager.
+// What a process's control groups say about it: its snap, its flatpak, or its unit of the systemd user manager.
 //
-// All by bytes: as a Character, a slash and a combining mark behind it are one, and would hide what the path names.
+// Everything is compared as bytes: in a String, a slash followed by a combining mark is a single Character and would
+// hide the separator.
 
 import PermissionModel
 
@@ -28,11 +29,11 @@ struct ControlGroups {
         }
     }
 
-    /// The snaps that any line names. More than one cannot be true.
+    /// The snaps that any line names. More than one is contradictory.
     var snaps: Set<AppID> {
         var found: Set<AppID> = []
         for line in lines {
-            // Where there is no unified hierarchy snapd puts all of a snap into one group of the freezer as well.
+            // Without a unified hierarchy, snapd also puts all of a snap into one group of the freezer.
             let isFreezer = line.controllers.contains { $0.elementsEqual("freezer".utf8) }
             for component in line.components {
                 if let snap = ControlGroups.snap(component, isFreezer: isFreezer) { found.insert(snap) }
@@ -41,7 +42,7 @@ struct ControlGroups {
         return found
     }
 
-    /// `snap.NAME.APP….scope`, `snap.NAME.APP.service`; of the freezer `snap.NAME`.
+    /// Matches `snap.NAME.APP….scope`, `snap.NAME.APP.service`, and `snap.NAME` in the freezer.
     private static func snap(_ component: Text, isFreezer: Bool) -> AppID? {
         let parts = component.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts[0].elementsEqual("snap".utf8) else { return nil }
@@ -50,7 +51,7 @@ struct ControlGroups {
         return snap(named: parts[1])
     }
 
-    /// Letters, digits and a few marks; nil for what no snap is called.
+    /// Returns nil if the name is not valid for a snap: letters, digits, `_`, `-` and `+`.
     static func snap(named name: Text) -> AppID? {
         guard !name.isEmpty, name.allSatisfy({ AppIdentity.isAlphanumeric($0) || "_-+".utf8.contains($0) }) else {
             return nil
@@ -58,7 +59,7 @@ struct ControlGroups {
         return AppID("snap:\(String(decoding: name, as: UTF8.self))")
     }
 
-    /// The ids of the scopes `app-flatpak-ID-INSTANCE.scope` that flatpak puts its apps into, wherever they are named.
+    /// The IDs in all scopes `app-flatpak-ID-INSTANCE.scope`, into which flatpak puts its apps, in any line.
     var flatpaks: Set<[UInt8]> {
         var found: Set<[UInt8]> = []
         for unit in lines.flatMap(\.components) {
@@ -72,7 +73,7 @@ struct ControlGroups {
         return found
     }
 
-    /// The user unit `app[-LAUNCHER]-ID-RANDOM.scope` or `app[-LAUNCHER]-ID[@RANDOM].service`.
+    /// The app of the user unit `app[-LAUNCHER]-ID-RANDOM.scope` or `app[-LAUNCHER]-ID[@RANDOM].service`.
     var desktop: AppID? {
         guard let unit = userUnit, unit.starts(with: "app-".utf8) else { return nil }
         var parts: [Text]
@@ -93,8 +94,8 @@ struct ControlGroups {
         return AppID("desktop:\(id)")
     }
 
-    /// The first component below the user's own manager that is no slice, as sd_pid_get_user_unit(3) finds it: of the
-    /// unified hierarchy, or of systemd's own on older systems.
+    /// The first component below the user manager that is not a slice, as in sd_pid_get_user_unit(3). Taken from the
+    /// unified hierarchy, or from systemd's named hierarchy on older systems.
     private var userUnit: Text? {
         let named = lines.first { $0.controllers.contains { $0.elementsEqual("name=systemd".utf8) } }
         guard let parts = (lines.first(where: \.isUnified) ?? named)?.components,
@@ -109,7 +110,7 @@ struct ControlGroups {
         text.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) ? text.dropLast(suffix.utf8.count) : nil
     }
 
-    /// systemd's `\xNN`.
+    /// Decodes systemd's `\xNN` escapes.
     static func unescaped(_ text: Text) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = text

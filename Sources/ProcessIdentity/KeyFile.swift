@@ -1,17 +1,18 @@
-// Key files as GLib's GKeyFile reads them, byte for byte: a file says here what it says to flatpak and to the portals.
+// Key files, parsed byte for byte like GLib's GKeyFile, so that permd reads a file the same way as flatpak and the
+// portals.
 
-/// What a key file says; what GKeyFile refuses makes none.
+/// A parsed key file. Initialization fails wherever GKeyFile reports an error.
 struct KeyFile {
     struct Refusal: Error {
         let reason: String
     }
 
     private var groups: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
-    /// The first one, whose key `Encoding` has to be UTF-8.
+    /// The first group, whose key `Encoding` must be UTF-8.
     private var startGroup: [UInt8]?
     private var currentGroup: [UInt8]?
 
-    /// As g_key_file_load_from_data: lines end with a line feed, and a carriage return before it.
+    /// Parses like g_key_file_load_from_data: lines end with LF or CR LF.
     init(_ data: [UInt8]) throws(Refusal) {
         var rest = data[...]
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
@@ -22,7 +23,7 @@ struct KeyFile {
         try read(rest)
     }
 
-    /// As g_key_file_get_string; nil where that is an error.
+    /// Returns the value like g_key_file_get_string; nil where that reports an error.
     func string(_ key: String, in group: String) -> String? {
         guard let raw = groups[Array(group.utf8)]?[Array(key.utf8)], String(validating: raw, as: UTF8.self) != nil
         else {
@@ -50,7 +51,7 @@ struct KeyFile {
     // MARK: Lines
 
     private mutating func read(_ line: ArraySlice<UInt8>) throws(Refusal) {
-        // GLib looks at lines as C strings, so most of it ends at a NUL.
+        // GLib treats lines as C strings, so most of its checks stop at a NUL.
         let text = line.prefix { $0 != 0 }.drop(while: KeyFile.isSpace)
         guard let first = text.first, first != UInt8(ascii: "#") else { return }
         if KeyFile.isGroup(text) {
@@ -58,49 +59,51 @@ struct KeyFile {
         } else if first != UInt8(ascii: "="), let equals = text.firstIndex(of: UInt8(ascii: "=")) {
             try readPair(text[..<equals], text[(equals + 1)...])
         } else {
-            throw Refusal(reason: "a line is no key-value pair, group or comment")
+            throw Refusal(reason: "a line is not a key-value pair, group or comment")
         }
     }
 
-    /// In brackets, with blanks and tabs behind.
+    /// A name in brackets, optionally followed by spaces and tabs.
     private static func isGroup(_ text: ArraySlice<UInt8>) -> Bool {
         guard text.first == UInt8(ascii: "["), let end = text.firstIndex(of: UInt8(ascii: "]")) else { return false }
-        // GLib goes on by whole UTF-8 characters, and so over what could only be the end of one.
+        // GLib advances by whole UTF-8 characters and therefore skips continuation bytes.
         return text[(end + 1)...].allSatisfy {
             $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 & 0xC0 == 0x80
         }
     }
 
-    /// The name ends at the last bracket of the line, one behind a NUL included.
+    /// The name ends at the last bracket of the line, even if that follows a NUL.
     private mutating func readGroup(_ line: ArraySlice<UInt8>) throws(Refusal) {
-        guard let end = line.lastIndex(of: UInt8(ascii: "]")) else { throw Refusal(reason: "a group without an end") }
+        guard let end = line.lastIndex(of: UInt8(ascii: "]")) else {
+            throw Refusal(reason: "a group name has no closing bracket")
+        }
         let name = Array(line[(line.startIndex + 1)..<end].prefix { $0 != 0 })
         let brackets = [UInt8(ascii: "["), UInt8(ascii: "]")]
         guard !name.isEmpty, !name.contains(where: { brackets.contains($0) || $0 < 0x20 || $0 == 0x7F }) else {
-            throw Refusal(reason: "a group has no proper name")
+            throw Refusal(reason: "a group name is invalid")
         }
-        // A group that is there twice is one.
+        // A repeated group is merged with the first one.
         if groups[name] == nil { groups[name] = [:] }
         if startGroup == nil { startGroup = name }
         currentGroup = name
     }
 
-    /// Blanks before the sign and before the value are none of theirs; those behind the value are.
+    /// Spaces around the equals sign are ignored; trailing spaces belong to the value.
     private mutating func readPair(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) throws(Refusal) {
-        guard let group = currentGroup else { throw Refusal(reason: "it does not start with a group") }
+        guard let group = currentGroup else { throw Refusal(reason: "a key precedes the first group") }
         var key = left
         while let last = key.last, KeyFile.isSpace(last) { key.removeLast() }
-        guard KeyFile.isKey(key) else { throw Refusal(reason: "a key has no proper name") }
+        guard KeyFile.isKey(key) else { throw Refusal(reason: "a key name is invalid") }
         let value = Array(right.drop(while: KeyFile.isSpace))
         if group == startGroup, key.elementsEqual("Encoding".utf8) {
             let isUTF8 = String(decoding: value, as: UTF8.self).lowercased() == "utf-8"
             guard isUTF8, value.count == "utf-8".utf8.count else { throw Refusal(reason: "its encoding is not UTF-8") }
         }
-        // Of a key that is there twice, the last.
+        // If a key occurs twice, the last value counts.
         groups[group]?[Array(key)] = value
     }
 
-    /// No brackets but those around a locale at the end, and no blank before them.
+    /// Brackets are allowed only around a locale at the end, with no space before them.
     private static func isKey(_ key: ArraySlice<UInt8>) -> Bool {
         let name = key.prefix { $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "]") }
         guard !name.isEmpty, name.first != UInt8(ascii: " "), name.last != UInt8(ascii: " ") else { return false }
@@ -110,7 +113,7 @@ struct KeyFile {
             && isLocale(suffix.dropFirst().dropLast())
     }
 
-    /// Letters, digits and a few marks. As above, GLib goes on over what could only be the end of a character.
+    /// Letters, digits, `-`, `_`, `.` and `@`. Like GLib, this skips stray continuation bytes.
     private static func isLocale(_ text: ArraySlice<UInt8>) -> Bool {
         var rest = text
         while let lead = rest.popFirst() {
@@ -124,7 +127,7 @@ struct KeyFile {
         return true
     }
 
-    /// g_unichar_isalnum
+    /// Equivalent to g_unichar_isalnum.
     private static func isAlphanumeric(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .lowercaseLetter, .uppercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter, .decimalNumber,
@@ -134,7 +137,7 @@ struct KeyFile {
         }
     }
 
-    /// g_ascii_isspace, to which a vertical tab is none.
+    /// Equivalent to g_ascii_isspace, which excludes the vertical tab.
     private static func isSpace(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\n") || byte == 0x0C
             || byte == UInt8(ascii: "\r")

@@ -1,13 +1,15 @@
-// What a pidfd says about its process.
+// Operations on pidfds.
 
 import CLinux
 import Glibc
 
 public enum Pidfd {
-    /// Of the process that has that number now. Returns -1 and errno on failure; the caller closes it.
+    /// Opens a pidfd for the process that currently has that PID. Returns -1 and sets errno on failure; the caller must
+    /// close it.
     public static func open(_ pid: Int32) -> Int32 { clinux_pidfd_open(pid, 0) }
 
-    /// Whose pidfd it is, by the kernel's word (pidfd_open(2), proc(5)); nil when the process is gone or not among ours.
+    /// Returns the PID behind a pidfd, as the kernel reports it (pidfd_open(2), proc(5)); nil if the process has exited
+    /// or is not in this PID namespace.
     public static func pid(of pidfd: Int32) -> Int32? {
         guard let file = fopen("/proc/self/fdinfo/\(pidfd)", "re") else { return nil }
         defer { fclose(file) }

@@ -1,10 +1,10 @@
-// Reads what the kernel says about a process, from /proc; in tests, from a folder of the same form.
+// Reads what the kernel reports about a process from /proc, or in tests from a directory of the same structure.
 
 import CLinux
 import Glibc
 import PermissionModel
 
-/// Why nobody can say which app a process is.
+/// The reason why a process cannot be identified.
 public struct UnknownProcess: Error {
     public let reason: String
 
@@ -12,31 +12,33 @@ public struct UnknownProcess: Error {
 }
 
 public struct ProcessReader: Sendable {
-    /// Where it reads.
     public let root: String
 
-    /// - Parameter root: where it reads; /proc but in tests.
+    /// - Parameter root: The directory to read from; other than /proc only in tests.
     public init(root: String = "/proc") { self.root = root }
 
-    /// Control groups are far shorter, .flatpak-info is a few KiB; of a command line two words count.
+    /// Control groups are far shorter, .flatpak-info is a few KiB, and only two arguments of a command line matter.
     static let maximumRead = 64 << 10
 
-    /// Clock ticks after boot at which it started: field 22 of stat (proc(5)).
+    /// Returns the start time in clock ticks after boot: field 22 of stat (proc(5)).
     public func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 {
         let stat = try read("\(root)/\(pid)/stat")
         // The second field is the command in parentheses, and may contain any character.
-        guard let end = stat.lastIndex(of: UInt8(ascii: ")")) else { throw UnknownProcess(reason: "no stat") }
+        guard let end = stat.lastIndex(of: UInt8(ascii: ")")) else {
+            throw UnknownProcess(reason: "its stat file is malformed")
+        }
         let fields = stat[stat.index(after: end)...].split(separator: UInt8(ascii: " "))
         guard fields.count > 19, let ticks = UInt64(String(decoding: fields[19], as: UTF8.self)) else {
-            throw UnknownProcess(reason: "no start time")
+            throw UnknownProcess(reason: "its stat file has no start time")
         }
         return ticks
     }
 
-    /// The file at the root the process sees; nil when it is not there. A link is not followed.
+    /// Returns .flatpak-info from the process's root directory; nil if it does not exist. Does not follow a symbolic
+    /// link.
     func flatpakInfo(_ pid: Int32) throws(UnknownProcess) -> [UInt8]? {
         let base = open("\(root)/\(pid)/root", CLINUX_O_PATH | O_DIRECTORY | O_CLOEXEC)
-        guard base >= 0 else { throw UnknownProcess(reason: "its root cannot be looked at: \(errorText())") }
+        guard base >= 0 else { throw UnknownProcess(reason: "its root directory cannot be opened: \(errorText())") }
         defer { close(base) }
         let fd = openat(base, ".flatpak-info", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard fd >= 0 else {
@@ -46,7 +48,7 @@ public struct ProcessReader: Sendable {
         defer { close(fd) }
         var status = stat()
         guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw UnknownProcess(reason: "its .flatpak-info is no file")
+            throw UnknownProcess(reason: "its .flatpak-info is not a regular file")
         }
         return try read(descriptor: fd)
     }
@@ -55,17 +57,17 @@ public struct ProcessReader: Sendable {
         ControlGroups(try read("\(root)/\(pid)/cgroup"))
     }
 
-    /// Whether its network is ours, so that the kernel tells us of its sockets.
+    /// Whether the process is in this network namespace, so that the kernel reports its sockets.
     public func sharesNetwork(_ pid: Int32) throws(UnknownProcess) -> Bool {
         try text(ofLink: "\(root)/\(pid)/ns/net") == text(ofLink: "\(root)/self/ns/net")
     }
 
-    /// Whether its processes are numbered with ours. Who is in a pid namespace of its own never gets out of it.
+    /// Whether the process is in this PID namespace. A process in another PID namespace cannot leave it.
     func sharesPids(_ pid: Int32) throws(UnknownProcess) -> Bool {
         try text(ofLink: "\(root)/\(pid)/ns/pid") == text(ofLink: "\(root)/self/ns/pid")
     }
 
-    /// The executable as the kernel names it, without its mark of a file that was replaced meanwhile.
+    /// Returns the executable's path without the kernel's mark for a deleted or replaced file.
     func executable(_ pid: Int32) throws(UnknownProcess) -> [UInt8] {
         let path = try link("\(root)/\(pid)/exe")
         let mark = Array(" (deleted)".utf8)
@@ -75,13 +77,13 @@ public struct ProcessReader: Sendable {
 
     func workingDirectory(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/cwd") }
 
-    /// The words of the command line; the last ones of a long one are left out.
+    /// Returns the arguments of the command line; a long command line is truncated.
     func arguments(_ pid: Int32) throws(UnknownProcess) -> [[UInt8]] {
         try read("\(root)/\(pid)/cmdline", mayBeCut: true)
             .split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
     }
 
-    /// Whether the process sees a regular file there.
+    /// Whether the path is a regular file in the process's root directory.
     func isFile(_ path: [UInt8], seenBy pid: Int32) -> Bool {
         var status = stat()
         let text = Array("\(root)/\(pid)/root".utf8) + path + [0]
@@ -95,7 +97,9 @@ public struct ProcessReader: Sendable {
 
     private func link(_ path: String) throws(UnknownProcess) -> [UInt8] {
         let path = try text(ofLink: path)
-        guard path.first == UInt8(ascii: "/") else { throw UnknownProcess(reason: "a link leads nowhere") }
+        guard path.first == UInt8(ascii: "/") else {
+            throw UnknownProcess(reason: "its executable or working directory has no path")
+        }
         return path
     }
 
@@ -117,7 +121,7 @@ public struct ProcessReader: Sendable {
         return try read(descriptor: fd, mayBeCut: mayBeCut)
     }
 
-    /// What is cut may say something else than the whole does.
+    /// Fails on longer files unless `mayBeCut`, because truncated content could have a different meaning.
     private func read(descriptor fd: Int32, mayBeCut: Bool = false) throws(UnknownProcess) -> [UInt8] {
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -128,7 +132,7 @@ public struct ProcessReader: Sendable {
             if count == 0 { return content }
             content += buffer.prefix(count)
         }
-        guard mayBeCut else { throw UnknownProcess(reason: "what is read about it is longer than it ever is") }
+        guard mayBeCut else { throw UnknownProcess(reason: "a file about the process is larger than 64 KiB") }
         return content
     }
 
