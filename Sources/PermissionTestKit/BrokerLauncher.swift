@@ -1,4 +1,5 @@
-// Runs dbus-broker without systemd: its launcher takes the listening socket by LISTEN_FDS, and insists on a journal.
+// Runs dbus-broker without systemd. Its launcher takes the listening socket through LISTEN_FDS and requires a journal
+// socket.
 
 import DBus
 import Glibc
@@ -6,7 +7,7 @@ import Glibc
 enum BrokerLauncher {
     private static let journalSocket = "/run/systemd/journal/socket"
 
-    /// Puts the socket `$1` where the journal's is.
+    /// Mounts the socket `$1` at the path of the journal's socket.
     private static let prepare = """
         mount -t tmpfs none /run
         mkdir -p /run/systemd/journal
@@ -25,9 +26,9 @@ enum BrokerLauncher {
         socket: String, configuration: String, journal: String?, environment: [String: String]
     ) throws(TestKitError) -> ChildProcess {
         let listener = try UnixSocket.bind(socket, SOCK_STREAM)
-        // Clients may connect from now on; they are served once the broker runs.
+        // Clients can connect from now on; they are served once the broker runs.
         guard listen(listener.raw, SOMAXCONN) == 0 else { throw .system("cannot listen on \(socket)", errno) }
-        // As standard input, since sudo closes all others.
+        // The socket is passed as standard input, because sudo closes all other descriptors.
         let launch = """
             exec 3<&0 </dev/null
             export LISTEN_FDS=1 LISTEN_PID=$$
@@ -40,13 +41,13 @@ enum BrokerLauncher {
             standardError: .null)
     }
 
-    /// Who connects earlier waits for the broker with its thread, which may be the loop's.
+    /// Waits until the broker answers. A client that connected earlier would block its thread, possibly the loop's.
     @LoopActor
     static func waitUntilServed(_ socket: String) async throws(TestKitError) {
         let probe = try UnixSocket.connect(socket)
         let greeting = "\0AUTH EXTERNAL\r\n"
         guard send(probe.raw, greeting, greeting.utf8.count, Int32(MSG_NOSIGNAL)) > 0 else {
-            throw .system("nobody listens on \(socket)", errno)
+            throw .system("no process listens on \(socket)", errno)
         }
         let answers = EventLog<Bool>()
         let token = Loop.shared.watch(probe.raw, .readable) { _ in if answers.all.isEmpty { answers.add(true) } }
@@ -60,7 +61,7 @@ enum BrokerLauncher {
     }
 }
 
-/// Stands for the journal: takes what is logged and forgets it.
+/// Replaces the journal: receives log messages and discards them.
 final class JournalSink: Sendable {
     let path: String
     private let reader: Reader
@@ -97,7 +98,7 @@ enum UnixSocket {
         try open(path, type, "bind", Glibc.bind)
     }
 
-    /// Where nobody is to be waited for, a listener with a full queue is an error.
+    /// If `waits` is false, a listener with a full queue is an error.
     static func connect(_ path: String, waits: Bool = true) throws(TestKitError) -> UnixFD {
         try open(path, SOCK_STREAM, waits: waits, "connect to", Glibc.connect)
     }

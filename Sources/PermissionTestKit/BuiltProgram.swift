@@ -1,24 +1,23 @@
-// The programs that were built together with the tests.
+// The programs built together with the tests.
 
 import Glibc
 
 public enum BuiltProgram {
-    /// The program that runs.
     public static let own: String = {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
         return String(decoding: buffer[..<length], as: UTF8.self)
     }()
 
-    /// The folder they are in: the one of the program that runs.
+    /// The folder of the built programs, which is that of the running program.
     public static let folder = String(own[..<(own.lastIndex(of: "/") ?? own.startIndex)])
 
     public static func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-    /// A copy under another path: to the kernel, and to permd, another app.
+    /// Copies a program to another path, which makes it another app to the kernel and to permd.
     ///
-    /// By a program of its own: while we had it open for writing, a child of another thread would have it open as well,
-    /// and nobody could execute it (ETXTBSY).
+    /// Copied by a child process: if this process had the file open for writing, a child forked by another thread would
+    /// inherit the descriptor, and executing the file would fail with ETXTBSY.
     public static func copy(_ name: String, to path: String) async throws(TestKitError) {
         let copy = try ChildProcess("cp", [BuiltProgram.path(name), path])
         guard await copy.waitForExit() == .exited(0) else { throw TestKitError("cannot copy \(name) to \(path)") }

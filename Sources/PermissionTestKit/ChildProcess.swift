@@ -1,4 +1,4 @@
-// A program run by a test: its output line by line, its end as something to wait for.
+// A program run by a test, with its output line by line and its exit as an awaitable event.
 
 import DBus
 public import Glibc
@@ -8,7 +8,7 @@ public final class ChildProcess: Sendable {
     public enum Stream: Sendable {
         case inherit, null, pipe
         case file(String)
-        /// A descriptor of ours, which stays ours.
+        /// A descriptor that the caller still owns.
         case descriptor(Int32)
     }
 
@@ -18,17 +18,19 @@ public final class ChildProcess: Sendable {
     }
 
     public let pid: Int32
-    /// Standard output when it is a pipe, else empty. For one reader; ends when the child and its heirs have closed it.
+    /// The lines of standard output if it is a pipe. For one reader; ends when the child and its descendants have
+    /// closed it.
     public let lines: AsyncStream<String>
     /// The same for standard error.
     public let errorLines: AsyncStream<String>
     private let state: State
     private let input: UnixFD?
 
-    /// Starts `executable`, looked for in `$PATH` if it has no slash.
+    /// Starts `executable`, which is searched for in `$PATH` if it contains no slash.
     ///
-    /// `environment` is all the child gets, but for `PATH` and the like, which are ours unless given. The child is killed
-    /// when nobody holds this object any more, so who follows its lines holds those alone; and when the test program ends.
+    /// `environment` is the child's whole environment, except that `PATH` and similar variables are inherited unless
+    /// given. The child is killed with the last reference to this object, so a task that reads its lines should hold
+    /// only the streams, and when the test program ends.
     public init(
         _ executable: String, _ arguments: [String] = [], environment: [String: String] = [:],
         standardInput: Stream = .null, standardOutput: Stream = .pipe, standardError: Stream = .inherit
@@ -54,7 +56,7 @@ public final class ChildProcess: Sendable {
 
     deinit { terminate(SIGKILL) }
 
-    /// Our environment, for children that are to share it.
+    /// The environment of this process, for children that are to share it.
     public static var ownEnvironment: [String: String] {
         var variables: [String: String] = [:]
         var next = environ
@@ -66,27 +68,26 @@ public final class ChildProcess: Sendable {
         return variables
     }
 
-    /// Sends a signal, unless the child has ended already. To what sudo runs, if the child is that.
+    /// Sends a signal, unless the child has exited. If the child is sudo, the signal goes to the program that it runs.
     public func terminate(_ signal: Int32 = SIGTERM) {
-        // On the loop, where children are reaped: so the pid cannot be another process's by now.
+        // On the loop, where children are reaped, so the PID cannot have been reused.
         Loop.shared.post { [state] in state.send(signal) }
     }
 
-    /// It has not ended, as far as is known.
     @LoopActor public var isRunning: Bool { state.isRunning }
 
-    /// How the child ended, once it has. One that does not in two minutes, far beyond what a loaded machine needs, is
-    /// killed, so that a broken program fails its test instead of hanging it.
+    /// A child that does not exit within two minutes, far longer than a loaded machine needs, is killed, so that a
+    /// broken program fails its test instead of hanging it.
     public func waitForExit() async -> Exit { await state.waitForExit() }
 
-    /// All of standard output, to its end.
     public func output() async -> String {
         var text = ""
         for await line in lines { text += line + "\n" }
         return text
     }
 
-    /// Writes to the child's standard input, which must be a pipe. False: nobody reads it any more, or not enough of it.
+    /// Writes to the child's standard input, which must be a pipe. Returns false if it is no longer read, or is not
+    /// read fast enough.
     @discardableResult
     public func write(_ text: String) -> Bool {
         guard let fd = input?.raw, fd >= 0 else { return false }
@@ -100,18 +101,17 @@ public final class ChildProcess: Sendable {
         return true
     }
 
-    /// Ends the child's standard input.
     public func closeInput() {
         if let fd = input?.take(), fd >= 0 { close(fd) }
     }
 }
 
 extension ChildProcess {
-    /// What happens to the child, on the loop.
+    /// The state of the child, on the loop.
     @LoopActor
     fileprivate final class State {
         private static var patience: Int64 { 120_000 }
-        /// Milliseconds between looks for what sudo is to start.
+        /// Milliseconds between checks for the program that sudo is about to start.
         private static var sudoStart: Int64 { 20 }
 
         private let pid: Int32
@@ -136,7 +136,7 @@ extension ChildProcess {
 
         var isRunning: Bool { exit == nil }
 
-        /// What is killed takes along what it has started.
+        /// Sends the signal. SIGKILL also goes to all descendants.
         func send(_ signal: Int32) {
             guard exit == nil else { return }
             if isSudo { return sendThroughSudo(signal) }
@@ -144,7 +144,8 @@ extension ChildProcess {
             for process in [pid] + heirs { kill(process, signal) }
         }
 
-        /// sudo itself hands on some signals and cannot hand on SIGKILL: what it runs gets them, once that is there.
+        /// sudo forwards only some signals, and never SIGKILL, so the program it runs is signalled directly once it
+        /// exists.
         private func sendThroughSudo(_ signal: Int32) {
             let heirs = signal == SIGKILL ? ProcessTree.descendants(of: pid) : ProcessTree.children(of: pid)
             let roots = heirs.filter { kill($0, signal) != 0 && errno == EPERM }
@@ -161,14 +162,14 @@ extension ChildProcess {
             let timer = Loop.shared.after(milliseconds: State.patience) { [self] in send(SIGKILL) }
             defer { timer.cancel() }
             return await withCheckedContinuation { waiter in
-                // Looked at in here: a suspension gives the loop away first.
+                // Checked here because suspending lets other work run on the loop first.
                 if let exit { waiter.resume(returning: exit) } else { waiting.append(waiter) }
             }
         }
     }
 }
 
-/// A pipe of the child, as lines.
+/// Reads a pipe of the child as lines.
 @LoopActor
 private final class LineReader {
     private let fd: UnixFD
@@ -192,7 +193,7 @@ private final class LineReader {
     }
 
     private func start() {
-        // Keeps itself alive until the end of the pipe.
+        // The handler keeps this object alive until the end of the pipe.
         token = Loop.shared.watch(fd.raw, .readable) { [self] _ in read() }
     }
 

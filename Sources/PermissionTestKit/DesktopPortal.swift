@@ -1,4 +1,4 @@
-// The real xdg-desktop-portal and its store, on a test's bus.
+// The real xdg-desktop-portal and its permission store, on a test's bus.
 
 public import DBus
 import Glibc
@@ -9,11 +9,11 @@ public final class DesktopPortal {
     private static let programs = ["/usr/libexec/xdg-permission-store", "/usr/libexec/xdg-desktop-portal"]
 
     private let processes: [ChildProcess]
-    /// What they say, line by line.
+    /// Their standard error, line by line.
     public let log = EventLog<String>()
 
-    /// Both own their names when this returns.
-    /// - Parameter backends: a folder with `.portal` files, which this portal takes for all there are.
+    /// Starts both programs, which own their names when this returns.
+    /// - Parameter backends: A folder of `.portal` files; the portal sees no others.
     public init(
         on daemon: PermdProcess, backends: String, environment: [String: String] = [:]
     ) async throws {
@@ -24,7 +24,7 @@ public final class DesktopPortal {
         var started: [ChildProcess] = []
         for (program, name) in zip(DesktopPortal.programs, [BusNames.portalStore, BusNames.portal]) {
             guard access(program, X_OK) == 0 else {
-                throw TestKitError("\(program) is not there; install the package xdg-desktop-portal")
+                throw TestKitError("\(program) does not exist; install the package xdg-desktop-portal")
             }
             let owned = EventLog<String>()
             let token = connection.onSignal(
@@ -42,7 +42,7 @@ public final class DesktopPortal {
         processes = started
     }
 
-    /// The portal alone, its store goes on.
+    /// Ends the portal only; its store keeps running.
     public func endPortal() async { await end(processes[1]) }
 
     public func end() async { for process in processes.reversed() { await end(process) } }

@@ -1,12 +1,12 @@
-// What happened, in order, and waiting for more of it: events instead of sleeps.
+// An ordered log of events that tests can wait on, instead of sleeping.
 
 public import DBus
 
-/// Collects what handlers see. Waiting is for an event, and gives up with an error that lists what came instead, so that
-/// a broken program fails its test instead of hanging it.
+/// Collects events from handlers. Waiting times out with an error that lists the events received, so that a broken
+/// program fails its test instead of hanging it.
 @LoopActor
 public final class EventLog<Element: Sendable> {
-    /// Milliseconds until waiting gives up: far beyond what a loaded machine needs.
+    /// The timeout in milliseconds, far longer than a loaded machine needs.
     private static var patience: Int64 { 45_000 }
 
     private struct Waiter {
@@ -35,24 +35,24 @@ public final class EventLog<Element: Sendable> {
         }
     }
 
-    /// All events, once there are that many.
+    /// Returns all events once there are at least that many.
     @discardableResult
     public func wait(for count: Int) async throws(TestKitError) -> [Element] {
         try await wait("\(count) events") { $0.count >= count }
         return all
     }
 
-    /// The first event, past or future, that fits.
+    /// Returns the first matching event, past or future.
     @discardableResult
     public func first(
         _ what: String = "such an event", where fits: @escaping @LoopActor (Element) -> Bool
     ) async throws(TestKitError) -> Element {
         try await wait(what) { $0.contains(where: fits) }
-        guard let element = all.first(where: fits) else { throw TestKitError("\(what) came and went") }
+        guard let element = all.first(where: fits) else { throw TestKitError("\(what) is no longer in the log") }
         return element
     }
 
-    /// Returns when one more has come, however long that takes.
+    /// Waits for one more event, without a timeout.
     public func next() async {
         await withCheckedContinuation { unbounded.append($0) }
     }
@@ -62,7 +62,7 @@ public final class EventLog<Element: Sendable> {
         lastWaiter += 1
         let id = lastWaiter
         let isInTime = await withCheckedContinuation { continuation in
-            // Looked at again: it may have come between, as a suspension gives the loop away first.
+            // Checked again, because suspending lets other work run on the loop first.
             if isMet(all) { return continuation.resume(returning: true) }
             let timer = Loop.shared.after(milliseconds: EventLog.patience) { [self] in
                 waiters.removeAll { $0.id == id }
@@ -71,7 +71,7 @@ public final class EventLog<Element: Sendable> {
             waiters.append(Waiter(id: id, isMet: isMet, continuation: continuation, timer: timer))
         }
         guard isInTime else {
-            throw TestKitError("waited for \(what) for \(EventLog.patience / 1000) s; until then came: \(all)")
+            throw TestKitError("waited \(EventLog.patience / 1000) s for \(what); received until then: \(all)")
         }
     }
 }

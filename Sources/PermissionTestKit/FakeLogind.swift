@@ -1,9 +1,9 @@
-// A logind under test's control, on a bus of its own that stands for the system's.
+// A logind controlled by a test, on a bus of its own that replaces the system bus.
 
 public import DBus
 public import Glibc
 
-/// Its sessions belong to this process's user unless told otherwise.
+/// A fake logind. Its sessions belong to the user of this process by default.
 ///
 /// ```swift
 /// let logind = try await FakeLogind()
@@ -28,7 +28,7 @@ public final class FakeLogind {
     private let connection: Connection
     private let server: ObjectServer
     private var sessions: [String: Session] = [:]
-    /// Who asked for the sessions.
+    /// The callers of ListSessions.
     public let listings = EventLog<String>()
 
     public init(_ kind: PrivateBus.Kind = .daemon) async throws {
@@ -54,13 +54,12 @@ public final class FakeLogind {
         try _ = connection.requestName(FakeLogind.name)
     }
 
-    /// Makes permd take this for the system's bus.
+    /// The environment in which permd uses this bus as the system bus.
     public var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] }
 
-    /// Of the bus.
     public var address: String { bus.address }
 
-    /// - Parameter seat: empty for a session from afar.
+    /// - Parameter seat: Empty for a remote session.
     public func add(
         _ id: String, user: UInt32 = getuid(), kind: String = "user", isActive: Bool = true, isLocked: Bool = false,
         seat: String = "seat0"
@@ -83,7 +82,7 @@ public final class FakeLogind {
                 [.string("\(FakeLogind.name).Session"), .properties([:]), .strings(["Active", "LockedHint"])]))
     }
 
-    /// It goes, with its bus.
+    /// Stops logind and its bus.
     public func stop() async {
         connection.close()
         await bus.stop()

@@ -1,4 +1,4 @@
-// Stands for xdg-desktop-portal: owns its name and asks what a test wants asked.
+// Replaces xdg-desktop-portal: owns its name and makes the calls that a test wants.
 
 public import DBus
 import PermissionModel
@@ -10,11 +10,11 @@ public final class FakePortal {
     public init(on bus: PrivateBus) throws {
         connection = try bus.connect()
         guard try connection.requestName(BusNames.portal) else {
-            throw TestKitError("there is a portal on this bus already")
+            throw TestKitError("another portal already owns the name on this bus")
         }
     }
 
-    /// The handle of a request that the connection `name` made, as the portal names it.
+    /// Returns the handle that the portal gives to a request of the connection `name`.
     public static func handle(_ name: String, _ token: String = "t") -> String {
         "\(BusNames.portalRequestRoot)/\(name.dropFirst().map { $0 == "." ? "_" : String($0) }.joined())/\(token)"
     }
@@ -41,7 +41,7 @@ public final class FakePortal {
             destination: BusNames.portalBackend, path: handle, interface: BusNames.portalRequest, member: "Close")
     }
 
-    /// The value of the option `choices`; without options a choice is a checkbox.
+    /// The value of the option `choices`. A choice without options is a checkbox.
     public static func choices(
         _ choices: [(id: String, label: String, options: [(String, String)], initial: String)]
     ) -> Value {
@@ -57,7 +57,8 @@ public final class FakePortal {
             })
     }
 
-    /// The response and then the selections, `0 id=option …`; for an error its name.
+    /// Makes the call and returns the response followed by the selections, as `0 id=option …`, or the name of the
+    /// error.
     public func ask(_ dialog: Message) async -> String {
         do throws(BusError) {
             let body = try await connection.call(dialog, timeoutMilliseconds: nil).body

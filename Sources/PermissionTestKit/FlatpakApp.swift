@@ -1,35 +1,35 @@
-// An app under test's control in a flatpak's sandbox, as flatpak starts it.
+// A test-controlled app in a sandbox like flatpak's.
 
 public import DBus
 import Glibc
 public import PermissionModel
 
-/// A command that runs the program after it at a root of its own with a /.flatpak-info, as a flatpak runs.
+/// A sandbox in which a program has its own root directory with a /.flatpak-info, like a flatpak.
 ///
-/// It keeps its user. Everything it started ends with the last reference to it. Root makes it, by sudo where the tests run
-/// as an ordinary user: not every system lets users make namespaces.
+/// Programs in it keep their user. Everything it started ends with the last reference to it. The sandbox is created by
+/// root, through sudo if the tests run as an ordinary user, because not every system lets users create namespaces.
 public final class FlatpakSandbox: Sendable {
-    /// How the app gets to the session bus.
+    /// How the app connects to the session bus.
     public enum Access: String, Sendable, CaseIterable {
-        /// To its socket, as with flatpak's `--socket=session-bus`.
+        /// Directly to its socket, as with flatpak's `--socket=session-bus`.
         case direct
-        /// Through an xdg-dbus-proxy in the same sandbox, which lets it talk to permd alone.
+        /// Through an xdg-dbus-proxy in the same sandbox that only allows calls to permd.
         case proxied
     }
 
-    /// What permd has to take a program in it for.
+    /// The app that permd must identify programs in it as.
     public let app: AppID
-    /// Before the program and its arguments.
+    /// The command to put before a program and its arguments.
     public let command: [String]
-    /// What its program needs in its environment, over the one of programs on that bus.
+    /// The environment variables that a program in it needs, in addition to those of the bus.
     public let environment: [String: String]
     private let folder: TemporaryFolder
     private let proxy: BusProxy?
 
-    /// - Parameter info: the text of /.flatpak-info; by default that of the app `id`.
+    /// - Parameter info: The content of /.flatpak-info; by default, that of the app `id`.
     @LoopActor
     public init(_ id: String, on bus: PrivateBus, access: Access = .direct, info: String? = nil) async throws {
-        guard let app = AppID("flatpak:\(id)") else { throw TestKitError("\(id) is no flatpak's id") }
+        guard let app = AppID("flatpak:\(id)") else { throw TestKitError("\(id) is not a flatpak application ID") }
         self.app = app
         folder = try TemporaryFolder()
         let instance = UInt32.random(in: 1...UInt32.max)
@@ -48,10 +48,8 @@ public final class FlatpakSandbox: Sendable {
         }
     }
 
-    /// A command that runs the program after it as bubblewrap does for flatpak: at a root made of the entries of this one,
-    /// with that file as its /.flatpak-info, and without what is in those folders.
-    ///
-    /// The one place that says how a sandbox is made.
+    /// Returns a command that runs a program the way flatpak does with bubblewrap: at a root made of the entries of the
+    /// current one, with `info` as its /.flatpak-info and with the folders `hidden` empty.
     private static func wrapper(_ instance: UInt32, info: String, hiding hidden: [String]) -> [String] {
         var command = Superuser.command + ["bwrap", "--die-with-parent"]
         for entry in TemporaryFolder.entries(of: "/") {
@@ -71,7 +69,7 @@ public final class FlatpakSandbox: Sendable {
         return command + Superuser.back + ["sh", "-ec", register, "sh", String(instance)]
     }
 
-    /// Desktop portals since 1.20 look up which process flatpak started: the one that this shell becomes.
+    /// xdg-desktop-portal since 1.20 looks up the process that flatpak started: the one that this shell becomes.
     private static let register = """
         if [ -d "${XDG_RUNTIME_DIR:-}" ]; then
             mkdir -p "$XDG_RUNTIME_DIR/.flatpak/$1"
@@ -82,22 +80,22 @@ public final class FlatpakSandbox: Sendable {
         """
 }
 
-/// An xdg-dbus-proxy that filters as for a flatpak which may talk to permd.
+/// An xdg-dbus-proxy with the filter of a flatpak that may talk to permd.
 private final class BusProxy: Sendable {
     private let process: ChildProcess
-    /// It ends when this is closed.
+    /// The proxy exits when this is closed.
     private let end: UnixFD
 
-    /// It can be connected to when this returns.
+    /// Starts the proxy, which accepts connections when this returns.
     @LoopActor
     init(_ bus: PrivateBus, _ socket: String, through wrapper: [String]) async throws {
         var ends: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
-            throw TestKitError.system("no pipe to a proxy", errno)
+            throw TestKitError.system("cannot create a pipe to the proxy", errno)
         }
         end = UnixFD(owning: ends[0])
         let theirs = UnixFD(owning: ends[1])
-        // Its standard output, as that one stays open through every wrapper.
+        // Passed as standard output, because that stays open through every wrapper.
         let words =
             wrapper + [
                 "xdg-dbus-proxy", "--fd=1", bus.address, socket, "--filter", "--talk=org.permd",
@@ -105,19 +103,19 @@ private final class BusProxy: Sendable {
         process = try ChildProcess(
             words[0], Array(words.dropFirst()), environment: bus.environment, standardOutput: .descriptor(theirs.raw))
         close(theirs.take())
-        // It writes a byte when it listens.
+        // The proxy writes a byte when it listens.
         let started = EventLog<Bool>()
         let watch = Loop.shared.watch(end.raw, .readable) { _ in if started.all.isEmpty { started.add(true) } }
         defer { watch.cancel() }
         try await started.wait(for: 1)
         var byte: UInt8 = 0
-        guard read(end.raw, &byte, 1) == 1 else { throw TestKitError("xdg-dbus-proxy does not start") }
+        guard read(end.raw, &byte, 1) == 1 else { throw TestKitError("xdg-dbus-proxy did not start") }
     }
 }
 
 extension TestApp {
-    /// Runs it in such a sandbox.
-    /// - Parameter info: the text of /.flatpak-info; by default that of the app `id`.
+    /// Starts the test app in such a sandbox.
+    /// - Parameter info: The content of /.flatpak-info; by default, that of the app `id`.
     public static func flatpak(
         _ id: String, on daemon: PermdProcess, access: FlatpakSandbox.Access = .direct, info: String? = nil
     ) async throws -> TestApp {

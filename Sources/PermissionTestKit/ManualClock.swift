@@ -1,4 +1,4 @@
-// A clock that stands still until a test moves it.
+// A clock that only a test advances.
 
 public import PermissionModel
 import Synchronization
@@ -6,11 +6,11 @@ import Synchronization
 public final class ManualClock: Sendable {
     private let seconds: Mutex<EpochSeconds>
 
-    /// Starts in 2026, so that the times of a test are read as times.
+    /// Starts in 2027, so that times in test output are recognizable as times.
     public init(_ seconds: EpochSeconds = 1_800_000_000) { self.seconds = Mutex(seconds) }
 
     public var now: EpochSeconds { seconds.withLock { $0 } }
 
-    /// Moves it, forwards or back.
+    /// Moves the clock forward, or back if negative.
     public func advance(by seconds: EpochSeconds) { self.seconds.withLock { $0 += seconds } }
 }

@@ -1,9 +1,9 @@
-// Mock devices for the processes under test, by the program `permd-mockdevices`.
+// Mock devices for the processes under test, provided by the program `permd-mockdevices`.
 
 public import DBus
 import Glibc
 
-/// Devices that come and go at a test's word. Processes started with ``environment`` see these devices and no others.
+/// Devices that tests add and remove. Processes started with ``environment`` see these devices and no others.
 ///
 /// ```swift
 /// let devices = try await MockDevices.start()
@@ -17,15 +17,14 @@ public final class MockDevices {
     public enum Kind: String, Sendable, CaseIterable {
         /// A camera; its node captures video.
         case camera
-        /// What a UVC camera has beside its capture node: not a camera.
+        /// The metadata node of a UVC camera: not a camera.
         case metadata
         case microphone
-        /// A sound card's output: not a microphone.
+        /// The output of a sound card: not a microphone.
         case playback
         case bluetooth
-        /// A connection of the adapter of that number: not an adapter.
+        /// A Bluetooth connection of the adapter with that number: not an adapter.
         case connection
-        /// A satellite receiver.
         case gnss
     }
 
@@ -33,9 +32,9 @@ public final class MockDevices {
         public let description: String
     }
 
-    /// The folder that stands for `/sys` and `/dev`.
+    /// The folder that replaces `/sys` and `/dev`.
     public nonisolated let root: String
-    /// What a process needs in its environment to see the devices.
+    /// The environment variables with which a process sees the devices.
     public nonisolated let environment: [String: String]
 
     private let tool: MockDevicesTool
@@ -46,7 +45,7 @@ public final class MockDevices {
         environment = ["UMOCKDEV_DIR": root, "LD_PRELOAD": "libumockdev-preload.so.0"]
     }
 
-    /// Starts without any device. `tool` is the path of `permd-mockdevices`; by default the one built beside the tests.
+    /// Starts without any devices. `tool` is the path of `permd-mockdevices`; by default, the one built with the tests.
     public static func start(tool path: String? = nil) async throws(Failure) -> MockDevices {
         let tool = try MockDevicesTool(path: path ?? BuiltProgram.path("permd-mockdevices"))
         let greeting = try await tool.line()
@@ -54,9 +53,9 @@ public final class MockDevices {
         return MockDevices(tool: tool, root: String(greeting.dropFirst(5)))
     }
 
-    /// Plugs one in. `number` says where, so that what is added there again is the same device under another node.
-    /// Returns its node, or an empty text for kinds that have none.
-    /// - Parameter isAnnounced: whether an event tells of it; none does where no udev runs.
+    /// Adds a device. `number` identifies the port, so adding a device with the same number again means the same device
+    /// with another node. Returns its node, or an empty string for kinds without one.
+    /// - Parameter isAnnounced: Whether an event announces it; there is none where udev does not run.
     @discardableResult
     public func add(
         _ kind: Kind, _ number: Int, name: String? = nil, isAnnounced: Bool = true
@@ -68,26 +67,26 @@ public final class MockDevices {
         _ = try await tool.ask("remove \(kind.rawValue) \(number)")
     }
 
-    /// Announces a change of it, though nothing is different.
+    /// Announces a change event without changing anything.
     public func change(_ kind: Kind, _ number: Int) async throws(Failure) {
         _ = try await tool.ask("change \(kind.rawValue) \(number)")
     }
 
-    /// Lets rfkill block an adapter's radio, or not.
+    /// Makes rfkill block or unblock an adapter's radio.
     public func setBlocked(adapter number: Int, _ isBlocked: Bool) async throws(Failure) {
         _ = try await tool.ask("rfkill \(number) \(isBlocked ? "on" : "off")")
     }
 
-    /// Forbids everybody to open a node, root too, or allows it again; announced as udev does.
+    /// Denies or allows opening a node, for root as well, and announces it as udev does.
     public func setOpenable(_ node: String, _ isOpenable: Bool) async throws(Failure) {
         _ = try await tool.ask("\(isOpenable ? "readable" : "unreadable") \(node)")
     }
 
-    /// Removes the folder, and with it the devices. It happens by itself when the test program ends.
+    /// Removes the folder and the devices. Happens automatically when the test program ends.
     public func stop() async { await tool.stop() }
 }
 
-/// The running program: lines in, lines out, in order.
+/// The running program: takes commands and answers them line by line, in order.
 @LoopActor
 private final class MockDevicesTool {
     private let process: ChildProcess
@@ -96,7 +95,7 @@ private final class MockDevicesTool {
 
     init(path: String) throws(MockDevices.Failure) {
         do throws(TestKitError) {
-            // Its environment is ours, preloaded libraries included.
+            // Inherits the whole environment, including preloaded libraries.
             process = try ChildProcess(path, environment: ChildProcess.ownEnvironment, standardInput: .pipe)
         } catch {
             throw MockDevices.Failure(description: error.description)
@@ -108,7 +107,7 @@ private final class MockDevicesTool {
     }
 
     func ask(_ command: String) async throws(MockDevices.Failure) -> String {
-        guard !command.contains("\n") else { throw MockDevices.Failure(description: "a command is one line") }
+        guard !command.contains("\n") else { throw MockDevices.Failure(description: "a command must be a single line") }
         guard process.write(command + "\n") else { throw MockDevicesTool.over }
         let answer = try await line()
         guard answer.hasPrefix("OK") else { throw MockDevices.Failure(description: "\(command): \(answer)") }
@@ -124,9 +123,9 @@ private final class MockDevicesTool {
         return line
     }
 
-    private static var over: MockDevices.Failure { MockDevices.Failure(description: "permd-mockdevices has ended") }
+    private static var over: MockDevices.Failure { MockDevices.Failure(description: "permd-mockdevices has exited") }
 
-    /// Ends the input, and waits for the program's end, when the folder is gone.
+    /// Closes the input and waits until the program has removed the folder and exited.
     func stop() async {
         process.closeInput()
         _ = await process.waitForExit()

@@ -1,4 +1,4 @@
-// The built permd on a bus of its own, with rules, settings and devices of its own.
+// The built permd on a private bus, with its own rules, settings and devices.
 
 public import DBus
 public import Glibc
@@ -7,28 +7,27 @@ public import Glibc
 public final class PermdProcess {
     private let place: Place
     public let bus: PrivateBus
-    /// Stands for `/` when rules and settings are read.
+    /// Replaces `/` when rules and settings are read.
     public let root: TemporaryFolder
-    /// Its log, line by line.
     public let log = EventLog<String>()
-    /// The lines that tell that it serves, one a start.
+    /// The log lines that report that it serves, one per start.
     private let starts = EventLog<String>()
     private let extraEnvironment: [String: String]
     private let wrapper: [String]
     private var process: ChildProcess?
 
     /// - Parameters:
-    ///   - settings: the content of `/etc/permd/permd.conf`.
-    ///   - rules: files of `/etc/permd/policy.d/` by their names.
-    ///   - devices: without them it sees none.
-    ///   - environment: what it has in its environment beside what it needs.
-    ///   - wrapper: a command that becomes the program given as its last arguments, as prlimit does.
+    ///   - settings: The content of `/etc/permd/permd.conf`.
+    ///   - rules: The files of `/etc/permd/policy.d/`, by name.
+    ///   - devices: The devices it sees; none if nil.
+    ///   - environment: Additional environment variables.
+    ///   - wrapper: A command that executes the program given as its last arguments, such as prlimit.
     public init(
         bus: PrivateBus? = nil, settings: String = "", rules: [String: String] = [:], devices: MockDevices? = nil,
         environment: [String: String] = [:], through wrapper: [String] = []
     ) async throws {
         self.wrapper = wrapper
-        // A bus first, as everywhere: who has a place for a daemon waits for no other.
+        // The bus is taken first, as everywhere, so that a holder of a daemon slot never waits for another slot.
         let bus = if let bus { bus } else { try await PrivateBus() }
         self.bus = bus
         place = await Place.daemons.take()
@@ -39,7 +38,7 @@ public final class PermdProcess {
         try await start()
     }
 
-    /// Of this daemon and the programs it knows.
+    /// The environment of this daemon and of its clients.
     public nonisolated var environment: [String: String] {
         var environment = bus.environment
         environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent"
@@ -48,7 +47,7 @@ public final class PermdProcess {
 
     public var pid: Int32 { process?.pid ?? 0 }
 
-    /// Starts it; it owns its name when this returns.
+    /// Starts the daemon, which owns its name when this returns.
     public func start() async throws {
         let served = starts.all.count
         let child = try run()
@@ -57,7 +56,7 @@ public final class PermdProcess {
         try await starts.wait(for: served + 1)
     }
 
-    /// Another one beside it, its errors as lines.
+    /// Starts another daemon alongside, with standard error as a pipe.
     public nonisolated func run() throws(TestKitError) -> ChildProcess {
         let words = wrapper + [BuiltProgram.path("permd"), "--root", root.path]
         return try ChildProcess(
@@ -65,7 +64,7 @@ public final class PermdProcess {
             environment: environment.merging(extraEnvironment) { $1 }, standardError: .pipe)
     }
 
-    /// Holds neither this object nor the process: both are to go when a test fails.
+    /// The task retains neither this object nor the process, so that both are released when a test fails.
     private func follow(_ lines: AsyncStream<String>) {
         Task { [log, starts] in
             for await line in lines {
@@ -75,12 +74,12 @@ public final class PermdProcess {
         }
     }
 
-    /// The process that was started last has not ended.
+    /// Whether the process started last has not exited.
     public var isRunning: Bool { process?.isRunning == true }
 
     public func signal(_ number: Int32) { process?.terminate(number) }
 
-    /// Sends a signal and waits for its end.
+    /// Sends a signal and waits for the process to exit.
     @discardableResult
     public func stop(_ signal: Int32 = SIGTERM) async -> ChildProcess.Exit? {
         process?.terminate(signal)
@@ -89,13 +88,12 @@ public final class PermdProcess {
         return exit
     }
 
-    /// Ends it by a signal and starts it again.
+    /// Ends the process with a signal and starts it again.
     public func restart(_ signal: Int32 = SIGTERM) async throws {
         await stop(signal)
         try await start()
     }
 
-    /// How its process ended, once it has.
     public func waitForExit() async -> ChildProcess.Exit? { await process?.waitForExit() }
 
     /// Ends the daemon and its bus.

@@ -1,9 +1,9 @@
-// How many buses and daemons run at once: each takes inotify instances, of which a user has 128, and a share of the
-// processors. All tests begin at the same time.
+// Limits how many buses and daemons run at once. All tests start at the same time, and each bus or daemon uses CPU time
+// and inotify instances, of which a user has 128.
 
 import DBus
 
-/// A place for one of them, given back with the last reference to it.
+/// A slot for one bus or daemon, returned with the last reference to it.
 @LoopActor
 final class Place {
     @LoopActor
@@ -15,7 +15,7 @@ final class Place {
 
         func take() async -> Place {
             await withCheckedContinuation { waiter in
-                // Looked at in here: a suspension gives the loop away first.
+                // Checked here because suspending lets other work run on the loop first.
                 guard free > 0 else { return waiting.append(waiter) }
                 free -= 1
                 waiter.resume()
@@ -29,7 +29,7 @@ final class Place {
     }
 
     static let daemons = Row(12)
-    /// More than there are tests that have one bus and wait for another: no such tests wait for each other.
+    /// More than there are tests that hold one bus and wait for another, so such tests cannot deadlock.
     static let buses = Row(40)
 
     private let row: Row

@@ -1,4 +1,4 @@
-// A message bus for one test, with its own folders for HOME and XDG.
+// A message bus for one test, with its own HOME and XDG folders.
 
 public import DBus
 import Glibc
@@ -12,14 +12,14 @@ public final class PrivateBus: Sendable {
     }
 
     public let address: String
-    /// The folder with the folders `home`, `config`, `data`, `state`, `cache` and `runtime`.
+    /// The folder that contains `home`, `config`, `data`, `state`, `cache` and `runtime`.
     public var directory: String { folder.path }
     private let folder: TemporaryFolder
     private let process: ChildProcess
     private let journal: JournalSink?
     private let place: Place
 
-    /// Starts a bus; it can be connected to when this returns. Without a service folder nothing is activated.
+    /// Starts a bus, which accepts connections when this returns. Without a service folder, nothing is activated.
     public init(_ kind: Kind = .daemon, serviceDirectory: String? = nil) async throws(TestKitError) {
         place = await Place.buses.take()
         let folder = try TemporaryFolder(["home", "config", "data", "state", "cache", "runtime"])
@@ -36,9 +36,9 @@ public final class PrivateBus: Sendable {
             process = try ChildProcess(
                 "dbus-daemon", ["--nofork", "--nopidfile", "--print-address=1", "--config-file=\(configuration)"],
                 environment: environment, standardError: .null)
-            // It prints its address when it listens.
+            // dbus-daemon prints its address when it listens.
             for await _ in process.lines { return }
-            throw TestKitError("dbus-daemon ended without listening")
+            throw TestKitError("dbus-daemon exited without listening")
         case .broker:
             if let problem = BrokerLauncher.problem { throw TestKitError(problem) }
             let sink = BrokerLauncher.hasJournal ? nil : try JournalSink(folder.file("journal"))
@@ -49,13 +49,13 @@ public final class PrivateBus: Sendable {
         }
     }
 
-    /// For programs on this bus: its address, HOME and the XDG folders, all within ``directory``.
+    /// The environment for programs on this bus: its address, HOME and the XDG folders, all within ``directory``.
     public var environment: [String: String] { PrivateBus.environment(folder, address) }
 
-    /// A new connection to this bus.
     @LoopActor public func connect() throws(BusError) -> Connection { try Connection.open(.address(address)) }
 
-    /// Ends the bus, and waits until it has; its clients are disconnected. It also ends with the last reference.
+    /// Stops the bus and waits until it has exited; its clients are disconnected. It also stops with the last
+    /// reference.
     public func stop() async {
         process.terminate()
         _ = await process.waitForExit()
@@ -74,7 +74,7 @@ public final class PrivateBus: Sendable {
         ]
     }
 
-    /// As a session bus's, which lets everybody send everything to everybody, replies nobody asked for included.
+    /// The policy of a session bus, which allows every message, including unsolicited replies.
     private static func configuration(socket: String, serviceDirectory: String?) -> String {
         """
         <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -90,7 +90,7 @@ public final class PrivateBus: Sendable {
             <allow eavesdrop="true"/>
             <allow own="*"/>
           </policy>
-          <!-- The session bus of dbus has these; its built-in ones are for the system bus. -->
+          <!-- These are the limits of dbus's session.conf; the built-in limits are for the system bus. -->
           <limit name="max_incoming_bytes">1000000000</limit>
           <limit name="max_incoming_unix_fds">250000000</limit>
           <limit name="max_outgoing_bytes">1000000000</limit>

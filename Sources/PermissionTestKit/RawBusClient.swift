@@ -1,9 +1,9 @@
-// A client that speaks to the bus in bytes: for messages that no library would send.
+// A client that sends raw bytes to the bus, for messages that no library would send.
 
 import Dispatch
 import Glibc
 
-/// A message as bytes (D-Bus specification, "Message Format"), little-endian. Nothing of it is checked.
+/// A message that is encoded without any validation (D-Bus specification, "Message Format"), in little-endian order.
 public struct RawMessage: Sendable {
     public enum Kind: UInt8, Sendable {
         case methodCall = 1
@@ -20,11 +20,11 @@ public struct RawMessage: Sendable {
     public var errorName: String?
     public var signature = ""
     public var body: [UInt8] = []
-    /// Without a reply nobody waits for one.
+    /// If false, the flag NO_REPLY_EXPECTED is set.
     public var expectsReply = true
-    /// The header field UNIX_FDS, which may lie.
+    /// The header field UNIX_FDS; it may differ from the number of descriptors sent.
     public var descriptorCount: UInt32?
-    /// Further header fields, each a string whatever it should be.
+    /// Additional header fields, encoded as strings regardless of their specified type.
     public var furtherFields: [(code: UInt8, text: String)] = []
 
     public init(_ kind: Kind, to destination: String? = nil) {
@@ -69,7 +69,7 @@ public struct RawMessage: Sendable {
     /// An `s` or `o`.
     public static func string(_ text: String) -> [UInt8] { number(UInt32(text.utf8.count)) + Array(text.utf8) + [0] }
 
-    /// An `ay` of so many zeros.
+    /// An `ay` of `count` zeros.
     public static func zeros(_ count: Int) -> [UInt8] {
         number(UInt32(count)) + [UInt8](repeating: 0, count: count)
     }
@@ -79,15 +79,15 @@ public struct RawMessage: Sendable {
     }
 }
 
-/// Logged in, with a unique name. Its calls block until the bus answers, or `patience` is over.
-// SAFETY: used by one test at a time; the descriptor never changes.
+/// An authenticated client with a unique name. Its calls block until the bus answers or `patience` has elapsed.
+// SAFETY: used by one test at a time; the descriptor is constant.
 public final class RawBusClient: @unchecked Sendable {
     private let fd: Int32
     private var received: [UInt8] = []
     private var lastSerial: UInt32 = 0
     public private(set) var uniqueName = ""
 
-    /// - Parameter address: of the form `unix:path=…`.
+    /// - Parameter address: An address of the form `unix:path=…`.
     public init(_ address: String) throws(TestKitError) {
         fd = try RawBusClient.connect(String(address.dropFirst("unix:path=".count)))
         try logIn()
@@ -98,7 +98,7 @@ public final class RawBusClient: @unchecked Sendable {
 
     deinit { close(fd) }
 
-    /// Runs what blocks on a thread that nobody else waits for.
+    /// Runs blocking code on a separate thread.
     public static func offLoop<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
@@ -140,7 +140,7 @@ public final class RawBusClient: @unchecked Sendable {
 
     // MARK: Messages
 
-    /// Sends a message with a serial of its own, and returns that. The descriptors stay the caller's.
+    /// Sends a message with a new serial and returns the serial. The caller keeps ownership of the descriptors.
     @discardableResult
     public func send(_ message: RawMessage, descriptors: [Int32] = []) throws(TestKitError) -> UInt32 {
         var message = message
@@ -151,7 +151,7 @@ public final class RawBusClient: @unchecked Sendable {
         return lastSerial
     }
 
-    /// Sends a call and waits for its answer, an error or not; what else arrives is dropped.
+    /// Sends a call and waits for its reply or error; other messages are dropped.
     public func call(_ message: RawMessage, descriptors: [Int32] = []) throws(TestKitError) -> RawMessage {
         let serial = try send(message, descriptors: descriptors)
         while true {
@@ -160,12 +160,12 @@ public final class RawBusClient: @unchecked Sendable {
         }
     }
 
-    /// The bus has dealt with everything sent so far when this returns.
+    /// Returns when the bus has processed everything sent so far.
     public func settle() throws(TestKitError) {
         _ = try call(.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId"))
     }
 
-    /// The next message. Of its header only what tells whose answer it is is read.
+    /// Receives the next message. Only some header fields are parsed.
     public func receive() throws(TestKitError) -> RawMessage {
         try read(untilHaving: 16)
         let body = Int(number(at: 4))
@@ -220,24 +220,24 @@ public final class RawBusClient: @unchecked Sendable {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while received.count < count {
             let got = Glibc.read(fd, &buffer, buffer.count)
-            guard got > 0 else { throw .system("the bus sends nothing", errno) }
+            guard got > 0 else { throw .system("the bus sends no more data", errno) }
             received += buffer[..<got]
         }
     }
 
-    /// Writes all of it; the descriptors go with the first byte.
+    /// Writes all bytes; the descriptors are sent with the first one.
     public func write(_ bytes: [UInt8], _ descriptors: [Int32] = []) throws(TestKitError) {
         var rest = bytes[...]
         if !descriptors.isEmpty { rest = rest.dropFirst(try send(rest, with: descriptors)) }
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-            guard count > 0 else { throw .system("the bus takes nothing", errno) }
+            guard count > 0 else { throw .system("the bus accepts no data", errno) }
             rest = rest.dropFirst(count)
         }
     }
 
     private func send(_ bytes: ArraySlice<UInt8>, with descriptors: [Int32]) throws(TestKitError) -> Int {
-        // struct cmsghdr: length (size_t), level, type (int); then the descriptors, padded to words.
+        // struct cmsghdr: length (size_t), level, type (int); then the descriptors, padded to a multiple of 8 bytes.
         let length = MemoryLayout<cmsghdr>.size + descriptors.count * 4
         var control = [UInt8](repeating: 0, count: (length + 7) / 8 * 8)
         control.withUnsafeMutableBytes { buffer in
@@ -263,12 +263,12 @@ public final class RawBusClient: @unchecked Sendable {
                 }
             }
         }
-        guard count > 0 else { throw .system("the bus takes no descriptors", errno) }
+        guard count > 0 else { throw .system("the bus accepts no descriptors", errno) }
         return count
     }
 
-    /// An ordinary user's descriptors that are under way are limited (unix(7), ETOOMANYREFS), and nothing tells when there
-    /// are fewer.
+    /// Retries while too many descriptors are in flight, which is limited for ordinary users (unix(7), ETOOMANYREFS).
+    /// There is no event to wait for.
     private static func whenTheyFit(_ send: () -> Int) -> Int {
         var pause = timespec(tv_sec: 0, tv_nsec: 1_000_000)
         for _ in 0..<(patience.tv_sec * 1000) {

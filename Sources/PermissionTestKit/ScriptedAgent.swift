@@ -1,9 +1,9 @@
-// An agent that answers from a list, and may be as bad as an agent can be.
+// An agent that answers from a script, including in ways that violate the contract.
 
 public import DBus
 public import PermissionModel
 
-/// Stands for the person and their desktop.
+/// Replaces the user and their desktop.
 ///
 /// ```swift
 /// let agent = ScriptedAgent(try bus.connect(), [.grant(.once), .deny(.always)], otherwise: .dismiss)
@@ -12,26 +12,24 @@ public import PermissionModel
 @LoopActor
 public final class ScriptedAgent {
     public indirect enum Reply: Sendable {
-        /// The same for every question.
         case grant(Duration)
         case deny(Duration)
-        /// For each question its own, also for what was not asked.
+        /// One answer per permission, including ones not asked for.
         case decisions([Question: ItemDecision])
         case dismiss
-        /// Any values, `sa{sa{sv}}` or not.
+        /// Any values, whether they have the type `sa{sa{sv}}` or not.
         case values([Value])
         case error(String)
-        /// Answers late.
+        /// Answers after a delay.
         case after(milliseconds: Int64, Reply)
         /// Waits for ``ScriptedAgent/answer(_:with:)``.
         case wait
-        /// Leaves the bus.
+        /// Disconnects from the bus.
         case die
         case unregister
     }
 
     public struct Prompt: Sendable {
-        /// Its object path.
         public let path: String
         public let details: [String: Value]
 
@@ -49,7 +47,7 @@ public final class ScriptedAgent {
 
     public static let defaultPath = "/org/permd/test/agent"
 
-    /// Everything that was asked, in order.
+    /// All prompts, in order.
     public let prompts = EventLog<Prompt>()
     public let withdrawals = EventLog<Withdrawal>()
     public let connection: Connection
@@ -60,9 +58,9 @@ public final class ScriptedAgent {
     private var open: [String: (call: MethodCall, prompt: Prompt)] = [:]
 
     /// - Parameters:
-    ///   - connection: the agent's own; it serves nothing else.
-    ///   - script: one answer a prompt, in order.
-    ///   - otherwise: the answer to all prompts after these.
+    ///   - connection: The agent's own connection, which serves nothing else.
+    ///   - script: One answer per prompt, in order.
+    ///   - otherwise: The answer to all later prompts.
     public init(
         _ connection: Connection, path: String = ScriptedAgent.defaultPath, _ script: [Reply] = [],
         otherwise: Reply = .wait
@@ -71,7 +69,7 @@ public final class ScriptedAgent {
         self.path = path
         self.script = script
         self.otherwise = otherwise
-        // Its handlers keep it alive as long as its connection lives.
+        // The handlers keep this object alive as long as the connection.
         server = ObjectServer(connection: connection) { call, text in
             call.fail(name: ErrorKind.invalidArguments.name, body: [.string(text), .bool(false)])
         }
@@ -98,13 +96,13 @@ public final class ScriptedAgent {
         _ = try await connection.call(manager("UnregisterAgent", [.objectPath(path)]))
     }
 
-    /// Answers a prompt that waits, or one that was withdrawn: the daemon ignores that.
+    /// Answers a waiting prompt, or a withdrawn one, whose answer the daemon ignores.
     public func answer(_ prompt: Prompt, with reply: Reply) {
         guard let call = open[prompt.path]?.call else { return }
         perform(reply, prompt, call)
     }
 
-    /// The prompt of that number, from 0.
+    /// Waits for the prompt with that number, starting at 0.
     public func prompt(_ number: Int) async throws(TestKitError) -> Prompt {
         try await prompts.wait(for: number + 1)[number]
     }
@@ -151,7 +149,7 @@ public final class ScriptedAgent {
         values(Dictionary(uniqueKeysWithValues: questions.map { ($0, decision) }))
     }
 
-    /// An answer as the contract wants it.
+    /// The arguments of a reply as the contract specifies them.
     public static func values(_ decisions: [Question: ItemDecision]) -> [Value] {
         let entries = decisions.sorted { $0.key < $1.key }.map { question, decision in
             var values: [String: Value] = [

@@ -1,12 +1,12 @@
-// Files from which a bus starts programs (D-Bus Specification, "Message Bus Starting Services").
+// Service files, from which a bus starts programs (D-Bus Specification, "Message Bus Starting Services").
 
 public enum ServiceFile {
-    /// The text of the file for `name`; `command` is the program and its arguments, with any characters but backslashes, of
-    /// which the buses think differently.
+    /// Returns the content of the service file for `name`. `command` is the program and its arguments, which may
+    /// contain any characters except backslashes, which the buses parse differently.
     public static func text(_ name: String, _ command: [String]) -> String {
         "[D-BUS Service]\nName=\(name)\nExec=\(command.map(quoted).joined(separator: " "))\n"
     }
 
-    /// As for a shell; an apostrophe has quotes of its own.
+    /// Quotes as for a shell; an apostrophe is put in double quotes.
     private static func quoted(_ word: String) -> String { "'\(word.replacing("'", with: "'\"'\"'"))'" }
 }

@@ -1,20 +1,20 @@
-// A bus that hangs: its socket is there, and nobody ever says anything on it.
+// A bus that hangs: its socket exists, but nothing answers.
 
 import DBus
 import Glibc
 
 public final class SilentBus: Sendable {
     public enum Kind: String, Sendable, CaseIterable {
-        /// Connections are made, as the kernel makes them for a process that is stopped.
+        /// Connections are accepted by the kernel, as for a process that is stopped.
         case silent
-        /// As many connections wait as may: connect(2) blocks.
+        /// The queue of connections is full, so connect(2) blocks.
         case full
     }
 
     public let address: String
     private let folder: TemporaryFolder
     private let listener: UnixFD
-    /// Fill the queue of a full one.
+    /// The connections that fill the queue if the kind is `full`.
     private let clients: [UnixFD]
 
     public init(_ kind: Kind) throws(TestKitError) {
@@ -30,7 +30,7 @@ public final class SilentBus: Sendable {
         self.clients = clients
     }
 
-    /// Ends, and another bus takes its place at once; that one's may be taken again by a further one.
+    /// Closes this bus and replaces it with another one at the same path. May be called again to replace that one.
     public func give(to other: String) throws(TestKitError) {
         let link = folder.file("link")
         guard other.hasPrefix("unix:path="), symlink(String(other.dropFirst("unix:path=".count)), link) == 0,

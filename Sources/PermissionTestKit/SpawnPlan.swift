@@ -1,4 +1,4 @@
-// What a child process is started with (posix_spawn(3)).
+// The file actions and attributes with which a child process is started (posix_spawn(3)).
 
 import DBus
 import Glibc
@@ -6,13 +6,13 @@ import Glibc
 final class SpawnPlan {
     private var actions = posix_spawn_file_actions_t()
     private var attributes = posix_spawnattr_t()
-    /// The child's ends, closed here once it runs.
+    /// The child's ends, closed in this process once the child runs.
     private var childEnds: [UnixFD] = []
 
     init() {
         posix_spawn_file_actions_init(&actions)
         posix_spawnattr_init(&attributes)
-        // The loop's thread blocks signals, and a test's host may ignore some: the child is to have neither.
+        // The loop's thread blocks signals, and the test host may ignore some; the child must inherit neither.
         var none = sigset_t()
         sigemptyset(&none)
         var all = sigset_t()
@@ -27,7 +27,7 @@ final class SpawnPlan {
         posix_spawnattr_destroy(&attributes)
     }
 
-    /// Our end, when the stream is a pipe.
+    /// Returns the parent's end if the stream is a pipe.
     func add(_ stream: ChildProcess.Stream, as number: Int32) throws(TestKitError) -> UnixFD? {
         switch stream {
         case .inherit: break
@@ -45,18 +45,19 @@ final class SpawnPlan {
         posix_spawn_file_actions_adddup2(&actions, ours, number)
     }
 
-    /// A socket pair: close-on-exec from the start, and writing to a dead child is an error instead of a SIGPIPE.
+    /// Uses a socket pair: it is close-on-exec from the start, and writing to an exited child fails instead of raising
+    /// SIGPIPE.
     private func addPipe(_ number: Int32) throws(TestKitError) -> UnixFD {
         var ends: [Int32] = [-1, -1]
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw .system("no pipe", errno) }
+        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw .system("cannot create a pipe", errno) }
         childEnds.append(UnixFD(owning: ends[1]))
         pass(ends[1], as: number)
         if number != 0 { _ = fcntl(ends[0], F_SETFL, O_NONBLOCK) }
         return UnixFD(owning: ends[0])
     }
 
-    /// What children have of our environment: where programs are, and what programs of a checking compiler are told.
+    /// The variables that children inherit: the search path, and options of the sanitizers and of Swift's backtraces.
     private static let shared = [
         "PATH", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "SWIFT_BACKTRACE",
     ]

@@ -1,12 +1,12 @@
-// What takes root: done directly by root, and by sudo where the tests run as an ordinary user.
+// Running commands as root: directly if the tests run as root, otherwise through sudo.
 
 import Glibc
 
 public enum Superuser {
-    /// Before a command that takes root. The command has the environment it is started with, but for `PATH` and `LD_*`.
+    /// The prefix of a command that requires root. The command keeps its environment, except for `PATH` and `LD_*`.
     public static let command = geteuid() == 0 ? [] : ["sudo", "--non-interactive", "--preserve-env"]
 
-    /// Before a program that such a command starts: it runs as the user the tests run as.
+    /// The prefix of a program started by such a command, which makes it run as the user of the tests.
     public static let back: [String] = {
         guard geteuid() != 0 else { return [] }
         var groups = [gid_t](repeating: 0, count: max(1, Int(getgroups(0, nil))))
@@ -15,9 +15,9 @@ public enum Superuser {
         return ["setpriv", "--reuid=\(geteuid())", "--regid=\(getegid())", "--groups=\(names)"]
     }()
 
-    /// Before a program: it runs in a mount namespace of its own, which root has set up by a shell script.
+    /// Returns the prefix of a program that runs in its own mount namespace, which root has set up with a shell script.
     ///
-    /// - Parameter words: `$1` and so on of the script.
+    /// - Parameter words: The arguments of the script, from `$1`.
     public static func mountNamespace(_ script: String, _ words: [String] = []) -> [String] {
         let shift = words.isEmpty ? "" : "shift \(words.count)\n"
         return command + ["unshare", "--mount", "sh", "-ec", "\(script)\n\(shift)exec \"$@\"", "sh"] + words + back

@@ -1,31 +1,30 @@
-// A fresh folder for one test; it goes with the last reference to it.
+// A new folder for one test, removed with the last reference to it.
 
 import Glibc
 
 public final class TemporaryFolder: Sendable {
     public let path: String
 
-    /// Bytes: there are sockets in these folders, and the path of one has 107 at most.
+    /// In bytes: these folders contain sockets, whose paths are limited to 107 bytes.
     private static let longestParent = 40
 
-    /// Makes the folder and these folders in it, for this user alone.
+    /// Creates the folder and its subfolders, accessible only to this user.
     public init(_ subfolders: [String] = []) throws(TestKitError) {
         let wanted = getenv("TMPDIR").map { String(cString: $0) } ?? ""
         let parent = wanted.isEmpty || wanted.utf8.count > TemporaryFolder.longestParent ? "/tmp" : wanted
         var template = Array("\(parent)/permd-test-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw .system("cannot make a folder in \(parent)", errno) }
+        guard mkdtemp(&template) != nil else { throw .system("cannot create a folder in \(parent)", errno) }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         for name in subfolders {
-            guard mkdir("\(path)/\(name)", 0o700) == 0 else { throw .system("cannot make \(path)/\(name)", errno) }
+            guard mkdir("\(path)/\(name)", 0o700) == 0 else { throw .system("cannot create \(path)/\(name)", errno) }
         }
     }
 
     deinit { TemporaryFolder.remove(path) }
 
-    /// The path of `name` in this folder.
     public func file(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Writes a file, and gives its path.
+    /// Writes a file and returns its path.
     @discardableResult
     public func write(_ text: String, to name: String) throws(TestKitError) -> String {
         let path = file(name)
@@ -41,14 +40,14 @@ public final class TemporaryFolder: Sendable {
         return path
     }
 
-    /// With all that is in it, links not followed; what cannot be removed stays.
+    /// Removes a file, or a folder with all its content. Links are not followed; what cannot be removed is left.
     public static func remove(_ path: String) {
         if unlink(path) == 0 { return }
         for name in entries(of: path) { remove("\(path)/\(name)") }
         rmdir(path)
     }
 
-    /// The names in a folder; none if it cannot be read.
+    /// The names in a folder; empty if it cannot be read.
     public static func entries(of path: String) -> [String] {
         guard let folder = opendir(path) else { return [] }
         defer { closedir(folder) }
@@ -63,7 +62,7 @@ public final class TemporaryFolder: Sendable {
     }
 }
 
-/// Why a test's surroundings could not be set up.
+/// Why the environment of a test could not be set up.
 public struct TestKitError: Error, Sendable, CustomStringConvertible {
     public let description: String
 

@@ -1,15 +1,15 @@
-// An app under test's control: a process of its own, and under its own path an app of its own.
+// A test-controlled app: a process of its own, whose path makes it an app of its own.
 
 public import DBus
 public import Glibc
 public import PermissionModel
 
-/// Runs `permd-testapp`, copied so that each name is another app.
+/// Runs a copy of `permd-testapp`, so that each name is a different app.
 @LoopActor
 public final class TestApp {
     /// `exe:/path`
     public nonisolated let id: AppID
-    /// What it printed: `response TOKEN …`, `state TOKEN …`, `status …`.
+    /// The lines it printed: `response TOKEN …`, `state TOKEN …`, `status …`.
     public let events = EventLog<String>()
     private let process: ChildProcess
     private let folder: TemporaryFolder
@@ -18,8 +18,8 @@ public final class TestApp {
     private var lastCommand = 0
 
     /// - Parameters:
-    ///   - other: runs the same program, so it is the same app.
-    ///   - sandbox: runs it in there.
+    ///   - other: A test app whose program is run again, so that both are the same app.
+    ///   - sandbox: The sandbox to run it in.
     public init(
         _ name: String = "app", on daemon: PermdProcess, sharing other: TestApp? = nil,
         through sandbox: FlatpakSandbox? = nil
@@ -38,29 +38,28 @@ public final class TestApp {
         try await events.first("the app's start") { $0 == "ready" }
     }
 
-    /// The same app, as another process.
     public func secondProcess(on daemon: PermdProcess) async throws -> TestApp {
         let name = String(id.name.split(separator: "/").last ?? "")
         return try await TestApp(name, on: daemon, sharing: self)
     }
 
-    /// Sends a command line and gives its answer: `ok …` without the `ok`, or the error's `NAME retryable: MESSAGE`.
+    /// Sends a command line and returns the answer: `ok …` without the `ok`, or the error as `NAME retryable: MESSAGE`.
     @discardableResult
     public func ask(_ command: String) async throws -> String {
         lastCommand += 1
         let number = lastCommand
-        guard process.write("\(number) \(command)\n") else { throw TestKitError("the app \(id) has ended") }
+        guard process.write("\(number) \(command)\n") else { throw TestKitError("the app \(id) has exited") }
         let answer = try await events.first("the answer to \(command)") { $0.hasPrefix("\(number) ") }
         return String(answer.dropFirst("\(number) ".count))
     }
 
-    /// Asks without waiting for the prompt.
+    /// Requests access without waiting for the prompt.
     @discardableResult
     public func request(_ token: String, _ permissions: [Permission], _ options: String = "") async throws -> String {
         try await ask("request \(token) \(permissions.map(\.rawValue).joined(separator: ",")) \(options)")
     }
 
-    /// The Response to a request: `0 camera=granted refused=`.
+    /// Waits for the Response to a request, such as `0 camera=granted refused=`.
     public func response(_ token: String) async throws -> String {
         let prefix = "response \(token) "
         let line = try await events.first("the response to \(token)") { $0.hasPrefix(prefix) }
@@ -71,11 +70,11 @@ public final class TestApp {
         try await ask("status \(permission.rawValue)")
     }
 
-    /// Ends its process; it has left the bus when this returns.
+    /// Ends the process, which has left the bus when this returns.
     public func end(_ signal: Int32 = SIGKILL) async {
         process.terminate(signal)
         _ = await process.waitForExit()
-        // What wrapped it may end before it.
+        // The wrapper may exit before the app itself.
         await reading.value
     }
 }
