@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""A video call: asks permd for camera and microphone, with an explanation first. Needs python3-dbus and python3-gi."""
+"""A video call that requests camera and microphone from permd, with an explanation first.
+
+Requires python3-dbus and python3-gi.
+"""
 
 import os
 import sys
@@ -15,7 +18,7 @@ answer = {}
 
 
 def ask(permission, reason, **options):
-    """Subscribes, then calls, so that no answer is missed; returns the status."""
+    """Requests a permission and returns its status. Subscribes before the call, so that no response is missed."""
     token = f"call_{os.getpid()}_{permission}"
     sender = bus.get_unique_name()[1:].replace(".", "_")
 
@@ -42,5 +45,5 @@ try:
 except dbus.DBusException as error:
     sys.exit(f"permd: {error.get_dbus_message()}")
 if microphone != "granted":
-    sys.exit("There is no call without a microphone.")
+    sys.exit("A call needs a microphone.")
 print("The call runs." if camera == "granted" else "The call runs without a picture.")

@@ -1,16 +1,16 @@
-// Asks for what a call needs, says what came of it, and opens the devices.
+// Requests the permissions of a call, prints the results, and opens the camera.
 
 import Glibc
 import PermissionClient
 
 enum VideoCall {
-    /// What the call can use. Without a camera it is still a call.
+    /// The devices that the call can use. The camera is optional.
     struct Setup: Sendable {
         let hasCamera: Bool
         let hasMicrophone: Bool
     }
 
-    /// No other app's question comes between these two.
+    /// A workflow: no prompt of another app appears between these two requests.
     static let prepare = Workflow<Setup> { context in
         let camera = try await context.request(
             .camera, reason: "So that the others can see you",
@@ -26,7 +26,7 @@ enum VideoCall {
         do {
             let setup = try await PermissionCenter.session.add(prepare)
             guard setup.hasMicrophone else {
-                print("There is no call without a microphone.")
+                print("A call needs a microphone.")
                 exit(1)
             }
             if setup.hasCamera {

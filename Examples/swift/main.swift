@@ -1,3 +1,3 @@
-// A video call: camera and microphone as one workflow, with an explanation first.
+// A video call that requests camera and microphone in one workflow, with an explanation first.
 
 try await VideoCall.main()

@@ -1,20 +1,18 @@
-// What all figures share: the bus, the services, how long to measure, and the report.
+// The state shared by all figures: the bus, the services, the duration of measurements, and the report.
 
 import Glibc
 
 final class Bench {
     let address: String
-    /// A folder of ours that goes with the run.
+    /// A temporary folder that is removed after the run.
     let folder: String
     let isQuick: Bool
     let client: BenchClient
     var report: Report
-    /// Made so far: each has a handle of its own.
+    /// The number of dialogs so far; each needs its own handle.
     var dialogs = 0
-    /// How many decisions each store has.
     private(set) var stored = 0
 
-    /// Rounds of each comparison.
     var rounds: Int
 
     init(address: String, folder: String, isQuick: Bool, machine: [String: String]) throws {
@@ -26,7 +24,7 @@ final class Bench {
         report = Report(machine: Report.machine(machine), isQuick: isQuick)
     }
 
-    /// As many as that, fewer in a quick run.
+    /// Returns `full`, or `quick` in a quick run.
     func amount(_ full: Int, quick: Int) -> Int { isQuick ? quick : full }
 
     func say(_ text: String) {
@@ -36,7 +34,7 @@ final class Bench {
 
     // MARK: Services
 
-    /// Starts the daemon afresh; what it decided stays.
+    /// Restarts the daemon; stored decisions are kept.
     func restartPermd() throws {
         try client.end(Service.permd)
         _ = try client.start(Service.permd)
@@ -50,16 +48,16 @@ final class Bench {
 
     func process(_ service: String) throws -> ProcessLook { ProcessLook(pid: try client.process(of: service)) }
 
-    /// We are an app with a decision, so that a status comes from what is stored.
+    /// Stores a decision for this program, so that GetStatus is answered from the store.
     private func ownDecision() throws {
         try client.call(Calls.decide(ownApp, false))
         let answer = try client.call(Calls.status())
         guard answer.tableValues == ["denied"] else {
-            throw BenchFailure("permd does not take us for \(ownApp): \(answer.tableValues)")
+            throw BenchFailure("permd does not identify this program as \(ownApp): \(answer.tableValues)")
         }
     }
 
-    /// As permd names this program.
+    /// The app ID that permd gives this program.
     var ownApp: String { "exe:" + ownProgram }
 
     var ownProgram: String {
@@ -69,13 +67,13 @@ final class Bench {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Keeps permd still while its peer is measured: it would read what the peer tells of each change.
+    /// Stops permd (SIGSTOP) while the peer is measured: it would read the peer's signal for each change.
     func withPermdStopped<Result>(_ body: () throws -> Result) throws -> Result {
         let pid = try client.process(of: Service.permd)
         kill(pid, SIGSTOP)
         defer {
             kill(pid, SIGCONT)
-            // It has read all of it when this is answered.
+            // permd has read all queued signals when this call is answered.
             _ = try? client.call(Calls.status())
         }
         return try body()
@@ -83,14 +81,15 @@ final class Bench {
 
     // MARK: Stores
 
-    /// Fills both stores by calls, many under way at once, up to so many decisions.
+    /// Fills both stores up to `count` decisions, with many calls in flight.
     func fill(to count: Int) throws {
         guard count > stored else { return }
         say("storing \(count) decisions in each store")
-        // permd takes only so many calls of somebody it does not know yet.
+        // permd limits the calls of a caller that it has not identified yet.
         try client.call(Calls.status())
         try client.pump(count - stored, inFlight: 256) { Calls.decide(Calls.app(self.stored + $0), true) }
-        // The peer rewrites its file for each group of calls and keeps memory for each: large groups, and fresh starts.
+        // The peer rewrites its file for each group of calls and uses memory for each call, hence large groups and a
+        // restart after each.
         let group = 20_000
         for start in stride(from: stored, to: count, by: group) {
             let size = min(group, count - start)
@@ -100,7 +99,7 @@ final class Bench {
         stored = count
     }
 
-    /// Different each time, so that a write is one.
+    /// Differs from call to call, so that every call causes a write.
     private var turn = 0
     func nextDecision() -> BenchMessage {
         turn += 1

@@ -1,16 +1,16 @@
-// A connection of the benchmark: plain blocking libdbus, the same for every service that is measured.
+// The benchmark's connection: plain blocking libdbus, the same for every service measured.
 
 import CDBus
 import Glibc
 
-/// Used on one thread.
+/// Must be used on one thread only.
 final class BenchClient {
     let name: String
     private let raw: OpaquePointer
     private let descriptor: Int32
-    /// Calls that came while an answer was waited for.
+    /// Calls received while waiting for a reply.
     private var calls: [BenchMessage] = []
-    /// Made so far: each has a token of its own.
+    /// The number of requests so far; each needs its own token.
     var requests = 0
 
     init(_ address: String) throws {
@@ -20,7 +20,7 @@ final class BenchClient {
         }
         dbus_connection_set_exit_on_disconnect(raw, 0)
         guard dbus_bus_register(raw, nil) != 0, let name = dbus_bus_get_unique_name(raw) else {
-            throw BenchFailure("the bus at \(address) does not take us")
+            throw BenchFailure("the bus at \(address) refused the connection")
         }
         var descriptor: Int32 = -1
         dbus_connection_get_unix_fd(raw, &descriptor)
@@ -34,14 +34,13 @@ final class BenchClient {
         dbus_connection_unref(raw)
     }
 
-    /// Nanoseconds of the clock that everything is measured by.
+    /// The time in nanoseconds, on the clock used for all measurements.
     static func now() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    /// Sends at once; its serial.
     @discardableResult
     func send(_ message: BenchMessage) -> UInt32 {
         var serial: dbus_uint32_t = 0
@@ -49,7 +48,7 @@ final class BenchClient {
         return serial
     }
 
-    /// The next message of any kind; nil when none comes in that time.
+    /// Returns the next message of any kind; nil on timeout.
     func receive(milliseconds: Int32 = 60_000) throws -> BenchMessage? {
         let end = BenchClient.now() + UInt64(milliseconds) * 1_000_000
         while true {
@@ -57,12 +56,12 @@ final class BenchClient {
             let now = BenchClient.now()
             if now >= end { return nil }
             guard dbus_connection_read_write(raw, Int32((end - now) / 1_000_000 + 1)) != 0 else {
-                throw BenchFailure("the bus went away")
+                throw BenchFailure("the connection to the bus was lost")
             }
         }
     }
 
-    /// Calls and waits; an error of the service is one of the benchmark.
+    /// Makes a call and waits for the reply. An error reply makes the benchmark fail.
     @discardableResult
     func call(_ message: BenchMessage, milliseconds: Int32 = 120_000) throws -> BenchMessage {
         let serial = send(message)
@@ -74,14 +73,14 @@ final class BenchClient {
         throw BenchFailure("no answer to \(message.member)")
     }
 
-    /// Nanoseconds from the call to its answer.
+    /// Returns the nanoseconds from the call to its reply.
     func time(_ message: BenchMessage) throws -> UInt64 {
         let start = BenchClient.now()
         try call(message)
         return BenchClient.now() - start
     }
 
-    /// So many calls, with so many under way at any moment.
+    /// Makes `count` calls, keeping `inFlight` of them in flight.
     func pump(_ count: Int, inFlight: Int, _ message: (Int) -> BenchMessage) throws {
         var sent = 0
         var answered = 0
@@ -90,14 +89,14 @@ final class BenchClient {
                 send(message(sent))
                 sent += 1
             }
-            guard let answer = try receive() else { throw BenchFailure("\(count - answered) answers never came") }
+            guard let answer = try receive() else { throw BenchFailure("\(count - answered) replies did not arrive") }
             if answer.replySerial == 0 { continue }
             _ = try BenchClient.checked(answer, to: nil)
             answered += 1
         }
     }
 
-    /// The next call of somebody else to us.
+    /// Waits for the next incoming call of that method.
     func nextCall(_ member: String) throws -> BenchMessage {
         while true {
             if !calls.isEmpty {
@@ -105,7 +104,7 @@ final class BenchClient {
                 if call.member == member { return call }
                 continue
             }
-            guard let message = try receive() else { throw BenchFailure("no call of \(member) came") }
+            guard let message = try receive() else { throw BenchFailure("no call of \(member) arrived") }
             if message.isCall { calls.append(message) }
         }
     }
@@ -130,7 +129,7 @@ final class BenchClient {
         .call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", member, arguments)
     }
 
-    /// Lets the bus start a service; its process.
+    /// Makes the bus start a service and returns its PID.
     func start(_ service: String) throws -> Int32 {
         try call(BenchClient.bus("StartServiceByName", [.text(service), .number(0)]))
         return try process(of: service)
@@ -145,14 +144,14 @@ final class BenchClient {
         try call(BenchClient.bus("NameHasOwner", [.text(service)])).firstNumber == 1
     }
 
-    /// Ends a service, if it runs, and waits until the process is gone.
+    /// Ends a service, if it is running, and waits until its process has exited.
     func end(_ service: String) throws {
         guard try isOwned(service) else { return }
         let pid = try process(of: service)
         kill(pid, SIGTERM)
         let limit = BenchClient.now() + 20_000_000_000
         while try kill(pid, 0) == 0 || isOwned(service) {
-            guard BenchClient.now() < limit else { throw BenchFailure("\(service) does not end") }
+            guard BenchClient.now() < limit else { throw BenchFailure("\(service) did not exit") }
             usleep(2000)
         }
     }

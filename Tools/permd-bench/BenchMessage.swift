@@ -1,15 +1,14 @@
-// Messages as the benchmark sends and receives them: thin, so that the client costs little and every service the same.
+// A thin message layer, so that the client's overhead is small and the same for every service.
 
 import CDBus
 import Glibc
 
-/// What a measurement cannot go on after.
+/// An error that ends the benchmark.
 struct BenchFailure: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }
 
-/// A value to send.
 indirect enum BenchValue {
     case text(String)
     case path(String)
@@ -23,7 +22,7 @@ indirect enum BenchValue {
     case options([(String, BenchValue)])
     case structure([BenchValue])
     case variant(BenchValue)
-    /// `a{sa{sv}}` without an entry.
+    /// An empty `a{sa{sv}}`.
     case noDecisions
 
     var signature: String {
@@ -100,11 +99,11 @@ indirect enum BenchValue {
     }
 }
 
-/// One libdbus message, released with its last reference.
+/// A libdbus message, released with the last reference.
 final class BenchMessage {
     let raw: OpaquePointer
 
-    /// Takes over the reference.
+    /// Takes ownership of the reference.
     init(owning raw: OpaquePointer) { self.raw = raw }
 
     deinit { dbus_message_unref(raw) }
@@ -113,7 +112,7 @@ final class BenchMessage {
         _ destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [BenchValue] = []
     ) -> BenchMessage {
         guard let raw = dbus_message_new_method_call(destination, path, interface, member) else {
-            preconditionFailure("no memory for a message")
+            preconditionFailure("out of memory building a message")
         }
         let message = BenchMessage(owning: raw)
         message.append(arguments)
@@ -126,9 +125,9 @@ final class BenchMessage {
         for argument in arguments { argument.append(to: &iterator) }
     }
 
-    /// The same again, with a serial of its own when it is sent.
+    /// Returns a copy, which gets a new serial when it is sent.
     func again() -> BenchMessage {
-        guard let copy = dbus_message_copy(raw) else { preconditionFailure("no memory for a message") }
+        guard let copy = dbus_message_copy(raw) else { preconditionFailure("out of memory building a message") }
         return BenchMessage(owning: copy)
     }
 
@@ -138,7 +137,7 @@ final class BenchMessage {
     var member: String { dbus_message_get_member(raw).map { String(cString: $0) } ?? "" }
     var errorName: String { dbus_message_get_error_name(raw).map { String(cString: $0) } ?? "" }
 
-    /// Its first argument, where that is a text or a path.
+    /// The first argument, if it is a string or an object path.
     var firstText: String? {
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0 else { return nil }
@@ -149,7 +148,7 @@ final class BenchMessage {
         return pointer.map { String(cString: $0) }
     }
 
-    /// Its first argument, where that is a number or a truth value.
+    /// The first argument, if it is a number or a boolean.
     var firstNumber: UInt32? {
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0 else { return nil }
@@ -160,7 +159,7 @@ final class BenchMessage {
         return number
     }
 
-    /// The values of its first argument, where that is an `a{ss}`.
+    /// The values of the first argument, if it is an `a{ss}`.
     var tableValues: [String] {
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0,

@@ -1,4 +1,4 @@
-// The run from its arguments to its table: which figures, in which order.
+// Parses the arguments, measures the figures in order, and prints the table.
 
 import Foundation
 
@@ -6,7 +6,7 @@ enum BenchProgram {
     private static let usage = """
         Usage: permd-bench run ADDRESS FOLDER [--quick] [--only windows|load] [--rounds NUMBER] [--json FILE]
                    [--watcher PROGRAM] [--machine KEY=VALUE]…
-        Measures the services on the bus at ADDRESS, which has to be able to start them. scripts/bench makes such a bus.
+        Measures the services on the bus at ADDRESS, which must be able to start them. scripts/bench sets up such a bus.
 
         """
 
@@ -43,7 +43,7 @@ enum BenchProgram {
                 isLoad = true
             case "--rounds":
                 guard let count = rest.popFirst().flatMap(Int.init), count > 0 else {
-                    throw BenchFailure("--rounds takes a number\n\(usage)")
+                    throw BenchFailure("--rounds requires a positive number\n\(usage)")
                 }
                 rounds = count
             case "--json": json = rest.popFirst()
@@ -51,7 +51,7 @@ enum BenchProgram {
             case "--machine":
                 let parts = (rest.popFirst() ?? "").split(separator: "=", maxSplits: 1).map(String.init)
                 if parts.count == 2 { machine[parts[0]] = parts[1] }
-            default: throw BenchFailure("there is no argument \(argument)\n\(usage)")
+            default: throw BenchFailure("unknown argument \(argument)\n\(usage)")
             }
         }
         let bench = try Bench(address: arguments[1], folder: arguments[2], isQuick: isQuick, machine: machine)
@@ -72,7 +72,7 @@ enum BenchProgram {
 
     private static func measure(_ bench: Bench, watcher: String?) throws {
         for service in [Service.echo, Service.permd, Service.store] { _ = try bench.client.start(service) }
-        // Small, then larger: each store is filled once.
+        // In ascending order, so that each store is filled only once.
         let sizes = bench.isQuick ? [200, 1000] : [1000, 10_000, 100_000]
         let writesWanted = [0.2, 0.02]
         var (reads, writes): ([Double], [Double]) = ([], [])
@@ -86,7 +86,7 @@ enum BenchProgram {
             if stage == 0 { try measureSmall(bench) }
         }
         let (first, last) = (sizes[0], sizes[sizes.count - 1])
-        // Over the echo's, which took turns with it at each size.
+        // Ratios to the echo service, which was measured in turn with permd at each size.
         bench.report.add(
             Figure(
                 "GetStatus over the echo's, \(last) stored", "×", reads[reads.count - 1], "with \(first)", reads[0],
@@ -101,13 +101,13 @@ enum BenchProgram {
     }
 
     private static func measureWindow(_ bench: Bench, watcher: String?) throws {
-        guard let watcher else { throw BenchFailure("windows need somebody who watches the screen\n\(usage)") }
+        guard let watcher else { throw BenchFailure("measuring windows requires --watcher\n\(usage)") }
         for service in [Service.echo, Service.permd] { _ = try bench.client.start(service) }
         try bench.measureWindow(watcher: watcher)
         for service in [Service.permd, Service.echo] { try bench.client.end(service) }
     }
 
-    /// What many calls at once come to, and one at a time.
+    /// Measures throughput and latency under load.
     private static func measureLoad(_ bench: Bench) throws {
         for service in [Service.echo, Service.permd, Service.store] { _ = try bench.client.start(service) }
         try bench.fill(to: 1000)
@@ -120,7 +120,7 @@ enum BenchProgram {
         for service in [Service.store, Service.permd, Service.echo] { try bench.client.end(service) }
     }
 
-    /// What does not depend on how much is stored.
+    /// Measures what does not depend on the number of stored decisions.
     private static func measureSmall(_ bench: Bench) throws {
         try bench.measureLoad()
         try bench.measureFlood()

@@ -1,10 +1,10 @@
-// One line of the result: permd's value, the peer's, their ratio, and what was wanted.
+// One line of the result: permd's value, the peer's, their ratio, and the target.
 
-/// What a figure should come to.
+/// The target of a figure.
 enum Wanted {
     case atMost(Double)
     case atLeast(Double)
-    /// Told for comparison.
+    /// No target; shown for comparison.
     case nothing
 
     func isMet(_ value: Double) -> Bool? {
@@ -28,17 +28,16 @@ struct Figure: Encodable {
     let name: String
     let unit: String
     let permd: Double
-    /// What is compared with: a peer, or permd itself in another state.
+    /// The object of the comparison: a peer, or permd itself in another state.
     let peerName: String
     let peer: Double?
-    /// permd's value over the peer's; nil where the value itself is what counts.
+    /// permd's value divided by the peer's; nil if the target applies to the value itself.
     let ratio: Double?
     let wanted: String
     let isMet: Bool?
-    /// Each round's values, by who was measured.
+    /// The values of each round, by the name of the measurement.
     let rounds: [String: [Double]]
 
-    /// A comparison.
     init(
         _ name: String, _ unit: String, _ permd: Double, _ peerName: String, _ peer: Double, ratio: Double? = nil,
         _ wanted: Wanted, rounds: [String: [Double]] = [:]
@@ -55,7 +54,7 @@ struct Figure: Encodable {
         self.rounds = rounds
     }
 
-    /// Of rounds in which both took turns.
+    /// A comparison from rounds in which both were measured in turn.
     init(
         _ name: String, _ unit: String, _ rounds: Rounds, _ own: String, against peer: String,
         called peerName: String? = nil,
@@ -66,7 +65,7 @@ struct Figure: Encodable {
             ratio: rounds.ratio(own, to: peer), wanted, rounds: rounds.values.filter { [own, peer].contains($0.key) })
     }
 
-    /// A value that counts by itself; the peer's is told beside it.
+    /// A value with an absolute target; the peer's value is shown for comparison.
     init(absolute name: String, _ unit: String, _ permd: Double, _ peerName: String, _ peer: Double?, _ wanted: Wanted)
     {
         self.name = name
@@ -81,7 +80,7 @@ struct Figure: Encodable {
     }
 }
 
-/// A number as short as it still tells something.
+/// Formats a number with fewer decimals the larger it is.
 func number(_ value: Double) -> String {
     guard value.isFinite else { return "–" }
     if value == value.rounded(), abs(value) < 1e9 { return String(Int(value)) }

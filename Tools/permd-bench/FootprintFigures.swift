@@ -1,11 +1,12 @@
-// What it costs to have permd around: memory, wake-ups, and what is left of work done.
+// The cost of a running permd: memory, wake-ups, and leaks.
 
 import Glibc
 
 extension Bench {
     private func settle() { usleep(isQuick ? 500_000 : 2_000_000) }
 
-    /// Both fresh, with the same number of decisions, after one call each. Then nobody calls anybody.
+    /// Measures both services freshly started, with the same number of decisions, after one call each and then without
+    /// any calls.
     func measureIdle() throws {
         say("memory, idle")
         try restartPermd()
@@ -63,12 +64,12 @@ extension Bench {
                 .atMost(1)))
     }
 
-    /// From a call to a service that does not run, which the bus starts, to its first answer.
+    /// The time from a call to a service that is not running, which the bus starts, to its first reply.
     func measureActivation() throws {
         say("start by the bus, with \(stored) decisions stored")
         func start(_ service: String, _ message: BenchMessage) throws -> Double {
             try client.end(service)
-            // The bus has forgotten it, and the disk is calm.
+            // Until the bus has processed the exit and the disk is idle.
             usleep(50_000)
             return Double(try client.time(message)) / 1e6
         }

@@ -1,12 +1,12 @@
-// How long an answer takes, and how many come in a second.
+// The latency of single calls.
 
 extension Bench {
-    /// One call at a time: the median of each round, in microseconds.
+    /// Makes one call at a time; returns the median of each round in microseconds.
     private func median(_ count: Int, _ message: @escaping () -> BenchMessage) -> () throws -> Double {
         { [client] in try Latencies.of(count) { try client.time(message()) }.percentile(50) }
     }
 
-    /// permd's median over the echo's, in the stage of so many decisions.
+    /// Returns the ratio of permd's median to the echo's, with the current number of decisions.
     func measureStatus() throws -> Double {
         say("GetStatus, with \(stored) decisions stored")
         let count = amount(2000, quick: 200)
@@ -32,7 +32,7 @@ extension Bench {
         return rounds.ratio("permd", to: "C echo")
     }
 
-    /// polkit's daemon, where it can be started.
+    /// Compares with polkitd, if it can be started.
     func measureAuthorization() throws {
         do { _ = try client.start(Service.polkit) } catch {
             return report.note("polkitd could not be started on this bus and is left out: \(error)")
@@ -50,7 +50,8 @@ extension Bench {
         try client.end(Service.polkit)
     }
 
-    /// From a request to the prompt at the agent, against three echoes. The agent is a second connection of ours.
+    /// The time from a request to the agent's prompt, compared with three echo calls. The agent is a second connection
+    /// of this process.
     func measurePrompt() throws {
         say("RequestAccess to the agent's Prompt")
         let agent = try BenchClient(address)
@@ -84,14 +85,14 @@ extension Bench {
         let time = BenchClient.now() - start
         try client.withdraw(request.path, of: ownApp)
         agent.reply(to: try agent.nextCall("Withdraw"))
-        // The answer counts for nothing any more.
+        // The prompt was withdrawn, so permd ignores this reply.
         agent.reply(to: prompt, [.text("dismissed"), .noDecisions])
         return time
     }
 }
 
 extension BenchClient {
-    /// A request with a token of its own and the object it will have.
+    /// Returns a request with a new token, and the path of the object it will have.
     func nextRequest() -> (message: BenchMessage, path: String) {
         requests += 1
         let token = "r\(requests)"
@@ -99,7 +100,7 @@ extension BenchClient {
         return (Calls.request(token), "/org/permd/request/\(owner)/\(token)")
     }
 
-    /// Takes a request back. An app that does so again and again is put off; a reset ends that.
+    /// Withdraws a request. permd throttles an app that does so repeatedly; the reset ends that.
     func withdraw(_ path: String, of app: String) throws {
         try call(Calls.close(path))
         try call(Calls.reset(app))

@@ -1,9 +1,10 @@
-// What many calls at once come to: how many are answered in a second, and how long another caller waits meanwhile.
+// Behavior under load: throughput, and the latency of another caller.
 
 import Glibc
 
 extension Bench {
-    /// Calls of so many clients with 64 in flight each, and the 99th percentile of one more that calls one at a time.
+    /// Measures clients with 64 calls in flight each, and the 99th percentile of another client that makes one call at
+    /// a time.
     func measureLoad() throws {
         for clients in [1, 2, 4] {
             say("GetStatus, \(clients) × 64 in flight, and of another caller")
@@ -30,7 +31,7 @@ extension Bench {
         }
     }
 
-    /// Calls per second of all, this one's included, and the 99th percentile of this one's in microseconds.
+    /// Returns the calls per second of all clients, including this one, and this one's 99th percentile in microseconds.
     private func measure(_ calls: BackgroundCalls, _ message: () -> BenchMessage) throws -> (Double, Double) {
         var latencies = Latencies()
         var own = 0
@@ -44,14 +45,14 @@ extension Bench {
         return (Double(calls.count - before + own) / seconds, latencies.percentile(99))
     }
 
-    /// The 99th percentile of a caller while another one floods the service and reads nothing.
+    /// Measures the 99th percentile of a caller while another one floods the service without reading replies.
     func measureFlood() throws {
         say("GetStatus of another caller in a flood whose answers are not read")
         func wait(_ message: @escaping () -> BenchMessage) -> () throws -> Double {
             { [self] in
                 let flood = try UnreadFlood(address, message)
                 defer { flood.stop() }
-                // Until all of its queues are full.
+                // Warms up until all queues of the bus are full.
                 _ = try p99(seconds: isQuick ? 0.2 : 1, message)
                 return try p99(seconds: isQuick ? 0.5 : 2, message)
             }
@@ -63,7 +64,7 @@ extension Bench {
                 "GetStatus p99 in a flood, answers unread", "µs", rounds, "permd", against: "C echo", .atMost(2)))
     }
 
-    /// Durable writes of so many clients with 64 in flight each.
+    /// Measures durable writes of clients with 64 calls in flight each.
     func measureWriteRate() throws {
         for clients in [1, 4] {
             say("SetDecision, \(clients) × 64 in flight")
@@ -88,7 +89,7 @@ extension Bench {
         try restartStore()
     }
 
-    /// Keeps 64 writes of each client in flight, each of another decision.
+    /// Keeps 64 writes per client in flight, each to a different decision.
     func writing(clients: Int, ofPermd: Bool) -> BackgroundCalls {
         let stored = stored
         return BackgroundCalls(

@@ -1,4 +1,4 @@
-// What is measured and against whom: names, prepared calls, and how their stores are filled.
+// The measured services and their peers: names, and the calls to measure them and to fill their stores.
 
 /// The services on the bus.
 enum Service {
@@ -12,7 +12,7 @@ enum Service {
 }
 
 enum Calls {
-    /// What the echo answers is what `GetStatus` would: the same bytes over the same bus.
+    /// The echo service returns the same bytes as `GetStatus`, over the same bus.
     static func echo() -> BenchMessage {
         .call(Service.echo, "/", "org.permd.bench.Echo", "GetStatus", [.texts(["location"])])
     }
@@ -47,7 +47,6 @@ enum Calls {
 
     static func reset(_ app: String) -> BenchMessage { policy("Reset", [.text(app), .text("location")]) }
 
-    /// The app of that number, as permd names it.
     static func app(_ number: Int) -> String { "exe:/opt/bench/app-\(number)" }
 
     private static func store(_ member: String, _ arguments: [BenchValue]) -> BenchMessage {
@@ -56,7 +55,7 @@ enum Calls {
             "org.freedesktop.impl.portal.PermissionStore", member, arguments)
     }
 
-    /// One app to an entry, so that what comes back is as small as permd's answer.
+    /// Each entry has one app, so that the reply is as small as permd's.
     static func lookup(_ number: Int) -> BenchMessage { store("Lookup", [.text("bench"), .text("entry-\(number)")]) }
 
     static func permit(_ number: Int, _ isGranted: Bool) -> BenchMessage {
@@ -68,7 +67,7 @@ enum Calls {
             ])
     }
 
-    /// Whether this connection may do something that an administrator decides.
+    /// Asks polkit whether this connection may perform an action that requires an administrator.
     static func authorize(_ name: String) -> BenchMessage {
         .call(
             Service.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority",

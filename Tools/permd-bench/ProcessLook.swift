@@ -1,14 +1,14 @@
-// What the kernel says of a process: memory, descriptors, wake-ups.
+// Process statistics from /proc: memory, descriptors, context switches.
 
 import Foundation
 
 struct ProcessLook {
     let pid: Int32
 
-    /// The proportional share of its memory, in MB.
+    /// The proportional set size (PSS) in MB.
     func memory() throws -> Double { try megabytes("Pss:") }
 
-    /// What it alone has written to, in MB.
+    /// The private dirty memory in MB.
     func dirty() throws -> Double { try megabytes("Private_Dirty:") }
 
     private func megabytes(_ field: String) throws -> Double {
@@ -16,14 +16,14 @@ struct ProcessLook {
         for line in text.split(separator: "\n") where line.hasPrefix(field) {
             if let kilobytes = Double(line.split(separator: " ")[1]) { return kilobytes / 1024 }
         }
-        throw BenchFailure("no \(field) of \(pid)")
+        throw BenchFailure("smaps_rollup of process \(pid) has no \(field) field")
     }
 
     func descriptors() throws -> Double {
         Double(try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count)
     }
 
-    /// Context switches of each of its threads, willing or not.
+    /// The context switches of each thread, voluntary and involuntary.
     func switches() throws -> [String: Double] {
         var counts: [String: Double] = [:]
         for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task") {
@@ -35,7 +35,7 @@ struct ProcessLook {
         return counts
     }
 
-    /// Since then, of the threads that are still there.
+    /// The number of context switches since `before`, counting only threads that still exist.
     func switches(since before: [String: Double]) throws -> Double {
         try switches().map { $0.value - (before[$0.key] ?? 0) }.reduce(0, +)
     }

@@ -1,4 +1,4 @@
-// A long queue: what it costs the next request, and everybody else.
+// The effect of a long queue on the next request and on other callers.
 
 import Foundation
 
@@ -22,7 +22,7 @@ extension Bench {
                 (
                     "joining none",
                     { [self] in
-                        // What it was asked for the crowd is over.
+                        // Discards the prompts for the crowd's requests, which are over.
                         try agent.call(Calls.status())
                         agent.forgetCalls()
                         return try joinTime(joins, agent)
@@ -54,7 +54,8 @@ extension Bench {
         try restartPermd()
     }
 
-    /// From `RequestAccess` to its reply; then it is withdrawn. With an agent it is the one on screen.
+    /// The time from `RequestAccess` to its reply; the request is then withdrawn. With an agent, the request is the one
+    /// being shown.
     private func joinTime(_ count: Int, _ agent: BenchClient?) throws -> Double {
         try Latencies.of(count) {
             let request = client.nextRequest()
@@ -72,7 +73,7 @@ extension Bench {
     }
 }
 
-/// Many apps: each a program of its own name, so that no app has more waiting than it may.
+/// Many apps, each a program with its own path, so that none exceeds the limit of waiting requests per app.
 private final class Crowd {
     private var members: [(process: Process, input: Pipe, output: Pipe)] = []
 
@@ -93,14 +94,14 @@ private final class Crowd {
         }
     }
 
-    /// Returns when all requests wait.
+    /// Returns when all requests are waiting.
     func ask() throws { try all("ask") }
     func withdraw() throws { try all("withdraw") }
 
     private func all(_ word: String) throws {
         for member in members { try member.input.fileHandleForWriting.write(contentsOf: Data("\(word)\n".utf8)) }
         for member in members where try member.output.fileHandleForReading.read(upToCount: 3) != Data("ok\n".utf8) {
-            throw BenchFailure("an app that should \(word) did not")
+            throw BenchFailure("an app of the crowd failed to \(word)")
         }
     }
 
@@ -111,7 +112,7 @@ private final class Crowd {
     }
 }
 
-/// One app of the crowd: asks and withdraws at a word, until its input ends.
+/// One app of the crowd: requests and withdraws on command, until its input ends.
 enum WaitingApp {
     static func run(_ address: String, _ count: Int) throws {
         let client = try BenchClient(address)

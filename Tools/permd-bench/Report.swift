@@ -1,4 +1,4 @@
-// The table as text, and everything as JSON.
+// The report as a table and as JSON.
 
 import Foundation
 
@@ -16,7 +16,7 @@ struct Report: Encodable {
     mutating func add(_ figure: Figure) { figures.append(figure) }
     mutating func note(_ text: String) { notes.append(text) }
 
-    /// As Markdown, so that it can stand in the documents as it is.
+    /// The figures as a Markdown table that can be pasted into the documentation.
     var table: String {
         let head = ["figure", "permd", "peer", "ratio", "wanted", "met?"]
         let rows = figures.map { figure in
@@ -44,7 +44,7 @@ struct Report: Encodable {
         try encoder.encode(self).write(to: URL(filePath: path))
     }
 
-    /// What the figures were measured on.
+    /// A description of the machine on which the figures were measured.
     static func machine(_ extra: [String: String]) -> [String: String] {
         let processor = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8))?.split(separator: "\n")
             .first { $0.hasPrefix("model name") }?.split(separator: ":").last

@@ -1,8 +1,9 @@
-// Interleaved rounds: everything compared takes turns, so that what else the machine does falls on all of them alike.
+// Interleaved rounds: the compared measurements take turns, so that other load on the machine affects all of them
+// alike.
 
 import Histogram
 
-/// Latencies in nanoseconds, by HdrHistogram.
+/// Latencies in nanoseconds, recorded with HdrHistogram.
 struct Latencies {
     private var histogram = Histogram<UInt64>(
         highestTrackableValue: 120_000_000_000, numberOfSignificantValueDigits: .three)
@@ -12,7 +13,7 @@ struct Latencies {
     /// In microseconds.
     func percentile(_ percentile: Double) -> Double { Double(histogram.valueAtPercentile(percentile)) / 1000 }
 
-    /// So many values of one measurement after the other.
+    /// Collects `count` values of one measurement.
     static func of(_ count: Int, _ measure: () throws -> UInt64) rethrows -> Latencies {
         var latencies = Latencies()
         for _ in 0..<count { latencies.add(try measure()) }
@@ -20,11 +21,11 @@ struct Latencies {
     }
 }
 
-/// What came of the rounds of several measurements, by name.
+/// The values of several measurements in each round, by name.
 struct Rounds {
     private(set) var values: [String: [Double]] = [:]
 
-    /// Runs each once to warm up, then all in turn, so many times.
+    /// Runs each measurement once to warm up, then all of them in turn, `count` times.
     static func interleaved(
         _ count: Int, warmUp: Bool = true, _ measurements: [(name: String, run: () throws -> Double)]
     ) throws -> Rounds {
@@ -38,7 +39,7 @@ struct Rounds {
         return rounds
     }
 
-    /// A value that came beside what was measured.
+    /// Adds a value obtained during another measurement.
     mutating func add(_ value: Double, to name: String) { values[name, default: []].append(value) }
 
     func median(_ name: String) -> Double { Rounds.median(values[name] ?? []) }

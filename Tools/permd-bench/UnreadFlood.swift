@@ -1,26 +1,26 @@
-// A program that calls as fast as the bus takes it and never reads an answer.
+// A client that makes calls as fast as the bus accepts them and never reads replies.
 
 import CDBus
 import Dispatch
 import Glibc
 import Synchronization
 
-/// Floods from a thread of its own until `stop`. It writes to its socket itself: libdbus would keep what the bus does not
-/// take yet, and read.
+/// Floods from its own thread until `stop`. It writes to the socket directly, because libdbus would buffer what the bus
+/// does not accept yet, and would read replies.
 final class UnreadFlood: Sendable {
-    /// Bytes of calls that are written at once.
+    /// Bytes written at once.
     private static let chunk = 64 << 10
 
     private let isOver = Atomic<Bool>(false)
     private let ended = DispatchSemaphore(value: 0)
 
-    /// - Parameter address: of the form `unix:path=…`.
+    /// - Parameter address: An address of the form `unix:path=…`.
     init(_ address: String, _ message: () -> BenchMessage) throws {
         let socket = try UnreadFlood.connect(address)
         let hello = BenchMessage.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello")
         guard UnreadFlood.write(hello.bytes(serial: 1), to: socket) else {
             close(socket)
-            throw BenchFailure("the bus does not take the flood")
+            throw BenchFailure("the bus refused the flooding client")
         }
         var calls: [UInt8] = []
         var serial: UInt32 = 2
@@ -46,7 +46,7 @@ final class UnreadFlood: Sendable {
         var name = sockaddr_un()
         name.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
-        // So that it sees soon that it is to stop.
+        // A short timeout, so that the thread notices `stop` soon.
         var timeout = timeval(tv_sec: 0, tv_usec: 100_000)
         setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         let isConnected = withUnsafePointer(to: &name) { pointer in
@@ -65,7 +65,7 @@ final class UnreadFlood: Sendable {
         return socket
     }
 
-    /// False when the bus has closed the connection, or it is to go on no longer.
+    /// Returns false if the bus has closed the connection or `goesOn` returns false.
     private static func write(_ bytes: [UInt8], to socket: Int32, while goesOn: () -> Bool = { true }) -> Bool {
         var sent = 0
         while sent < bytes.count {
@@ -81,13 +81,13 @@ final class UnreadFlood: Sendable {
 }
 
 extension BenchMessage {
-    /// As it is sent (`dbus_message_marshal`).
+    /// The encoded message (`dbus_message_marshal`).
     func bytes(serial: UInt32) -> [UInt8] {
         var data: UnsafeMutablePointer<CChar>?
         var length: Int32 = 0
         dbus_message_set_serial(raw, serial)
         guard dbus_message_marshal(raw, &data, &length) != 0, let data else {
-            preconditionFailure("no memory for a message")
+            preconditionFailure("out of memory encoding a message")
         }
         defer { dbus_free(data) }
         return UnsafeRawBufferPointer(start: data, count: Int(length)).map { $0 }

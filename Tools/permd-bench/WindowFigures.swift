@@ -1,14 +1,15 @@
-// From the moment a prompt is due to its window on the screen.
+// The time from a request to its window on the screen.
 
 import Foundation
 
 extension Bench {
-    /// `watcher` is the program that says when a window is mapped.
+    /// Measures window latency. `path` is the program that reports when a window is mapped.
     func measureWindow(watcher path: String) throws {
         let watcher = try WindowWatcher(path)
         defer { watcher.leave() }
         try client.call(Calls.reset(ownApp))
-        // Running: what a person sees from the second prompt on. The agent is the one the bus starts at the first.
+        // With both programs running, as for the second and later prompts. The bus started the agent at the first
+        // prompt.
         say("a window, both programs running")
         let running = try Rounds.interleaved(
             rounds,
@@ -65,7 +66,7 @@ extension Bench {
     }
 }
 
-/// The program that says when a window is mapped, line by line.
+/// Runs the program that reports mapped windows, one per line.
 final class WindowWatcher {
     private let process = Process()
     private let output = Pipe()
@@ -75,10 +76,10 @@ final class WindowWatcher {
         process.executableURL = URL(filePath: path)
         process.standardOutput = output
         try process.run()
-        guard try line() == "ready" else { throw BenchFailure("nobody watches the screen") }
+        guard try line() == "ready" else { throw BenchFailure("the window watcher did not start") }
     }
 
-    /// When the next window of that program came, in nanoseconds of the monotonic clock.
+    /// Returns when the next window of that program was mapped, in nanoseconds of the monotonic clock.
     func next(_ program: String) throws -> UInt64 {
         while true {
             let words = try line().split(separator: " ")
@@ -99,7 +100,7 @@ final class WindowWatcher {
                 return line
             }
             let bytes = output.fileHandleForReading.availableData
-            guard !bytes.isEmpty else { throw BenchFailure("the watcher of the screen left") }
+            guard !bytes.isEmpty else { throw BenchFailure("the window watcher exited") }
             rest += bytes
         }
     }

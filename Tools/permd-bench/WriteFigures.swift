@@ -1,10 +1,10 @@
-// How long a decision takes to be on disk, and what reading is like meanwhile.
+// The latency of durable writes, and of reads during writes.
 
 import Dispatch
 import Synchronization
 
 extension Bench {
-    /// One durable write at a time, both in turn; permd's median over the echo's.
+    /// Measures one durable write at a time, in turn with the echo; returns the ratio of permd's median to the echo's.
     func measureWrite(_ wanted: Double?) throws -> Double {
         say("SetDecision, one at a time, with \(stored) decisions stored")
         let (own, peer) = (amount(200, quick: 30), amount(stored > 1000 ? 10 : 40, quick: 5))
@@ -39,7 +39,7 @@ extension Bench {
         return rounds.ratio("permd", to: "C echo")
     }
 
-    /// Reading while another client keeps 64 writes in flight.
+    /// Measures reads while another client keeps 64 writes in flight.
     func measureReadsDuringWrites() throws {
         say("GetStatus while 64 writes are in flight")
         let seconds = isQuick ? 0.5 : 2.0
@@ -71,7 +71,7 @@ extension Bench {
         try restartStore()
     }
 
-    /// For so long, one call after the other.
+    /// Makes one call at a time for `seconds` and returns the 99th percentile in microseconds.
     func p99(seconds: Double, _ message: () -> BenchMessage) throws -> Double {
         var latencies = Latencies()
         let end = BenchClient.now() + UInt64(seconds * 1e9)
@@ -80,7 +80,7 @@ extension Bench {
     }
 }
 
-/// Clients that keep 64 calls in flight each, on threads of their own.
+/// Clients on threads of their own that keep 64 calls in flight each.
 final class BackgroundCalls: Sendable {
     private let isOver = Atomic<Bool>(false)
     private let answered = Atomic<Int>(0)
@@ -88,7 +88,7 @@ final class BackgroundCalls: Sendable {
     private let clients: Int
     private let start: UInt64
 
-    /// Returns when the calls are under way. `first` is answered before, `message` makes each further one by its number.
+    /// Returns when all clients have calls in flight. `first` is answered before; `message` makes each further call.
     init(
         _ address: String, clients: Int = 1, first: @escaping @Sendable () -> BenchMessage,
         _ message: @escaping @Sendable (Int) -> BenchMessage

@@ -1,4 +1,4 @@
-// The benchmark: permd beside what people would use instead, on a bus that scripts/bench has made.
+// The benchmark: compares permd with alternative services, on a bus that scripts/bench sets up.
 
 import Glibc
 

@@ -1,5 +1,5 @@
-/* The floor of every latency: a service in C with libdbus that answers GetStatus with a constant. It also stands in for
-   the location service, so that there is something to ask permission for: libdbus answers the pings. */
+/* The lower bound of every latency: a C service on libdbus that answers GetStatus with a constant. It also replaces the
+   location service, so that there is a device to request: libdbus answers the pings. */
 #include <dbus/dbus.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ int main(void) {
     dbus_connection_add_filter(bus, answer, NULL, NULL);
     dbus_bus_request_name(bus, "org.permd.bench.Echo", DBUS_NAME_FLAG_DO_NOT_QUEUE, NULL);
     dbus_bus_request_name(bus, "org.freedesktop.GeoClue2", DBUS_NAME_FLAG_DO_NOT_QUEUE, NULL);
-    /* Ends with the bus. */
+    /* Exits when the bus does. */
     while (dbus_connection_read_write_dispatch(bus, -1)) {}
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Says when a window appears on the screen: a line with the nanoseconds of the monotonic clock and the window's class
-   for each top window that is mapped. There is no window manager, so a program's window is a top window. */
+/* Reports mapped windows: for each top-level window, a line with the monotonic time in nanoseconds and the window
+   class. There is no window manager, so program windows are children of the root window. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 int main(void) {
     xcb_connection_t *screen = xcb_connect(NULL, NULL);
     if (xcb_connection_has_error(screen)) {
-        fprintf(stderr, "mapped: there is no display\n");
+        fprintf(stderr, "mapped: cannot connect to the X display\n");
         return 1;
     }
     xcb_window_t root = xcb_setup_roots_iterator(xcb_get_setup(screen)).data->root;
