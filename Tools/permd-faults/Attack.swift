@@ -1,35 +1,35 @@
-// What an attacker does, each with its name.
+// The attacks, each with its name.
 
 enum Attack: String, CaseIterable {
-    /// Calls with as many descriptors as a bus lets through, of connections nobody knows yet.
+    /// Calls with as many descriptors as a bus forwards, from connections that permd has not identified yet.
     case descriptors
-    /// Messages of many megabytes, among them an array that libdbus refuses and dbus-broker does not.
+    /// Messages of many megabytes, including an array that libdbus refuses and dbus-broker forwards.
     case huge
-    /// Requests that are withdrawn at once, again and again.
+    /// Requests that are withdrawn at once, repeatedly.
     case closing
-    /// Replies and signals that nobody asked for, with likely serials.
+    /// Unsolicited replies and signals with likely serials.
     case forged
-    /// Calls that are none of a sandboxed app's business.
+    /// Calls that a sandboxed app is not allowed to make.
     case forbidden
-    /// Names that others trust, and answers given under them.
+    /// Owning well-known names that others trust, and answering under these names.
     case names
-    /// Leaves the bus while it asks, and in the middle of a message.
+    /// Disconnecting during a request and in the middle of a message.
     case leaving
-    /// Texts that draw over others.
+    /// Strings with characters that disturb the text around them.
     case texts
-    /// Tokens, paths, windows and types that are none.
+    /// Invalid tokens, paths, windows and types.
     case nonsense
-    /// A place in the queue, held as long as it may be.
+    /// Holding a slot in the queue for as long as allowed.
     case holds
-    /// Calls whose answers are never read.
+    /// Calls whose replies are never read.
     case unread
-    /// More connections than a program has.
+    /// More connections than any program normally opens.
     case storm
     /// Messages that the specification forbids.
     case malformed
 
-    /// What programs outside any sandbox may do is no attack of theirs.
+    /// The attacks of programs outside any sandbox, without those that are allowed there.
     static let ofPlain = allCases.filter { $0 != .forbidden && $0 != .names }
-    /// Without losing its connection to the proxy each time.
+    /// The attacks through a proxy, without those for which the proxy closes the connection.
     static let ofProxied = allCases.filter { $0 != .names }
 }

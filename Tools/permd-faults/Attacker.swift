@@ -1,19 +1,19 @@
-// The process that attacks, from outside or from within a sandbox.
+// The attacking process, which runs inside or outside a sandbox.
 
 import Glibc
 import PermissionModel
 
-/// `permd-faults attacker SEED ATTACK,…`: goes on until its input ends; then prints `did COUNT ATTACK` for each, `lost TEXT`
-/// for what should not have been possible.
+/// `permd-faults attacker SEED ATTACK,…`: attacks until its input ends, then prints `did COUNT ATTACK` for each attack,
+/// and `lost TEXT` for whatever should not have been possible.
 struct Attacker {
     var dice: Dice
     let attacks: [Attack]
     let socket: String
-    /// Connections that stay open while others are made.
+    /// Connections that are kept open while others are made.
     private var kept: [RawPeer] = []
     private var counts: [Attack: Int] = [:]
 
-    /// Open at once beside the one that is used.
+    /// The maximum number of connections kept open in addition to the one in use.
     private static let keptPeers = 24
     static let root = BusNames.root
 

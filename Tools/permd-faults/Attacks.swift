@@ -1,10 +1,10 @@
-// The attacks on permd itself: what an app may send, and far too much of it.
+// The attacks on permd itself: what an app may send, but in excess.
 
 import Glibc
 import PermissionModel
 
 extension Attacker {
-    /// As many as a bus lets through in one message.
+    /// As many as every bus forwards in one message.
     private static let descriptorsPerMessage = 16
     private static let mebibyte = 1 << 20
 
@@ -30,7 +30,7 @@ extension Attacker {
     }
 
     mutating func huge(_ peer: RawPeer) {
-        // Of one array, or of two: libdbus refuses arrays above 64 MiB and messages above 128.
+        // The body has one or two arrays: libdbus refuses arrays above 64 MiB and messages above 128 MiB.
         let (size, arrays) = dice.pick([(1, 1), (17, 1), (60, 1), (66, 1), (60, 2)])
         let filler = [UInt8](repeating: 7, count: size * Attacker.mebibyte)
         let message = peer.call(
@@ -154,7 +154,7 @@ extension Attacker {
         header.destination = BusNames.service
         header.signature = "as"
         switch dice.number(0...5) {
-        // Known to libdbus since 1.13 as an object path, and passed on by dbus-broker as what it is.
+        // libdbus since 1.13 treats this field as an object path; dbus-broker forwards it unchanged.
         case 0: header.further = [(10, "no path")]
         case 1: header.further = [(UInt8(dice.number(11...255)), "unknown")]
         case 2: header.interface = "org.freedesktop.DBus.Local"

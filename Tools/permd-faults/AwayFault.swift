@@ -1,5 +1,5 @@
-// The store's files and the rules are taken away or replaced while decisions are made: what was acknowledged is there, or
-// StoreUnavailable was the answer; what was restricted stays so.
+// Removes or replaces the store's files and the rules while decisions are made. Afterwards, every acknowledged decision
+// must exist, or the answer must have been StoreUnavailable; restrictions must stay in force.
 
 import DBus
 import Glibc
@@ -19,7 +19,7 @@ final class AwayFault {
     }
 
     private static let rule = "[Rule kept]\nApps=exe:/usr/bin/kept\nPermissions=camera\nAction=restrict\n"
-    /// Milliseconds in which rules that are looked at again have to go on holding.
+    /// The time in milliseconds during which rules are checked to stay in force after a reload.
     private static let watched = 60
 
     init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
@@ -37,7 +37,7 @@ final class AwayFault {
             }
             report.count("rounds")
         }
-        for what in ["told"] + Target.allCases.map(\.rawValue) { report.expect(what) }
+        for what in ["acknowledged"] + Target.allCases.map(\.rawValue) { report.expect(what) }
         return report
     }
 
@@ -52,9 +52,10 @@ final class AwayFault {
         let when = "round \(round), \(path.split(separator: "/").suffix(2).joined(separator: "/")) \(harm.rawValue)"
         let told = await decide(place, ledger, dice.number(1...10), target, when)
         try await checkRule(place, when)
-        guard place.permd.isRunning else { return report.lose("\(when): permd ended") }
+        guard place.permd.isRunning else { return report.lose("\(when): permd exited") }
         try await place.permd.restart(SIGKILL)
-        // Told after it was taken away: then everything is in a file that is there. Nobody told: the file is gone.
+        // If a decision was acknowledged after the removal, all decisions must be in an existing file. If none was,
+        // they may be lost with the file.
         let mayMiss = target != .rules && told == 0
         do throws(BusError) {
             ledger.check(try await place.rows("ListDecisions"), when, mayMiss: mayMiss)
@@ -62,11 +63,11 @@ final class AwayFault {
             // A store that cannot be read must not be reported as empty.
             if !mayMiss || error.name != ErrorKind.storeUnavailable.name { report.lose("\(when): \(error)") }
         }
-        if target == .rules { try await checkRule(place, "\(when), started again") }
+        if target == .rules { try await checkRule(place, "\(when), after a restart") }
         await place.end()
     }
 
-    // MARK: What is taken away
+    // MARK: Removing files
 
     private func pick(_ place: Place, _ target: Target) throws -> String {
         let folder =
@@ -76,11 +77,12 @@ final class AwayFault {
             case .rules: "\(place.permd.root.path)/etc/permd/policy.d"
             }
         let files = TemporaryFolder.entries(of: folder).sorted()
-        guard !files.isEmpty else { throw TestKitError("there is nothing in \(folder)") }
+        guard !files.isEmpty else { throw TestKitError("\(folder) is empty") }
         return dice.oneIn(4) ? folder : "\(folder)/\(dice.pick(files))"
     }
 
-    /// A rule's file that is removed is no rule any more, and neither is one that an empty folder hides.
+    /// Rule files are not removed, and their folder is not replaced by an empty one, because that would legitimately
+    /// end the rule.
     private func harm(of target: Target, _ path: String) -> Harm {
         guard target == .rules else { return dice.pick(Harm.allCases) }
         return dice.pick(path.hasSuffix("policy.d") ? [.fifo, .other] : [.fifo, .folder])
@@ -104,9 +106,9 @@ final class AwayFault {
         }
     }
 
-    // MARK: What has to hold
+    // MARK: Checks
 
-    /// Decides at random, in the database that is harmed; how many were told.
+    /// Makes random decisions in the database that is harmed. Returns how many were acknowledged.
     private func decide(
         _ place: Place, _ ledger: Ledger, _ count: Int, _ target: Target, _ when: String
     ) async -> Int {
@@ -120,7 +122,7 @@ final class AwayFault {
             switch await place.decide(key, state) {
             case nil:
                 ledger.told(key, state)
-                report.count("told")
+                report.count("acknowledged")
                 told += 1
             case ErrorKind.storeUnavailable.name: report.count("refused")
             case let error?: report.lose("\(when): \(state) for \(key): \(error)")
@@ -129,14 +131,14 @@ final class AwayFault {
         return told
     }
 
-    /// The rule holds, also when the rules are read again.
+    /// Checks that the rule is in force, also after a reload.
     private func checkRule(_ place: Place, _ when: String) async throws {
         place.permd.signal(SIGHUP)
         let end = Loop.uptimeMilliseconds() + Int64(AwayFault.watched)
         repeat {
             let rules = try await place.call(BusNames.policy, "ListRestrictions").first?.rows ?? []
             guard rules.contains(where: { $0["rule"] == .string("kept") }) else {
-                return report.lose("\(when): what was restricted is not any more")
+                return report.lose("\(when): the restriction is no longer in force")
             }
             await Place.pause(milliseconds: 5)
         } while Loop.uptimeMilliseconds() < end

@@ -1,4 +1,5 @@
-// Two agents on one connection, so that what permd sends them comes in one order: it shows one prompt at most.
+// Two agents on one connection, so that permd's messages to both arrive in one order. Checks that at most one prompt is
+// shown.
 
 import DBus
 import PermissionModel
@@ -10,7 +11,7 @@ final class Crowd {
     private let ledger: Ledger?
     private var dice: Dice
     private let server: ObjectServer
-    /// The prompts on screen.
+    /// The prompts currently shown.
     private var open: Set<String> = []
     private static let paths = ["/crowd/one", "/crowd/two"]
 
@@ -36,7 +37,7 @@ final class Crowd {
         for path in Crowd.paths { server.add(interface, at: path) }
     }
 
-    /// Both, on two levels, at a new permd; whether it took them.
+    /// Registers both agents, on two levels, with a new permd. Returns whether it accepted them.
     func register() async -> Bool {
         open = []
         return await registerAgain()
@@ -56,7 +57,7 @@ final class Crowd {
             Place.message(BusNames.agentManager, "UnregisterAgent", [.objectPath(Crowd.paths[number])]))
     }
 
-    /// permd is gone, and every prompt with it.
+    /// To be called when permd has exited and all its prompts with it.
     func forget() { open = [] }
 
     private func asked(_ call: MethodCall) {
@@ -64,7 +65,7 @@ final class Crowd {
         report.count("prompts")
         if !open.isEmpty { report.lose("\(prompt) is shown while \(open.sorted()) is on screen") }
         open.insert(prompt)
-        // Now, or while other things happen.
+        // Answers at once or after a delay, while other things happen.
         if dice.oneIn(2) { return answer(call, prompt, details) }
         Loop.shared.after(milliseconds: Int64(dice.number(1...6))) { [self] in answer(call, prompt, details) }
     }
@@ -96,7 +97,7 @@ final class Crowd {
         }
     }
 
-    /// What was last answered about a permission.
+    /// The last answer about each permission.
     var lastAnswer: [String: Ledger.State] = [:]
 
     /// In the year 2033.

@@ -1,4 +1,5 @@
-// The store's files are cut, flipped and emptied while permd does not run. It starts, invents nothing and says what it found.
+// Truncates, flips bits in and empties the store's files while permd is not running. permd must start, invent no
+// decision, and report the damage.
 
 import DBus
 import Glibc
@@ -13,7 +14,7 @@ final class DamageFault {
     private var dice: Dice
 
     private static let decisions = 120
-    /// Rounds on one bus; then a new one, as permd's log grows.
+    /// The number of rounds before a new bus and store are used, because permd's log grows.
     private static let roundsPerPlace = 50
 
     init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
@@ -29,7 +30,7 @@ final class DamageFault {
             do { try await play(count) } catch { report.lose("after \(done) rounds: \(error)") }
             done += count
         }
-        for what in ["cut", "flipped", "emptied", "said"] { report.expect(what) }
+        for what in ["cut", "flipped", "emptied", "problems reported"] { report.expect(what) }
         return report
     }
 
@@ -41,10 +42,10 @@ final class DamageFault {
                 app: "exe:/usr/bin/app\(number)", permission: dice.pick(Permission.allCases.map(\.rawValue)))
             let duration = dice.pick(["always", "always", "session", "until \(Crowd.farAway)"])
             let state = "\(dice.pick(["grant", "deny", "deny"])) \(duration)"
-            if let error = await place.decide(key, state) { throw TestKitError("no decision: \(error)") }
+            if let error = await place.decide(key, state) { throw TestKitError("SetDecision failed: \(error)") }
             ledger.told(key, state)
         }
-        // Half of the time with the log of what was not put into the file yet.
+        // SIGKILL leaves SQLite's log with content that is not in the database file yet.
         await place.permd.stop(dice.oneIn(2) ? SIGKILL : SIGTERM)
         let made = ledger.snapshot()
         let folders = [place.lastingFolder, place.sessionFolder].map { ($0, "\($0).whole") }
@@ -73,7 +74,7 @@ final class DamageFault {
         do {
             try await place.permd.start()
         } catch {
-            report.lose("\(when): permd does not start: \(place.permd.log.all.dropFirst(first))")
+            report.lose("\(when): permd did not start: \(place.permd.log.all.dropFirst(first))")
             throw error
         }
         let pid = place.permd.pid
@@ -89,13 +90,13 @@ final class DamageFault {
             report.lose("\(when): permd crashed")
         }
         let status = try await place.call(BusNames.access, "GetStatus", [.strings([])]).first?.stringTable ?? [:]
-        // The pair of this program: nobody decided for it, ever.
-        if status.values.contains("granted") { report.lose("\(when): a grant that nobody gave: \(status)") }
+        // No decision was ever made for this program.
+        if status.values.contains("granted") { report.lose("\(when): an unexpected grant: \(status)") }
         let problems = try await place.storeProblems()
         let missing = before - ledger.count
-        report.count("decisions gone", missing)
-        if !problems.isEmpty { report.count("said") }
-        // Its words come by another way than its answers.
+        report.count("decisions missing", missing)
+        if !problems.isEmpty { report.count("problems reported") }
+        // Log lines and replies arrive on different channels, so the log may lag behind.
         func isLogged() -> Bool {
             place.permd.log.all.dropFirst(first).contains { line in
                 ["damage", "unknown now", "store", "cannot be", "could not be"].contains { line.contains($0) }
@@ -103,10 +104,10 @@ final class DamageFault {
         }
         for _ in 0..<200 where missing > 0 && !isLogged() { await Place.pause(milliseconds: 5) }
         if missing > 0, problems.isEmpty {
-            report.lose("\(when): \(missing) decisions are gone without a word to doctor")
+            report.lose("\(when): \(missing) decisions are missing, and ListProblems does not report it")
         }
         if missing > 0, !isLogged() {
-            report.lose("\(when): \(missing) decisions are gone without a word in the journal")
+            report.lose("\(when): \(missing) decisions are missing, and the log does not report it")
         }
         let key = Ledger.Key(app: "exe:/usr/bin/after", permission: "camera")
         if let error = await place.decide(key, "deny always"), error != ErrorKind.storeUnavailable.name {
@@ -114,7 +115,7 @@ final class DamageFault {
         }
     }
 
-    /// One file, one kind of damage, at a random place.
+    /// Applies one kind of damage to one file at a random position. Returns a description.
     private func damage(_ place: Place) throws -> String {
         let candidates =
             ["", "", "", "-wal"].map { "\(place.lastingFolder)/permd.db\($0)" }
@@ -122,12 +123,13 @@ final class DamageFault {
         let path = dice.pick(candidates.filter { access($0, F_OK) == 0 })
         let name = String(path.split(separator: "/").last ?? "")
         var status = stat()
-        guard stat(path, &status) == 0 else { throw TestKitError("\(path) cannot be looked at") }
+        guard stat(path, &status) == 0 else { throw TestKitError("\(path) cannot be examined") }
         let size = Int(status.st_size)
         let fd = open(path, O_RDWR | O_CLOEXEC)
         guard fd >= 0 else { throw TestKitError("\(path) cannot be opened") }
         defer { close(fd) }
-        // An empty log, or one that ends with a whole frame, is what a permd leaves that had done less: nothing shows it.
+        // A log that is empty or ends with a complete frame is indistinguishable from that of a permd that had written
+        // less.
         let isLog = path.hasSuffix("-wal")
         switch size == 0 || (isLog && size < 100) ? 10 : dice.number(0...(isLog ? 8 : 9)) {
         case 0...2:

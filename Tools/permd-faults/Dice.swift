@@ -1,4 +1,4 @@
-// Chance that can be had again: the same seed throws the same numbers on every machine.
+// A reproducible random number generator: the same seed yields the same numbers on every machine.
 
 /// SplitMix64.
 struct Dice: RandomNumberGenerator {
@@ -16,12 +16,12 @@ struct Dice: RandomNumberGenerator {
 
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 
-    /// True once in so many throws.
+    /// Returns true with a probability of 1 in `count`.
     mutating func oneIn(_ count: Int) -> Bool { number(1...count) == 1 }
 
-    /// One of them; there must be one.
+    /// Returns a random element of a non-empty array.
     mutating func pick<T>(_ choices: [T]) -> T { choices[number(0...choices.count - 1)] }
 
-    /// Dice of their own for something that runs beside, so that its order changes nothing here.
+    /// Returns an independent generator for a concurrent task, so that the task's timing does not affect this one.
     mutating func fork() -> Dice { Dice(seed: next()) }
 }

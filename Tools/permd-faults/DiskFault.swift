@@ -1,4 +1,5 @@
-// The disk is full, read-only or broken, and mended. Takes root and a mount namespace of its own, as scripts/faults gives.
+// Tests with a disk that is full, read-only or failing, and then works again. Requires root and a private mount
+// namespace, which scripts/faults sets up.
 
 import DBus
 import Glibc
@@ -31,11 +32,11 @@ final class DiskFault {
             }
             report.count("rounds")
         }
-        for what in ["told", "refused", "full", "read-only", "broken", "killed"] { report.expect(what) }
+        for what in ["acknowledged", "refused", "full", "read-only", "broken", "killed"] { report.expect(what) }
         return report
     }
 
-    // MARK: The three disks
+    // MARK: The three kinds of failure
 
     private func full(_ round: Int) async throws {
         let bus = try await PrivateBus()
@@ -52,9 +53,9 @@ final class DiskFault {
         for _ in 0..<2000 where refused < 5 {
             refused += try await decide(place, ledger, 1, when, mayFail: true)
         }
-        if refused == 0 { report.lose("\(when): the disk is full, and nobody is told") }
-        if try await place.storeProblems().isEmpty { report.lose("\(when): doctor has nothing to say") }
-        // What a person answers may still fit, if it takes fewer pages.
+        if refused == 0 { report.lose("\(when): no decision was refused although the disk is full") }
+        if try await place.storeProblems().isEmpty { report.lose("\(when): ListProblems reports nothing") }
+        // The user's answer may still fit if it needs fewer pages.
         try await ask(place, when)
         if dice.oneIn(2) { try await killed(place, ledger, when) }
         guard unlink(filler) == 0 else { throw TestKitError("\(filler) cannot be removed") }
@@ -70,22 +71,23 @@ final class DiskFault {
         let ledger = Ledger(report)
         let when = "round \(round), read-only"
         try await decide(place, ledger, dice.number(1...30), when, mayFail: false)
-        // With SQLite's log, or without.
+        // SIGKILL leaves SQLite's log, SIGTERM does not.
         await place.permd.stop(dice.oneIn(2) ? SIGKILL : SIGTERM)
         try await command("mount", "-o", "remount,ro", folder)
         try await place.permd.start()
         report.count("read-only")
         ledger.check(try await place.rows("ListDecisions"), when)
         let refused = try await decide(place, ledger, 5, when, mayFail: true)
-        if refused < 5 { report.lose("\(when): \(5 - refused) decisions were taken that cannot be on disk") }
+        if refused < 5 { report.lose("\(when): \(5 - refused) decisions were accepted that cannot be on disk") }
         try await ask(place, when)
-        if try await place.storeProblems().isEmpty { report.lose("\(when): doctor has nothing to say") }
+        if try await place.storeProblems().isEmpty { report.lose("\(when): ListProblems reports nothing") }
         try await command("mount", "-o", "remount,rw", folder)
         try await mended(place, ledger, when)
         try await command("umount", "-l", folder)
     }
 
-    /// A file system that gave up after an error, as ext4 does: read-only under open files. The machine starts again.
+    /// A file system that shut down after an error, as ext4 does: it becomes read-only under open files until it is
+    /// mounted again.
     private func broken(_ round: Int) async throws {
         let bus = try await PrivateBus()
         let folder = "\(bus.directory)/state"
@@ -99,9 +101,9 @@ final class DiskFault {
         try await decide(place, ledger, dice.number(1...30), when, mayFail: false)
         try await command("mount", "-o", "remount,abort", folder)
         report.count("broken")
-        // The write that fails may have been the one on its way: what is refused may or may not be there afterwards.
+        // A write may fail after it reached the disk, so a refused decision may or may not exist afterwards.
         let refused = try await decide(place, ledger, 5, when, mayFail: true)
-        if refused == 0 { report.lose("\(when): the disk is broken, and nobody is told") }
+        if refused == 0 { report.lose("\(when): no decision was refused although the disk fails") }
         try await ask(place, when)
         await place.permd.stop(SIGKILL)
         try await command("umount", folder)
@@ -114,7 +116,7 @@ final class DiskFault {
 
     // MARK: Steps
 
-    /// Decides at random; how often it was refused, with the one error that may be.
+    /// Makes random decisions. Returns how many were refused with the one permitted error.
     @discardableResult
     private func decide(
         _ place: Place, _ ledger: Ledger, _ count: Int, _ when: String, mayFail: Bool
@@ -130,7 +132,7 @@ final class DiskFault {
             let error = await place.decide(key, state)
             if error == nil {
                 ledger.told(key, state)
-                report.count("told")
+                report.count("acknowledged")
             } else if mayFail, error == ErrorKind.storeUnavailable.name {
                 refused += 1
                 report.count("refused")
@@ -141,7 +143,7 @@ final class DiskFault {
         return refused
     }
 
-    /// A person grants what cannot be written: the app is told so, and it holds.
+    /// The user grants a permission that cannot be stored: the app is notified of the grant, and it is in force.
     private func ask(_ place: Place, _ when: String) async throws {
         let agent = ScriptedAgent(try place.permd.bus.connect(), otherwise: .grant(.always))
         try await agent.register()
@@ -156,7 +158,7 @@ final class DiskFault {
         let status = try await app.call(Place.message(BusNames.access, "GetStatus", [.strings(["camera"])]))
             .body.first?.stringTable?["camera"]
         if told != "granted" || status != "granted" {
-            report.lose("\(when): a person granted, the app is told \(told ?? "nothing"), then \(status ?? "nothing")")
+            report.lose("\(when): the user granted; the app got \(told ?? "nothing"), then \(status ?? "nothing")")
         }
     }
 
@@ -168,14 +170,15 @@ final class DiskFault {
         ledger.check(try await place.rows("ListDecisions").filter { !isOwn($0) }, "\(when), killed")
     }
 
-    /// With everything that was told, and taking new decisions.
+    /// Checks that all acknowledged decisions exist and that new ones are accepted.
     private func mended(_ place: Place, _ ledger: Ledger, _ when: String) async throws {
         let when = "\(when), mended"
         ledger.check(try await place.rows("ListDecisions").filter { !isOwn($0) }, when)
         try await decide(place, ledger, 5, when, mayFail: false)
-        // What a kill in the middle of a write left at the log's end is told until the next start, and is no fault.
+        // A kill during a write leaves an incomplete end of the log. That is reported until the next start and is not
+        // an error.
         let problems = try await place.storeProblems().filter { !$0.contains("left out") }
-        if !problems.isEmpty { report.lose("\(when): doctor still says \(problems)") }
+        if !problems.isEmpty { report.lose("\(when): ListProblems still reports \(problems)") }
         try await killed(place, ledger, when)
         await place.end()
     }
@@ -188,7 +191,7 @@ final class DiskFault {
 
     private func fill(_ path: String, leaving bytes: Int) throws {
         let fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-        guard fd >= 0 else { throw TestKitError("\(path) cannot be made") }
+        guard fd >= 0 else { throw TestKitError("\(path) cannot be created") }
         defer { close(fd) }
         let page = [UInt8](repeating: 1, count: 4096)
         var size = 0
@@ -198,7 +201,7 @@ final class DiskFault {
             size += count
         }
         guard errno == ENOSPC, ftruncate(fd, off_t(max(0, size - bytes))) == 0 else {
-            throw TestKitError("\(path) does not fill its disk: error \(errno)")
+            throw TestKitError("\(path) could not fill the disk: error \(errno)")
         }
     }
 }

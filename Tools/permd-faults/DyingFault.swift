@@ -1,4 +1,4 @@
-// Apps and agents leave the bus at every step of a prompt. What is left behind is served as if they had never been.
+// Apps and agents disconnect at every step of a prompt. Afterwards, permd must serve others as before.
 
 import DBus
 import Glibc
@@ -12,7 +12,7 @@ final class DyingFault {
     private let report = Report("dying apps and agents")
     private var dice: Dice
 
-    /// Rounds with one permd; then a new one, as its log grows.
+    /// The number of rounds before a new permd is used, because its log grows.
     private static let roundsPerPlace = 100
     private static let appSteps = ["asks", "asked", "shown", "answered", "closing"]
     private static let agentSteps = [
@@ -47,9 +47,9 @@ final class DyingFault {
             if round == 10 || count < 10 { before = place.descriptors() }
             report.count("rounds")
         }
-        if kill(pid, 0) != 0 || place.permd.pid != pid { report.lose("permd died") }
+        if kill(pid, 0) != 0 || place.permd.pid != pid { report.lose("permd exited") }
         let after = place.descriptors()
-        if after > before + 4 { report.lose("permd had \(before) descriptors open, and has \(after)") }
+        if after > before + 4 { report.lose("permd had \(before) descriptors open and now has \(after)") }
         await place.end()
     }
 
@@ -94,7 +94,7 @@ final class DyingFault {
             connection.flush()
             return connection.close()
         }
-        // The bus may have closed it already, as it dies when asked.
+        // The connection may already be closed if this agent disconnects when prompted.
         do throws(BusError) { try await agent.register(level: dice.pick(AgentLevel.allCases)) } catch {
             if !Place.deaths.contains(error.name) { report.lose("RegisterAgent: \(error)") }
         }
@@ -143,12 +143,12 @@ final class DyingFault {
         connection.close()
     }
 
-    /// Until it happened, but no longer: it may never happen.
+    /// Waits until it has happened, or until the timeout, as it may never happen.
     private func settled(_ milliseconds: Int, _ happened: () -> Bool) async {
         for _ in 0..<milliseconds where !happened() { await Place.pause(milliseconds: 1) }
     }
 
-    /// A good app and a good agent, right after: one prompt, the answer to it, and an empty queue.
+    /// Checks that a well-behaved app and agent are served afterwards: one prompt, its answer, and an empty queue.
     private func serve(_ place: Place) async throws {
         if let error = await place.decide(Ledger.Key(app: "", permission: ""), "") { report.lose("Reset: \(error)") }
         let app = try place.permd.bus.connect()
@@ -160,14 +160,14 @@ final class DyingFault {
             Place.message(BusNames.access, "RequestAccess", [.strings(["location"]), .properties([:])]))
         let response = try await responses.wait(for: 1)[0]
         let told = response.body.last?.properties?["statuses"]?.stringTable?["location"]
-        if told != "denied" { report.lose("a person refused, the app is told \(response.body)") }
+        if told != "denied" { report.lose("the user refused; the app got \(response.body)") }
         report.count("answers afterwards")
         var queued = try await place.rows("ListRequests").count
         for _ in 0..<500 where queued > 0 {
             await Place.pause(milliseconds: 10)
             queued = try await place.rows("ListRequests").count
         }
-        if queued > 0 { report.lose("\(queued) requests of the dead are in the queue") }
+        if queued > 0 { report.lose("\(queued) requests of disconnected apps are in the queue") }
         app.close()
         agent.connection.close()
     }

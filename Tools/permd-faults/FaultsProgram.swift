@@ -1,4 +1,4 @@
-// Reads the arguments, runs the faults, and says what came of each.
+// Parses the arguments, runs the faults, and reports the result of each.
 
 import DBus
 import Glibc

@@ -1,5 +1,5 @@
-// One program calls permd as fast as it can; another one's calls wait no longer than its. One that never reads an answer
-// fills the bus itself: permd stays, and serves as before when that ends.
+// One program calls permd as fast as it can; calls of another program must not take longer than its own. Another flood
+// never reads a reply and so fills the bus itself: permd must keep running and serve as before once it ends.
 
 import DBus
 import Glibc
@@ -12,13 +12,13 @@ final class FloodFault {
     private let devices: MockDevices
     private let report = Report("flood")
 
-    /// How many times longer than the flood's own calls the other program's may take, in the median: callers take turns,
-    /// so what one has under way is not in front of another.
+    /// The maximum ratio of the other program's median latency to that of the flood. Callers are served in turn, so
+    /// calls that one has in flight do not delay another.
     private static let limit = 2.0
     private static let calls = 1500
-    /// Milliseconds of a flood whose answers are not read: several times what fills every queue of the bus.
+    /// The duration in milliseconds of the flood with unread replies: several times what fills every queue of the bus.
     private static let unreadTime = 3000
-    /// Milliseconds until everything that was queued is worked off.
+    /// The time limit in milliseconds for processing everything queued.
     private static let recovery = 20_000
 
     init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
@@ -44,7 +44,7 @@ final class FloodFault {
             let flooder = try ChildProcess(
                 BuiltProgram.own, ["flooder"], environment: place.permd.environment, standardInput: .pipe)
             var lines = flooder.lines.makeAsyncIterator()
-            guard await lines.next() == "flooding" else { throw TestKitError("the flood does not begin") }
+            guard await lines.next() == "flooding" else { throw TestKitError("the flood did not start") }
             let start = FloodFault.now()
             let busy = try await median(place)
             flooder.closeInput()
@@ -57,13 +57,13 @@ final class FloodFault {
             let floods = time * Double(Flooder.width) / Double(max(1, answers))
             ratios.append(busy / floods)
             Report.say(
-                "   median of GetStatus: \(Int(idle)) µs idle, \(Int(busy)) in a flood, whose own is \(Int(floods))"
+                "   median of GetStatus: \(Int(idle)) µs idle, \(Int(busy)) µs in a flood, \(Int(floods)) µs for the flood"
             )
         }
         let ratio = ratios.sorted()[ratios.count / 2]
         report.count("% of the flood's own time", Int(ratio * 100))
         if ratio > FloodFault.limit {
-            report.lose("another program's calls take \(ratio) times as long as the flood's")
+            report.lose("another program's calls took \(ratio) times as long as the flood's")
         }
         await place.end()
     }
@@ -78,10 +78,10 @@ final class FloodFault {
             BuiltProgram.own, ["unread-flooder", place.permd.bus.address], environment: place.permd.environment,
             standardInput: .pipe)
         var lines = flooder.lines.makeAsyncIterator()
-        guard await lines.next() == "flooding" else { throw TestKitError("the flood does not begin") }
+        guard await lines.next() == "flooding" else { throw TestKitError("the flood did not start") }
         let end = Loop.uptimeMilliseconds() + Int64(FloodFault.unreadTime)
         var answers = 0
-        // dbus-broker cuts off whichever of a person's programs finds the person's share used up.
+        // dbus-broker disconnects any client of a user whose quota is used up, so this client reconnects.
         while Loop.uptimeMilliseconds() < end, place.permd.isRunning {
             if let desk = try? place.permd.bus.connect() {
                 let call = Place.message(BusNames.access, "GetStatus", [.strings(["camera"])])
@@ -94,7 +94,7 @@ final class FloodFault {
         report.count("MiB of calls, answers unread", Int(await lines.next() ?? "") ?? 0)
         _ = await flooder.waitForExit()
         report.count("answers to another program meanwhile", answers)
-        if kind == .daemon, answers == 0 { report.lose("nobody else is answered in a flood whose answers are unread") }
+        if kind == .daemon, answers == 0 { report.lose("no other program was answered during an unread flood") }
         try await expectAsBefore(place, kind, key)
         await place.end()
     }
@@ -104,7 +104,7 @@ final class FloodFault {
         while Loop.uptimeMilliseconds() < end {
             guard place.permd.isRunning else {
                 for line in place.permd.log.all.suffix(10) { Report.say("   \(line)") }
-                return report.lose("\(kind.rawValue): permd ended in a flood whose answers are not read")
+                return report.lose("\(kind.rawValue): permd exited during a flood with unread replies")
             }
             if let desk = try? place.permd.bus.connect() {
                 let list = Place.message(BusNames.policy, "ListDecisions", [.properties([:])])
@@ -116,10 +116,10 @@ final class FloodFault {
             }
             await Place.pause(milliseconds: 20)
         }
-        report.lose("\(kind.rawValue): permd does not answer \(FloodFault.recovery) ms after a flood")
+        report.lose("\(kind.rawValue): permd did not answer within \(FloodFault.recovery) ms after a flood")
     }
 
-    /// Microseconds.
+    /// The median latency of GetStatus in microseconds.
     private func median(_ place: Place) async throws -> Double {
         var times: [Double] = []
         for _ in 0..<FloodFault.calls {
@@ -137,10 +137,10 @@ final class FloodFault {
     }
 }
 
-/// `permd-faults flooder`: many calls under way at all times, until its input ends.
+/// `permd-faults flooder`: keeps many calls in flight until its input ends.
 @LoopActor
 enum Flooder {
-    /// As many as keep permd busy without a pause.
+    /// Enough calls to keep permd busy all the time.
     static let width = 64
     private static var answers = 0
 
@@ -170,12 +170,13 @@ enum Flooder {
     }
 }
 
-/// `permd-faults unread-flooder ADDRESS`: calls as fast as the bus takes them, and reads no answer, until its input ends.
+/// `permd-faults unread-flooder ADDRESS`: makes calls as fast as the bus accepts them, without reading replies, until
+/// its input ends.
 enum UnreadFlooder {
-    /// Bytes that are sent at once.
+    /// Bytes sent at once.
     private static let chunk = 64 << 10
 
-    /// It has come to the bus again whenever the bus has cut it off.
+    /// Reconnects whenever the bus closes the connection.
     static func main(_ address: String) -> Int32 {
         let path = String(address.dropFirst("unix:path=".count).prefix { $0 != "," })
         guard var peer = RawPeer(path: path) else { return 69 }
@@ -185,7 +186,7 @@ enum UnreadFlooder {
         var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
         var sent = 0
         while poll(&input, 1, 0) == 0 {
-            // It takes a second to be told that the bus takes nothing.
+            // A send to a full socket fails after one second.
             if !peer.send(calls), let next = RawPeer(path: path) { peer = next }
             sent += calls.count
         }

@@ -1,12 +1,12 @@
-// The attacks on what others believe: answers nobody asked for, names somebody trusts, calls that are not an app's to make.
+// The attacks on trust: unsolicited replies, trusted names, and calls that an app may not make.
 
 import Glibc
 import PermissionModel
 
 extension Attacker {
-    /// Serials of a program that has just started, and of one that has been busy for a while.
+    /// The serials of a program that has just started, and of one that has been running for a while.
     private static let serials: [ClosedRange<Int>] = [1...60, 1...3000]
-    /// Replies of one attack.
+    /// The number of messages per attack.
     private static let sprayed = 300
     static let trusted = [
         "org.freedesktop.impl.portal.PermissionStore", "org.freedesktop.portal.Desktop", BusNames.agentService,
@@ -55,7 +55,7 @@ extension Attacker {
         return Wire.message(header, body)
     }
 
-    /// What somebody may be waiting for: credentials, a name's owner, an agent's answer, a portal's permissions.
+    /// A reply that somebody may wait for: credentials, a name's owner, an agent's answer, a portal's permissions.
     private mutating func answer() -> (String, [UInt8]) {
         let pid = UInt32(dice.pick([1, Int(getpid()), Int(getppid())]))
         switch dice.number(0...4) {
@@ -88,7 +88,7 @@ extension Attacker {
         }
     }
 
-    /// Of a portals' store in which everybody may do everything.
+    /// A permission store entry in which every app is granted everything.
     private static func grants() -> [UInt8] {
         Wire.body { wire in
             wire.array(8) {
@@ -133,7 +133,7 @@ extension Attacker {
             ("org.freedesktop.DBus.Properties", "GetAll", "s", { $0.string(BusNames.policy) }),
             (BusNames.portalAccess, "AccessDialog", "osssssa{sv}", Attacker.dialog),
         ]
-        // Other attackers forge answers to everybody.
+        // Only replies from permd itself count, because other attackers send forged ones.
         guard let permd = peer.owner(of: BusNames.service) else { return }
         for _ in 0..<dice.number(1...10) {
             let (interface, member, signature, body) = dice.pick(calls)
@@ -160,7 +160,7 @@ extension Attacker {
                 })
             _ = peer.answer(to: peer.lastSerial)
         }
-        // As the portal, for somebody else.
+        // Impersonates the portal on behalf of another app.
         peer.send(
             peer.call(
                 BusNames.service, BusNames.portalRoot, BusNames.portalAccess, "AccessDialog", "osssssa{sv}",
@@ -188,7 +188,7 @@ extension Attacker {
                         $0.strings(["yes"])
                     }
                 }))
-        // Whoever trusts the names may ask.
+        // Answers calls from programs that trust these names.
         for _ in 0..<dice.number(1...20) {
             guard let asked = peer.receive(wait: dice.oneIn(20)) else { continue }
             guard asked.kind == Wire.Kind.call.rawValue else { continue }
@@ -202,7 +202,7 @@ extension Attacker {
         }
     }
 
-    /// The elements of a body that is an array of strings.
+    /// The elements of a message body that is an array of strings.
     private static func strings(_ body: ArraySlice<UInt8>) -> [String] {
         var texts: [String] = []
         var place = body.startIndex + 4

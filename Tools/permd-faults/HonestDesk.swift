@@ -1,4 +1,4 @@
-// An honest app, an honest agent and a person with permctl, on a bus with others who are not.
+// A well-behaved app, agent and settings program on a bus shared with attackers.
 
 import DBus
 import Glibc
@@ -13,17 +13,17 @@ final class HonestDesk {
     private let app: TestApp
     private let agent: ScriptedAgent
     private var answering: Task<Void, Never>?
-    /// Requests of the app, answered or tried.
+    /// The number of requests made by the app.
     private(set) var served = 0
-    /// Prompts that were looked at.
+    /// The number of prompts handled.
     private var seen = 0
-    /// How often permd came to the bus again.
+    /// How often permd has reconnected to the bus.
     private var returns = 0
 
-    /// Milliseconds an honest request may take beside hostile ones: the bus is as full for everybody, and permd comes back
-    /// in less when it was cut off.
+    /// The time limit in milliseconds for a request of the app during attacks: the bus is equally loaded for all
+    /// clients, and permd reconnects faster than this.
     private static let patience = 20_000
-    /// A person's decision that has to outlive everything, in the history as well.
+    /// A user's decision that must be kept throughout, in the history as well.
     private static let kept = Ledger.Key(app: "exe:/usr/bin/kept", permission: "microphone")
 
     init(_ place: Place, _ report: Report, _ kind: PrivateBus.Kind) async throws {
@@ -42,7 +42,7 @@ final class HonestDesk {
         }
         answering = Task { [weak self] in
             while let self, !Task.isCancelled {
-                // None for a while is no fault.
+                // A timeout without prompts is not an error.
                 guard let prompt = try? await agent.prompt(seen) else { continue }
                 seen += 1
                 answer(prompt)
@@ -50,7 +50,7 @@ final class HonestDesk {
         }
     }
 
-    /// An agent comes back by itself when permd was away.
+    /// Registers the agent again after permd has reconnected.
     private func returned() {
         returns += 1
         Task { try? await agent.register(level: .system) }
@@ -62,9 +62,9 @@ final class HonestDesk {
         await app.end()
     }
 
-    // MARK: A person
+    // MARK: The user
 
-    /// Grants to the honest app, and to nobody else.
+    /// Grants requests of the well-behaved app and dismisses all others.
     private func answer(_ prompt: ScriptedAgent.Prompt) {
         check(prompt)
         agent.answer(prompt, with: prompt.app == app.id.description ? .grant(.once) : .dismiss)
@@ -73,14 +73,14 @@ final class HonestDesk {
     private func check(_ prompt: ScriptedAgent.Prompt) {
         report.count("prompts")
         let known = [app.id.description, "flatpak:org.example.Hostile", Place.own]
-        if !known.contains(prompt.app) { lose("a prompt says it is from \(prompt.app)") }
+        if !known.contains(prompt.app) { lose("a prompt names an unexpected app: \(prompt.app)") }
         for item in prompt.items { checkText(item["reason"]?.stringValue ?? "") }
         if case .structure(let texts)? = prompt.details["explanation"] {
             for text in texts { checkText(text.stringValue ?? "") }
         }
     }
 
-    /// What the contract says of every text that is shown.
+    /// Checks the guarantees of the contract for displayed text.
     private func checkText(_ text: String) {
         let isHarmful = text.unicodeScalars.contains {
             $0.properties.generalCategory == .control || (0x202A...0x202E).contains($0.value)
@@ -91,14 +91,14 @@ final class HonestDesk {
         }
     }
 
-    // MARK: An app
+    // MARK: The app
 
-    /// The app asks anew, and gets what the person says.
+    /// Makes a new request and waits until the app gets the user's answer.
     func serve() async throws {
         let began = Loop.uptimeMilliseconds()
         var told = "nothing"
         while Loop.uptimeMilliseconds() - began < HonestDesk.patience {
-            guard place.permd.isRunning else { throw TestKitError("permd ended") }
+            guard place.permd.isRunning else { throw TestKitError("permd exited") }
             served += 1
             _ = await place.decide(Ledger.Key(app: app.id.description, permission: ""), "")
             let asked = try await app.request("h\(served)", [.camera])
@@ -115,10 +115,11 @@ final class HonestDesk {
                 return
             }
         }
-        throw TestKitError("the honest app waits for \(HonestDesk.patience) ms, and is told \(told)")
+        throw TestKitError("the honest app got no grant within \(HonestDesk.patience) ms; its last answer: \(told)")
     }
 
-    /// Nil when none comes in a fifth of the patience, or permd was away: then it is asked again, as the client library does.
+    /// Returns nil if there is no response within a fifth of the patience, or if permd reconnected. The request is then
+    /// repeated, as the client library does.
     private func response(_ token: String) async -> String? {
         let prefix = "response \(token) "
         let end = Loop.uptimeMilliseconds() + Int64(HonestDesk.patience / 5)
@@ -132,26 +133,26 @@ final class HonestDesk {
         return nil
     }
 
-    // MARK: Afterwards
+    // MARK: Checks afterwards
 
-    /// Nothing is decided but what the person decided, and that still is.
+    /// Checks that the user's decision still exists and that there are no unexpected ones.
     func check() async throws {
         for row in try await place.rows("ListDecisions") {
             guard let key = Ledger.key(row), let state = Ledger.state(row) else { continue }
             if key == HonestDesk.kept, state == "deny always" {
                 report.count("decisions kept")
             } else if key.app != app.id.description {
-                lose("nobody decided “\(key) \(state)”")
+                lose("unexpected decision “\(key) \(state)”")
             }
         }
         let history = try await place.rows("ListHistory")
         if !history.contains(where: { $0["app"]?.stringValue == HonestDesk.kept.app }) {
-            lose("a person's decision was pushed out of the history by \(history.count) rows")
+            lose("the user's decision was displaced from the history by \(history.count) rows")
         }
         report.count("rows of history", history.count)
         for _ in 0..<500 where try await !place.rows("ListRequests").isEmpty { await Place.pause(milliseconds: 20) }
         let left = try await place.rows("ListRequests").count
-        if left > 0 { lose("\(left) requests of programs that have left are still in the queue") }
+        if left > 0 { lose("\(left) requests of disconnected programs are still in the queue") }
     }
 
     private func lose(_ what: String) { report.lose("\(kind.rawValue): \(what)") }

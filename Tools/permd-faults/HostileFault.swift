@@ -1,5 +1,5 @@
-// Hostile programs, sandboxed and not, beside an honest app and an honest agent: these are served, nothing is granted that
-// nobody granted, and permd stays the process it was, within its limits.
+// Hostile programs, sandboxed and not, run next to a well-behaved app and agent. These must be served, nothing may be
+// granted without the user, and permd must keep running within its limits.
 
 import DBus
 import Glibc
@@ -8,7 +8,7 @@ import PermissionTestKit
 
 @LoopActor
 final class HostileFault {
-    /// Who attacks, and how.
+    /// The attacks of each attacker: in a sandbox, in a sandbox behind a proxy, and outside any sandbox.
     struct Plan: Sendable {
         let name: String
         let direct: [Attack]
@@ -59,13 +59,13 @@ final class HostileFault {
         }
         for attacker in crowd { await attacker.stop(report) }
         guard place.permd.isRunning else {
-            // Its last words come by another way than its end.
+            // The final log lines and the exit arrive on separate channels.
             let exit = await place.permd.stop(SIGKILL)
             for line in place.permd.log.all.suffix(20) { Report.say("   \(line)") }
-            report.lose("\(kind.rawValue): permd ended as \(exit.map { "\($0)" } ?? "nothing")")
+            report.lose("\(kind.rawValue): permd ended unexpectedly: \(exit.map { "\($0)" } ?? "exit status unknown")")
             return await place.end()
         }
-        // Afterwards everything is as before.
+        // Afterwards, permd must serve as before.
         try await desk.serve()
         try await desk.check()
         await limits.end(answers: desk.served)
@@ -82,14 +82,14 @@ final class HostileFault {
     }
 }
 
-/// A process that attacks until it is told to stop.
+/// A process that attacks until it is stopped.
 @LoopActor
 final class AttackerProcess {
     private let process: ChildProcess
     private let sandbox: FlatpakSandbox?
     private let name: String
 
-    /// - Parameter app: the sandbox's, or none.
+    /// - Parameter app: The app ID of the sandbox; nil for none.
     init(
         _ place: Place, _ app: String?, _ access: FlatpakSandbox.Access, _ attacks: [Attack], seed: UInt64
     ) async throws {
@@ -106,7 +106,7 @@ final class AttackerProcess {
             environment: place.permd.environment.merging(sandbox?.environment ?? [:]) { $1 }, standardInput: .pipe)
     }
 
-    /// Ends it, and tells what it did.
+    /// Stops the process and reports what it did.
     func stop(_ report: Report) async {
         process.closeInput()
         var isTold = false
@@ -120,6 +120,6 @@ final class AttackerProcess {
             }
         }
         let exit = await process.waitForExit()
-        if exit != .exited(0) || !isTold { report.lose("the \(name) attacker ended as \(exit)") }
+        if exit != .exited(0) || !isTold { report.lose("the \(name) attacker failed: \(exit)") }
     }
 }

@@ -1,4 +1,4 @@
-// permd is killed at random moments of a random load. What was told is there afterwards, and nothing else.
+// Kills permd at random times under a random load. Afterwards, exactly the acknowledged decisions must exist.
 
 import DBus
 import Glibc
@@ -13,7 +13,7 @@ final class KillFault {
     private var dice: Dice
     private var ledger: Ledger
 
-    /// Rounds on one bus and store; then new ones, as logs and histories grow.
+    /// The number of rounds before a new bus and store are used, because logs and histories grow.
     private static let roundsPerPlace = 50
 
     init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
@@ -30,7 +30,7 @@ final class KillFault {
             do { try await play(count) } catch { report.lose("after \(done) rounds: \(error)") }
             done += count
         }
-        for what in ["decisions told", "answers told", "prompts", "killed while starting"] { report.expect(what) }
+        for what in ["decisions stored", "answers received", "prompts", "killed while starting"] { report.expect(what) }
         return report
     }
 
@@ -43,14 +43,14 @@ final class KillFault {
             let when = "round \(report.counted("rounds") + 1)"
             ledger.check(try await place.rows("ListDecisions"), when)
             let queued = try await place.rows("ListRequests").count
-            if queued > 0 { report.lose("\(when): \(queued) requests are in the queue of a new permd") }
+            if queued > 0 { report.lose("\(when): \(queued) requests are in the queue after a restart") }
             await KillLoad(place, watcher, crowd, ledger, report, dice.fork()).run(killAfter: dice.number(1...70))
             crowd.forget()
             report.count("rounds")
             if round % 8 == 0 { try await killWhileStarting(place) }
             try await place.permd.start()
         }
-        ledger.check(try await place.rows("ListDecisions"), "in the end")
+        ledger.check(try await place.rows("ListDecisions"), "at the end")
         for connection in [watcher, crowd.connection] { connection.close() }
         await place.end()
     }

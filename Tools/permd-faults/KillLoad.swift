@@ -1,4 +1,4 @@
-// Everything at once until permd is killed: settings programs decide and reset, apps ask, agents answer.
+// The load while permd is killed: settings programs decide and reset, apps request, agents answer.
 
 import DBus
 import Glibc
@@ -14,9 +14,9 @@ final class KillLoad {
     private let report: Report
     private var dice: Dice
     private var isOver = false
-    /// Under way, one for a key.
+    /// Pending decisions, at most one per key.
     private var trying: [Ledger.Key: Ledger.State] = [:]
-    /// Requests that wait for their Response.
+    /// Requests waiting for their Response.
     private var waiting: [String: CheckedContinuation<Message?, Never>] = [:]
     private var lastToken = 0
 
@@ -54,7 +54,7 @@ final class KillLoad {
         lives.append(Task { await disturb(own) })
         await Place.pause(milliseconds: milliseconds)
         await place.permd.stop(SIGKILL)
-        // The bus has told everybody once it says that nobody has the name.
+        // Once the bus reports that the name has no owner, it has delivered all of permd's messages.
         while await !isGone() { await Place.pause(milliseconds: 1) }
         isOver = true
         for (_, continuation) in waiting { continuation.resume(returning: nil) }
@@ -63,25 +63,25 @@ final class KillLoad {
         for token in tokens { token.cancel() }
     }
 
-    /// On the connection that hears the answers, after all of them.
+    /// Asked on the connection that receives the replies, so that this answer comes after all of them.
     private func isGone() async -> Bool {
         let owned = try? await watcher.call(.busCall("NameHasOwner", [.string(BusNames.service)]))
         return owned?.body.first?.boolValue != true
     }
 
-    /// A signal is a word as well: what it says is on disk.
+    /// A signal is also an acknowledgement: the decision is on disk.
     private func changed(_ message: Message) {
         guard message.member == "DecisionChanged", message.body.count == 3, let app = message.body[0].stringValue,
             let permission = message.body[1].stringValue, let verdict = message.body[2].stringValue
         else { return }
         let key = Ledger.Key(app: app, permission: permission)
-        // Each decision differs from the one before, so a late signal is never taken for this one's.
+        // Each decision differs from the previous one, so a late signal cannot be mistaken for this one.
         guard let state = trying[key], state.prefix(while: { $0 != " " }) == verdict else { return }
         ledger.told(key, state)
-        report.count("signals told")
+        report.count("signals received")
     }
 
-    /// A settings program: one decision after the other about its own apps.
+    /// A settings program, which makes one decision after another about its own apps.
     private func settle(_ number: Int, _ dice: Dice) async {
         var dice = dice
         var last: [Ledger.Key: String] = [:]
@@ -99,7 +99,7 @@ final class KillLoad {
             trying[key] = nil
             guard let error else {
                 ledger.told(key, state)
-                report.count("decisions told")
+                report.count("decisions stored")
                 continue
             }
             if !Place.deaths.contains(error) { report.lose("SetDecision \(key): \(error)") }
@@ -107,7 +107,7 @@ final class KillLoad {
         }
     }
 
-    /// An app: asks, is told, is reset, asks again.
+    /// An app in a loop: resets its decision, requests, and receives an answer.
     private func ask(_ permission: String) async {
         let key = Ledger.Key(app: Place.own, permission: permission)
         while !isOver {
@@ -119,13 +119,13 @@ final class KillLoad {
             ledger.told(key, "")
             crowd.lastAnswer[permission] = nil
             guard let response = await request(permission), response.body.count == 2 else { continue }
-            report.count("answers told")
+            report.count("answers received")
             let status = response.body[1].properties?["statuses"]?.stringTable?[permission]
             let answer = crowd.lastAnswer[permission]
             switch (status, answer?.prefix(while: { $0 != " " })) {
             case ("granted", "grant"), ("denied", "deny"): ledger.told(key, answer ?? "")
             case ("undetermined", _), (nil, _): break
-            default: report.lose("\(key) is told \(status ?? "nothing"), the person said \(answer ?? "nothing")")
+            default: report.lose("\(key) got \(status ?? "nothing"), but the user answered \(answer ?? "nothing")")
             }
         }
     }
@@ -145,7 +145,7 @@ final class KillLoad {
         }
     }
 
-    /// Looks at the queue, and lets agents come and go.
+    /// Checks the queue, and unregisters and registers agents.
     private func disturb(_ dice: Dice) async {
         var dice = dice
         while !isOver {

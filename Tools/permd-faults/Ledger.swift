@@ -1,8 +1,8 @@
-// What was decided and who was told: held against what permd says it remembers.
+// Records decisions and acknowledgements, to compare them with what permd reports.
 
 import DBus
 
-/// Of each app and permission the states that are possible: one once somebody was told, more while a call is unanswered.
+/// The possible states of each app and permission: one if acknowledged, more while a call is unanswered.
 @LoopActor
 final class Ledger {
     struct Key: Hashable, CustomStringConvertible {
@@ -11,7 +11,7 @@ final class Ledger {
         var description: String { "\(app) \(permission)" }
     }
 
-    /// `grant always`, `deny until 1893456000`; empty: undecided.
+    /// `grant always`, `deny until 1893456000`; empty if undecided.
     typealias State = String
 
     private var possible: [Key: Set<State>] = [:]
@@ -19,38 +19,38 @@ final class Ledger {
 
     init(_ report: Report) { self.report = report }
 
-    /// The state that is certain, nil while there are several.
+    /// The state if it is certain; nil if several are possible.
     func state(_ key: Key) -> State? {
         guard let states = possible[key] else { return "" }
         return states.count == 1 ? states.first : nil
     }
 
-    /// Somebody asked for it and has no answer yet.
+    /// Records a change that was requested but not acknowledged yet.
     func tries(_ key: Key, _ state: State) { possible[key, default: [""]].insert(state) }
 
-    /// Somebody was told that this holds.
+    /// Records an acknowledged state.
     func told(_ key: Key, _ state: State) { possible[key] = [state] }
 
-    /// Compares with rows of ListDecisions, and takes them for certain. Of a damaged store decisions may be gone, if
-    /// that is said; none may be new.
+    /// Compares the ledger with rows of ListDecisions, which then become the certain states. With `mayMiss`, for a
+    /// damaged store, decisions may be missing; there must never be new ones.
     func check(_ rows: [[String: Value]], _ when: String, mayMiss: Bool = false) {
         var found: [Key: State] = [:]
         for row in rows {
             guard let key = Ledger.key(row), let state = Ledger.state(row) else { continue }
             found[key] = state
             if !possible[key, default: [""]].contains(state) {
-                report.lose("\(when): nobody decided “\(key) \(state)”; it was \(text(key))")
+                report.lose("\(when): unexpected decision “\(key) \(state)”; expected \(text(key))")
             }
         }
         for key in possible.keys where found[key] == nil {
             if !mayMiss, !possible[key, default: [""]].contains("") {
-                report.lose("\(when): “\(key)” is forgotten; it was \(text(key))")
+                report.lose("\(when): the decision for “\(key)” is missing; expected \(text(key))")
             }
         }
         for key in possible.keys { possible[key] = [found[key] ?? ""] }
     }
 
-    /// How many decisions are certain to be there.
+    /// The number of decisions that certainly exist.
     var count: Int { possible.values.filter { !$0.contains("") }.count }
 
     func snapshot() -> [Key: Set<State>] { possible }
@@ -66,7 +66,7 @@ final class Ledger {
         return Key(app: app, permission: permission)
     }
 
-    /// Nil for a pause: after dismissals, no decision.
+    /// Nil for a pause, which follows dismissals and is not a decision.
     static func state(_ row: [String: Value]) -> State? {
         guard let decision = row["decision"]?.stringValue, decision != "pause" else { return nil }
         let end = row["until"]?.uint64Value.map { " \($0)" } ?? ""

@@ -1,4 +1,5 @@
-// Descriptors and memory at the unit's limits, and far below: permd stays, and serves when there is room again.
+// Attacks under limits on descriptors and memory, at the unit's values and far below: permd must keep running and serve
+// once resources are free again.
 
 import DBus
 import Glibc
@@ -12,7 +13,7 @@ final class LimitsFault {
     private let report = Report("limits")
     private var dice: Dice
 
-    /// Descriptors, fewer than the unit's, down to the fewest it serves with.
+    /// Descriptor limits below the unit's, down to the lowest with which permd serves.
     private static let descriptors = [1024, 256, 128, 64]
     private static let attacks: [Attack] = [.descriptors, .huge, .storm, .unread, .closing]
     private static let milliseconds = 2000
@@ -26,7 +27,7 @@ final class LimitsFault {
     func run() async -> Report {
         for round in 0..<rounds {
             for kind in PrivateBus.Kind.allCases {
-                // The unit's own in the first round.
+                // The unit's own limit in the first round.
                 let count = round == 0 ? UnitLimits.descriptors : dice.pick(LimitsFault.descriptors)
                 do { try await play(kind, count) } catch {
                     report.lose("\(kind.rawValue), \(count) descriptors: \(error)")
@@ -44,7 +45,7 @@ final class LimitsFault {
         let place = try await Place(
             bus: PrivateBus(kind), devices, settings: "[Prompts]\nAgentWaitSec=5\n",
             through: ["prlimit", "--nofile=\(count):\(count)"])
-        // By us: for programs with mock devices /sys is another folder.
+        // Done by this process, because programs with mock devices see another /sys.
         try group?.add(place.permd.pid)
         let desk = try await HonestDesk(place, report, kind)
         try await desk.serve()
@@ -66,13 +67,13 @@ final class LimitsFault {
             await limits.end(answers: desk.served)
         } else {
             for line in place.permd.log.all.suffix(10) { Report.say("   \(line)") }
-            report.lose("\(kind.rawValue): permd ended, with \(count) descriptors and \(UnitLimits.memory >> 20) MiB")
+            report.lose("\(kind.rawValue): permd exited; limits: \(count) descriptors, \(UnitLimits.memory >> 20) MiB")
         }
         await desk.end()
         await place.end()
     }
 
-    /// With fewer than it needs it says so and ends by itself, or serves.
+    /// With fewer descriptors than it needs, permd must exit with an error message, or serve.
     private func tooFew(_ kind: PrivateBus.Kind) async throws {
         let count = dice.number(4...LimitsFault.descriptors.last! - 1)
         let bus = try await PrivateBus(kind)
@@ -91,19 +92,20 @@ final class LimitsFault {
         report.count("starts with too few descriptors")
         if case .signaled(let signal) = exit {
             report.lose(
-                "\(kind.rawValue): with \(count) descriptors it ends by signal \(signal): \(said.last ?? "silently")")
+                "\(kind.rawValue): with \(count) descriptors, signal \(signal) ended permd: \(said.last ?? "no output")"
+            )
         } else if said.isEmpty {
-            report.lose("\(kind.rawValue): with \(count) descriptors it ends as \(exit) and says nothing")
+            report.lose("\(kind.rawValue): with \(count) descriptors, permd ended (\(exit)) without a message")
         }
         await bus.stop()
     }
 }
 
-/// A control group with a limit on memory, where root may make one.
+/// A control group with a memory limit, if root can create one.
 struct MemoryGroup {
     private let path: String
 
-    /// Nil where there is no such controller.
+    /// Returns nil if the memory controller is not available.
     init?(bytes: Int) {
         let name = "permd-faults-\(getpid())"
         let kinds = [
@@ -112,7 +114,7 @@ struct MemoryGroup {
         for (parent, limit) in kinds {
             let path = "\(parent)/\(name)"
             guard mkdir(path, 0o755) == 0 || errno == EEXIST else { continue }
-            // Never made: where there is no controller this is a folder like any other.
+            // Opened without creating it: where there is no controller, this is an ordinary folder.
             if let file = fopen("\(path)/\(limit)", "r+e") {
                 fputs("\(bytes)", file)
                 if fclose(file) == 0 {
@@ -125,11 +127,11 @@ struct MemoryGroup {
         return nil
     }
 
-    /// From now on what it takes counts.
+    /// Moves a process into the group.
     func add(_ process: Int32) throws(TestKitError) {
         let file = fopen("\(path)/cgroup.procs", "r+e")
         if let file { fputs("\(process)", file) }
-        guard let file, fclose(file) == 0 else { throw TestKitError("\(process) cannot be put into \(path)") }
+        guard let file, fclose(file) == 0 else { throw TestKitError("process \(process) cannot be moved into \(path)") }
     }
 
     func remove() { rmdir(path) }

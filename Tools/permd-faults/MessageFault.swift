@@ -1,4 +1,5 @@
-// Random calls at every interface, by a plain program and by one in a sandbox, on both buses: permd lives, answers and stays small.
+// Makes random calls to every interface, from a plain and from a sandboxed program, on both buses: permd must keep
+// running, answer every call, and not grow.
 
 import DBus
 import Glibc
@@ -12,9 +13,9 @@ final class MessageFault {
     private let report = Report("random messages")
     private var dice: Dice
 
-    /// Calls of one process.
+    /// The number of calls per process.
     private static let callsPerProcess = 600
-    /// KiB that permd may have more in the end than after the first calls. A checking allocator keeps what is freed.
+    /// The growth in KiB permitted after the first calls. Sanitizers keep freed memory.
     private static let growth = getenv("ASAN_OPTIONS") == nil ? 48 << 10 : 768 << 10
 
     init(_ seed: UInt64, calls: Int, _ devices: MockDevices) {
@@ -43,10 +44,10 @@ final class MessageFault {
             try await callers(place, plain: count - half, sandboxed: half)
             guard await isAlive(place, pid) else {
                 for line in place.permd.log.all.suffix(60) { Report.say("   \(line)") }
-                return report.lose("permd died")
+                return report.lose("permd exited or does not answer")
             }
             if first == nil { first = place.residentMemory() }
-            // Of what they decided nothing is to be left for the next ones.
+            // The callers' decisions must not affect the next callers.
             if let error = await place.decide(Ledger.Key(app: "", permission: ""), "") {
                 report.lose("Reset: \(error)")
             }
@@ -56,12 +57,12 @@ final class MessageFault {
         if grown > MessageFault.growth { report.lose("permd grew by \(grown) KiB") }
         for _ in 0..<100 where try await !place.rows("ListRequests").isEmpty { await Place.pause(milliseconds: 20) }
         let queued = try await place.rows("ListRequests").count
-        if queued > 0 { report.lose("\(queued) requests of programs that have left are still in the queue") }
+        if queued > 0 { report.lose("\(queued) requests of disconnected programs are still in the queue") }
         let exit = await place.permd.stop(SIGTERM)
-        // Whatever it has to say of leaks and the like.
+        // The log contains reports of sanitizers, such as leaks.
         if exit != .exited(0) {
             for line in place.permd.log.all.suffix(60) { Report.say("   \(line)") }
-            report.lose("permd ended as \(exit.map { "\($0)" } ?? "nothing")")
+            report.lose("permd ended unexpectedly: \(exit.map { "\($0)" } ?? "exit status unknown")")
         }
         await place.end()
     }
@@ -72,7 +73,7 @@ final class MessageFault {
     }
 
     private func callers(_ place: Place, plain: Int, sandboxed: Int) async throws {
-        // On the bus itself, or as most of them through a proxy.
+        // Either directly on the bus or, like most sandboxed programs, through a proxy.
         let sandbox = try await FlatpakSandbox(
             "org.example.Faults", on: place.permd.bus, access: dice.pick(FlatpakSandbox.Access.allCases))
         let environment = place.permd.environment
@@ -101,16 +102,16 @@ final class MessageFault {
                         report.count("refusals of the sandboxed", Int(words[1]) ?? 0)
                     }
                     if words[2] == ErrorKind.failed.name {
-                        report.lose("\(words[1]) calls were answered Failed: a bug")
+                        report.lose("\(words[1]) calls were answered with Failed, which is a bug in permd")
                     }
                 case "lost": report.lose("\(kind): \(line.dropFirst(5))")
                 default: break
                 }
             }
             let exit = await child.waitForExit()
-            if exit != .exited(0) || !isTold { report.lose("the \(kind) caller ended as \(exit)") }
+            if exit != .exited(0) || !isTold { report.lose("the \(kind) caller failed: \(exit)") }
         }
-        // It and its proxy are there until both are done.
+        // The sandbox and its proxy must exist until both callers are done.
         withExtendedLifetime(sandbox) {}
     }
 }

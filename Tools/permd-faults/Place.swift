@@ -1,4 +1,4 @@
-// Where a fault happens: permd on a bus of its own with mock devices, and a connection to look from.
+// The environment of a fault: permd on a private bus with mock devices, and a connection for checks.
 
 import DBus
 import Glibc
@@ -8,10 +8,10 @@ import PermissionTestKit
 @LoopActor
 final class Place {
     let permd: PermdProcess
-    /// Unsandboxed, as a settings program.
+    /// A connection outside any sandbox, like that of a settings program.
     let desk: Connection
 
-    /// permd's settings: no prompt is held back while we ask on and on.
+    /// Settings with which prompts are not throttled despite many requests.
     private static let settings = "[Prompts]\nAgentWaitSec=1\nNagLimit=1000\n"
 
     init(
@@ -23,10 +23,10 @@ final class Place {
         desk = try permd.bus.connect()
     }
 
-    /// This program, as permd knows it.
+    /// The app ID that permd gives this program.
     static let own = AppID.executable(BuiltProgram.own.utf8).description
 
-    /// The folders of the store and of the session's token.
+    /// The folders of the store and of the session token.
     var lastingFolder: String { "\(permd.bus.directory)/state/permd" }
     var sessionFolder: String { "\(permd.bus.directory)/runtime/permd" }
 
@@ -47,13 +47,13 @@ final class Place {
         return try await call(BusNames.policy, member, arguments).first?.rows ?? []
     }
 
-    /// What permd itself says about the store.
+    /// The problems that permd reports about the store.
     func storeProblems() async throws(BusError) -> [String] {
         try await rows("ListProblems").filter { $0["about"] == .string("store") }
             .compactMap { $0["problem"]?.stringValue }
     }
 
-    /// Decides for an app; nil when it was told that it is done, else the error's name.
+    /// Makes a decision for an app. Returns nil if it was acknowledged, otherwise the error name.
     func decide(_ key: Ledger.Key, _ state: Ledger.State, on connection: Connection? = nil) async -> String? {
         let message: Message
         if state.isEmpty {
@@ -74,7 +74,7 @@ final class Place {
         }
     }
 
-    /// Kilobytes of memory that are permd's at this moment.
+    /// In KiB.
     func residentMemory() -> Int {
         guard let file = fopen("/proc/\(permd.pid)/statm", "re") else { return 0 }
         defer { fclose(file) }
@@ -85,7 +85,6 @@ final class Place {
         return words.count > 1 ? (Int(words[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE))) / 1024 : 0
     }
 
-    /// Descriptors that permd has open.
     func descriptors() -> Int {
         guard let folder = opendir("/proc/\(permd.pid)/fd") else { return 0 }
         defer { closedir(folder) }
@@ -105,7 +104,7 @@ final class Place {
         }
     }
 
-    /// What the bus says when nobody has the name any more.
+    /// The errors with which calls fail when the name has no owner any more.
     static let deaths: Set<String> = [
         BusError.Name.noReply, BusError.Name.disconnected, "org.freedesktop.DBus.Error.ServiceUnknown",
         BusError.Name.nameHasNoOwner,

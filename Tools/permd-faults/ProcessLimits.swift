@@ -1,4 +1,4 @@
-// What a process may have come to after an attack, in numbers with their reasons.
+// Upper limits for permd's resource usage after an attack, with the reason for each value.
 
 import DBus
 import Glibc
@@ -13,16 +13,17 @@ final class ProcessLimits {
     private var written = 0
     private var began: Int64 = 0
 
-    /// Those of the files and timers that come and go with what is asked; a leak goes on growing.
+    /// Descriptors of files and timers that are opened on demand. A leak would exceed any constant.
     private static let moreDescriptors = 8
-    /// MiB a minute, by every write of it, the journal's lines included: a person's disk notices nothing of that.
+    /// MiB per minute of all writes, including log lines: a negligible load for a user's disk.
     private static let writtenPerMinute = 24
-    /// What is written in any case, however short it lasted: the store's log is folded back now and then.
+    /// MiB that may always be written, even in a short time, because the store's log is checkpointed occasionally.
     private static let writtenAtLeast = 8
-    /// KiB for each request of the honest app: a person's reset and decision are in a file before they are acknowledged,
-    /// each with some pages of the store and its log, and a line in the journal.
+    /// KiB per request of the well-behaved app: the user's reset and decision are each written to disk before they are
+    /// acknowledged, with some pages of the store and its log, and a log line.
     private static let writtenPerAnswer = 64
-    /// Milliseconds until what attackers left is given back: the bus tells of those who leave one by one.
+    /// The time limit in milliseconds for releasing the attackers' resources: the bus reports disconnected clients one
+    /// by one.
     private static let patience = 10_000
 
     init(_ place: Place, _ report: Report, _ kind: PrivateBus.Kind) {
@@ -37,7 +38,7 @@ final class ProcessLimits {
         began = Loop.uptimeMilliseconds()
     }
 
-    /// - Parameter answers: of the person since `begin`.
+    /// - Parameter answers: The number of the user's answers since `begin`.
     func end(answers: Int) async {
         let minutes = Double(Loop.uptimeMilliseconds() - began) / 60_000
         let mebibytes = Double(writtenBytes() - written) / Double(1 << 20)
@@ -45,12 +46,12 @@ final class ProcessLimits {
             Double(ProcessLimits.writtenAtLeast) + Double(ProcessLimits.writtenPerMinute) * minutes
             + Double(ProcessLimits.writtenPerAnswer * answers) / 1024
         report.most("MiB written", Int(mebibytes))
-        if mebibytes > allowed { lose("it wrote \(Int(mebibytes)) MiB; \(Int(allowed)) are enough") }
+        if mebibytes > allowed { lose("permd wrote \(Int(mebibytes)) MiB; the limit is \(Int(allowed)) MiB") }
         let peak = place.value("status", "VmHWM:")
         report.most("MiB of memory at most", peak >> 10)
-        // Past it the kernel ends permd.
+        // Above this limit, the kernel kills permd.
         if peak << 10 > UnitLimits.memory {
-            lose("it had \(peak >> 10) MiB of memory; the unit gives it \(UnitLimits.memory >> 20)")
+            lose("permd used \(peak >> 10) MiB of memory; the unit's limit is \(UnitLimits.memory >> 20) MiB")
         }
         let end = Loop.uptimeMilliseconds() + Int64(ProcessLimits.patience)
         while place.descriptors() > descriptors + ProcessLimits.moreDescriptors, Loop.uptimeMilliseconds() < end {
@@ -58,7 +59,7 @@ final class ProcessLimits {
         }
         let left = place.descriptors()
         if left > descriptors + ProcessLimits.moreDescriptors {
-            lose("it had \(descriptors) descriptors open, and has \(left)")
+            lose("permd had \(descriptors) descriptors open and now has \(left)")
         }
     }
 
@@ -68,7 +69,7 @@ final class ProcessLimits {
 }
 
 extension Place {
-    /// The number after a word of permd's `/proc/PID/NAME`; 0 where it is not.
+    /// Returns the number after `word` in `/proc/PID/NAME` of permd; 0 if there is none.
     func value(_ name: String, _ word: String) -> Int {
         guard let file = fopen("/proc/\(permd.pid)/\(name)", "re") else { return 0 }
         defer { fclose(file) }

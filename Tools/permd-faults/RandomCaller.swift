@@ -1,4 +1,4 @@
-// The process that makes random calls, plain or in a sandbox: every one of them has to be answered.
+// The process that makes random calls, plain or sandboxed. Every call must be answered.
 
 import DBus
 import Glibc
@@ -7,11 +7,11 @@ import PermissionModel
 /// `permd-faults caller SEED CALLS`: prints `calls N`, `answers N`, and `lost TEXT` for each call without an answer.
 @LoopActor
 enum RandomCaller {
-    /// Under way at once.
+    /// The number of concurrent calls.
     private static let width = 24
-    /// Calls on one connection; then a new one, and with the old one its requests go.
+    /// The number of calls per connection. Closing a connection ends its requests.
     private static let callsPerConnection = 400
-    /// Far beyond what a busy permd needs.
+    /// The timeout in milliseconds, far longer than a busy permd needs.
     private static let patience: Int32 = 40_000
 
     static func main(_ arguments: [String]) async -> Int32 {
@@ -29,7 +29,7 @@ enum RandomCaller {
             }
             let members = await members(connection)
             guard members.count > 15 else {
-                Report.say("lost introspection tells \(members.count) members")
+                Report.say("lost introspection lists only \(members.count) members")
                 return 1
             }
             let paths =
@@ -52,7 +52,7 @@ enum RandomCaller {
         return 0
     }
 
-    /// The errors' names, `unanswered` where none came.
+    /// Makes the calls and returns the names of all errors; `unanswered` for calls without a reply.
     private static func send(_ messages: [Message], on connection: Connection) async -> [String] {
         var calls: [Task<String?, Never>] = []
         for message in messages { calls.append(Task { await send(message, on: connection) }) }
@@ -73,7 +73,8 @@ enum RandomCaller {
         }
     }
 
-    /// All methods permd tells of, and Close of a request of our own, which exists only while it waits.
+    /// All methods in permd's introspection data, and Close of this connection's request, which exists only while it
+    /// waits.
     private static func members(_ connection: Connection) async -> [RandomMessage.Member] {
         var members: [RandomMessage.Member] = []
         for path in [BusNames.root, BusNames.portalRoot] {
@@ -88,7 +89,7 @@ enum RandomCaller {
         return members
     }
 
-    /// The methods of introspection data, which permd writes one element a line.
+    /// Returns the methods in introspection data, in which permd writes one element per line.
     private static func parse(_ xml: String, _ path: String) -> [RandomMessage.Member] {
         var members: [RandomMessage.Member] = []
         var interface = ""
@@ -114,7 +115,7 @@ enum RandomCaller {
 }
 
 extension Substring {
-    /// Where `text` ends; nil where it is not.
+    /// Returns the index after `text`; nil if it does not occur.
     fileprivate func range(of text: String) -> Substring.Index? {
         var rest = self
         while !rest.isEmpty {

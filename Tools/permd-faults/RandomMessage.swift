@@ -1,4 +1,4 @@
-// Values and calls by chance: right ones, nearly right ones and nonsense.
+// Random values and calls: valid ones, almost valid ones and nonsense.
 
 import DBus
 import Glibc
@@ -6,12 +6,12 @@ import PermissionModel
 
 struct RandomMessage {
     var dice: Dice
-    /// Descriptors that may still be in this message: the bus cuts off who sends more than 16.
+    /// The number of descriptors that this message may still get: the bus disconnects senders of more than 16.
     private var descriptorsLeft = 0
 
     init(dice: Dice) { self.dice = dice }
 
-    /// A method of some object, as Introspect tells.
+    /// A method of an object, from its introspection data.
     struct Member: Sendable {
         var path: String
         var interface: String
@@ -56,10 +56,10 @@ struct RandomMessage {
         }
     }
 
-    /// Containers within each other: the D-Bus Specification allows 64, and a bus cuts off whoever sends more.
+    /// The maximum nesting depth: the D-Bus Specification allows 64, and a bus disconnects senders that exceed it.
     private static let deepest = 60
 
-    /// A value of that signature; of one that is no single type's, a byte.
+    /// Returns a value of that signature; a byte if the signature is not that of a single complete type.
     mutating func value(_ signature: Substring, depth: Int = 0) -> Value {
         let rest = signature.dropFirst()
         switch signature.first {
@@ -80,7 +80,7 @@ struct RandomMessage {
             return fd < 0 ? .byte(0) : .unixFD(UnixFD(owning: fd))
         case "v":
             guard depth < RandomMessage.deepest - 8 else { return .variant(.byte(1)) }
-            // Now and then as deep as a message can be.
+            // Occasionally nested as deeply as a message may be.
             if dice.oneIn(30) {
                 return (depth..<RandomMessage.deepest).reduce(Value.byte(1)) { value, _ in .variant(value) }.asVariant
             }
@@ -104,7 +104,7 @@ struct RandomMessage {
         return dice.number(0...4)
     }
 
-    /// The single types of a signature.
+    /// Splits a signature into single complete types.
     static func split(_ signature: Substring) -> [Substring] {
         var parts: [Substring] = []
         var rest = signature

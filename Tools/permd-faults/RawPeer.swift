@@ -1,15 +1,15 @@
-// A connection to a bus without a library between: it may send anything, and need not read what it is sent.
+// A bus connection without a library, which may send anything and need not read.
 
 import Glibc
 
-/// For a process of its own: everything blocks, a second at most.
+/// Every operation blocks, for one second at most, so it is used in separate processes only.
 final class RawPeer {
     private(set) var socket: Int32 = -1
     private(set) var uniqueName = ""
     private var serial: UInt32 = 0
     private var received: [UInt8] = []
     private static let timeout = timeval(tv_sec: 1, tv_usec: 0)
-    /// More than a bus answers to a call of ours at once.
+    /// Larger than any single reply of the bus.
     private static let chunk = 256 << 10
 
     struct Received {
@@ -22,7 +22,7 @@ final class RawPeer {
         var sender = ""
         var body: ArraySlice<UInt8>
 
-        /// The body's first string, where it is one.
+        /// The first string of the body; empty if there is none.
         var text: String {
             guard body.count > 4 else { return "" }
             let length = Int(RawPeer.uint32(body, 0))
@@ -31,7 +31,7 @@ final class RawPeer {
         }
     }
 
-    /// Nil when the bus takes no more connections.
+    /// Fails if the bus accepts no more connections.
     init?(path: String) {
         socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { return nil }
@@ -101,7 +101,7 @@ final class RawPeer {
         call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", member, signature, body)
     }
 
-    /// False when the bus has closed the connection, or takes nothing for a second.
+    /// Returns false if the bus has closed the connection or accepts no data for one second.
     @discardableResult
     func send(_ bytes: [UInt8], flags: Int32 = 0) -> Bool {
         var sent = 0
@@ -115,7 +115,7 @@ final class RawPeer {
         return true
     }
 
-    /// With that many copies of a descriptor.
+    /// Sends a message with `copies` copies of a descriptor.
     @discardableResult
     func send(_ bytes: [UInt8], with descriptor: Int32, copies: Int) -> Bool {
         let size = copies * MemoryLayout<Int32>.size
@@ -151,8 +151,8 @@ final class RawPeer {
 
     // MARK: Receiving
 
-    /// The answer to a call, nil when none comes in time; what comes before it is dropped.
-    /// - Parameter sender: of whom it has to be, as others forge answers; nil for anybody.
+    /// Returns the reply to a call, or nil on timeout; messages before it are dropped.
+    /// - Parameter sender: The required sender, because others send forged replies; nil accepts any.
     func answer(to serial: UInt32, from sender: String? = nil) -> Received? {
         for _ in 0..<10_000 {
             guard let next = receive() else { return nil }
@@ -163,7 +163,7 @@ final class RawPeer {
         return nil
     }
 
-    /// The unique name that owns a name; nil when nobody does.
+    /// Returns the unique name of the owner; nil if the name has none.
     func owner(of name: String) -> String? {
         send(bus("GetNameOwner", "s") { $0.string(name) })
         guard let answer = answer(to: lastSerial, from: "org.freedesktop.DBus"),
@@ -172,7 +172,8 @@ final class RawPeer {
         return answer.text
     }
 
-    /// The next message; descriptors it carries are closed. Nil: none for a second, or for no time at all.
+    /// Returns the next message; nil if there is none within one second, or at once if `wait` is false. Descriptors
+    /// that it carries are closed.
     func receive(wait: Bool = true) -> Received? {
         while true {
             if let message = takeMessage() { return message }

@@ -1,4 +1,4 @@
-// What a fault came to: counts, and everything that was lost. One line in the end.
+// The result of a fault: counts and failures ("losses"), with a summary line at the end.
 
 import DBus
 import Glibc
@@ -10,7 +10,7 @@ final class Report {
     private var counts: [(name: String, count: Int)] = []
     private let began = Loop.uptimeMilliseconds()
 
-    /// Losses told in full; the rest are counted.
+    /// The number of losses printed in full; the rest are only counted.
     private static let told = 20
 
     init(_ fault: String) { self.fault = fault }
@@ -28,14 +28,14 @@ final class Report {
         }
     }
 
-    /// The most there was at once.
+    /// Records a maximum.
     func most(_ name: String, _ number: Int) { count(name, max(0, number - counted(name))) }
 
     func counted(_ name: String) -> Int { counts.first { $0.name == name }?.count ?? 0 }
 
-    /// A fault that never happened has shown nothing.
+    /// Requires a count above zero, because a fault that never happened proves nothing.
     func expect(_ name: String) {
-        if counted(name) == 0 { lose("there were no \(name), so nothing was shown") }
+        if counted(name) == 0 { lose("there were no \(name), so the test proves nothing") }
     }
 
     func finish() {

@@ -1,13 +1,13 @@
-// The limits permd's unit sets, read from it, so that what is tested is what is shipped.
+// The limits set by permd's systemd unit, read from the unit file so that the shipped values are tested.
 
 import Glibc
 
 enum UnitLimits {
-    /// Bytes.
+    /// In bytes.
     static let memory = number("MemoryMax=")
     static let descriptors = number("LimitNOFILE=")
 
-    /// 0 where the unit says nothing, with which nothing passes.
+    /// Returns 0 if the unit does not set the limit, which makes every check fail.
     private static func number(_ key: String) -> Int {
         let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         guard let file = fopen("\(root)/systemd/permd.service", "re") else { return 0 }

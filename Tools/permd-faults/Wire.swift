@@ -1,4 +1,4 @@
-// Messages as bytes (D-Bus specification, "Message Format"), also those that no library would send.
+// Encodes messages, including ones that no library would send (D-Bus specification, "Message Format").
 
 struct Wire {
     enum Kind: UInt8 {
@@ -6,7 +6,7 @@ struct Wire {
         case methodReturn, error, signal
     }
 
-    /// What a header may say; nil leaves it out.
+    /// The header fields; nil omits a field.
     struct Header {
         var kind = Kind.call
         var serial: UInt32 = 1
@@ -18,7 +18,7 @@ struct Wire {
         var destination: String?
         var signature: String?
         var descriptors: UInt32?
-        /// Fields as they are, for those the specification does not know or has otherwise.
+        /// Additional fields, for codes that are unknown to the specification or that it defines with another type.
         var further: [(code: UInt8, text: String)] = []
         var wantsReply = true
     }
@@ -62,7 +62,7 @@ struct Wire {
 
     mutating func strings(_ texts: [String]) { array(4) { for text in texts { $0.string(text) } } }
 
-    /// `a{sv}`: each value by its signature and what writes it.
+    /// An `a{sv}`. Each entry consists of a key, a signature, and a function that writes the value.
     mutating func options(_ entries: [(String, String, (inout Wire) -> Void)]) {
         array(8) {
             for (key, signature, value) in entries {

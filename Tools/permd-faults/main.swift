@@ -1,3 +1,3 @@
-// permd-faults: injects faults into a running permd, at random from a seed. scripts/faults runs it.
+// permd-faults: injects random faults, reproducible from a seed, into a running permd. Run by scripts/faults.
 
 FaultsProgram.main()

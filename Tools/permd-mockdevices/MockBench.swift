@@ -1,4 +1,4 @@
-// The testbed: what is plugged in, and how it comes and goes. umockdev's pointers stay here.
+// The testbed: the present devices, and how they are added and removed. All umockdev pointers are kept here.
 
 import CUMockdev
 import Glibc
@@ -26,20 +26,20 @@ final class MockBench {
         g_free(path)
     }
 
-    /// Removes the folder.
+    /// Removes the testbed's folder.
     func close() {
         plugged = [:]
         g_object_unref(testbed)
     }
 
-    /// Nobody is told of it.
+    /// Adds a device without an event.
     func slip(_ kind: MockKind, _ number: Int, name: String?) throws(MockFailure) -> String {
         try MockListeners.deaf(in: root) { () throws(MockFailure) in try add(kind, number, name: name) }
     }
 
     func add(_ kind: MockKind, _ number: Int, name: String?) throws(MockFailure) -> String {
         let plug = Plug(kind: kind, number: number)
-        guard plugged[plug] == nil else { throw MockFailure("\(kind.rawValue) \(number) is there already") }
+        guard plugged[plug] == nil else { throw MockFailure("\(kind.rawValue) \(number) already exists") }
         var adapter = ""
         if kind == .connection {
             guard let host = plugged[Plug(kind: .bluetooth, number: number)] else {
@@ -51,7 +51,7 @@ final class MockBench {
         var failure: UnsafeMutablePointer<GError>?
         let node = entries.compactMap(\.node).first.map { "/dev/\($0)" } ?? ""
         var camera: MockCamera?
-        // Before the node is there: whoever opens it without somebody to answer its ioctls is aborted by umockdev.
+        // Attached before the node exists: umockdev aborts a process that opens a node without an ioctl handler.
         if let flags = kind.videoFlags {
             camera = MockCamera(flags: flags, card: name ?? "Mock Camera \(number)", bus: "platform:mockcam.\(number)")
             guard umockdev_testbed_attach_ioctl(testbed, node, camera?.handler, &failure) != 0 else {
@@ -72,7 +72,7 @@ final class MockBench {
         for entry in gone.entries.reversed() {
             announce(entry, "remove")
             if let node = entry.node, let number = entry.attributes.first(where: { $0.0 == "dev" })?.1 {
-                // umockdev leaves these behind.
+                // umockdev does not remove these.
                 unlink("\(root)/sys/dev/char/\(number)")
                 unlink("\(root)/dev/\(node)")
                 unlink("\(root)/dev/\(node).aside")
@@ -95,7 +95,8 @@ final class MockBench {
         announce(entry, "change")
     }
 
-    /// Root may open any file, except what the kernel itself keeps for writing only: the node becomes a link to that.
+    /// Root can open any file, except those that the kernel makes write-only, so the node is replaced with a link to
+    /// one.
     func setOpenable(_ node: String, _ isOpenable: Bool) throws(MockFailure) {
         let name = node.hasPrefix("/dev/") ? String(node.dropFirst(5)) : node
         guard let entry = plugged.values.flatMap(\.entries).first(where: { $0.node == name }) else {
@@ -104,7 +105,7 @@ final class MockBench {
         let path = "\(root)/dev/\(name)"
         let aside = "\(path).aside"
         let isAside = Glibc.access(aside, F_OK) == 0
-        guard isAside == isOpenable else { throw MockFailure("\(node) is so already") }
+        guard isAside == isOpenable else { throw MockFailure("\(node) is already in that state") }
         if isOpenable {
             rename(aside, path)
         } else {
@@ -126,8 +127,8 @@ final class MockBench {
         return found
     }
 
-    /// umockdev aborts on a node name that was there before, and the kernel numbers anew as well: so the wished number
-    /// the first time, then the next free one.
+    /// Returns the number for a node. umockdev aborts if a node name is reused, and the kernel may renumber devices as
+    /// well, so it is the requested number the first time and then the next unused one.
     private func unit(_ kind: MockKind, _ number: Int) -> Int {
         var unit = number
         while !used[kind.pool, default: []].insert(unit).inserted { unit += 1 }

@@ -1,13 +1,13 @@
-// What a mock video node answers.
+// The ioctl replies of a mock video node.
 
 import CLinux
 import CUMockdev
 import Glibc
 
-/// Answers VIDIOC_QUERYCAP for one node, on umockdev's own thread.
+/// Answers VIDIOC_QUERYCAP for one node, on umockdev's thread.
 final class MockCamera {
     let handler: UnsafeMutablePointer<UMockdevIoctlBase>
-    // SAFETY: written before the handler is connected, only read after that, freed after the handler is gone.
+    // SAFETY: written before the handler is connected, only read afterwards, and freed after the handler is released.
     private let answer: UnsafeMutablePointer<v4l2_capability>
 
     init(flags: UInt32, card: String, bus: String) {
@@ -17,14 +17,14 @@ final class MockCamera {
         MockCamera.copy(card, into: &text.card)
         MockCamera.copy(bus, into: &text.bus_info)
         text.device_caps = flags
-        // As UVC does: the device's capabilities are those of all its nodes together.
+        // As in UVC, `capabilities` is the union over all nodes of the device.
         text.capabilities = flags | UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_DEVICE_CAPS)
         answer.initialize(to: text)
         handler = umockdev_ioctl_base_new()
         let callback: @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> gboolean = {
             _, client, context in MockCamera.answer(client, context)
         }
-        // SAFETY: GObject calls it with the arguments of the signal's marshaller, which are these three.
+        // SAFETY: GObject calls the callback with the arguments of the signal's marshaller, which are these three.
         g_signal_connect_data(
             handler, "handle-ioctl", unsafeBitCast(callback, to: GCallback.self), answer, nil, GConnectFlags(0))
     }
@@ -57,6 +57,6 @@ final class MockCamera {
     }
 }
 
-/// VIDIOC_QUERYCAP, `_IOR('V', 0, struct v4l2_capability)`: a macro that Swift does not import.
+/// VIDIOC_QUERYCAP, `_IOR('V', 0, struct v4l2_capability)`: a macro that Swift cannot import.
 private let mockVideoQueryCapability =
     gulong(2) << 30 | gulong(MemoryLayout<v4l2_capability>.size) << 16 | gulong(UInt8(ascii: "V")) << 8

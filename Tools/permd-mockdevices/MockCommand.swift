@@ -1,4 +1,4 @@
-// One line of input, parsed.
+// A parsed command line of the input.
 
 struct MockFailure: Error {
     let text: String
@@ -28,11 +28,11 @@ enum MockCommand {
             self = .block(try MockCommand.number(words[1]), words[2] == "on")
         case "unreadable" where words.count == 2: self = .openable(words[1], false)
         case "readable" where words.count == 2: self = .openable(words[1], true)
-        default: throw MockFailure("no such command: \(line)")
+        default: throw MockFailure("unknown command: \(line)")
         }
     }
 
-    /// The node that came to be, or nothing.
+    /// Runs the command. Returns the added node, or an empty string.
     func run(on bench: MockBench) throws(MockFailure) -> String {
         switch self {
         case .add(let kind, let number, let name, let isAnnounced):
@@ -46,12 +46,12 @@ enum MockCommand {
     }
 
     private static func kind(_ word: String) throws(MockFailure) -> MockKind {
-        guard let kind = MockKind(rawValue: word) else { throw MockFailure("no such kind of device: \(word)") }
+        guard let kind = MockKind(rawValue: word) else { throw MockFailure("unknown kind of device: \(word)") }
         return kind
     }
 
     private static func number(_ word: String) throws(MockFailure) -> Int {
-        guard let number = Int(word), (0..<32).contains(number) else { throw MockFailure("no such number: \(word)") }
+        guard let number = Int(word), (0..<32).contains(number) else { throw MockFailure("not in 0 to 31: \(word)") }
         return number
     }
 }

@@ -1,19 +1,20 @@
-// Reads commands line by line from standard input and carries them out on a umockdev testbed.
+// Reads commands from standard input, one per line, and applies them to a umockdev testbed.
 
 import CUMockdev
 import Glibc
 
-/// Prints `ROOT DIR`, then answers each line by `OK [NODE]` or `ERROR TEXT`. Other processes see the devices with
-/// `UMOCKDEV_DIR=DIR` and umockdev's library preloaded. The end of the input ends it, and takes the folder along.
+/// Prints `ROOT DIR`, then answers each line with `OK [NODE]` or `ERROR TEXT`. Other processes see the devices if they
+/// run with `UMOCKDEV_DIR=DIR` and umockdev's preload library. At the end of the input, the program removes the folder
+/// and exits.
 enum MockDevicesProgram {
     static let preload = "libumockdev-preload.so.0"
     static let usage = """
-        Usage: permd-mockdevices   (commands on standard input, one a line)
+        Usage: permd-mockdevices   (reads commands from standard input, one per line)
           add camera N [NAME]      remove camera N      change camera N
           add metadata N, add microphone N [NAME], add playback N, add bluetooth N [NAME], add connection N, add gnss N
-          slip KIND N [NAME]       adds it without an event, as where no udev runs
-          rfkill N on|off          blocks adapter N, or lets it work
-          unreadable NODE          lets nobody open the node; readable NODE undoes it
+          slip KIND N [NAME]       adds a device without an event, as on systems without udev
+          rfkill N on|off          blocks or unblocks adapter N
+          unreadable NODE          makes opening the node fail for every process; readable NODE reverts this
           quit
         """
 
@@ -23,7 +24,7 @@ enum MockDevicesProgram {
             exit(CommandLine.arguments.contains("--help") ? 0 : 64)
         }
         startAgainWithPreload()
-        // Ends the input, so that the folder is removed on the way out.
+        // Closes the input, so that the folder is removed on exit.
         signal(SIGTERM) { _ in close(STDIN_FILENO) }
         signal(SIGINT) { _ in close(STDIN_FILENO) }
         signal(SIGPIPE, SIG_IGN)
@@ -45,14 +46,14 @@ enum MockDevicesProgram {
         bench.close()
     }
 
-    /// The devices are mocked inside this process too, so the library must be in it before it starts.
+    /// Executes the program again with the preload library, because this process must see the mock devices as well.
     private static func startAgainWithPreload() {
         let others = getenv("LD_PRELOAD").map { String(cString: $0) } ?? ""
         guard !others.split(whereSeparator: { ": ".contains($0) }).contains(Substring(preload)) else { return }
         setenv("LD_PRELOAD", others.isEmpty ? preload : "\(preload):\(others)", 1)
         var arguments: [UnsafeMutablePointer<CChar>?] = [strdup(CommandLine.arguments[0]), nil]
         execv("/proc/self/exe", &arguments)
-        fail("cannot start again: \(String(cString: strerror(errno)))")
+        fail("cannot execute itself again: \(String(cString: strerror(errno)))")
     }
 
     private static func fail(_ text: String) -> Never {

@@ -1,11 +1,11 @@
-// The kinds of mock devices, and how each looks in sysfs.
+// The kinds of mock devices, and their representation in sysfs.
 
 import CLinux
 
 enum MockKind: String, CaseIterable {
     case camera, metadata, microphone, playback, bluetooth, connection, gnss
 
-    /// Kinds that the kernel numbers together: two of a pool never have the same name.
+    /// The pool from which the kernel numbers the device: names within a pool are unique.
     var pool: String {
         switch self {
         case .camera, .metadata: "video"
@@ -16,7 +16,7 @@ enum MockKind: String, CaseIterable {
         }
     }
 
-    /// What VIDIOC_QUERYCAP says of the node, and nil where there is no such question.
+    /// The node's capabilities as reported by VIDIOC_QUERYCAP; nil if the kind does not support it.
     var videoFlags: UInt32? {
         switch self {
         case .camera: UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
@@ -26,7 +26,7 @@ enum MockKind: String, CaseIterable {
     }
 }
 
-/// One sysfs entry, in the text form that umockdev reads.
+/// One sysfs entry, in umockdev's text format.
 struct MockEntry {
     /// Without `/sys`.
     var path: String
@@ -49,7 +49,7 @@ struct MockEntry {
 }
 
 extension MockKind {
-    /// `number` says where it is plugged in, which stays; `unit` is what the kernel would number it this time.
+    /// `number` identifies the port, which is stable; `unit` is the number that the kernel would assign this time.
     func entries(number: Int, unit: Int, name: String?, adapter: String) -> [MockEntry] {
         switch self {
         case .camera, .metadata: [video(number, unit, name ?? "Mock Camera \(number)")]

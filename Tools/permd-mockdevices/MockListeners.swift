@@ -1,17 +1,18 @@
-// The processes that listen for the testbed's events, each on a socket in its folder.
+// The processes that listen for the testbed's events, each on a socket in the testbed's folder.
 
 import Glibc
 
 enum MockListeners {
-    /// A listener that takes nothing for so long is stuck, and what follows is its own affair.
+    /// The timeout in milliseconds for a listener that does not read its events.
     private static let patience: Int32 = 5000
 
-    /// Waits until every listener's queue has room. umockdev aborts on a full one, where the kernel would wait or drop.
+    /// Waits until every listener's queue has room. umockdev aborts on a full queue, where the kernel would wait or
+    /// drop the event.
     static func awaitRoom(in root: String) {
         for path in sockets(in: root) { awaitRoom(path) }
     }
 
-    /// Nobody hears of what `body` does: umockdev tells of a new device by itself.
+    /// Runs `body` without any listener receiving events, because umockdev announces added devices itself.
     static func deaf<Result>(in root: String, _ body: () throws(MockFailure) -> Result) throws(MockFailure) -> Result {
         let paths = sockets(in: root)
         let aside = paths.map { "\(root)/aside-\($0.split(separator: "/").last ?? "")" }

@@ -1,4 +1,4 @@
-// Registers a scripted agent and prints what it is asked and what it says.
+// Registers a scripted agent, and prints the prompts and its answers.
 
 import DBus
 import Glibc
@@ -8,7 +8,7 @@ import PermissionTestKit
 enum ScriptedAgentProgram {
     static let usage = """
         Usage: permd-scripted-agent ANSWER…
-        Answers one prompt after the other; the last answer is for all that follow.
+        Answers prompts in order; the last ANSWER is repeated for all further prompts.
           once, session, always, deny, dismiss, wait, die
 
         """
@@ -92,7 +92,7 @@ enum ScriptedAgentProgram {
         case .deny: "Don't Allow"
         case .dismiss: "Not Now"
         case .wait: "no answer"
-        default: "leaves the bus"
+        default: "disconnects"
         }
     }
 

@@ -1,3 +1,3 @@
-// permd-scripted-agent: an agent that answers from its arguments, for machines without a person.
+// permd-scripted-agent: an agent that answers from its arguments, for tests without a user.
 
 ScriptedAgentProgram.main()

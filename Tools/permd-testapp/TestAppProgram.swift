@@ -1,10 +1,10 @@
-// Commands in, answers and signals out, one a line: the contract as an app sees it.
+// Reads commands and prints answers and signals, one per line: the contract as an app sees it.
 
 import DBus
 import Glibc
 import PermissionModel
 
-/// `NUMBER COMMAND …` is answered by `NUMBER ok …` or `NUMBER ERROR retryable|final: MESSAGE`:
+/// `NUMBER COMMAND …` is answered with `NUMBER ok …` or `NUMBER ERROR retryable|final: MESSAGE`:
 ///
 ///     request TOKEN PERMISSION,… [hold=SECONDS] [interactive=no] [explain] [reason=TEXT]
 ///     close TOKEN
@@ -14,15 +14,16 @@ import PermissionModel
 ///     release
 ///     call INTERFACE MEMBER
 ///     get INTERFACE PROPERTY
-///     camera TOKEN               by the desktop portal, as every other app does
+///     camera TOKEN               requests the camera through the desktop portal, like other apps
 ///     close-camera TOKEN
 ///     open-camera
-///     be-store APP WORD          takes the name of the portals' store, which says that of the camera
-///     be-daemon                  takes permd's name: prompts the agent that registers, lists nothing
-///     be-backend NAME            takes a portal backend's name and allows whatever it is to ask about
-///     be-portal                  takes the portal's name and asks as its backend is asked
+///     be-store APP WORD          owns the permission store's name and returns WORD for APP and the camera
+///     be-daemon                  owns permd's name, prompts each agent that registers, returns empty lists
+///     be-backend NAME            owns a portal backend's name and allows every request
+///     be-portal                  owns the portal's name and calls AccessDialog of permd's backend
 ///
-/// Beside them come `prompted OUTCOME` of `be-daemon`, `response TOKEN CODE …`, `state TOKEN …` and `status PERMISSION …`.
+/// It also prints `prompted OUTCOME` for `be-daemon`, `response TOKEN CODE …`, `state TOKEN …` and `status PERMISSION
+/// …`.
 @LoopActor
 final class TestAppProgram {
     private let connection: Connection
@@ -48,7 +49,7 @@ final class TestAppProgram {
     }
 
     private func start() {
-        // Unicast signals come without a match rule.
+        // Unicast signals arrive without a match rule.
         connection.onSignal(addMatch: false) { [self] in signalled($0) }
         watch = Loop.shared.watch(STDIN_FILENO, .readable) { [self] _ in read() }
         connection.onDisconnect { exit(0) }
@@ -240,7 +241,7 @@ final class TestAppProgram {
         }
     }
 
-    /// Values for a test to compare: `key=value` for tables, by key.
+    /// Formats a value for comparison in tests; dictionaries as `key=value`, sorted by key.
     private static func text(_ value: Value) -> String {
         switch value {
         case .string(let text), .objectPath(let text): return text

@@ -1,3 +1,3 @@
-// permd-testapp: an app on the session bus that does what its standard input says.
+// permd-testapp: an app on the session bus that is controlled through standard input.
 
 TestAppProgram.main()
