@@ -1,4 +1,4 @@
-// Repeated rows are one row with a count, and memory and disk are bounded whatever apps do.
+// Repeated rows are folded into one row with a count; memory and disk use stay bounded.
 
 import PermissionModel
 import Testing
@@ -15,14 +15,14 @@ struct HistoryFoldTests {
             time: time, request: "/r", app: AppID("desktop:\(app)")!, question: question, outcome: outcome, by: by)
     }
 
-    /// `app outcome count`, as they are handed out.
+    /// The unwritten rows in the order they are returned, each as `number app outcome count`.
     private func written(_ fold: inout HistoryFold, at uptime: Int64) -> [String] {
         fold.takeUnwritten(at: uptime).map {
             "\($0.number) \($0.row.app.name) \($0.row.outcome.rawValue)\($0.row.by.rawValue) \($0.row.count)"
         }
     }
 
-    @Test func whatAnAppRepeats() {
+    @Test func repeatedRowsAreCounted() {
         var fold = HistoryFold()
         for step in 0..<1000 {
             #expect(fold.add(row("a", .withdrawn), at: Int64(step)).isNew == (step == 0))
@@ -31,16 +31,15 @@ struct HistoryFoldTests {
         }
         #expect(written(&fold, at: 1000) == ["1 a withdrawn 1000", "2 a failed 1000", "3 b withdrawn 1000"])
         #expect(written(&fold, at: 1000) == [])
-        // The same rows, with a higher count.
+        // The same row is returned again with a higher count.
         _ = fold.add(row("a", .withdrawn), at: 59_999)
         #expect(written(&fold, at: 59_999) == ["1 a withdrawn 1001"])
-        // A minute after the first: another one. The clock of the day has no say in it.
+        // A minute after the first row a new one begins. Uptime decides this, not the wall clock.
         #expect(fold.add(row("a", .withdrawn, time: -5), at: 60_000).isNew)
         #expect(written(&fold, at: 60_000) == ["4 a withdrawn 1"])
     }
 
-    /// Who decided, or that nobody did, is never the same.
-    @Test func whatDiffersIsNotFolded() {
+    @Test func rowsOfDifferentAuthorsOrPermissionsAreNotFolded() {
         var fold = HistoryFold()
         for by in [Author.nobody, .guard, .administrator, .timeout, .person] {
             #expect(fold.add(row("a", .dismissed, by), at: 0).isNew)
@@ -48,8 +47,8 @@ struct HistoryFoldTests {
         #expect(fold.add(row("a", .dismissed, .guard, .microphone), at: 0).isNew)
     }
 
-    /// Decisions keep their order: a grant, a denial and a grant are three.
-    @Test func decisions() {
+    /// A grant, a denial and another grant are three rows.
+    @Test func decisionsKeepTheirOrder() {
         var fold = HistoryFold()
         let words = [Outcome.granted, .granted, .denied, .granted].map { outcome in
             fold.add(row("a", outcome, .permctl), at: 0)
@@ -59,9 +58,9 @@ struct HistoryFoldTests {
         #expect(words.map(\.numbered.row.count) == [1, 2, 1, 1])
     }
 
-    @Test func whatCouldNotBeWrittenComesAgain() {
+    @Test func rowsThatCouldNotBeWrittenAreReturnedAgain() {
         var fold = HistoryFold()
-        // But a decision that was not made.
+        // A decision that could not be stored is forgotten: the next one is a new row.
         fold.forget([fold.add(row("a", .granted, .person), at: 0).numbered])
         #expect(fold.add(row("a", .granted, .person), at: 0).isNew)
         _ = fold.takeUnwritten(at: 0)
@@ -72,8 +71,8 @@ struct HistoryFoldTests {
         #expect(written(&fold, at: 1) == ["3 a withdrawn 2"])
     }
 
-    /// A store that could not be read at first has rows of its own.
-    @Test func numbersGoOn() {
+    /// A store that could not be read at first may contain rows: numbering continues after them.
+    @Test func numbersContinueAfterStoredRows() {
         var fold = HistoryFold()
         fold.goOn(after: 7)
         _ = fold.add(row("a", .withdrawn), at: 0)
@@ -81,14 +80,14 @@ struct HistoryFoldTests {
         _ = fold.add(row("b", .withdrawn), at: 0)
         fold.goOn(after: 100)
         _ = fold.add(row("b", .withdrawn), at: 0)
-        // What was written before is not counted up in another file.
+        // A row that was written earlier may be in another file, so its count is not increased.
         _ = fold.add(row("a", .withdrawn), at: 0)
         #expect(written(&fold, at: 0) == ["109 b withdrawn 2", "110 a withdrawn 1"])
         fold.goOn(after: 50)
         #expect(fold.add(row("c", .withdrawn), at: 0).numbered.number == 111)
     }
 
-    /// Programs under ever new names: what is remembered is bounded, and every row is handed out once it is full.
+    /// With ever new app names memory is bounded, and no row is lost if rows are taken whenever the fold is full.
     @Test func manyApps() {
         var fold = HistoryFold()
         var rows = 0

@@ -1,11 +1,11 @@
-// The portals' own store against our decisions: what is taken back, what becomes a decision, what is left alone.
+// Entries of the portals' permission store: which are deleted, which become decisions, which are left alone.
 
 import PermissionCore
 import PermissionModel
 import Testing
 
 struct PortalSyncRuleTests {
-    /// `app permission` to what stands.
+    /// The verdict in force for each `app permission`.
     private struct Judge: PortalJudge {
         var standing: [String: Verdict] = [:]
 
@@ -28,19 +28,19 @@ struct PortalSyncRuleTests {
     private let denied = Judge(standing: ["org.example.Call camera": .deny])
     private let nothing = Judge()
 
-    @Test func aGrantStaysWhileItsDecisionDoes() {
+    @Test func aGrantIsDeletedWhenItsDecisionEnds() {
         var mirror = mirror()
         mirror.answers(camera, .grant, at: 0)
         #expect(mirror.changed(.camera, ["org.example.Call": .grant], at: 5, by: granted) == [])
         #expect(mirror.review(at: 100, by: granted) == [])
         #expect(mirror.review(at: 200, by: nothing) == [.takeBack(camera)])
-        // Once is enough.
+        // The deletion is requested only once.
         #expect(mirror.review(at: 201, by: nothing) == [])
         #expect(mirror.changed(.camera, [:], at: 202, by: nothing) == [.dropRow(camera)])
         #expect(mirror.took(camera, isGone: true, at: 203, by: nothing) == [])
     }
 
-    /// Two ids that `String` takes for one.
+    /// `String` considers these two app ids equal.
     @Test func idsAreTheirBytes() {
         let composed = PortalKey(appID: "org.example.Caf\u{E9}", question: .camera)
         let decomposed = PortalKey(appID: "org.example.Cafe\u{301}", question: .camera)
@@ -53,42 +53,42 @@ struct PortalSyncRuleTests {
         #expect(effects == [.adopt(decomposed, .grant)])
     }
 
-    @Test func aNoThatNobodySaidIsTakenBack() {
+    @Test func aDenialWithoutAnAnswerIsDeleted() {
         var mirror = mirror()
         mirror.answers(camera, nil, at: 0)
         #expect(mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing) == [.takeBack(camera)])
     }
 
-    @Test func aRefusalStays() {
+    @Test func aDenialStaysWhileItsDecisionHolds() {
         var mirror = mirror()
         mirror.answers(camera, .deny, at: 0)
         #expect(mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: denied) == [])
     }
 
-    @Test func aDecisionThatEndedBeforeThePortalStoredItIsTakenBackThen() {
+    @Test func anAnswerStoredAfterItsDecisionEndedIsDeleted() {
         var mirror = mirror()
         mirror.answers(camera, .grant, at: 0)
         #expect(mirror.review(at: 1, by: nothing) == [])
         #expect(mirror.changed(.camera, ["org.example.Call": .grant], at: 5, by: nothing) == [.takeBack(camera)])
     }
 
-    @Test func whatAnotherProgramWritesBecomesADecision() {
+    @Test func anEntryOfAnotherProgramBecomesADecision() {
         var mirror = mirror()
         #expect(mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing) == [.adopt(camera, .deny)])
-        // While it is being written it is not taken back.
+        // The entry is not deleted while the decision is being written.
         #expect(mirror.review(at: 6, by: nothing) == [])
         mirror.adopted(camera)
         #expect(mirror.review(at: 7, by: denied) == [])
     }
 
-    @Test func whatCouldNotBeWrittenIsTriedAgain() {
+    @Test func aFailedAdoptionIsRetried() {
         var mirror = mirror()
         #expect(mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing) == [.adopt(camera, .deny)])
         mirror.notAdopted(camera)
-        // It is neither taken back meanwhile nor forgotten.
+        // Meanwhile the entry is neither deleted nor forgotten.
         #expect(mirror.review(at: 6, by: nothing) == [])
         #expect(mirror.adoptAgain() == [.adopt(camera, .deny)])
-        // One try at a time.
+        // Only one attempt is made at a time.
         #expect(mirror.adoptAgain() == [])
         mirror.notAdopted(camera)
         #expect(mirror.adoptAgain() == [.adopt(camera, .deny)])
@@ -97,20 +97,20 @@ struct PortalSyncRuleTests {
         #expect(mirror.review(at: 7, by: denied) == [])
     }
 
-    @Test func whatIsDeletedBeforeItCouldBeWrittenIsNotTriedAgain() {
+    @Test func theAdoptionOfADeletedEntryIsNotRetried() {
         var mirror = mirror()
         _ = mirror.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing)
         mirror.notAdopted(camera)
         #expect(mirror.changed(.camera, [:], at: 6, by: nothing) == [.forget(camera)])
         #expect(mirror.adoptAgain() == [])
-        // A later entry is looked at as any other.
+        // A later entry is handled like any other.
         #expect(mirror.changed(.camera, ["org.example.Call": .grant], at: 7, by: nothing) == [.adopt(camera, .grant)])
         #expect(mirror.changed(.camera, [:], at: 8, by: nothing) == [.forget(camera)])
-        // Deleted while it was being written: the decision goes, too.
+        // The entry was deleted while the decision was being written: the decision is removed too.
         #expect(mirror.adopted(camera) == [.forget(camera)])
     }
 
-    @Test func whatAnotherProgramWritesOverOurAnswerToo() {
+    @Test func anEntryThatOverwritesOurAnswerBecomesADecision() {
         var mirror = mirror()
         mirror.answers(camera, .grant, at: 0)
         _ = mirror.changed(.camera, ["org.example.Call": .grant], at: 5, by: granted)
@@ -119,12 +119,12 @@ struct PortalSyncRuleTests {
                 == [.adopt(camera, .deny), .dropRow(camera)])
     }
 
-    @Test func whatAnotherProgramDeletesIsForgotten() {
+    @Test func aDeletionByAnotherProgramRemovesTheDecision() {
         var mirror = mirror(looked: [camera: .grant])
         #expect(mirror.changed(.camera, [:], at: 5, by: granted) == [.forget(camera)])
     }
 
-    @Test func anAnswerThatIsNeverStoredIsNoExcuseForLater() {
+    @Test func anEntryLongAfterOurAnswerIsNotTakenForIt() {
         var mirror = mirror()
         mirror.answers(camera, .grant, at: 0)
         #expect(
@@ -132,7 +132,7 @@ struct PortalSyncRuleTests {
                 == [.adopt(camera, .grant), .dropRow(camera)])
     }
 
-    @Test func aPortalThatWritesAnewWhatItReadBeforeIsNoPerson() {
+    @Test func aPortalThatRewritesADeletedEntryMakesNoDecision() {
         var mirror = mirror(looked: [camera: .grant])
         #expect(mirror.review(at: 0, by: nothing) == [.takeBack(camera)])
         #expect(mirror.changed(.camera, [:], at: 5, by: nothing) == [])
@@ -140,7 +140,7 @@ struct PortalSyncRuleTests {
         #expect(mirror.changed(.camera, ["org.example.Call": .grant], at: 7, by: nothing) == [.takeBack(camera)])
     }
 
-    @Test func aWriteDuringTheTakingBackIsSeenAfterIt() {
+    @Test func aWriteDuringADeletionIsHandledAfterIt() {
         var mirror = mirror(looked: [camera: .grant])
         #expect(mirror.review(at: 0, by: nothing) == [.takeBack(camera)])
         #expect(mirror.changed(.camera, [:], at: 5, by: nothing) == [])
@@ -152,26 +152,26 @@ struct PortalSyncRuleTests {
         let other = PortalKey(appID: "org.example.Other", question: .location)
         let nameless = PortalKey(appID: "", question: .camera)
         var mirror = PortalSyncRule(given: [camera: .grant])
-        // Ours, and over: taken back. Somebody else's: adopted. Nobody's: taken back.
+        // Our answer whose decision has ended and an entry without an app id are deleted; another program's is adopted.
         #expect(
             mirror.looked([camera: .grant, other: .deny, nameless: .grant], at: 0, by: nothing)
                 == [.adopt(other, .deny), .takeBack(nameless), .takeBack(camera)])
     }
 
-    @Test func atTheStartTheRefusalWins() {
+    @Test func theDenialWinsAtStartup() {
         var mirror = PortalSyncRule(given: [:])
         #expect(mirror.looked([camera: .grant], at: 0, by: denied) == [.takeBack(camera)])
         mirror = PortalSyncRule(given: [:])
         #expect(mirror.looked([camera: .deny], at: 0, by: granted) == [.adopt(camera, .deny)])
     }
 
-    @Test func whatIsGoneAtTheStartIsDropped() {
+    @Test func rowsOfMissingEntriesAreDroppedAtStartup() {
         var mirror = PortalSyncRule(given: [camera: .grant])
         #expect(mirror.looked([:], at: 0, by: granted) == [.dropRow(camera)])
     }
 
-    /// The store does not run: what we answered may be in its file.
-    @Test func withoutTheStoreOurAnswersAreTakenBackUnseen() {
+    /// The portals' store is not running, but its file may contain our answers.
+    @Test func ourAnswersAreDeletedThoughTheStoreIsNotRunning() {
         var mirror = PortalSyncRule(given: [camera: .grant])
         #expect(mirror.review(at: 0, by: granted) == [])
         #expect(mirror.review(at: 1, by: nothing) == [.takeBack(camera)])
@@ -186,7 +186,7 @@ struct PortalSyncRuleTests {
         mirror.answers(screenshot, .deny, at: 0)
         #expect(mirror.changed(.screenshot, ["org.example.Call": .deny], at: 1, by: nothing) == [])
         #expect(mirror.changed(.screenshot, [:], at: 2, by: nothing) == [])
-        // A no that nobody said is not.
+        // A denial without an answer is still deleted.
         mirror.answers(screenshot, nil, at: 3)
         #expect(mirror.changed(.screenshot, ["org.example.Call": .deny], at: 4, by: nothing) == [.takeBack(screenshot)])
     }

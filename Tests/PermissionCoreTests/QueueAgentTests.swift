@@ -1,11 +1,11 @@
-// Who shows a prompt, and what happens when nobody does.
+// Which agent shows a prompt, and what happens when no agent does.
 
 import Testing
 
 @Suite
 struct QueueAgentTests {
-    /// By level; within a level the newest.
-    @Test func theHighestLevelShowsIt() {
+    /// Among agents of the same level, the newest shows it.
+    @Test func theAgentOfTheHighestLevelShowsThePrompt() {
         QueueScript.play(
             """
             > agent F fallback
@@ -44,8 +44,8 @@ struct QueueAgentTests {
             """)
     }
 
-    /// A better agent gets the next one.
-    @Test func aPromptStaysWhereItIs() {
+    /// An agent of a higher level that registers meanwhile gets the next prompt.
+    @Test func aPromptStaysWithItsAgent() {
         QueueScript.play(
             """
             > agent T terminal
@@ -67,7 +67,7 @@ struct QueueAgentTests {
             """)
     }
 
-    /// The same object counts as new at its new level.
+    /// The agent's object counts as newly registered at its new level.
     @Test func registeringAgainChangesTheLevel() {
         QueueScript.play(
             """
@@ -79,7 +79,7 @@ struct QueueAgentTests {
             """)
     }
 
-    /// The service is started, the wait counted once for everybody, then all fail.
+    /// The agent service is started, one wait covers all requests, and then all of them fail.
     @Test func withoutAnAgentTheQueueWaitsOnce() {
         QueueScript.play(
             """
@@ -113,7 +113,7 @@ struct QueueAgentTests {
             """)
     }
 
-    /// The first in the queue is shown to it.
+    /// It shows the first request in the queue.
     @Test func anAgentThatComesInTimeEndsTheWait() {
         QueueScript.play(
             """
@@ -134,7 +134,6 @@ struct QueueAgentTests {
             """)
     }
 
-    /// Nobody to wait for.
     @Test func theWaitEndsWithTheLastRequest() {
         QueueScript.play(
             """
@@ -164,8 +163,7 @@ struct QueueAgentTests {
             """)
     }
 
-    /// As if there were none.
-    @Test func theLastAgentThatLeavesStartsTheWait() {
+    @Test func theWaitStartsWhenTheLastAgentLeaves() {
         QueueScript.play(
             """
             > agent A desktop
@@ -186,7 +184,7 @@ struct QueueAgentTests {
             """)
     }
 
-    /// Each agent is offered a prompt once; when all failed, a new one is waited for.
+    /// Each agent is offered a prompt once; when all have failed, the queue waits for a new agent.
     @Test func failuresGoToTheNextAgent() {
         QueueScript.play(
             """
@@ -219,8 +217,8 @@ struct QueueAgentTests {
             """)
     }
 
-    /// Unregister the agent; an answer in between starts the count anew.
-    @Test func threeFailuresInARow() {
+    /// An answer in between resets the count.
+    @Test func threeFailuresInARowUnregisterTheAgent() {
         QueueScript.play(
             """
             > agent A desktop
@@ -295,7 +293,7 @@ struct QueueAgentTests {
             """)
     }
 
-    /// The prompt goes on to the next agent.
+    /// The prompt moves to the next agent.
     @Test func leavingAndUnregisteringAreNoFailures() {
         QueueScript.play(
             """

@@ -1,10 +1,10 @@
-// What counts as an answer, and what comes of one that does not.
+// Which answers count, and what happens after one that does not.
 
 import Testing
 
 @Suite
 struct QueueAnswerTests {
-    /// Anybody else's word, for any other prompt, is nothing.
+    /// Answers from other agents or for other prompts are ignored.
     @Test func onlyTheAskedAgentAnswersTheOpenPrompt() {
         QueueScript.play(
             """
@@ -21,8 +21,8 @@ struct QueueAnswerTests {
             """)
     }
 
-    /// And what was left out stays undecided: dismissed by the person, counted by nobody.
-    @Test func whatWasNotAskedIsIgnored() {
+    /// An item that the answer omits stays undecided: it is recorded as dismissed, but the throttle does not count it.
+    @Test func itemsThatWereNotAskedAreIgnored() {
         QueueScript.play(
             """
             > agent A desktop
@@ -38,7 +38,7 @@ struct QueueAnswerTests {
             """)
     }
 
-    /// Everything left out: the request is over, dismissed.
+    /// The request ends as dismissed.
     @Test func anEmptyAnswerDecidesNothing() {
         QueueScript.play(
             """
@@ -53,8 +53,7 @@ struct QueueAnswerTests {
             """)
     }
 
-    /// The same as an empty answer.
-    @Test func onlyForeignItems() {
+    @Test func anAnswerWithOnlyOtherItemsEqualsAnEmptyOne() {
         QueueScript.play(
             """
             > agent A desktop
@@ -68,8 +67,8 @@ struct QueueAnswerTests {
             """)
     }
 
-    /// Nothing of it is stored, not even its good half.
-    @Test func anUntilThatIsOverIsNoAnswer() {
+    /// None of it is stored, not even its valid items: the next agent is asked.
+    @Test func anAnswerWhoseEndHasPassedIsRejected() {
         QueueScript.play(
             """
             > agent A desktop
@@ -91,8 +90,7 @@ struct QueueAnswerTests {
             """)
     }
 
-    /// A decision of duration once carries the asking process.
-    @Test func onceBelongsToTheProcess() {
+    @Test func aOnceDecisionNamesTheRequestingProcess() {
         QueueScript.play(
             """
             > agent A desktop
@@ -104,8 +102,8 @@ struct QueueAnswerTests {
             """)
     }
 
-    /// After the time the prompt is withdrawn: dismissed, but by no person.
-    @Test func nobodyAnswers() {
+    /// The prompt is withdrawn and the request dismissed, but not by the person.
+    @Test func aPromptTimesOut() {
         QueueScript.play(
             """
             > settings promptTimeout=60
@@ -135,8 +133,7 @@ struct QueueAnswerTests {
             """)
     }
 
-    /// Says nothing about the next one.
-    @Test func aTimerOfAnOldPrompt() {
+    @Test func aTimerOfAnEarlierPromptIsIgnored() {
         QueueScript.play(
             """
             > agent A desktop

@@ -1,11 +1,11 @@
-// The connection to the bus is lost: everybody leaves at once, and the queue goes on with whoever comes next.
+// When the connection to the bus is lost, all callers and agents leave at once; the queue then serves new ones.
 
 import Testing
 
 @Suite
 struct QueueDisconnectedTests {
-    /// Requests are withdrawn by nobody, agents are gone, and nothing is left that waits.
-    @Test func everybodyLeaves() {
+    /// No agent is asked to withdraw its prompt, and no request or timer remains.
+    @Test func allCallersAndAgentsLeave() {
         QueueScript.play(
             """
             > agent A desktop
@@ -35,8 +35,8 @@ struct QueueDisconnectedTests {
             """)
     }
 
-    /// An answer that is being written is written, and heard by nobody.
-    @Test func anAnswerIsBeingWritten() {
+    /// The decisions are still committed, but nobody receives a response.
+    @Test func disconnectedWhileAnAnswerIsBeingWritten() {
         QueueScript.play(
             """
             > agent A desktop
@@ -54,8 +54,7 @@ struct QueueDisconnectedTests {
             """)
     }
 
-    /// What it knows of apps that ask too often stays.
-    @Test func countsGoOn() {
+    @Test func theDismissalThrottleKeepsItsCounts() {
         QueueScript.play(
             """
             > restored a camera 3 1700000600

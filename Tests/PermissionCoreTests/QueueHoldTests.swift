@@ -1,10 +1,10 @@
-// A place kept for the next request of the same connection.
+// Holds: a place kept for the next request of the same connection.
 
 import Testing
 
 @Suite
 struct QueueHoldTests {
-    /// Nothing comes between, whatever the answer was.
+    /// No other request comes in between, whatever the answer was.
     @Test func theNextRequestGoesFirst() {
         QueueScript.play(
             """
@@ -44,7 +44,7 @@ struct QueueHoldTests {
             """)
     }
 
-    /// After its seconds the next in the queue is shown.
+    /// When its time is up, the next request in the queue is shown.
     @Test func aHoldEnds() {
         QueueScript.play(
             """
@@ -69,8 +69,7 @@ struct QueueHoldTests {
             """)
     }
 
-    /// The place belongs to the connection.
-    @Test func anotherConnectionOfTheAppHasNoPartInIt() {
+    @Test func anotherConnectionOfTheAppCannotUseTheHold() {
         QueueScript.play(
             """
             > agent A desktop
@@ -100,7 +99,7 @@ struct QueueHoldTests {
             """)
     }
 
-    /// By its owner only.
+    /// Only the connection that has the hold can release it.
     @Test func releasedEarly() {
         QueueScript.play(
             """
@@ -127,8 +126,7 @@ struct QueueHoldTests {
             """)
     }
 
-    /// The connection goes, the hold goes.
-    @Test func overWhenItLeaves() {
+    @Test func endsWhenTheConnectionLeaves() {
         QueueScript.play(
             """
             > agent A desktop
@@ -152,8 +150,8 @@ struct QueueHoldTests {
             """)
     }
 
-    /// A second hold is not given; a minute later it is.
-    @Test func oneAMinuteForAnApp() {
+    /// A second hold is given only a minute after the first.
+    @Test func oneHoldPerMinuteForAnApp() {
         QueueScript.play(
             """
             > agent A desktop
@@ -190,8 +188,8 @@ struct QueueHoldTests {
             """)
     }
 
-    /// Its idle time is one budget, however many requests pass through it.
-    @Test func aChainIsOneHold() {
+    /// The requests of a chain share one budget of idle time.
+    @Test func aChainOfRequestsIsOneHold() {
         QueueScript.play(
             """
             > agent A desktop
@@ -250,8 +248,8 @@ struct QueueHoldTests {
             """)
     }
 
-    /// A request answered at once in the middle of a workflow.
-    @Test func whatIsKnownKeepsThePlaceToo() {
+    /// A request that needs no prompt in the middle of a workflow.
+    @Test func aRequestAnsweredAtOnceKeepsThePlace() {
         QueueScript.play(
             """
             > agent A desktop
@@ -285,8 +283,8 @@ struct QueueHoldTests {
             """)
     }
 
-    /// Answered at once at the end of the queue, its place is at the end.
-    @Test func aHoldOfAnAnsweredOneWaitsInLine() {
+    /// A request that is answered at once holds a place at the end of the queue.
+    @Test func aHoldAfterAnImmediateAnswerWaitsItsTurn() {
         QueueScript.play(
             """
             > agent A desktop
@@ -309,8 +307,7 @@ struct QueueHoldTests {
             """)
     }
 
-    /// A longer wish is cut.
-    @Test func noMoreThanTheLimit() {
+    @Test func aLongerHoldIsCutToTheLimit() {
         QueueScript.play(
             """
             > agent A desktop
@@ -326,8 +323,7 @@ struct QueueHoldTests {
             """)
     }
 
-    /// Positions count requests.
-    @Test func heldPlacesCountForNoPosition() {
+    @Test func positionsDoNotCountHeldPlaces() {
         QueueScript.play(
             """
             > agent A desktop

@@ -1,11 +1,11 @@
-// Long random plays: whatever happens, in whatever order, the promises of the queue hold after every event.
+// Long sequences of random events: the invariants of the queue hold after each event.
 
 import Foundation
 import PermissionCore
 import PermissionModel
 import Testing
 
-/// SplitMix64: the same plays on every machine.
+/// SplitMix64: a seed gives the same sequence on every machine.
 private struct Dice: RandomNumberGenerator {
     var state: UInt64
 
@@ -20,7 +20,7 @@ private struct Dice: RandomNumberGenerator {
 
 @Suite
 struct QueueInvariantTests {
-    /// scripts/faults plays longer, by a seed of its own.
+    /// scripts/faults runs longer sequences from its own seed.
     private static let events = number("PERMD_QUEUE_EVENTS") ?? 400
     private static let firstSeed = number("PERMD_QUEUE_SEED") ?? 0
 
@@ -29,7 +29,7 @@ struct QueueInvariantTests {
     }
 
     @Test(arguments: 0..<60)
-    func promisesHold(_ number: Int) {
+    func invariantsHold(_ number: Int) {
         let seed = UInt64(truncatingIfNeeded: QueueInvariantTests.firstSeed &+ number)
         var play = Play(seed: seed)
         for _ in 0..<QueueInvariantTests.events where play.broken == nil { play.step() }
@@ -44,11 +44,11 @@ private struct Play {
     private var facts = FakeFacts()
     private var now = Moment(epoch: 1000, uptime: 1_000_000)
     private var lastID: UInt64 = 0
-    /// Accepted and not over.
+    /// Accepted requests that have not ended.
     private var open: Set<RequestID> = []
     private var over: Set<RequestID> = []
     private var shown: (agent: AgentID, prompt: Prompt)?
-    /// What was on screen before: its answer may be on its way to the disk.
+    /// The previous prompt; its answer may still be being written.
     private var lastShown: Prompt?
     private var writing: [(id: RequestID, decisions: [Decision])] = []
     private var timers: Set<TimerID> = []
@@ -123,7 +123,7 @@ private struct Play {
             isInteractive: Int.random(in: 0..<10, using: &dice) > 0, arrived: now.epoch)
     }
 
-    /// Mostly the right agent to the right prompt; sometimes anybody to anything.
+    /// Usually the right agent answers the open prompt; sometimes a random agent answers a random one.
     private mutating func answer() -> QueueEvent {
         var agent = shown?.agent ?? Play.agents[0]
         if Int.random(in: 0..<5, using: &dice) == 0 { agent = Play.agents.randomElement(using: &dice)! }
@@ -139,7 +139,7 @@ private struct Play {
         }
     }
 
-    // MARK: The promises
+    // MARK: Invariants
 
     private mutating func send(_ event: QueueEvent) {
         if case .timerFired(let timer) = event { timers.remove(timer) }
@@ -147,9 +147,9 @@ private struct Play {
         for effect in effects { check(effect) }
         let entries = queue.entries
         require(entries.map(\.position) == Array(0..<entries.count), "positions \(entries.map(\.position))")
-        require(Set(entries.map(\.request.id)) == open, "the queue does not hold what was accepted")
+        require(Set(entries.map(\.request.id)) == open, "the queue does not contain exactly the accepted requests")
         require(entries.count == queue.length && queue.length <= 12, "length \(queue.length)")
-        require(entries.dropFirst().allSatisfy { $0.state == .queued }, "one behind the first is showing")
+        require(entries.dropFirst().allSatisfy { $0.state == .queued }, "a request behind the first is showing")
     }
 
     private mutating func check(_ effect: QueueEffect) {
@@ -157,7 +157,7 @@ private struct Play {
         case .accept(let id): require(open.insert(id).inserted && !over.contains(id), "\(id) accepted twice")
         case .refuse(let id, _): require(!open.contains(id), "\(id) refused after it was accepted")
         case .respond(let id, _), .forget(let id):
-            require(open.remove(id) != nil && over.insert(id).inserted, "\(id) ended twice, or never began")
+            require(open.remove(id) != nil && over.insert(id).inserted, "\(id) ended twice, or was never accepted")
             if shown?.prompt.request.id == id, !writing.contains(where: { $0.id == id }) { close() }
         case .showPrompt(let agent, let prompt):
             require(shown == nil, "two prompts on screen")
@@ -169,20 +169,20 @@ private struct Play {
             require(answered.allSatisfy { !prompt.items.contains($0) }, "asked while its answer is being written")
             shown = (agent, prompt)
         case .withdrawPrompt(let agent, let id, _):
-            require(shown?.agent == agent && shown?.prompt.id == id, "what is not shown is withdrawn")
+            require(shown?.agent == agent && shown?.prompt.id == id, "a prompt that is not shown is withdrawn")
             shown = nil
         case .dropPrompt(let id):
-            require(shown?.prompt.id == id, "what is not shown is dropped")
+            require(shown?.prompt.id == id, "a prompt that is not shown is dropped")
             shown = nil
         case .commit(let id, let decisions, _):
-            require(!decisions.isEmpty && lastShown?.request.id == id, "decisions of no prompt")
+            require(!decisions.isEmpty && lastShown?.request.id == id, "decisions that belong to no prompt")
             writing.append((id, decisions))
         case .startTimer(let timer, let milliseconds):
-            require(milliseconds > 0, "a timer of no time")
+            require(milliseconds > 0, "a timer without a duration")
             timers.insert(timer)
         case .stopTimer(let timer):
             timers.remove(timer)
-            // An answer, a failure or an end: the prompt is not on screen any more.
+            // After an answer, a failure or the end of the request the prompt is no longer on screen.
             if case .prompt(let id) = timer, shown?.prompt.id == id { close() }
         default: break
         }

@@ -1,10 +1,10 @@
-// Requests leave the queue with their app, their owner's wish, and the daemon.
+// Requests leave the queue when they are closed, when their caller leaves, and when the daemon shuts down.
 
 import Testing
 
 @Suite
 struct QueueLeavingTests {
-    /// Withdrawn: gone, no Response, a row in the history.
+    /// It is recorded as withdrawn, without a Response.
     @Test func closedWhileQueued() {
         QueueScript.play(
             """
@@ -25,7 +25,7 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// The prompt is withdrawn and the next one shown.
+    /// The prompt is withdrawn and the next request is shown.
     @Test func closedOnScreen() {
         QueueScript.play(
             """
@@ -47,8 +47,8 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// Its requests, the one on screen included, and nobody else's.
-    @Test func aCallerTakesEverythingAlong() {
+    /// This includes the request on screen, but no request of another caller.
+    @Test func aCallersRequestsLeaveWithIt() {
         QueueScript.play(
             """
             > agent A desktop
@@ -76,8 +76,8 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// The decision is made; nobody is there to be told. Until it is on disk, nothing else is shown: the app's next
-    /// request would ask the same again.
+    /// The decision is made, but nobody receives it. Nothing else is shown until it is on disk: the app's next request
+    /// would ask the same question again.
     @Test func aCallerThatLeavesWhileItsAnswerIsWritten() {
         QueueScript.play(
             """
@@ -109,8 +109,8 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// Shutting down does not wait for what nobody waits for.
-    @Test func shutdownAfterALeaverWhoseAnswerIsWritten() {
+    /// Shutdown does not wait for an answer whose caller has left.
+    @Test func shutdownAfterACallerLeftWhileItsAnswerIsWritten() {
         QueueScript.play(
             """
             > agent A desktop
@@ -127,7 +127,7 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// As if its app had left.
+    /// The effect is the same as when the caller leaves.
     @Test func closedWhileItsAnswerIsWritten() {
         QueueScript.play(
             """
@@ -144,8 +144,8 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// Response 2 for each; the prompt is withdrawn; nothing is taken any more.
-    @Test func shutdownAnswersEverybody() {
+    /// Each gets Response 2, the prompt is withdrawn, and no further request is accepted.
+    @Test func shutdownAnswersAllRequests() {
         QueueScript.play(
             """
             > agent A desktop
@@ -165,7 +165,7 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// The wait for an agent ends too.
+    /// The wait for an agent ends as well.
     @Test func shutdownWithoutAnAgent() {
         QueueScript.play(
             """
@@ -182,7 +182,7 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// Whoever shuts down waits for the disk first; what is not written by then has no answer.
+    /// The daemon waits for the disk before it shuts the queue down; an answer not written by then is not sent.
     @Test func shutdownWhileAnAnswerIsWritten() {
         QueueScript.play(
             """

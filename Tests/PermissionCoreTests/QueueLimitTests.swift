@@ -1,10 +1,10 @@
-// Floods are refused, and what is refused leaves nothing behind.
+// Requests over the limits are refused and leave no trace in the queue.
 
 import Testing
 
 @Suite
 struct QueueLimitTests {
-    /// The call itself is refused; another app is not.
+    /// The call itself is refused; other apps are not affected.
     @Test func requestsOfOneApp() {
         QueueScript.play(
             """
@@ -38,8 +38,8 @@ struct QueueLimitTests {
             """)
     }
 
-    /// The one on screen included.
-    @Test func requestsInAll() {
+    /// The request on screen counts.
+    @Test func requestsOfAllApps() {
         QueueScript.play(
             """
             > settings waiting=2

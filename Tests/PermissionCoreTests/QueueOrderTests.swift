@@ -1,10 +1,10 @@
-// One queue: first in, first out, one prompt on screen, and one slot for each request.
+// The queue is first in, first out, with one prompt on screen and one slot for each request.
 
 import Testing
 
 @Suite
 struct QueueOrderTests {
-    /// Three apps ask; each prompt comes when the one before is answered.
+    /// Three apps ask; each prompt is shown after the previous one has been answered.
     @Test func oneAfterTheOther() {
         QueueScript.play(
             """
@@ -46,8 +46,8 @@ struct QueueOrderTests {
             """)
     }
 
-    /// Several permissions are one slot and one prompt, in the asked order.
-    @Test func nothingComesBetweenTheQuestionsOfOne() {
+    /// Several permissions share one slot and one prompt, in the requested order.
+    @Test func aRequestForSeveralPermissionsIsOnePrompt() {
         QueueScript.play(
             """
             > agent A desktop
@@ -70,8 +70,7 @@ struct QueueOrderTests {
             """)
     }
 
-    /// What is answered without a prompt does not wait behind one.
-    @Test func noPromptNoWait() {
+    @Test func requestsThatNeedNoPromptDoNotWait() {
         QueueScript.play(
             """
             > agent A desktop
@@ -91,8 +90,8 @@ struct QueueOrderTests {
             """)
     }
 
-    /// Restricted, denied and unavailable settle; the first refused is the first in the asked order.
-    @Test func statusesAreAnsweredInTheirOrder() {
+    /// Restricted, denied and unavailable need no prompt.
+    @Test func theFirstRefusedIsTheFirstInTheRequestedOrder() {
         QueueScript.play(
             """
             = a camera unavailable
@@ -105,8 +104,7 @@ struct QueueOrderTests {
             """)
     }
 
-    /// What is settled when a request reaches the front is not asked.
-    @Test func onlyWhatIsOpenIsAsked() {
+    @Test func onlyUndeterminedPermissionsAreAsked() {
         QueueScript.play(
             """
             > agent A desktop
@@ -117,8 +115,8 @@ struct QueueOrderTests {
             """)
     }
 
-    /// Not interactive: answered from what is known.
-    @Test func quietRequestsPromptNobody() {
+    /// They are answered from the current statuses.
+    @Test func requestsThatAreNotInteractiveShowNoPrompt() {
         QueueScript.play(
             """
             > agent A desktop
@@ -138,7 +136,7 @@ struct QueueOrderTests {
             """)
     }
 
-    /// The second is answered by the first one's decision.
+    /// The decision on the first request answers the second.
     @Test func twoRequestsOfOneAppAskOnce() {
         QueueScript.play(
             """
@@ -164,8 +162,8 @@ struct QueueOrderTests {
             """)
     }
 
-    /// A request behind that asks for more keeps what is open.
-    @Test func theRestIsStillAsked() {
+    /// A waiting request that asks for more keeps the permissions that are still undetermined.
+    @Test func theRemainingPermissionsAreStillAsked() {
         QueueScript.play(
             """
             > agent A desktop
@@ -186,8 +184,8 @@ struct QueueOrderTests {
             """)
     }
 
-    /// permctl decides while they wait: the prompt goes, the answer comes.
-    @Test func decisionsFromElsewhereSettleTheQueue() {
+    /// permctl decides while requests wait: the prompt is withdrawn and the requests are answered.
+    @Test func decisionsMadeElsewhereAnswerWaitingRequests() {
         QueueScript.play(
             """
             > agent A desktop
@@ -214,8 +212,8 @@ struct QueueOrderTests {
             """)
     }
 
-    /// Half of it is settled elsewhere; the answer counts for the other half only.
-    @Test func aPromptStaysWhileSomethingIsOpen() {
+    /// One permission is decided elsewhere; the answer counts only for the other.
+    @Test func aPromptStaysWhileAPermissionIsUndetermined() {
         QueueScript.play(
             """
             > agent A desktop
@@ -234,8 +232,8 @@ struct QueueOrderTests {
             """)
     }
 
-    /// Unplugged while its prompt is on screen; back, it is asked again.
-    @Test func aDeviceThatGoesTakesThePromptAlong() {
+    /// Once the device is plugged in again, the permission is asked again.
+    @Test func aPromptIsWithdrawnWhenItsDeviceIsUnplugged() {
         QueueScript.play(
             """
             > agent A desktop
@@ -255,8 +253,8 @@ struct QueueOrderTests {
             """)
     }
 
-    /// Between the answer and the disk the next prompt waits, and the facts may change.
-    @Test func whileAnAnswerIsWrittenNothingMoves() {
+    /// Until the answer is on disk the next prompt waits, even if the facts change.
+    @Test func nothingMovesWhileAnAnswerIsWritten() {
         QueueScript.play(
             """
             > agent A desktop
@@ -281,8 +279,8 @@ struct QueueOrderTests {
             """)
     }
 
-    /// An answer that is over before it is told leaves it undetermined; the request ends all the same.
-    @Test func whatDidNotHoldIsAskedNoMore() {
+    /// The permission is undetermined, and the request ends all the same.
+    @Test func aDecisionThatEndsBeforeItsResponseIsNotAskedAgain() {
         QueueScript.play(
             """
             > agent A desktop

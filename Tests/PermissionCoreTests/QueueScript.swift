@@ -1,19 +1,22 @@
-// Plays tables of events against the queue and compares every effect, in order.
+// Runs scripts of events against the queue and compares every effect, in order.
 //
-//   > event …        what happens; the lines below it, up to the next one, are all its effects
-//   = app permission status      what the facts says from now on
-//   + seconds        time passes
-//   shown A #1 camera   below a request: everything that comes when it goes to the agent A at once, alone in the queue
-//   queued 2            below a request: everything that comes when it waits as the last, at that position
-//   alone               below a request: everything that comes when it is the only one, and no agent is there
-//   gone 1              below its end: everything that comes when that one, by `a`, was the only one and is withdrawn
-//   # …              a remark
+//   > event …                 an event; the lines below it, up to the next event, are all its effects
+//   = app permission status   the status that the facts report from now on
+//   + seconds                 time passes
+//   # …                       a comment
+//
+// Abbreviations for all effects of the event above:
+//
+//   shown A #1 camera   the request is the only one in the queue, and agent A shows it at once
+//   queued 2            the request waits at the end of the queue, at that position
+//   alone               the request is the only one in the queue, and there is no agent
+//   gone 1              request 1, by `a` and the only one in the queue, is withdrawn
 
 import PermissionCore
 import PermissionModel
 import Testing
 
-/// Statuses as a table; what is not in it is undetermined.
+/// Facts from a table of statuses; a permission without an entry is undetermined.
 struct FakeFacts: Facts {
     var statuses: [String: Status] = [:]
 
@@ -27,7 +30,7 @@ struct QueueScript {
     private var facts = FakeFacts()
     private var now = Moment(epoch: 1000, uptime: 5_000_000)
 
-    /// Plays a script; nothing but its own lines may come out of it.
+    /// Runs a script and records an issue unless its effects are exactly those listed.
     static func play(_ script: String, sourceLocation: SourceLocation = #_sourceLocation) {
         var player = QueueScript()
         var played: [String] = []
@@ -54,11 +57,11 @@ struct QueueScript {
         guard played != expected else { return }
         let place = zip(played, expected).enumerated().first { $0.element.0 != $0.element.1 }?.offset
         Issue.record(
-            "line \((place ?? min(played.count, expected.count)) + 1) is not as expected; what happens is\n\(played.joined(separator: "\n"))",
+            "line \((place ?? min(played.count, expected.count)) + 1) is not as expected; actual events and effects:\n\(played.joined(separator: "\n"))",
             sourceLocation: sourceLocation)
     }
 
-    /// With the effects that `shown` and `queued` stand for, each in its line.
+    /// The lines with each abbreviation replaced by the effects it stands for.
     private static func expanded(_ lines: [String]) -> [String] {
         var request = ""
         return lines.flatMap { line -> [String] in
@@ -141,7 +144,7 @@ struct QueueScript {
             isInteractive: !words.contains("quiet"), arrived: now.epoch)
     }
 
-    /// `answer AGENT #PROMPT dismissed` or `answer AGENT #PROMPT camera=grant/once,…`; nothing answers no item.
+    /// `answer AGENT #PROMPT dismissed` or `answer AGENT #PROMPT camera=grant/once,…`; the items may be omitted.
     private func answer(_ words: [String]) -> QueueEvent {
         let items = words.count > 3 ? words[3] : ""
         guard items != "dismissed" else { return .agentAnswered(agent(words[1]), prompt(words[2]), .dismissed) }

@@ -1,11 +1,11 @@
-// While nobody is in front, locked or switched away, nothing is prompted; afterwards the queue goes on.
+// While the seat is inactive (locked or switched away) no prompt is shown; afterwards the queue continues.
 
 import Testing
 
 @Suite
 struct QueueSeatActivityTests {
-    /// What is on screen is withdrawn, and comes again to the same agent, with all of its time.
-    @Test func aPromptGoesAwayAndComesAgain() {
+    /// Later the same agent shows the prompt again, with its full timeout.
+    @Test func aPromptIsWithdrawnAndShownAgain() {
         QueueScript.play(
             """
             > agent A desktop
@@ -16,7 +16,7 @@ struct QueueSeatActivityTests {
             stop prompt#1
             moved 1 queued 0
             + 3600
-            # An answer that was on its way counts no more.
+            # Answers to the withdrawn prompt are ignored.
             > answer A #1 camera=grant/always
             > answer A #1 dismissed
             > fail A #1
@@ -34,8 +34,7 @@ struct QueueSeatActivityTests {
             """)
     }
 
-    /// However often it goes away, that is no failure of its agent and no dismissal by the person.
-    @Test func goingAwayCountsForNothing() {
+    @Test func withdrawalsAreNeitherFailuresNorDismissals() {
         QueueScript.play(
             """
             > settings nagLimit=2
@@ -67,7 +66,7 @@ struct QueueSeatActivityTests {
             """)
     }
 
-    /// Whoever asks meanwhile waits in the order of asking.
+    /// Requests that arrive meanwhile wait in order of arrival.
     @Test func newRequestsWait() {
         QueueScript.play(
             """
@@ -84,7 +83,7 @@ struct QueueSeatActivityTests {
             """)
     }
 
-    /// Nobody is called to show a prompt, and nobody's absence ends one.
+    /// No agent is started, and no request fails for lack of one.
     @Test func noAgentIsWaitedFor() {
         QueueScript.play(
             """
@@ -107,8 +106,7 @@ struct QueueSeatActivityTests {
             """)
     }
 
-    /// What needs no prompt is answered as ever.
-    @Test func whatIsSettledIsAnswered() {
+    @Test func requestsThatNeedNoPromptAreAnswered() {
         QueueScript.play(
             """
             > agent A desktop
@@ -134,8 +132,8 @@ struct QueueSeatActivityTests {
             """)
     }
 
-    /// An answer given in time is written, and the next prompt waits.
-    @Test func anAnswerBeforeIsKept() {
+    /// The answer is written, and the next prompt waits.
+    @Test func anAnswerGivenBeforehandIsKept() {
         QueueScript.play(
             """
             > agent A desktop
@@ -159,8 +157,8 @@ struct QueueSeatActivityTests {
             """)
     }
 
-    /// Agents that failed before stay tried; the one on screen is asked again.
-    @Test func earlierFailuresStay() {
+    /// An agent that failed is not tried again; the one whose prompt was on screen is.
+    @Test func earlierFailuresAreRemembered() {
         QueueScript.play(
             """
             > agent T terminal

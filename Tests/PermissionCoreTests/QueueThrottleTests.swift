@@ -1,11 +1,10 @@
-// Not now, and apps that do not take it for an answer.
+// The dismissal throttle: "Not now", and apps that keep asking after it.
 
 import Testing
 
 @Suite
 struct QueueThrottleTests {
-    /// Those permissions leave everything that app has waiting at that moment.
-    @Test func notNowTakesItOutEverywhere() {
+    @Test func aDismissalAppliesToAllWaitingRequestsOfTheApp() {
         QueueScript.play(
             """
             > agent A desktop
@@ -36,7 +35,7 @@ struct QueueThrottleTests {
             """)
     }
 
-    /// Answered 0 if something else in it was decided.
+    /// The response code is 0 if another permission of the request was decided.
     @Test func aDismissalIsNoDecision() {
         QueueScript.play(
             """
@@ -54,8 +53,7 @@ struct QueueThrottleTests {
             """)
     }
 
-    /// No device is no decision.
-    @Test func dismissedWithAnUnavailableOne() {
+    @Test func anUnavailablePermissionIsNoDecision() {
         QueueScript.play(
             """
             > agent A desktop
@@ -72,8 +70,8 @@ struct QueueThrottleTests {
             """)
     }
 
-    /// Then it is dismissed unseen for a while, by the guard; later it is asked again.
-    @Test func threeTimesInARow() {
+    /// During the pause requests are dismissed by the guard without a prompt; afterwards the person is asked again.
+    @Test func threeDismissalsInARowStartAPause() {
         QueueScript.play(
             """
             > agent A desktop
@@ -121,8 +119,7 @@ struct QueueThrottleTests {
             """)
     }
 
-    /// Grant or deny: the count starts anew.
-    @Test func anAnswerEndsTheRow() {
+    @Test func aGrantOrDenialResetsTheCount() {
         QueueScript.play(
             """
             > agent A desktop
@@ -164,8 +161,7 @@ struct QueueThrottleTests {
             """)
     }
 
-    /// It does not count for the guard.
-    @Test func aTimeoutIsNoDismissalByAPerson() {
+    @Test func aTimeoutDoesNotCountAsADismissal() {
         QueueScript.play(
             """
             > settings nagLimit=1
@@ -182,8 +178,7 @@ struct QueueThrottleTests {
             """)
     }
 
-    /// And each app.
-    @Test func theGuardCountsEachPermission() {
+    @Test func dismissalsAreCountedPerAppAndPermission() {
         QueueScript.play(
             """
             > settings nagLimit=1 nagPause=10
@@ -210,7 +205,7 @@ struct QueueThrottleTests {
             """)
     }
 
-    /// Of one permission, of one app, of all.
+    /// A reset covers one permission, one app, or everything.
     @Test func liftedByAReset() {
         QueueScript.play(
             """
@@ -245,7 +240,6 @@ struct QueueThrottleTests {
             """)
     }
 
-    /// What earlier runs counted goes on.
     @Test func countsSurviveARestart() {
         QueueScript.play(
             """
@@ -271,8 +265,7 @@ struct QueueThrottleTests {
             """)
     }
 
-    /// After a pause three dismissals are needed again.
-    @Test func aPauseThatIsOverCountsFromTheStart() {
+    @Test func theCountStartsAnewAfterAPause() {
         QueueScript.play(
             """
             > settings nagLimit=2 nagPause=10

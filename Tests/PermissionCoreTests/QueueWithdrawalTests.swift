@@ -1,15 +1,15 @@
-// Apps that withdraw their own prompts again and again.
+// Apps that repeatedly withdraw their own prompts.
 
 import Testing
 
 @Suite
 struct QueueWithdrawalTests {
-    /// `a` asks so often and takes it back; its requests have the numbers from 101.
+    /// That many requests by `a`, each withdrawn at once. Their ids start at 101.
     private func withdrawn(_ times: Int) -> String {
         (101..<(101 + times)).map { "> request \($0) a camera\nalone\n> close \($0)\ngone \($0)\n" }.joined()
     }
 
-    /// The fifth within a minute: what would prompt is refused for a minute, what is settled is answered.
+    /// For a minute after the fifth, requests that need a prompt are refused; others are answered.
     @Test func fiveInAMinute() {
         QueueScript.play(
             withdrawn(2)
@@ -59,7 +59,7 @@ struct QueueWithdrawalTests {
                 """)
     }
 
-    /// The first is a minute old when the fifth comes.
+    /// The first withdrawal is a minute old at the fifth.
     @Test func fiveInMoreThanAMinute() {
         QueueScript.play(
             withdrawn(4)
@@ -74,7 +74,6 @@ struct QueueWithdrawalTests {
                 """)
     }
 
-    /// A person looked after it.
     @Test(arguments: ["a camera", "* *"])
     func liftedByAReset(_ what: String) {
         QueueScript.play(
@@ -91,8 +90,8 @@ struct QueueWithdrawalTests {
                 """)
     }
 
-    /// However many requests it made before: they end, but for the one that a person is looking at.
-    @Test func whatWaitsEndsToo() {
+    /// All waiting requests of the app end, except the one on screen.
+    @Test func waitingRequestsEndToo() {
         QueueScript.play(
             withdrawn(3)
                 + """
@@ -126,7 +125,7 @@ struct QueueWithdrawalTests {
                 """)
     }
 
-    /// A program that ends takes all its requests along, which is one withdrawal.
+    /// When a connection leaves, all its requests together count as one withdrawal.
     @Test func leavingCountsOnce() {
         QueueScript.play(
             withdrawn(3)
@@ -155,7 +154,7 @@ struct QueueWithdrawalTests {
                 """)
     }
 
-    /// Only what the app itself withdraws counts.
+    /// Only withdrawals by the app itself count.
     @Test func otherEndsDoNotCount() {
         QueueScript.play(
             withdrawn(4)

@@ -1,4 +1,4 @@
-// The order of statuses: the first that applies, and devices looked at only behind refusals.
+// The order of statuses: the first that applies wins, and devices are examined only if nothing refuses before.
 
 import PermissionCore
 import PermissionModel
@@ -6,7 +6,7 @@ import Testing
 
 @Suite
 struct StatusRuleTests {
-    /// restricted, decision, allowed by rule, usable → status: every combination.
+    /// restricted, decision, allowed by rule, usable → status.
     static let table: [(Bool, Verdict?, Bool, Bool, Status)] = [
         (true, nil, false, true, .restricted), (true, .grant, true, true, .restricted),
         (true, .deny, true, false, .restricted), (true, nil, true, false, .restricted),

@@ -1,4 +1,4 @@
-// Identities: the five forms, what is none, and escaping.
+// App identities: valid and invalid forms, escaping, and comparison.
 
 import PermissionModel
 import Testing
@@ -8,10 +8,10 @@ struct AppIDTests {
     @Test(arguments: [
         "flatpak:org.gnome.Maps", "snap:firefox", "desktop:org.kde.konsole", "exe:/usr/bin/firefox",
         "exe:/usr/bin/python3.11:/home/a/call.py", "exe:/a%3Ab", "exe:/with space", "exe:/ünï/cödé", "desktop:a b",
-        // A combining mark behind the slash.
+        // A combining mark after the slash.
         "exe:/\u{5B7}", "exe:/a/\u{301}b:/\u{301}",
     ])
-    func formsAreRead(_ text: String) throws {
+    func validFormsAreParsed(_ text: String) throws {
         let app = try #require(AppID(text))
         #expect(app.description == text)
         #expect(AppID(app.description) == app)
@@ -23,14 +23,14 @@ struct AppIDTests {
         "flatpak:a/\u{301}b", "snap:a:\u{301}b", "exe:/a\nb", "exe:/a\0b", "desktop:a\u{7F}", " exe:/a",
         "/usr/bin/firefox",
     ])
-    func whatIsNone(_ text: String) { #expect(AppID(text) == nil) }
+    func invalidFormsAreRejected(_ text: String) { #expect(AppID(text) == nil) }
 
-    @Test func tooLongForAnyPath() {
+    @Test func identitiesLongerThanTheMaximumAreRejected() {
         #expect(AppID("exe:/" + String(repeating: "a", count: AppID.maximumLength)) == nil)
         #expect(AppID("exe:/" + String(repeating: "a", count: AppID.maximumLength - 1)) != nil)
     }
 
-    /// The prefix is part of the identity: kinds never share a grant.
+    /// The prefix is part of the identity, so apps of different kinds never share a grant.
     @Test func kindsDiffer() throws {
         let apps = try ["flatpak:a", "snap:a", "desktop:a"].map { try #require(AppID($0)) }
         #expect(Set(apps).count == 3)
@@ -45,14 +45,14 @@ struct AppIDTests {
         #expect(AppID.executable("/bin/sh".utf8, script: "/x:y".utf8).description == "exe:/bin/sh:/x%3Ay")
     }
 
-    /// A path with a colon never is what an interpreter and its script are.
-    @Test func noPathPretendsToBeAScript() {
+    /// A path that contains a colon differs from an interpreter with its script.
+    @Test func noPathCanImitateAScript() {
         let path = AppID.executable("/bin/sh:/home/a/script".utf8)
         let script = AppID.executable("/bin/sh".utf8, script: "/home/a/script".utf8)
         #expect(path != script)
     }
 
-    @Test func everyPathIsReadBack() {
+    @Test func everyPathCanBeParsedAgain() {
         for bytes in [[0x2F], [0x2F, 0x25, 0x32, 0x35], [0x2F, 0x80, 0x3A], Array("/a%3Ab".utf8)] as [[UInt8]] {
             let app = AppID.executable(bytes)
             #expect(AppID(app.description) == app)
@@ -60,13 +60,13 @@ struct AppIDTests {
         #expect(AppID.executable("/a%3Ab".utf8) != AppID.executable("/a:b".utf8))
     }
 
-    /// To the kernel these are two files each, to `String` one.
+    /// The kernel sees two files in each pair; `String` considers them equal.
     @Test(arguments: [
         ("exe:/opt/caf\u{E9}", "exe:/opt/cafe\u{301}"), ("desktop:\u{212A}", "desktop:K"),
         ("exe:/\u{1100}\u{1161}", "exe:/\u{AC00}"),
         ("exe:/a\u{1FEF}", "exe:/a`"),
     ])
-    func textsThatAreTheSameToPeopleAreNot(_ one: String, _ other: String) throws {
+    func canonicallyEquivalentIdentitiesDiffer(_ one: String, _ other: String) throws {
         #expect(one == other)
         let (a, b) = (try #require(AppID(one)), try #require(AppID(other)))
         #expect(a != b)
@@ -75,8 +75,8 @@ struct AppIDTests {
         #expect((a < b) != (b < a))
     }
 
-    /// As SQLite sorts them, so that what it lists and what is merged with it agree.
-    @Test func theOrderIsThatOfTheBytes() throws {
+    /// SQLite sorts by bytes too, so lists from it can be merged with lists from memory.
+    @Test func identitiesAreOrderedByTheirBytes() throws {
         let names = [
             "exe:/\u{E9}", "exe:/e\u{301}", "exe:/f", "desktop:z", "snap:a", "flatpak:a.b", "exe:/", "exe:/\u{FFFD}",
             "exe:/\u{10000}",

@@ -1,4 +1,4 @@
-// The tables of the contract, word by word: errors, names, levels.
+// Errors, agent levels, limits and request paths, exactly as the D-Bus contract defines them.
 
 import PermissionModel
 import Testing
@@ -11,7 +11,7 @@ struct ErrorTableTests {
         ("StoreUnavailable", true), ("Failed", false),
     ]
 
-    @Test func theTableIsTheContracts() {
+    @Test func errorsMatchTheContract() {
         #expect(ErrorKind.allCases.map(\.rawValue) == ErrorTableTests.contract.map(\.0))
         #expect(ErrorKind.allCases.map(\.isRetryable) == ErrorTableTests.contract.map(\.1))
         for kind in ErrorKind.allCases {
@@ -28,7 +28,7 @@ struct ErrorTableTests {
         #expect(AgentLevel.standard == .desktop)
     }
 
-    @Test func limitsAreTheContracts() {
+    @Test func limitsMatchTheContract() {
         let settings = Settings()
         #expect([settings.waitingPerApp, settings.waiting] == [32, 1024])
         #expect([settings.agentWait, settings.promptTimeout, settings.nagPause] == [10, 300, 600])
@@ -45,7 +45,7 @@ struct ErrorTableTests {
         }
     }
 
-    @Test func durationsKnowTheirWordAndEnd() {
+    @Test func durationsHaveTheirKeywordAndEnd() {
         let durations: [Duration] = [.once, .session, .until(7), .always]
         #expect(durations.map(\.word) == [.once, .session, .until, .always])
         #expect(durations.map(\.end) == [nil, nil, 7, nil])

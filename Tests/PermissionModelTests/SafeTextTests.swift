@@ -1,4 +1,4 @@
-// Texts from apps: what is removed, joined, trimmed and cut, in the contract's order.
+// Text from apps: what is removed, joined, trimmed and truncated, in the order that the contract defines.
 
 import Testing
 
@@ -15,7 +15,7 @@ struct SafeTextTests {
         ("a\u{2066}b\u{2067}c\u{2068}d\u{2069}e", "abcde"), ("a\u{1} \u{2}b", "a b"), ("\u{1} \u{202E} ", ""),
         ("<b>bold</b> & 'quoted' %n", "<b>bold</b> & 'quoted' %n"), ("naïve ☕ 日本語", "naïve ☕ 日本語"),
         ("שלום", "שלום"), ("👩‍👩‍👧", "👩‍👩‍👧"),
-        // Marks of direction, empty letters, tags, scalars that nobody knows how to draw.
+        // Directional marks, invisible letters, tags, and scalars without a glyph.
         ("a\u{61C}b\u{200E}c\u{200F}d", "abcd"), ("soft\u{AD}hyphen", "softhyphen"),
         ("a\u{200B}b\u{2060}c\u{FEFF}", "abc"),
         ("\u{3164}\u{115F}\u{FFA0}x", "x"), ("a\u{2800}\u{2800}b", "a b"), ("a\u{E0061}\u{E007F}b", "ab"),
@@ -23,7 +23,7 @@ struct SafeTextTests {
         ("pay\u{200D}pal\u{200C}x", "paypalx"), ("\u{301}\u{338}x \u{301}y", "x y"), ("x\u{FE0F}\u{FE0F}", "x\u{FE0F}"),
     ]
 
-    /// What people write has its own marks and joiners: left as it is.
+    /// Real text needs its combining marks and joiners, so it is left unchanged.
     static let scripts = [
         "ภาษาไทย น้ำ ที่นี่", "कार्त्स्न्यम् र्‍य ज़्ञां", "שַׁבָּ֔ת הַשָּׁמַיִם", "Tie\u{302}\u{301}ng Vie\u{323}\u{302}t", "می‌خواهم", "مُحَمَّدٌ",
         "လျှို့ဝှက်ချက် မြန်မာ", "བོད་སྐད་ རྒྱུད", "ភាសាខ្មែរ ស្ត្រី", "தமிழ் தொண்டை", "한국어 \u{1112}\u{1161}\u{11AB}\u{1100}\u{116E}\u{11A8}",
@@ -32,17 +32,17 @@ struct SafeTextTests {
     ]
 
     @Test(arguments: scripts)
-    func realScriptsAreLeftAsTheyAre(_ text: String) {
+    func realScriptsAreLeftUnchanged(_ text: String) {
         #expect(Array(SafeText.body(text).unicodeScalars) == Array(text.unicodeScalars))
     }
 
-    /// A character is drawn in one piece: none is taller than a letter with its marks, or wider than a line.
+    /// A character is drawn as a unit: none may be taller than a letter with its marks, or wider than a line.
     @Test(arguments: [
         "e\u{301}", "e" + "\u{489}", "\u{903}", "ก\u{E33}", "\u{1100}", "\u{0600}", "👩\u{200D}", "क\u{94D}",
         "क\u{94D}\u{93C}",
         "\u{1F3FB}", "か\u{FF9E}", "\u{200D}", "x\u{FE0F}", "\u{E0100}", "\u{1F1E6}", "a\u{20DD}",
     ])
-    func whatIsRepeatedStaysSmall(_ piece: String) {
+    func charactersOfRepeatedScalarsStaySmall(_ piece: String) {
         let text = "a" + String(repeating: piece, count: 500) + " end"
         for character in SafeText.body(text) { expectSmall(character) }
         for character in SafeText.body("e" + String(repeating: piece.unicodeScalars.last!.description, count: 500)) {
@@ -52,7 +52,7 @@ struct SafeTextTests {
 
     private func expectSmall(_ character: Character) {
         let scalars = character.unicodeScalars
-        // A flag begins with one letter more.
+        // A flag may have one scalar more.
         #expect(scalars.count <= ShownText.characterScalars + 1, "\(scalars.map(\.value))")
         var stacked = 0
         for scalar in scalars {
@@ -64,8 +64,8 @@ struct SafeTextTests {
         }
     }
 
-    /// Random texts of scalars that do something to their neighbours.
-    @Test func randomTextsAreSafeAndStayWhatTheyAre() {
+    /// Random text, rich in scalars that affect their neighbours. Cleaning it twice equals cleaning it once.
+    @Test func randomTextBecomesSafe() {
         var random = SystemRandomNumberGenerator()
         let special: [UInt32] = [
             0x301, 0x200C, 0x200D, 0xFE0F, 0x94D, 0x93C, 0x903, 0x915, 0x1100, 0x1161, 0x11A8, 0xAC00, 0x600, 0x1F469,
@@ -96,17 +96,17 @@ struct SafeTextTests {
     ]
 
     @Test(arguments: identities.indices)
-    func identitiesAreShownAsTheirBytes(_ index: Int) {
+    func unsafeScalarsOfIdentitiesArePercentEscaped(_ index: Int) {
         #expect(SafeText.identity(SafeTextTests.identities[index].0) == SafeTextTests.identities[index].1)
     }
 
-    @Test func aLongIdentityShowsItsKindAndItsProgram() {
+    @Test func aLongIdentityKeepsItsKindAndProgram() {
         let shown = SafeText.identity("exe:/" + String(repeating: "a/", count: 2000) + "program")
         #expect(shown.unicodeScalars.count <= SafeText.identityScalars)
         #expect(shown.hasPrefix("exe:/a/") && shown.hasSuffix("a/program") && shown.contains("…"))
     }
 
-    @Test func linesKeepEverythingInSight() {
+    @Test func linesEscapeWhatIsNotVisible() {
         #expect(SafeText.line("two  spaces ") == "two  spaces ")
         #expect(SafeText.line("a\nb\u{1B}[31m\u{9B}\u{202E}\u{2028}") == "a\\u{a}b\\u{1b}[31m\\u{9b}\\u{202e}\\u{2028}")
         #expect(SafeText.line("naïve “日本語”…") == "naïve “日本語”…")
@@ -119,7 +119,7 @@ struct SafeTextTests {
         #expect(SafeText.title(text) == expected)
     }
 
-    @Test func cutSoThatItFitsWithItsEllipsis() {
+    @Test func truncatedTextFitsWithItsEllipsis() {
         for (clean, limit) in [(SafeText.title, Limits.titleScalars), (SafeText.body, Limits.bodyScalars)] {
             let exact = String(repeating: "x", count: limit)
             #expect(clean(exact) == exact)
@@ -134,7 +134,7 @@ struct SafeTextTests {
         #expect(SafeText.title(text) == String(repeating: "x", count: Limits.titleScalars - 2) + "…")
     }
 
-    @Test func charactersAreCutWhole() {
+    @Test func charactersAreNotSplit() {
         let family = "👩‍👩‍👧"
         let cut = SafeText.title(String(repeating: family, count: 40))
         #expect(cut.unicodeScalars.count <= Limits.titleScalars)
@@ -142,19 +142,18 @@ struct SafeTextTests {
         #expect(cut.last == "…")
     }
 
-    /// A letter with a thousand accents keeps those that fit a line.
-    @Test func accentsWithoutEndAreLeftOut() {
+    /// A letter with thousands of accents keeps only as many as fit a line.
+    @Test func excessiveAccentsAreRemoved() {
         let text = "e" + String(repeating: "\u{301}", count: 2000) + "x"
         #expect(SafeText.title(text) == "e" + String(repeating: "\u{301}", count: ShownText.marks) + "x")
     }
 
-    @Test func aMegabyteIsNoTrouble() {
+    @Test func longTextIsTruncated() {
         let text = String(repeating: "a b\n\u{202E}", count: 200_000)
         #expect(SafeText.body(text).unicodeScalars.count == Limits.bodyScalars)
         #expect(SafeText.body(String(repeating: " ", count: 1 << 20)) == "")
     }
 
-    /// Clean text is left as it is: cleaning twice is cleaning once.
     @Test func cleaningTwiceChangesNothing() {
         for (text, _) in SafeTextTests.table + [(String(repeating: "ab ", count: 400), "")] {
             let once = SafeText.title(text)
