@@ -1,4 +1,4 @@
-// Callers take turns: the order within a caller, among callers, and what of a fast one's may wait.
+// Callers take turns: the order of one caller's calls, the order among callers, and how many calls may wait.
 
 import Glibc
 import PermissionTestKit
@@ -11,7 +11,7 @@ import Testing
 struct CallSchedulerTests {
     private typealias Scheduler = CallScheduler<String>
 
-    /// Its letter is a call's caller.
+    /// A scheduler with these calls; the first letter of a call names its caller.
     private func scheduler(_ calls: [String]) -> Scheduler {
         let scheduler = Scheduler()
         for call in calls { #expect(scheduler.add(call, of: String(call.prefix(1)), content: 0) == .waits) }
@@ -34,7 +34,7 @@ struct CallSchedulerTests {
         #expect(scheduler.isEmpty)
     }
 
-    /// Whoever comes later is behind one call of each who waits, not behind all of them.
+    /// A caller that arrives later waits for at most one call of each other caller, not for all their calls.
     @Test func aNewCallerIsOneTurnAway() {
         let scheduler = scheduler(["a1", "a2", "a3", "b1", "b2"])
         #expect(scheduler.take() == "a1")
@@ -42,7 +42,7 @@ struct CallSchedulerTests {
         #expect(rest(scheduler) == ["b1", "a2", "c1", "b2", "a3"])
     }
 
-    /// Milliseconds that each call takes, and the calls that one turn serves.
+    /// The milliseconds that each call takes, and how many calls one turn then serves.
     @Test(arguments: [(0, 32), (1, 3), (2, 2), (3, 1), (1000, 1)])
     func aTurnIsBounded(_ each: Int64, _ expected: Int) {
         var uptime: Int64 = 5
@@ -59,7 +59,7 @@ struct CallSchedulerTests {
         }
     }
 
-    @Test func aTurnOfNothing() {
+    @Test func anEmptyTurn() {
         let scheduler = CallScheduler<Int>(uptime: { 0 })
         scheduler.beginTurn()
         #expect(scheduler.takeInTurn() == nil)
@@ -67,8 +67,8 @@ struct CallSchedulerTests {
         #expect(scheduler.takeInTurn() == 1 && scheduler.takeInTurn() == nil)
     }
 
-    /// Every order within a caller survives, however long the lines grow and shrink.
-    @Test func nothingIsLostInLongLines() {
+    /// Each caller's calls keep their order while its queue grows and shrinks.
+    @Test func nothingIsLostInLongQueues() {
         let scheduler = CallScheduler<(caller: Int, number: Int)>()
         var added = [0, 0, 0]
         var taken = [0, 0, 0]
@@ -98,12 +98,12 @@ struct CallSchedulerTests {
         #expect(scheduler.add("one too many", of: "a", content: 0) == .refused)
         #expect(scheduler.add("b0", of: "b", content: 0) == .waits)
         #expect(scheduler.take() == "a0")
-        // What was served makes room.
+        // A served call makes room for another.
         #expect(scheduler.add("a again", of: "a", content: 0) == .waits)
         #expect(rest(scheduler).count == most + 1)
     }
 
-    /// One call of the largest size is always taken, a second one beside it is not.
+    /// A call of the largest size is accepted when none of its caller waits; a second one is refused.
     @Test func oneCallersBytesAreBounded() {
         let scheduler = scheduler([])
         #expect(scheduler.add("large", of: "a", content: Scheduler.maximumWeight) == .waits)
@@ -112,7 +112,7 @@ struct CallSchedulerTests {
         #expect(scheduler.add("small", of: "a", content: 0) == .waits)
     }
 
-    /// However many callers wait with large calls, a small one of somebody else is served in its turn.
+    /// Regardless of how many large calls wait, a small call of another caller is served in its turn.
     @Test func allBytesAreBounded() {
         let scheduler = scheduler([])
         let large = Scheduler.maximumWeight - Scheduler.overhead
@@ -127,9 +127,9 @@ struct CallSchedulerTests {
 
     // MARK: On a bus
 
-    /// Behind four hundred calls of one program, another's is not served last.
+    /// A call that arrives after four hundred calls of another program is not served last.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aFastCallerLeavesOthersTheirTurn(_ kind: PrivateBus.Kind) async throws {
+    func aFastCallerDoesNotStarveOthers(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         let other = try fixture.bus.connect()
         var served = 0
@@ -138,8 +138,8 @@ struct CallSchedulerTests {
             if call.sender == fixture.client.uniqueName { served += 1 } else { before.add(served) }
             fixture.service.reply(to: call)
         }
-        // Asking the bus for a name waits for its answer: by then all calls before wait at the service, in this order, and
-        // none was read.
+        // `requestName` waits for the reply of the bus: by then all earlier calls have reached the service, in this
+        // order, and none has been read.
         for _ in 0..<400 { fixture.client.call(fixture.message()) { _ in } }
         _ = try fixture.client.requestName("org.example.Fast")
         other.call(fixture.message()) { _ in }
@@ -149,7 +149,7 @@ struct CallSchedulerTests {
         await fixture.end()
     }
 
-    /// A reply to the service, and what the bus tells it, pass calls that wait.
+    /// Replies to the service and signals of the bus are delivered before calls that wait.
     @Test(arguments: PrivateBus.Kind.allCases)
     func repliesAndSignalsDoNotWait(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
@@ -168,7 +168,7 @@ struct CallSchedulerTests {
         leaver.close()
         fixture.service.call(.busCall("GetId")) { _ in atReply.add(served) }
         fixture.service.flush()
-        // By the answer to the second of these, the reply and the signal are behind the calls that wait.
+        // After the second of these replies, the reply and the signal have arrived behind the waiting calls.
         for name in ["org.example.First", "org.example.Second"] { _ = try fixture.client.requestName(name) }
         #expect(served == 0)
         #expect(try await atReply.wait(for: 1)[0] < 350)
@@ -176,12 +176,12 @@ struct CallSchedulerTests {
         await fixture.end()
     }
 
-    /// What waits for one caller is bounded, and nothing of another's is refused.
+    /// The waiting calls of one caller are bounded; those of others are not refused.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func tooManyAreRefused(_ kind: PrivateBus.Kind) async throws {
+    func tooManyCallsAreRefused(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         let calls = EventLog<Bool>()
-        // Slower than any bus delivers.
+        // Handling is slower than any bus delivers calls.
         fixture.service.methodHandler = { _ in
             usleep(500)
             calls.add(true)

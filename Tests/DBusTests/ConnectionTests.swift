@@ -1,4 +1,4 @@
-// A connection on a real bus: names, calls, their ends, and what is too much.
+// A connection to a real bus: names, calls, disconnection, and limits.
 
 import DBus
 import Glibc
@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct ConnectionTests {
-    @Test func noBusIsNoServer() async throws {
+    @Test func withoutABusOpeningFails() async throws {
         for address in ["unix:path=/nonexistent/bus", "nonsense", "", "unix:path=/a\0b"] {
             let error = await failure { () throws(BusError) in _ = try Connection.open(.address(address)) }
             #expect(error?.name == BusError.Name.noServer, "\(address)")
@@ -16,7 +16,7 @@ struct ConnectionTests {
     }
 
     @Test(arguments: buses)
-    func oneOwnsAName(_ kind: PrivateBus.Kind) async throws {
+    func aNameHasOneOwner(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         #expect(try fixture.service.requestName("org.example.Echo"))
         #expect(try fixture.service.requestName("org.example.Echo"))
@@ -44,7 +44,7 @@ struct ConnectionTests {
         await fixture.end()
     }
 
-    @Test func withoutAHandlerCallsAreAnswered() async throws {
+    @Test func callsWithoutAHandlerGetAnError() async throws {
         let fixture = try await Fixture()
         let error = await failure { () throws(BusError) in _ = try await fixture.call() }
         #expect(error?.name == BusError.Name.unknownMethod)
@@ -69,7 +69,7 @@ struct ConnectionTests {
         let call = try await calls.wait(for: 1)[0]
         task.cancel()
         await #expect(throws: BusError.self) { try await task.value }
-        // An answer that comes all the same is nobody's.
+        // A reply that still arrives is ignored.
         fixture.service.reply(to: call, [])
         try await fixture.settle()
         await fixture.end()
@@ -101,7 +101,7 @@ struct ConnectionTests {
     }
 
     @Test(arguments: buses)
-    func busThatEndsDisconnectsOnce(_ kind: PrivateBus.Kind) async throws {
+    func theEndOfTheBusIsReportedOnce(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         fixture.service.methodHandler = { _ in }
         let events = Events<String>()
@@ -124,7 +124,7 @@ struct ConnectionTests {
     @Test func closingInAHandlerIsSafe() async throws {
         let fixture = try await Fixture()
         let events = Events<String>()
-        fixture.service.onDisconnect { events.add("never for one's own close") }
+        fixture.service.onDisconnect { events.add("called after a local close") }
         fixture.service.methodHandler = { message in
             fixture.service.close()
             fixture.service.reply(to: message, [])
@@ -153,7 +153,7 @@ struct ConnectionTests {
         await fixture.end()
     }
 
-    /// The longest answer of the contract: all of the history.
+    /// The longest reply in the contract is the whole history.
     @Test func repliesMayBeLong() async throws {
         let fixture = try await Fixture()
         let row: [String: Value] = [
@@ -167,7 +167,7 @@ struct ConnectionTests {
         await fixture.end()
     }
 
-    @Test func invalidHeadersDoNotLeave() async throws {
+    @Test func messagesWithInvalidHeadersAreNotSent() async throws {
         let fixture = try await Fixture()
         let calls: [Message] = [
             .call(destination: "no name", path: "/", interface: "a.b", member: "C"),
@@ -188,8 +188,7 @@ struct ConnectionTests {
         await fixture.end()
     }
 
-    /// A flood on one connection leaves room for timers.
-    @Test func floodsDoNotStarveTimers() async throws {
+    @Test func manyCallsDoNotStarveTimers() async throws {
         let fixture = try await Fixture()
         fixture.echo()
         let done = Events<Int>()

@@ -1,11 +1,11 @@
-// What the tests of this module share: both buses, an echo service, and counting events.
+// Shared by the tests of this module: both kinds of bus, an echo service, and an event log.
 
 import DBus
 import PermissionTestKit
 
 let buses = PrivateBus.Kind.allCases
 
-/// A bus with a service and a client on it.
+/// A bus with a service and a client connected to it.
 @LoopActor
 struct Fixture {
     static let path = "/org/example/Echo"
@@ -35,10 +35,10 @@ struct Fixture {
         try await client.call(message(member, body), timeoutMilliseconds: Fixture.patience).body
     }
 
-    /// Many megabytes take their time while all tests share two processors.
+    /// Long enough for messages of several megabytes while all tests share two processors.
     private static let patience: Int32 = 120_000
 
-    /// Everything sent by the service until now has reached the client when this returns.
+    /// Returns after everything that the service has sent so far has reached the client.
     func settle() async throws {
         service.methodHandler = { [service] message in service.reply(to: message, []) }
         _ = try await call("Settle")
@@ -51,10 +51,10 @@ struct Fixture {
     }
 }
 
-/// What handlers see.
+/// The events that handlers record.
 typealias Events = EventLog
 
-/// The error a call ends with; nil when it does not.
+/// The error that `body` throws; nil if it succeeds.
 @LoopActor
 func failure(_ body: () async throws(BusError) -> Void) async -> BusError? {
     do throws(BusError) {

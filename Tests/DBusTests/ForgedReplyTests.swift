@@ -1,4 +1,4 @@
-// Replies from somebody who was not asked. Serials are easily guessed, and dbus-daemon's session bus passes on any reply.
+// Replies from peers that were not called. Serials are easy to guess, and dbus-daemon's session bus forwards any reply.
 
 import DBus
 import PermissionTestKit
@@ -9,7 +9,7 @@ import Testing
 struct ForgedReplyTests {
     private static let name = "org.example.Echo"
 
-    /// Replies to whatever `victim` calls next, all of them in its socket when this returns.
+    /// Sends replies to whatever `victim` calls next; all have reached its socket when this returns.
     private func forge(_ forger: RawBusClient, to victim: Connection, asErrors: Bool = false) throws {
         for serial in 1...UInt32(64) {
             var reply = RawMessage(asErrors ? .error : .methodReturn, to: victim.uniqueName)
@@ -22,7 +22,7 @@ struct ForgedReplyTests {
     }
 
     @Test(arguments: buses, [false, true])
-    func theBusAloneAnswersForItself(_ kind: PrivateBus.Kind, _ asErrors: Bool) async throws {
+    func onlyTheBusAnswersCallsToTheBus(_ kind: PrivateBus.Kind, _ asErrors: Bool) async throws {
         let fixture = try await Fixture(kind)
         let forger = try RawBusClient(fixture.bus.address)
         try forge(forger, to: fixture.client, asErrors: asErrors)
@@ -32,7 +32,7 @@ struct ForgedReplyTests {
     }
 
     @Test(arguments: buses, [false, true])
-    func aNameIsGivenByTheBusAlone(_ kind: PrivateBus.Kind, _ asErrors: Bool) async throws {
+    func onlyTheBusGrantsAName(_ kind: PrivateBus.Kind, _ asErrors: Bool) async throws {
         let fixture = try await Fixture(kind)
         let forger = try RawBusClient(fixture.bus.address)
         for serial in 1...UInt32(64) {
@@ -49,12 +49,12 @@ struct ForgedReplyTests {
     }
 
     @Test(arguments: buses, [false, true])
-    func aCalledConnectionAloneAnswers(_ kind: PrivateBus.Kind, _ asErrors: Bool) async throws {
+    func onlyTheCalledConnectionAnswers(_ kind: PrivateBus.Kind, _ asErrors: Bool) async throws {
         try await onlyTheCalledAnswers(kind, asErrors) { $0.uniqueName }
     }
 
     @Test(arguments: buses, [false, true])
-    func theOwnerOfACalledNameAloneAnswers(_ kind: PrivateBus.Kind, _ asErrors: Bool) async throws {
+    func onlyTheOwnerOfTheCalledNameAnswers(_ kind: PrivateBus.Kind, _ asErrors: Bool) async throws {
         try await onlyTheCalledAnswers(kind, asErrors) {
             _ = try $0.requestName(ForgedReplyTests.name)
             return ForgedReplyTests.name
@@ -80,9 +80,9 @@ struct ForgedReplyTests {
         await fixture.end()
     }
 
-    /// Whoever got the call may answer it, though the name is another's by now.
+    /// The connection that received the call may answer it even if the name has a new owner by then.
     @Test(arguments: buses)
-    func aFormerOwnerAnswersWhatItWasAsked(_ kind: PrivateBus.Kind) async throws {
+    func aFormerOwnerAnswersCallsItReceived(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         let heir = try fixture.bus.connect()
         #expect(try fixture.service.requestName(ForgedReplyTests.name))
@@ -104,22 +104,22 @@ struct ForgedReplyTests {
         #expect(try await owners.wait(for: 2) == ["", heir.uniqueName])
         fixture.service.reply(to: call, [.string("late")])
         #expect(try await results.wait(for: 1)[0].get().body == [.string("late")])
-        // The next call is the heir's.
+        // The next call goes to the new owner.
         heir.methodHandler = { heir.reply(to: $0, [.string("heir")]) }
         #expect(try await fixture.client.call(message).body == [.string("heir")])
         heir.close()
         await fixture.end()
     }
 
-    /// No peer can pretend that libdbus itself says the connection is gone.
+    /// No peer can imitate libdbus's own signal for a lost connection.
     @Test(arguments: buses)
-    func aForgedDisconnectIsNobodys(_ kind: PrivateBus.Kind) async throws {
+    func aForgedDisconnectIsIgnored(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         fixture.echo()
         let forger = try RawBusClient(fixture.bus.address)
         var signal = RawMessage(.signal, to: fixture.client.uniqueName)
         (signal.path, signal.interface, signal.member) = ("/a", "org.freedesktop.DBus.Local", "Disconnected")
-        // Both buses cut the forger off for it.
+        // Both buses disconnect the forger for this.
         _ = try? forger.send(signal)
         try? forger.settle()
         #expect(try await fixture.call("Echo", [.bool(true)]) == [.bool(true)])

@@ -1,4 +1,4 @@
-// The loop: order, timers, descriptors and signals, and handlers that cancel themselves and others.
+// The loop: order, timers, descriptors and signals, and handlers that cancel themselves or others.
 
 import Glibc
 import PermissionTestKit
@@ -9,13 +9,13 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 struct LoopTests {
 
-    @Test @LoopActor func postsKeepTheirOrder() async throws {
+    @Test @LoopActor func postedWorkKeepsItsOrder() async throws {
         let events = Events<Int>()
         for number in 0..<1_000 { Loop.shared.post { events.add(number) } }
         #expect(try await events.wait(for: 1_000) == Array(0..<1_000))
     }
 
-    @Test func everythingIsOnOneThread() async {
+    @Test func everythingRunsOnOneThread() async {
         let first = await LoopTests.thread()
         let second = await Task(executorPreference: Loop.shared) { pthread_self() }.value
         #expect(await LoopTests.thread() == first)
@@ -41,15 +41,14 @@ struct LoopTests {
         far.cancel()
     }
 
-    /// A cancelled timer does not wake a program that sleeps.
-    @Test @LoopActor func cancelledTimersWakeNobody() {
+    @Test @LoopActor func cancelledTimersDoNotWakeASleepingProgram() {
         let queue = TimerQueue(clock: CLOCK_BOOTTIME, loop: .shared)
         let (soon, late) = (queue.now + 1_000_000_000_000, queue.now + 2_000_000_000_000)
         let timers = [queue.add(soon) {}, queue.add(late) {}]
         queue.arm(isSleepy: true)
         #expect(queue.armed == soon)
         timers[0].cancel()
-        // Not worth a system call while there is work.
+        // While there is work, the system call that rearms the timer is not worthwhile.
         queue.arm(isSleepy: false)
         #expect(queue.armed == soon)
         queue.arm(isSleepy: true)
@@ -106,7 +105,7 @@ struct LoopTests {
         #expect(events.all.count == 1)
     }
 
-    /// An event of a descriptor that was closed in the same turn is not taken for one of its successor.
+    /// An event of a descriptor closed in the same turn is not attributed to a new descriptor with its number.
     @Test @LoopActor func reusedDescriptorsAreNotMixedUp() async throws {
         let events = Events<String>()
         let (first, firstEnd) = pair()
@@ -120,7 +119,8 @@ struct LoopTests {
             guard successor == nil else { return }
             let number = other.raw
             _ = other.take()
-            // A pipe nobody has written to, under the other's number, which is free at no moment: other tests run, too.
+            // A socket without data gets the other's number. dup2 leaves the number free at no moment, because other
+            // tests run at the same time.
             let (fresh, freshEnd) = pair()
             dup2(fresh.raw, number)
             successor = UnixFD(owning: number)
@@ -163,7 +163,7 @@ struct LoopTests {
         return (UnixFD(owning: ends[0]), UnixFD(owning: ends[1]))
     }
 
-    /// A whole turn of the loop, its descriptors included.
+    /// Waits for a whole turn of the loop, including its descriptors.
     @LoopActor private func turn() async {
         for _ in 0..<2 {
             await withCheckedContinuation { done in Loop.shared.after(milliseconds: 1) { done.resume() } }

@@ -1,4 +1,4 @@
-// A bus that lies: bytes that are no message must end the connection, never the process.
+// A hostile bus: bytes that are not a valid message must end the connection, never the process.
 
 import DBus
 import Foundation
@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct MalformedTests {
-    /// What a peer could send after Hello: noise, headers cut short, wrong lengths, wrong types.
+    /// What a peer could send after Hello: random bytes, truncated headers, wrong lengths, wrong types.
     nonisolated static let attacks: [[UInt8]] = [
         [UInt8](repeating: 0, count: 64),
         [UInt8](repeating: 0xff, count: 64),
@@ -22,9 +22,9 @@ struct MalformedTests {
         FakeBus.signal(body: [0xff, 0xff, 0xff, 0xff], signature: "a{sv}"),
     ]
 
-    /// A good signal follows each lie: a connection that lives on shows itself.
+    /// A valid signal follows, which a connection that stays open would deliver.
     @Test(arguments: attacks.indices)
-    func liesEndTheConnection(_ index: Int) async throws {
+    func malformedBytesEndTheConnection(_ index: Int) async throws {
         let truth = FakeBus.signal(body: [1, 0, 0, 0, 0x61, 0], signature: "s")
         let bus = try FakeBus(then: MalformedTests.attacks[index] + truth)
         let connection = try Connection.open(.address(bus.address))
@@ -34,8 +34,8 @@ struct MalformedTests {
         #expect(try await events.wait(for: 1) == ["gone"])
     }
 
-    /// libdbus lets through what names a descriptor that was not sent: it is nobody's signal.
-    @Test func descriptorsThatDidNotComeAreDropped() async throws {
+    /// libdbus passes on a signal that refers to a descriptor that was not sent; the signal is dropped.
+    @Test func signalsWithMissingDescriptorsAreDropped() async throws {
         let truth = FakeBus.signal(body: [1, 0, 0, 0, 0x61, 0], signature: "s")
         let bus = try FakeBus(then: FakeBus.signal(body: [0, 0, 0, 0], signature: "h") + truth)
         let connection = try Connection.open(.address(bus.address))
@@ -45,8 +45,8 @@ struct MalformedTests {
         connection.close()
     }
 
-    /// A valid one arrives, so the tests above do fail for the right reason.
-    @Test func truthIsBelieved() async throws {
+    /// Confirms that the tests above succeed only because the bytes are malformed.
+    @Test func validSignalsAreDelivered() async throws {
         let bus = try FakeBus(then: FakeBus.signal(body: [1, 0, 0, 0, 0x61, 0], signature: "s"))
         let connection = try Connection.open(.address(bus.address))
         let events = Events<[Value]>()
@@ -56,7 +56,7 @@ struct MalformedTests {
     }
 }
 
-/// Listens, lets one client log in and say Hello, sends some bytes and hangs up when the client does.
+/// Lets one client authenticate and send Hello, sends it some bytes, and closes when the client does.
 final class FakeBus: Sendable {
     let address: String
     private let folder: TemporaryFolder

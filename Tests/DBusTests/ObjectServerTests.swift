@@ -1,4 +1,4 @@
-// Objects from tables: dispatch, authorization, properties, introspection, and objects only some may see.
+// Objects defined by tables: dispatch, authorization, properties, introspection, and per-caller visibility.
 
 import DBus
 import PermissionTestKit
@@ -70,7 +70,7 @@ struct ObjectServerTests {
         await fixture.end()
     }
 
-    @Test func whatIsUnknownHasItsStandardError() async throws {
+    @Test func unknownMembersGetTheStandardErrors() async throws {
         let fixture = try await Fixture()
         let server = serve(fixture)
         let properties = "org.freedesktop.DBus.Properties"
@@ -131,7 +131,7 @@ struct ObjectServerTests {
         await fixture.end()
     }
 
-    @Test func theAuthorizerHoldsAndRefuses() async throws {
+    @Test func theAuthorizerDelaysAndRefusesCalls() async throws {
         let fixture = try await Fixture()
         let server = serve(fixture)
         let passed = Events<String>()
@@ -141,7 +141,7 @@ struct ObjectServerTests {
             if call.arguments.first == .string("refuse") {
                 return call.fail(name: "org.example.Error.AccessDenied", body: [])
             }
-            // Later, and once too often.
+            // Proceeds later, and once too often.
             Loop.shared.after(milliseconds: 1) {
                 proceed()
                 proceed()
@@ -156,7 +156,7 @@ struct ObjectServerTests {
             fixture.client, fixture, "GetAll", [.string(Fixture.interface)],
             interface: "org.freedesktop.DBus.Properties")
         #expect(passed.all == ["Echo", "Echo", "GetAll"])
-        // Of a row that does not say who may call it.
+        // The row of this method does not say who may call it.
         let nobody = await failure { () throws(BusError) in
             _ = try await call(fixture.client, fixture, "Unassigned")
         }
@@ -165,7 +165,7 @@ struct ObjectServerTests {
     }
 
     @Test(arguments: buses)
-    func introspectionStatesTheTables(_ kind: PrivateBus.Kind) async throws {
+    func introspectionDescribesTheTables(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         let server = serve(fixture)
         let text = try await introspect(fixture.client, fixture, Fixture.path)
@@ -183,7 +183,7 @@ struct ObjectServerTests {
         await fixture.end()
     }
 
-    @Test func subtreesShowEachCallerItsOwn() async throws {
+    @Test func subtreesShowEachCallerItsOwnObjects() async throws {
         let fixture = try await Fixture()
         let server = serve(fixture)
         let stranger = try fixture.bus.connect()
@@ -207,7 +207,7 @@ struct ObjectServerTests {
         await fixture.end()
     }
 
-    @Test func peersArePinged() async throws {
+    @Test func pingIsAnswered() async throws {
         let fixture = try await Fixture()
         let server = serve(fixture)
         #expect(try await call(fixture.client, fixture, "Ping", interface: "org.freedesktop.DBus.Peer") == nil)

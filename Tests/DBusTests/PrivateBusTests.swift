@@ -1,4 +1,4 @@
-// The bus and the child processes that the other tests stand on.
+// The private bus and the child processes that the other tests rely on.
 
 import DBus
 import PermissionTestKit
@@ -15,7 +15,7 @@ struct PrivateBusTests {
         await bus.stop()
     }
 
-    @Test func childGivesLinesAndExit() async throws {
+    @Test func childReportsLinesAndExitStatus() async throws {
         let script = "read word; echo \"got $word\"; printf last; exit 3"
         let child = try ChildProcess("sh", ["-c", script], standardInput: .pipe)
         child.write("water\n")

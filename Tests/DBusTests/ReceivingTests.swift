@@ -1,4 +1,4 @@
-// What arrives and is too much: large messages, descriptors nobody wants, replies nobody asked for.
+// Received messages over the limits: large messages, unwanted descriptors, long paths and error texts.
 
 import DBus
 import Glibc
@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct ReceivingTests {
-    /// More than the connection takes in before it pauses reading.
+    /// More bytes than the connection receives before it pauses reading.
     private nonisolated static let large = 17 << 20
 
     private func message(_ fixture: Fixture, _ member: String, signature: String = "", body: [UInt8] = []) -> RawMessage
@@ -17,7 +17,7 @@ struct ReceivingTests {
             fixture.service.uniqueName, Fixture.path, Fixture.interface, member, signature: signature, body: body)
     }
 
-    /// Sends all of it in one go, and returns the members or errors of the answers, in the order of the calls.
+    /// Sends all messages in one go. Returns "done" or the error name for each, in the order of the calls.
     private nonisolated func answers(
         _ bus: String, _ messages: [RawMessage], descriptors: [Int32] = []
     ) async throws -> [String] {
@@ -34,9 +34,9 @@ struct ReceivingTests {
         }
     }
 
-    /// libdbus keeps what it has read beyond the limit, and does not tell when it could go on.
+    /// libdbus keeps data that it has read beyond the limit, and does not report when it can continue.
     @Test(arguments: buses)
-    func theCallBehindALargeOneIsServed(_ kind: PrivateBus.Kind) async throws {
+    func callsBehindALargeOneAreServed(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         fixture.echo()
         let large = message(
@@ -47,10 +47,10 @@ struct ReceivingTests {
         await fixture.end()
     }
 
-    /// The kernel and dbus-broker let 253 descriptors through at once; libdbus expects 16.
+    /// The kernel and dbus-broker pass up to 253 descriptors with a message; libdbus expects 16.
     @Test(arguments: buses, [1, 16, 253])
     func unwantedDescriptorsAreRefused(_ kind: PrivateBus.Kind, _ count: Int) async throws {
-        // dbus-daemon itself takes 16, by default.
+        // dbus-daemon accepts 16 by default.
         guard kind == .broker || count <= 16 else { return }
         let fixture = try await Fixture(kind)
         fixture.echo()
@@ -65,7 +65,6 @@ struct ReceivingTests {
         await fixture.end()
     }
 
-    /// Signals with descriptors are nobody's.
     @Test(arguments: buses)
     func signalsWithDescriptorsAreDropped(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
@@ -90,7 +89,7 @@ struct ReceivingTests {
     }
 
     @Test(arguments: buses)
-    func overlongPathsAreRefusedBriefly(_ kind: PrivateBus.Kind) async throws {
+    func overlongPathsAreRefusedWithAShortError(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         fixture.echo()
         var call = message(fixture, "A")
@@ -103,8 +102,8 @@ struct ReceivingTests {
         await fixture.end()
     }
 
-    /// An error's text ends up in logs.
-    @Test func longErrorsLoseTheirText() async throws {
+    /// Error texts end up in logs.
+    @Test func longErrorTextsAreDropped() async throws {
         let fixture = try await Fixture()
         fixture.service.methodHandler = { [service = fixture.service] in
             service.reply(to: $0, error: "org.example.Sad", [.string(String(repeating: "a", count: 1 << 20))])

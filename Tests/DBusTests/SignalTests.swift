@@ -1,4 +1,4 @@
-// Signals: to whom they go, from whom they count, and names that vanish.
+// Signals: who receives them, whose are accepted, and names that vanish.
 
 import DBus
 import PermissionTestKit
@@ -52,7 +52,7 @@ struct SignalTests {
         fixture.client.onSignal(sender: "org.example.Echo", member: "Changed", addMatch: false) {
             heard.add($0.sender ?? "")
         }
-        // Nobody owns the name: nobody is believed.
+        // The name has no owner, so no sender is accepted.
         fixture.service.send(signal(to: fixture.client.uniqueName))
         try await fixture.settle()
         #expect(heard.all.isEmpty)
@@ -63,7 +63,7 @@ struct SignalTests {
         _ = try await forger.call(ping)
         fixture.service.send(signal(to: fixture.client.uniqueName))
         #expect(try await heard.wait(for: 1) == [fixture.service.uniqueName])
-        // The name moves on, and belief with it.
+        // The name gets a new owner, whose signals are now accepted.
         fixture.service.releaseName("org.example.Echo")
         fixture.service.send(signal(to: fixture.client.uniqueName))
         try await fixture.settle()
@@ -106,7 +106,7 @@ struct SignalTests {
         #expect(heard.all.isEmpty)
         other.close()
         #expect(try await heard.wait(for: 1) == ["gone"])
-        // Gone before we asked.
+        // The name vanished before the call.
         _ = fixture.client.whenNameVanishes(name) { heard.add("was gone") }
         #expect(try await heard.wait(for: 2) == ["gone", "was gone"])
         try await fixture.settle()
@@ -114,7 +114,7 @@ struct SignalTests {
         await fixture.end()
     }
 
-    @Test func strangersCannotMakeNamesVanish() async throws {
+    @Test func forgedNameOwnerChangedIsIgnored() async throws {
         let fixture = try await Fixture()
         let heard = Events<String>()
         let victim = try fixture.bus.connect()

@@ -1,4 +1,4 @@
-// Values over a real bus, there and back, and those that must not leave.
+// Values sent over a real bus and back, and invalid values that must not be sent.
 
 import DBus
 import Glibc
@@ -68,14 +68,14 @@ struct ValueTests {
         .variant(.structure([])), .unixFD(UnixFD(owning: -1)),
     ]
 
-    @Test func whatIsNotValidDoesNotLeave() async throws {
+    @Test func invalidValuesAreNotSent() async throws {
         let fixture = try await Fixture()
         fixture.echo()
         for value in ValueTests.unsendable {
             let error = await failure { () throws(BusError) in _ = try await fixture.call("Echo", [value]) }
             #expect(error?.name == BusError.Name.invalidArgs, "\(value)")
         }
-        // A reply that cannot be sent is an error to the caller, who would wait otherwise.
+        // A reply that cannot be sent becomes an error, because the caller would wait otherwise.
         fixture.service.methodHandler = { fixture.service.reply(to: $0, [.objectPath("no path")]) }
         let error = await failure { () throws(BusError) in _ = try await fixture.call() }
         #expect(error?.name == BusError.Name.failed)
