@@ -1,4 +1,4 @@
-// The components together, with a clock of the test's: decisions hold to exactly their own end, however the clock is set.
+// All components with a clock that the test controls: a decision ends exactly at its time, however the clock is set.
 
 import DBus
 import Logging
@@ -55,20 +55,20 @@ struct BrokerClockTests {
     @Test func aClockThatJumpsBack() async throws {
         try await decide(until: 10_100)
         #expect(isDecided)
-        // An hour back: it holds to its own second, not for its length.
+        // An hour back: the end is an absolute time, so the decision still holds until then.
         clock.advance(by: -3600)
         broker.store.noticeEnds()
         #expect(isDecided)
         clock.advance(by: 3600 + 99)
         #expect(isDecided)
         clock.advance(by: 1)
-        // Over at that second, whether anything has noticed or not.
+        // It ends at that second, even before the store notices.
         #expect(!isDecided)
         #expect(try rows() == 1)
         broker.store.noticeEnds()
         try await settled()
         #expect(try rows() == 0)
-        // Back again, what is over stays over.
+        // It does not return when the clock is set back again.
         clock.advance(by: -3600)
         #expect(!isDecided)
         await bus.stop()
@@ -84,7 +84,7 @@ struct BrokerClockTests {
         await bus.stop()
     }
 
-    @Test func whatEndedWhileNothingRan() async throws {
+    @Test func aDecisionThatEndedUnnoticed() async throws {
         try await decide(until: 10_010)
         clock.advance(by: 10)
         #expect(!isDecided)
@@ -92,7 +92,7 @@ struct BrokerClockTests {
         await bus.stop()
     }
 
-    /// Everything that was on its way to the disk is there.
+    /// Returns when all queued changes are on disk.
     private func settled() async throws {
         await withCheckedContinuation { done in broker.store.whenWritten { done.resume() } }
     }

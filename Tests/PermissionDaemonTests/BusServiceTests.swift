@@ -1,4 +1,4 @@
-// A service on one connection: what it serves and to whom, its end, and that nothing of it stays.
+// A service on one connection: who may call it, how it stops, and that it is released from memory.
 
 import DBus
 import Logging
@@ -18,8 +18,8 @@ struct BusServiceTests {
         return log
     }()
 
-    /// Whoever can cut the connection can do so again and again: no service may stay in memory.
-    @Test func aLostServiceIsForgotten() async throws {
+    /// A peer that can cut the connection can do so repeatedly, so no service may stay in memory.
+    @Test func aServiceIsReleasedAfterItsConnectionIsLost() async throws {
         let folder = try TemporaryFolder()
         let bus = try await PrivateBus()
         let store = DecisionStore(
@@ -38,14 +38,14 @@ struct BusServiceTests {
             let service = BusService(lost, log: BusServiceTests.log)
             lost.start()
             (broker, connection) = (lost, open)
-            // It serves, knows its caller, tells subscribers, and holds a request. Other tests may keep the loop for long.
+            // The service gets subscribers and identifies their caller. Other tests may occupy the loop: no timeouts.
             for (interface, member) in [(BusNames.policy, "Subscribe"), (BusNames.devices, "Subscribe")] {
                 _ = try await client.call(BusServiceTests.call(open, interface, member), timeoutMilliseconds: nil)
             }
             _ = try await client.call(
                 BusServiceTests.call(open, BusNames.access, "GetStatus", [.strings([])]), timeoutMilliseconds: nil)
             try await lost.settle(BusServiceTests.decision)
-            // Lists of several slices, of which the first is made by now.
+            // Lists of several slices, which are still in progress when the connection is closed.
             for number in 0..<300 {
                 let decision = Decision(
                     app: AppID("exe:/b\(number)")!, permission: .camera, verdict: .deny, duration: .always, decided: 0,
@@ -64,7 +64,7 @@ struct BusServiceTests {
             await withCheckedContinuation { done in store.whenWritten { done.resume() } }
             withExtendedLifetime(service) {}
         }
-        // What is queued in the loop by now has run after this.
+        // After this, everything queued in the loop so far has run.
         await withCheckedContinuation { done in
             Loop.shared.later { Loop.shared.later { Loop.shared.later { done.resume() } } }
         }
@@ -74,8 +74,8 @@ struct BusServiceTests {
         await bus.stop()
     }
 
-    /// A row that does not say who may call it is refused, so it would be of no use.
-    @Test func everyRowSaysWhoMayCallIt() async throws {
+    /// Calls to a method without callers are always refused.
+    @Test func everyMethodDeclaresItsCallers() async throws {
         let folder = try TemporaryFolder()
         let (bus, broker) = try await BusServiceTests.broker(folder)
         let portal = [broker.portal.access, broker.portal.request]
@@ -91,8 +91,8 @@ struct BusServiceTests {
         await bus.stop()
     }
 
-    /// Without the store there is no true answer.
-    @Test func whoCallsWhileItStopsIsTold() async throws {
+    /// Without the store the true status is unknown.
+    @Test func callsDuringShutdownGetAnError() async throws {
         let folder = try TemporaryFolder()
         let (bus, broker) = try await BusServiceTests.broker(folder)
         let service = BusService(broker, log: BusServiceTests.log)
@@ -111,7 +111,7 @@ struct BusServiceTests {
         await bus.stop()
     }
 
-    /// The counts of dismissals and the pauses after them belong to the session.
+    /// Dismissal counts and pauses last as long as the session.
     @Test func pausesEndWithTheSession() async throws {
         let folder = try TemporaryFolder()
         let (bus, broker) = try await BusServiceTests.broker(folder)

@@ -1,4 +1,4 @@
-// Long lists: whole and in pages, with other calls served between their parts, and bounded.
+// Long lists: complete and in pages, bounded, and with other calls served between their slices.
 
 import DBus
 import Glibc
@@ -70,7 +70,7 @@ struct ListingsTests {
             }
         }
 
-        /// Returns when all of them are on disk.
+        /// Commits the decisions and returns when all of them are on disk.
         func decide(_ decisions: [Decision]) async {
             for decision in decisions {
                 let row = HistoryRow(
@@ -89,7 +89,7 @@ struct ListingsTests {
             app: AppID(app)!, permission: permission, verdict: .grant, duration: duration, decided: 1, by: .permctl)
     }
 
-    /// More apps than a slice has, some of them known in memory only, one after the other and between others.
+    /// More apps than fit into a slice, with persistent and session decisions interleaved.
     private var many: [Decision] {
         (0..<200).map { decision("exe:/app\($0)", .camera) }
             + (0..<200).filter { $0 % 3 == 0 }.map { decision("exe:/app\($0)", .microphone) }
@@ -98,7 +98,7 @@ struct ListingsTests {
     }
 
     @Test(arguments: ["ListDecisions", "ListStatuses", "ListHistory"])
-    func pagesAreTheListCut(_ member: String) async throws {
+    func pagesArePartsOfTheWholeList(_ member: String) async throws {
         let fixture = try await Fixture()
         await fixture.decide(many)
         let whole = try await fixture.rows(member)
@@ -120,8 +120,8 @@ struct ListingsTests {
         await fixture.end()
     }
 
-    /// Whoever asks for everything again and again does not keep others waiting for all of that.
-    @Test func othersAreServedBetweenTheParts() async throws {
+    /// Other callers do not wait for all the lists that one caller requests.
+    @Test func otherCallsAreServedBetweenSlices() async throws {
         let fixture = try await Fixture()
         await fixture.decide((0..<1000).map { decision("exe:/app\($0)", .camera) })
         let other = try fixture.bus.connect()
@@ -147,7 +147,7 @@ struct ListingsTests {
 
     // MARK: Bounds
 
-    /// A service whose one method lists rows of a mebibyte, once it is let.
+    /// A service whose only method lists rows of one mebibyte. While `waits` is set, lists do not start.
     @LoopActor
     private final class Lists {
         let client: Connection
@@ -202,8 +202,8 @@ struct ListingsTests {
         }
     }
 
-    /// One is made, three of a mebibyte wait; the fourth is too much for one caller.
-    @Test func whatWaitsIsBounded() async throws {
+    /// One list is in progress and three calls of one mebibyte wait; a fourth exceeds the limit of one caller.
+    @Test func waitingListsAreBounded() async throws {
         let lists = try await Lists()
         lists.waits = true
         let answers = EventLog<String>()
@@ -224,7 +224,7 @@ struct ListingsTests {
         await lists.end()
     }
 
-    @Test func anAnswerThatIsTooLarge() async throws {
+    @Test func aListThatIsTooLarge() async throws {
         let lists = try await Lists()
         #expect(try await lists.list(3) == 3)
         let error = await #expect(throws: BusError.self) { try await lists.list(40) }

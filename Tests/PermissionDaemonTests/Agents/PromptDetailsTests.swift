@@ -1,4 +1,4 @@
-// What of an app's entry reaches its prompt.
+// Which parts of an app's desktop entry its prompt gets.
 
 import PermissionModel
 import Testing
@@ -6,7 +6,7 @@ import Testing
 @testable import PermissionDaemon
 
 struct PromptDetailsTests {
-    @Test func anIconIsWholeOrNone() {
+    @Test func anIconIsUsedUnchangedOrNotAtAll() {
         let path = "/usr/share/icons/hicolor/scalable/apps/" + String(repeating: "long/", count: 200) + "icon.svg"
         for icon in ["firefox", "org.example.App-symbolic", path, "/home/a/Bücher/icon.png"] {
             #expect(PromptDetails.icon(icon) == icon)

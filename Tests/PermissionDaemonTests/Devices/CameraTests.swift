@@ -1,4 +1,4 @@
-// Which nodes are cameras, and what is said of one that cannot be used.
+// Which nodes are cameras, and what is reported about one that cannot be used.
 
 import CLinux
 import DBus
@@ -21,7 +21,7 @@ import Testing
         (UInt32(V4L2_CAP_VIDEO_M2M_MPLANE) | UInt32(V4L2_CAP_VIDEO_CAPTURE_MPLANE), false),
         (0, false),
     ])
-    func capabilitiesDecide(flags: UInt32, isCamera: Bool) {
+    func aCameraIsRecognizedByItsCapabilities(flags: UInt32, isCamera: Bool) {
         #expect(Cameras.isCamera(flags) == isCamera)
     }
 
@@ -34,7 +34,7 @@ import Testing
         return cameras.find(in: [record], probe).first?.device
     }
 
-    @Test func theNodesOwnAnswerCountsMoreThanUdevs() {
+    @Test func theDriversAnswerOverridesUdevs() {
         let record = Records.camera(1, index: 1, properties: ["ID_V4L_CAPABILITIES": ":capture:"])
         let device = find(record) {
             $0.videos["/dev/video1"] = .capability(VideoCapability(flags: UInt32(V4L2_CAP_META_CAPTURE), card: "x"))
@@ -42,7 +42,7 @@ import Testing
         #expect(device == nil)
     }
 
-    @Test func theNameIsTheDevicesOwnMadeSafe() {
+    @Test func theNameFromTheDriverIsMadeSafe() {
         let device = find(Records.camera(0)) {
             $0.videos["/dev/video0"] = .capability(
                 VideoCapability(flags: CameraTests.capture, card: " Front\u{202E}\n Camera\u{7} "))
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [":capture:", ":other:capture:"])
-    func aForbiddenCameraIsListedByUdevsWord(capabilities: String) {
+    func anInaccessibleCameraIsListedIfUdevKnowsIt(capabilities: String) {
         let device = find(Records.camera(0, index: 3, properties: ["ID_V4L_CAPABILITIES": capabilities])) {
             $0.videos["/dev/video0"] = .unopened(EACCES)
             $0.groups["/dev/video0"] = "video"
@@ -70,14 +70,14 @@ import Testing
         )
     }
 
-    @Test func aForbiddenMetadataNodeIsNotListed() {
+    @Test func anInaccessibleMetadataNodeIsNotListed() {
         let device = find(Records.camera(1, index: 0, properties: ["ID_V4L_CAPABILITIES": ":"])) {
             $0.videos["/dev/video1"] = .unopened(EACCES)
         }
         #expect(device == nil)
     }
 
-    @Test func withoutUdevOnlyTheFirstNodeIsTakenForACamera() {
+    @Test func withoutUdevOnlyTheFirstInaccessibleNodeIsACamera() {
         let forbid: (inout FakeProbe.Table) -> Void = {
             $0.videos["/dev/video0"] = .unopened(EPERM)
             $0.videos["/dev/vbi0"] = .unopened(EPERM)
@@ -95,7 +95,7 @@ import Testing
         #expect(device?.isUsable == true)
     }
 
-    @Test func aNodeThatKnowsNoQuestionIsNoCamera() {
+    @Test func aNodeThatDoesNotAnswerQueriesIsNoCamera() {
         let device = find(Records.camera(0)) { $0.videos["/dev/video0"] = .unanswered(ENOTTY) }
         #expect(device == nil)
     }
@@ -114,7 +114,7 @@ import Testing
         #expect(probe.opened == ["/dev/video0", "/dev/video0"])
     }
 
-    @Test func aNodeThatJustWentIsNoCamera() {
+    @Test func aNodeThatHasJustDisappearedIsNoCamera() {
         let probe = FakeProbe()
         var cameras = Cameras()
         _ = cameras.find(in: [Records.camera(0)], probe)
@@ -122,7 +122,7 @@ import Testing
         #expect(cameras.find(in: [Records.camera(0)], probe).isEmpty)
     }
 
-    @Test func anAnswerIsForgottenWithItsDevice() {
+    @Test func aCachedAnswerIsDroppedWithItsDevice() {
         let probe = FakeProbe()
         var cameras = Cameras()
         _ = cameras.find(in: [Records.camera(0)], probe)

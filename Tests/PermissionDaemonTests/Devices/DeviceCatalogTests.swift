@@ -1,4 +1,4 @@
-// The snapshot, and how events change it.
+// The snapshot of devices, and how events change it.
 
 import DBus
 import Glibc
@@ -11,7 +11,7 @@ import Testing
 @LoopActor
 @Suite struct DeviceCatalogTests {
 
-    @Test func nothingThereIsNoError() {
+    @Test func noDevicesIsNoError() {
         let bench = CatalogBench()
         #expect(bench.catalog.devices.isEmpty)
         for permission in Permission.allCases {
@@ -22,7 +22,7 @@ import Testing
         #expect(bench.source.watched == ["video4linux", "sound", "bluetooth", "rfkill", "gnss"])
     }
 
-    /// A kind of device that the catalog has never heard of: fingerprint readers, say.
+    /// A kind of device that the catalog does not know, such as a fingerprint reader.
     private final class ReaderKind: DeviceKind {
         let permission = Permission.bluetooth
         let subsystems = ["reader", "reader_switch"]
@@ -42,8 +42,8 @@ import Testing
         func forget(_ syspath: String?) { forgotten.append(syspath) }
     }
 
-    /// A kind joins the list, and nothing else knows of it.
-    @Test func aKindBringsAllThatIsKnownOfIt() {
+    /// A new kind needs only an entry in the list of kinds.
+    @Test func aKindIsSelfContained() {
         var reader = DeviceRecord(subsystem: "reader", syspath: "/sys/devices/reader0")
         reader.node = "/dev/reader0"
         let switchedOff = DeviceRecord(subsystem: "reader_switch", syspath: "/sys/devices/reader0/switch")
@@ -75,7 +75,7 @@ import Testing
         #expect(Permission.allCases.allSatisfy { bench.catalog.isUsable($0) })
     }
 
-    @Test func asksNobodyWhenRead() {
+    @Test func readingTheSnapshotProbesNothing() {
         let bench = CatalogBench([Records.camera(0)])
         let looks = bench.source.looks
         _ = bench.catalog.isUsable(.camera)
@@ -96,7 +96,7 @@ import Testing
         #expect(bench.changes == [[.added(device)], [.removed(.camera, id: id)]])
     }
 
-    @Test func pluggedInAgainItHasItsOldId() {
+    @Test func aDevicePluggedInAgainHasItsOldId() {
         let bench = CatalogBench([Records.camera(0)])
         let id = bench.ids(.camera)
         bench.source.unplug(Records.camera(0))
@@ -105,11 +105,11 @@ import Testing
         #expect(bench.catalog.defaultDevice(.camera)?.node == "/dev/video3")
     }
 
-    /// After lost events nothing that was known of a node counts.
-    @Test func anUnknownEventForgetsWhatWasKnown() {
+    /// An event without a device reports lost events: cached answers of nodes are discarded.
+    @Test func anEventWithoutADeviceDiscardsCachedAnswers() {
         let bench = CatalogBench([Records.camera(0), Records.camera(1, at: "pci0000:00/usb1/1-2/1-2:1.0")])
         let unknown = DeviceEvent(subsystem: "video4linux", syspath: "", isRemoval: false)
-        // One was unplugged and plugged in again, the other one replaced, and nobody heard of it.
+        // One camera was unplugged and plugged in again, the other was replaced, and the events of that were lost.
         bench.source.unplug(Records.camera(0))
         bench.source.all.append(Records.camera(0))
         bench.probe.set { $0.videos["/dev/video1"] = .capability(VideoCapability(flags: 1, card: "Another")) }
@@ -117,7 +117,7 @@ import Testing
         #expect(Set(bench.catalog.devices.map(\.name)) == ["Camera at /dev/video0", "Another"])
     }
 
-    @Test func replacedBetweenTwoLooksItIsChanged() {
+    @Test func aDeviceReplacedBetweenTwoScansIsChanged() {
         let bench = CatalogBench([Records.camera(0)])
         bench.source.all = [Records.camera(1)]
         bench.source.send(
@@ -128,7 +128,7 @@ import Testing
         #expect(bench.changes == [[.changed(device)]])
     }
 
-    @Test func anotherCameraUnderTheSameNodeIsAskedAnew() {
+    @Test func anotherCameraAtTheSameNodeIsProbedAgain() {
         let bench = CatalogBench([Records.camera(0)])
         bench.probe.set {
             $0.videos["/dev/video0"] = .capability(VideoCapability(flags: 0x0080_0000, card: "metadata"))
@@ -137,7 +137,7 @@ import Testing
         #expect(!bench.catalog.isUsable(.camera))
     }
 
-    @Test func whatIsReportedGoneIsGoneThoughSysfsStillHasIt() {
+    @Test func aRemovedDeviceIsGoneEvenIfSysfsStillHasIt() {
         let bench = CatalogBench([Records.camera(0)])
         let event = DeviceEvent(subsystem: "video4linux", syspath: Records.camera(0).syspath, isRemoval: true)
         bench.source.send(event)
@@ -167,7 +167,7 @@ import Testing
         #expect(bench.catalog.defaultDevice(.camera)?.node == "/dev/video2")
     }
 
-    @Test func aChangeOfRightsIsNoticed() {
+    @Test func aChangeOfAccessRightsIsNoticed() {
         let bench = CatalogBench([Records.pcm("pcmC0D0c")]) { $0.failures["/dev/snd/pcmC0D0c"] = EACCES }
         #expect(!bench.catalog.isUsable(.microphone))
         bench.probe.set { $0.failures = [:] }
@@ -176,8 +176,8 @@ import Testing
         #expect(bench.changes.count == 1)
     }
 
-    /// Another person came to the front; no event tells of it.
-    @Test func rightsThatMovedAwayAreNoticedWhenAsked() {
+    /// logind gives access to another user's session without an event.
+    @Test func lostAccessRightsAreNoticedWhenChecked() {
         let bench = CatalogBench([Records.pcm("pcmC0D0c"), Records.camera(0)])
         bench.probe.set { $0.failures = ["/dev/snd/pcmC0D0c": EACCES, "/dev/video0": EACCES] }
         #expect(bench.catalog.isUsable(.camera) && bench.catalog.isUsable(.microphone))
@@ -188,7 +188,7 @@ import Testing
         #expect(bench.catalog.isUsable(.camera) && bench.catalog.isUsable(.microphone))
     }
 
-    @Test func theRadioTurnedOffIsNoticed() {
+    @Test func aRadioThatIsTurnedOffIsNoticed() {
         let adapter = Records.adapter("hci0")
         let bench = CatalogBench([adapter, Records.rfkill(adapter)])
         bench.source.change(Records.rfkill(adapter, soft: true))
@@ -206,7 +206,7 @@ import Testing
         #expect(bench.changes.isEmpty)
     }
 
-    @Test func aBurstIsLookedAtOnce() {
+    @Test func aBurstOfEventsCausesOneScan() {
         let bench = CatalogBench()
         let looks = bench.source.looks
         bench.source.all = (0..<20).map { Records.camera($0, at: "port\($0)") }
@@ -217,7 +217,7 @@ import Testing
         #expect(bench.changes.map(\.count) == [20])
     }
 
-    @Test func rescanAsksEverythingAnew() {
+    @Test func aRescanProbesEverythingAgain() {
         let bench = CatalogBench([Records.camera(0)])
         bench.source.all.append(Records.receiver(0))
         bench.catalog.rescan()
@@ -225,26 +225,26 @@ import Testing
         #expect(bench.probe.opened == ["/dev/video0", "/dev/video0"])
     }
 
-    @Test func stoppedItReportsNothing() {
+    @Test func aStoppedCatalogReportsNothing() {
         let bench = CatalogBench()
         bench.catalog.stop()
         bench.source.plug(Records.camera(0))
         #expect(bench.changes.isEmpty)
     }
 
-    @Test func itsSourcesProblemsAreItsOwn() {
+    @Test func problemsOfTheSourceAreReported() {
         let bench = CatalogBench()
         bench.source.problems = ["udev is not running: x"]
         #expect(bench.catalog.problems == ["udev is not running: x"])
     }
 
-    @Test func withoutGeoClueItIsCompleteAtOnce() {
+    @Test func withoutGeoClueTheCatalogIsCompleteAtOnce() {
         var isCalled = false
         CatalogBench().catalog.whenComplete(withinMilliseconds: 1000) { isCalled = true }
         #expect(isCalled)
     }
 
-    @Test func theRealSourceSurvivesThisMachine() {
+    @Test func theRealSourceWorksOnThisMachine() {
         let catalog = DeviceCatalog(
             log: .init(label: "test"), source: Udev(), kinds: DeviceKinds.all(SystemProbe(), nil))
         catalog.start { _ in }

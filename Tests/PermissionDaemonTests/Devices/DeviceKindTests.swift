@@ -1,4 +1,4 @@
-// Microphones, adapters, receivers; ids and names from records.
+// Microphones, Bluetooth adapters and satellite receivers; ids and names derived from device records.
 
 import Glibc
 import PermissionModel
@@ -18,29 +18,29 @@ import Testing
         ("gnss", "/sys/devices/gnss", "gnss"),
         ("gnss", "", ""),
     ])
-    func placeLeavesOutWhatChanges(subsystem: String, syspath: String, place: String) {
+    func thePlaceOmitsWhatMayChange(subsystem: String, syspath: String, place: String) {
         #expect(DeviceRecord(subsystem: subsystem, syspath: syspath).place == place)
     }
 
-    @Test func hardwareIsNamedBySerialThenPathThenPlace() {
+    @Test func hardwareIsIdentifiedBySerialThenPathThenPlace() {
         var record = Records.camera(0)
         #expect(record.hardware == "pci0000:00/usb1/1-1/1-1:1.0")
         record.properties["ID_PATH"] = "pci-0000:00:14.0-usb-0:1:1.0"
         #expect(record.hardware == "pci-0000:00:14.0-usb-0:1:1.0")
         record.properties["ID_SERIAL"] = "Vendor_Model"
-        #expect(record.hardware == "pci-0000:00:14.0-usb-0:1:1.0", "a model is no serial number")
+        #expect(record.hardware == "pci-0000:00:14.0-usb-0:1:1.0", "a model is not a serial number")
         record.properties["ID_SERIAL"] = "Vendor_Model_A1"
         record.properties["ID_SERIAL_SHORT"] = "A1"
         #expect(record.hardware == "Vendor_Model_A1")
     }
 
-    @Test func recordsKnowTheirNumbers() {
+    @Test func sysfsNumbersAreParsed() {
         #expect(Records.camera(12).sysname == "video12")
         #expect(Records.camera(12).sysnum == 12)
         #expect(DeviceRecord(subsystem: "x", syspath: "").sysnum == 0)
     }
 
-    @Test func twinsGetIdsOfTheirOwnAndKeepThem() {
+    @Test func identicalDevicesGetDistinctIdsAndKeepThem() {
         func twin(_ unit: Int) -> FoundDevice {
             FoundDevice(device: Device(permission: .camera, id: "twin", name: "\(unit)"), syspath: "/sys/\(unit)")
         }
@@ -56,7 +56,7 @@ import Testing
     @Test(arguments: [
         ("pcmC0D0c", 0, 0), ("pcmC1D10c", 1, 10), ("pcmC31D7c", 31, 7),
     ])
-    func captureStreamsAreRead(name: String, card: Int, device: Int) {
+    func captureStreamsAreParsed(name: String, card: Int, device: Int) {
         let stream = Microphones.captureStream(name)
         #expect(stream?.card == card)
         #expect(stream?.device == device)
@@ -84,15 +84,15 @@ import Testing
         #expect(found.map(\.name) == ["HDA Intel PCH", "USB, input 3"])
         #expect(found.map(\.isUsable) == [true, false])
         #expect(found[1].problem.contains("group audio"))
-        #expect(probe.opened.isEmpty, "opening would seize it")
+        #expect(probe.opened.isEmpty, "opening a capture device would block other programs")
     }
 
-    @Test func aCardWithoutAnIdGoesByItsNumber() {
+    @Test func aCardWithoutAnIdIsIdentifiedByItsNumber() {
         let found = Microphones.find(in: [Records.pcm("pcmC3D0c", card: "")], FakeProbe())
         #expect(found.first?.device.id == "hw:CARD=3,DEV=0")
     }
 
-    @Test func soundCardsAreRead() {
+    @Test func soundCardsAreParsed() {
         let text = """
              0 [PCH            ]: HDA-Intel - HDA Intel PCH
                                   HDA Intel PCH at 0xf7210000 irq 32
@@ -110,7 +110,7 @@ import Testing
     @Test(arguments: [
         ("hci0", true), ("hci12", true), ("hci0:64", false), ("hci", false), ("hcix", false), ("rfkill0", false),
     ])
-    func onlyAdaptersAreAdapters(name: String, isAdapter: Bool) {
+    func adaptersAreRecognizedByTheirName(name: String, isAdapter: Bool) {
         #expect(Adapters.isAdapter(name) == isAdapter)
     }
 
@@ -123,7 +123,7 @@ import Testing
         #expect(problems(Records.rfkill(one), Records.rfkill(ten)) == ["", ""])
         #expect(
             problems(Records.rfkill(ten, soft: true))[0].isEmpty,
-            "another adapter's switch, though its name begins alike")
+            "the switch belongs to another adapter whose name has the same prefix")
         #expect(problems(Records.rfkill(one, soft: true))[0].contains("rfkill unblock bluetooth"))
         #expect(problems(Records.rfkill(one, soft: true, hard: true))[0].contains("hardware switch"))
         #expect(
@@ -131,7 +131,7 @@ import Testing
                 == ["Radio 7 (hci1)", "Bluetooth adapter (hci10)"])
     }
 
-    @Test func receiversNeedToBeReadableOnly() {
+    @Test func receiversOnlyNeedToBeReadable() {
         let found = Receivers.find(in: [Records.receiver(0)], FakeProbe()).map(\.device)
         #expect(found.map(\.id) == ["platform/serial.0"])
         #expect(found.map(\.name) == ["Satellite receiver (gnss0), NMEA"])
@@ -143,10 +143,10 @@ import Testing
     func everyProblemSaysWhatToDo(code: Int32) {
         let text = NodeProblem.text(code, node: "/dev/x", group: "root")
         #expect(text.contains("/dev/x"))
-        #expect(text.contains(";"), "what happened; what to do")
+        #expect(text.contains(";"), "the text must have the form \"what happened; what to do\"")
     }
 
-    @Test func noProblemIsNoText() {
+    @Test func withoutAProblemThereIsNoText() {
         #expect(NodeProblem.text(0, node: "/dev/x", group: nil).isEmpty)
     }
 }

@@ -1,4 +1,4 @@
-// Which device a name means, and what is opened for it.
+// Which device a name refers to, and how it is opened.
 
 import DBus
 import Glibc
@@ -17,7 +17,7 @@ import Testing
         return record
     }
 
-    /// /dev/null, which every machine has, in the place of a camera.
+    /// A camera whose node is /dev/null, which every machine has.
     private var null: DeviceRecord { device(UInt64(1 << 8 | 3), at: "/dev/null") }
 
     private func failure(_ bench: CatalogBench, _ permission: Permission, _ name: String) -> PermissionError? {
@@ -51,7 +51,7 @@ import Testing
         #expect(fcntl(fd, F_GETFL) & O_ACCMODE == O_RDONLY)
     }
 
-    @Test func whatHasNoNodeIsNotSupported() {
+    @Test func openingADeviceWithoutANodeIsNotSupported() {
         let bench = CatalogBench([Records.adapter("hci0")])
         #expect(failure(bench, .bluetooth, "")?.kind == .notSupported)
         #expect(failure(bench, .location, "")?.kind == .notSupported)
@@ -66,7 +66,7 @@ import Testing
         #expect(failure(CatalogBench([null]), .camera, "../../etc/passwd")?.kind == .notFound)
     }
 
-    @Test func withoutADeviceItIsUnavailable() {
+    @Test func openingWithoutAnyDeviceIsUnavailable() {
         #expect(failure(CatalogBench(), .camera, "")?.kind == .deviceUnavailable)
     }
 
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func anotherDeviceUnderThatPathIsRefused() {
+    @Test func anotherDeviceAtThePathIsRefused() {
         #expect(
             failure(CatalogBench([device(UInt64(81 << 8), at: "/dev/null")]), .camera, "")?.kind == .deviceUnavailable)
         #expect(failure(CatalogBench([device(nil, at: "/proc/self/status")]), .camera, "")?.kind == .deviceUnavailable)

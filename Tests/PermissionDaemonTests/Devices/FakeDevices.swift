@@ -1,4 +1,4 @@
-// Devices that exist only in a test: a source of records, and a probe that answers from a table.
+// Fake devices: a source of records, and a probe that answers from a table.
 
 import CLinux
 import DBus
@@ -49,7 +49,7 @@ final class FakeSource: DeviceSource {
     }
 }
 
-// SAFETY: the table and the log are behind a mutex.
+// SAFETY: a mutex protects all mutable state.
 final class FakeProbe: NodeProbe, @unchecked Sendable {
     struct Table {
         var videos: [String: VideoAnswer] = [:]
@@ -113,7 +113,7 @@ enum Records {
     }
 }
 
-/// A catalog of fakes, and every change it has reported.
+/// A catalog of fake devices, and every change it has reported.
 @LoopActor
 final class CatalogBench {
     let source: FakeSource

@@ -1,4 +1,4 @@
-// Events of devices that the kernel had no room for.
+// Device events that the kernel drops when the socket's buffer is full.
 
 import DBus
 import Glibc
@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 @LoopActor
 struct LostEventsTests {
-    /// A socket of another kind, which the kernel counts for in the same way, and who writes to it.
+    /// A UDP socket with a small buffer, and one that sends to it. The kernel counts drops as for a netlink socket.
     private struct FullSocket {
         let reader: UnixFD
         let writer: UnixFD
@@ -55,8 +55,8 @@ struct LostEventsTests {
         #expect(!nothing)
     }
 
-    /// Everything is looked at anew, by the way on which events come.
-    @Test func afterALossEverythingIsReported() async throws {
+    /// Each subsystem is reported as changed, through the handler for events.
+    @Test func afterALossEverySubsystemIsReported() async throws {
         let socket = try FullSocket()
         let udev = Udev()
         let events = EventLog<[DeviceEvent]>()

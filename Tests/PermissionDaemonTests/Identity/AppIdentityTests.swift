@@ -1,4 +1,4 @@
-// Which app a process is: every form of the contract, from a folder that looks as /proc does.
+// Which app a process belongs to: every form of the contract, read from an imitation of /proc.
 
 import Foundation
 import PermissionModel
@@ -8,7 +8,7 @@ import Testing
 @testable import PermissionDaemon
 @testable import ProcessIdentity
 
-/// A process as /proc shows it.
+/// A process in an imitation of /proc.
 private struct FakeProcess {
     static let pid: Int32 = 42
     let folder: TemporaryFolder
@@ -30,7 +30,7 @@ private struct FakeProcess {
         if let info { try folder.write(info, to: "42/root/.flatpak-info") }
     }
 
-    /// A file as the process sees it.
+    /// Creates a file at this path below the root of the process.
     func add(_ path: String) throws {
         let whole = folder.file("42/root\(path)")
         try files.createDirectory(
@@ -59,23 +59,23 @@ struct AppIdentityTests {
         (user + "app-org.kde.konsole.service", "desktop:org.kde.konsole"),
         (user + "app-gnome-my\\x2dapp-99.scope", "desktop:my-app"),
         (user + "app-gnome-org.a-1.scope/nested.scope", "desktop:org.a"),
-        // Below the user's manager only, and a unit of an app only.
+        // Only app units below the user's service manager count.
         ("0::/system.slice/app-gnome-org.a-1.scope", "exe:/usr/bin/app"),
         (user + "dbus.service", "exe:/usr/bin/app"), (user + "app-1.scope", "exe:/usr/bin/app"),
         (user + "run-app-gnome-org.a-1.scope", "exe:/usr/bin/app"),
         (user + "app-a-b-c-d-1.scope", "exe:/usr/bin/app"), (user + "app-gnome-bad\\x2-1.scope", "exe:/usr/bin/app"),
         (user + "app-gnome--1.scope", "exe:/usr/bin/app"),
         (user + "app-gnome-a\\x2fb-1.scope", "exe:/usr/bin/app"), ("", "exe:/usr/bin/app"),
-        // Snaps, by systemd's unit of them.
+        // Snaps, by their systemd unit.
         (user + "snap.firefox.firefox-4b1c.scope", "snap:firefox"),
         ("0::/system.slice/snap.cups.cupsd.service", "snap:cups"),
         ("1:name=systemd:/user.slice/user@1000.service/snap.chromium.chromium.1f.scope\n", "snap:chromium"),
         (user + "snap.scope", "exe:/usr/bin/app"), (user + "snapd.service", "exe:/usr/bin/app"),
-        // As characters, the mark and the slash before it are one, and so is the return with the line feed behind it.
+        // A Swift Character combines a slash with the mark after it, and a carriage return with a line feed.
         (user + "snap.firefox.firefox-1.scope/\u{301}x", "snap:firefox"),
         ("5:cpu:/a\r\n" + user + "snap.firefox.firefox-1.scope", "snap:firefox"),
         (user + "app-gnome-org.a-1.scope/\u{301}x", "desktop:org.a"),
-        // A line of any hierarchy counts.
+        // Every hierarchy is searched for snaps.
         ("1:name=systemd:/user@1.service/snap.chromium.chromium.1f.scope\n0::/", "snap:chromium"),
         ("0::/\n1:name=systemd:/user@1.service/snap.chromium.chromium.1f.scope", "snap:chromium"),
         ("9:pids:/snap.a.b.service\n0::/snap.a.c-1.scope", "snap:a"),
@@ -134,7 +134,7 @@ struct AppIdentityTests {
     private static let info = "[Application]\nname=org.example.App\nruntime=x\n"
     private static let snapGroup = user + "snap.firefox.firefox-1.scope\n"
 
-    @Test func aFlatpakIsWhatItsInfoSays() throws {
+    @Test func aFlatpakIsIdentifiedByItsInfo() throws {
         #expect(try FakeProcess(info: AppIdentityTests.info).app() == "flatpak:org.example.App")
         let group = AppIdentityTests.user + "app-flatpak-org.example.App-7.scope\n"
         let other = "1:name=systemd:" + group.dropFirst("0::".count)
@@ -144,8 +144,8 @@ struct AppIdentityTests {
         }
     }
 
-    /// A snap may write a /.flatpak-info at a root of its own making; its control group is not its to change.
-    @Test func signsThatDisagreeAreNobody() throws {
+    /// A snap can create a root with a /.flatpak-info in it, but it cannot change its control group.
+    @Test func contradictoryEvidenceIsRefused() throws {
         let nobodies: [(group: String, info: String?, label: String)] = [
             (AppIdentityTests.snapGroup, AppIdentityTests.info, ""),
             ("1:name=systemd:/snap.firefox.firefox-1.scope\n0::/\n", AppIdentityTests.info, ""),
@@ -176,14 +176,14 @@ struct AppIdentityTests {
     ])
     func labels(_ label: String, _ app: String) throws {
         #expect(try FakeProcess().app(label: label) == app)
-        // The same snap by both signs is that snap.
+        // The label and the control group name the same snap.
         if app == "snap:firefox" {
             #expect(try FakeProcess(controlGroup: AppIdentityTests.snapGroup).app(label: label) == app)
         }
     }
 
-    /// It has left its root with the /.flatpak-info behind, as one with user namespaces can; its numbers it cannot leave.
-    @Test func aSandboxWithoutASignIsNobody() throws {
+    /// With user namespaces a process can leave the root that contains /.flatpak-info, but not its PID namespace.
+    @Test func aSandboxWithoutEvidenceIsRefused() throws {
         let process = try FakeProcess(pidNamespace: "pid:[7]")
         #expect(throws: UnknownProcess.self) { try process.app() }
         #expect(
@@ -199,8 +199,8 @@ struct AppIdentityTests {
         #expect(try FakeProcess(executable: executable).isProxy() == isProxy)
     }
 
-    /// What is cut could say something else than the whole.
-    @Test func anInfoThatIsTooLongIsNobody() throws {
+    /// If it were truncated, it could name another app.
+    @Test func anInfoThatIsTooLongIsRefused() throws {
         let comment = "#" + String(repeating: "x", count: ProcessReader.maximumRead) + "\n"
         let process = try FakeProcess(info: AppIdentityTests.info + comment)
         #expect(throws: UnknownProcess.self) { try process.app() }
@@ -214,12 +214,12 @@ struct AppIdentityTests {
         "[Application]\nname=org.a\u{1B}b\n",
         "[Application]\nname=org.\(String(repeating: "a", count: 300))\n",
     ])
-    func aSandboxWithoutAProperNameIsNobody(_ info: String) throws {
+    func anInfoWithoutAValidNameIsRefused(_ info: String) throws {
         let process = try FakeProcess(info: info)
         #expect(throws: UnknownProcess.self) { try process.app() }
     }
 
-    @Test func aFlatpakInfoThatIsNoFileIsNobody() throws {
+    @Test func anInfoThatIsNotARegularFileIsRefused() throws {
         let process = try FakeProcess()
         try FileManager.default.createSymbolicLink(
             atPath: process.folder.file("42/root/.flatpak-info"), withDestinationPath: "/dev/null")
@@ -230,14 +230,14 @@ struct AppIdentityTests {
         #expect(throws: UnknownProcess.self) { try other.app() }
     }
 
-    @Test func whatIsGoneIsNobody() throws {
+    @Test func aMissingProcessIsRefused() throws {
         let folder = try TemporaryFolder()
         #expect(throws: UnknownProcess.self) {
             try AppIdentity(reader: ProcessReader(root: folder.path)).app(of: 7)
         }
     }
 
-    /// The command's name may contain anything, parentheses too.
+    /// The command name may contain any character, including parentheses.
     @Test func startTimes() throws {
         let process = try FakeProcess()
         #expect(try process.reader.startTime(FakeProcess.pid) == 777)
@@ -247,7 +247,7 @@ struct AppIdentityTests {
         }
     }
 
-    @Test func ourselves() throws {
+    @Test func theTestProcessItself() throws {
         let app = try AppIdentity(reader: ProcessReader()).app(of: getpid())
         #expect(app.description == "exe:\(BuiltProgram.own)" || app.kind == .desktop)
     }

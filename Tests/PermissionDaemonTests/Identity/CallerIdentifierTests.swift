@@ -1,4 +1,4 @@
-// Who is behind a connection, on both buses: a process that is younger than its connection is nobody.
+// Which process owns a connection, on both buses. A process that is younger than its connection is not identified.
 
 import CLinux
 import DBus
@@ -15,7 +15,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct CallerIdentifierTests {
-    /// This process, as a /proc whose start times the test says.
+    /// A /proc that shows this process with a start time chosen by the test.
     private struct Disguise {
         let folder: TemporaryFolder
 
@@ -45,7 +45,7 @@ struct CallerIdentifierTests {
         }
     }
 
-    /// A bus that gives pidfds says itself which process it is; there is nothing to compare.
+    /// Whether the bus provides pidfds. They identify the process, so that no times have to be compared.
     private static func givesProcesses(_ connection: Connection) async throws -> Bool {
         let reply = try await connection.call(.busCall("GetConnectionCredentials", [.string(connection.uniqueName)]))
         return reply.body.first?.properties?["ProcessFD"] != nil
@@ -60,13 +60,13 @@ struct CallerIdentifierTests {
     }
 
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aProcessYoungerThanItsConnectionIsNobody(_ kind: PrivateBus.Kind) async throws {
+    func aProcessYoungerThanItsConnectionIsNotIdentified(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
         let begun = Loop.uptimeMilliseconds()
         let connection = try bus.connect()
         let older = try bus.connect()
         let isOld = try await !CallerIdentifierTests.givesProcesses(connection)
-        // Started after this test, whose time is limited: whoever has the number then is not who connected.
+        // A start time after the time limit of this test: such a process cannot be the one that connected.
         let (identifier, disguise) = try CallerIdentifierTests.identifier(
             connection, startedAt: CallerIdentifierTests.ticks(begun + 3_600_000))
         let (honest, other) = try CallerIdentifierTests.identifier(
@@ -81,19 +81,19 @@ struct CallerIdentifierTests {
         await bus.stop()
     }
 
-    /// Also when the daemon is slow to hear of it: the connection appeared before, not when that was read.
+    /// A busy daemon reads the bus's signal late: the connection appeared earlier than that.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aDaemonThatIsBusyIsNotTakenIn(_ kind: PrivateBus.Kind) async throws {
+    func aBusyDaemonIsNotDeceived(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
         let connection = try bus.connect()
         let isOld = try await !CallerIdentifierTests.givesProcesses(connection)
         let moments = ConnectionMoments(connection: connection)
         moments.start()
-        // The bus has the match when it has answered.
+        // Once the bus has replied, it has added the match rule.
         _ = try await connection.call(.busCall("GetId"))
         let before = Loop.uptimeMilliseconds()
         let other = try bus.connect()
-        // Nothing is read meanwhile.
+        // Nothing is received meanwhile.
         while Loop.uptimeMilliseconds() < before + moments.harmlessDelay + 100 { sched_yield() }
         let after = Loop.uptimeMilliseconds()
         _ = try await connection.call(.busCall("GetId"))
@@ -116,12 +116,13 @@ struct CallerIdentifierTests {
         await bus.stop()
     }
 
-    /// Whoever has our connection cut is not younger than that for it; on another bus the same name is another's.
+    /// An attacker who makes the bus cut permd's connection must not gain a later connection time. On another bus the
+    /// same unique name belongs to another connection.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aCutConnectionForgetsNothing(_ kind: PrivateBus.Kind) async throws {
+    func connectionTimesSurviveAReconnect(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
         let second = try await PrivateBus(kind)
-        // Buses number their connections alike, dbus-broker from one that is not always the same.
+        // Buses number their connections in the same way, but dbus-broker's first number varies.
         let others = try (0..<16).map { _ in try bus.connect() }
         let there = try (0..<16).map { _ in try second.connect() }
         let name = try #require(others.map(\.uniqueName).first { there.map(\.uniqueName).contains($0) })
@@ -146,7 +147,7 @@ struct CallerIdentifierTests {
         await second.stop()
     }
 
-    /// Once it knows who is there.
+    /// Returns once the connections on the bus are known.
     private static func moments(
         _ connection: Connection, _ old: ConnectionMoments?
     ) async throws -> ConnectionMoments {
@@ -156,7 +157,7 @@ struct CallerIdentifierTests {
         return moments
     }
 
-    /// A match for each would make the bus slow for everybody when there are thousands. dbus-daemon tells how many there are.
+    /// With thousands of callers, a match rule for each would slow the bus. dbus-daemon reports the number of rules.
     @Test func callersAreWatchedByOneMatch() async throws {
         let bus = try await PrivateBus()
         let connection = try bus.connect()
@@ -182,7 +183,7 @@ struct CallerIdentifierTests {
         await bus.stop()
     }
 
-    /// What a bus has that gives pidfds, as the kernel tells of them.
+    /// What the kernel reports about pidfds, which newer buses provide.
     @Test func pidfds() async throws {
         let child = try ChildProcess("sleep", ["1000"])
         let pidfd = UnixFD(owning: clinux_pidfd_open(child.pid, 0))
@@ -190,7 +191,7 @@ struct CallerIdentifierTests {
         child.terminate(SIGKILL)
         _ = await child.waitForExit()
         #expect(Pidfd.pid(of: pidfd.raw) == nil && !Pidfd.isAlive(pidfd.raw))
-        // What is no pidfd is of nobody.
+        // A descriptor that is not a pidfd belongs to no process.
         let file = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
         #expect(Pidfd.pid(of: file.raw) == nil)
     }

@@ -1,4 +1,4 @@
-// How many connections processes have: however many come, the bus is asked a few at a time.
+// How many connections each process has. The bus is asked about a bounded number of connections at a time.
 
 import DBus
 import Glibc
@@ -36,13 +36,13 @@ struct ConnectionProcessesTests {
     }
 
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aFloodIsAskedAboutAFewAtATime(_ kind: PrivateBus.Kind) async throws {
+    func theBusIsAskedAboutAFewConnectionsAtATime(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
         let connection = try bus.connect()
         let processes = ConnectionProcesses(connection: connection)
         for number in 0..<20_000 {
             processes.appeared(":9.\(number)")
-            // Most leave at once, before anybody could be asked about them.
+            // Most leave before the bus could be asked about them.
             if number % 10 != 0 { processes.vanished(":9.\(number)") }
             #expect(processes.asked <= ConnectionProcesses.maximumAsked)
         }

@@ -1,4 +1,4 @@
-// Desktop entries as GKeyFile reads them, and files that are none.
+// Desktop entries are parsed as GKeyFile does; only bounded regular files are read.
 
 import Glibc
 import PermissionTestKit
@@ -26,7 +26,7 @@ struct DesktopEntryTests {
         #expect(Array(entry.name.utf8) == Array(name.utf8))
     }
 
-    /// One bad value is none; the others stand.
+    /// An invalid value is ignored; the others are used.
     @Test func valuesThatAreNotUTF8() {
         let bytes =
             Array("[Desktop Entry]\nName[de]=".utf8) + [0xFF, 0x0A] + Array("Name=Maps\nIcon=".utf8) + [0xC3, 0x0A]

@@ -1,4 +1,4 @@
-// Sockets of processes, as the kernel tells of them: what leads to the bus, and who holds it.
+// Sockets of processes as the kernel reports them: which are connected to the bus, and which process holds them.
 
 import DBus
 import Foundation
@@ -12,7 +12,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct HeldSocketsTests {
-    /// Something to connect to, with an address in the file system or an abstract one.
+    /// A listening socket in the place of a bus, with a path or an abstract address.
     private struct Listener {
         let path: String
         private let folder: TemporaryFolder
@@ -26,7 +26,7 @@ struct HeldSocketsTests {
             try #require(Listener.with(address) { bind(socket.raw, $0, $1) } == 0 && listen(socket.raw, 16) == 0)
         }
 
-        /// A socket to it, and its other end.
+        /// A connected socket and its peer.
         func connect() throws -> [UnixFD] {
             let client = UnixFD(owning: Glibc.socket(AF_UNIX, HeldSocketsTests.stream, 0))
             try #require(Listener.with(address) { Glibc.connect(client.raw, $0, $1) } == 0)
@@ -54,7 +54,7 @@ struct HeldSocketsTests {
         return fstat(socket.raw, &status) == 0 ? UInt32(status.st_ino) : 0
     }
 
-    /// The sockets found, and how many turns that took.
+    /// The sockets found, and how many turns the search took.
     private static func held(_ sockets: BusSockets, _ pid: Int32, _ count: Int = 9) throws -> (
         Set<BusSockets.Held>, turns: Int
     ) {
@@ -70,7 +70,7 @@ struct HeldSocketsTests {
     }
 
     @Test(arguments: [false, true])
-    func socketsToTheBusAreTheOnesThatCount(_ isAbstract: Bool) throws {
+    func onlySocketsToTheBusAreFound(_ isAbstract: Bool) throws {
         let bus = try Listener(isAbstract: isAbstract)
         let own = try bus.connect()
         let sockets = try BusSockets(of: own[0].raw)
@@ -89,7 +89,7 @@ struct HeldSocketsTests {
         withExtendedLifetime((others, further)) {}
     }
 
-    @Test func theHolderCountsAndNotWhoConnected() async throws {
+    @Test func socketsBelongToTheirHolderNotToWhoConnected() async throws {
         let bus = try Listener(isAbstract: false)
         let own = try bus.connect()
         let sockets = try BusSockets(of: own[0].raw)
@@ -110,8 +110,8 @@ struct HeldSocketsTests {
         given.removeAll()
     }
 
-    /// Whoever hides a socket behind many others is not looked through for ever, and what is not found does not count.
-    @Test func aLookEnds() async throws {
+    /// A process with too many sockets, among which one could be hidden, is refused as unknown.
+    @Test func aSearchIsBounded() async throws {
         let bus = try Listener(isAbstract: false)
         let own = try bus.connect()
         let sockets = try BusSockets(of: own[0].raw)
@@ -141,8 +141,9 @@ struct HeldSocketsTests {
         }
     }
 
-    /// The kernel tells only of sockets in our network: of another one's, those that may lead to the bus count.
-    @Test func aNetworkOfItsOwn() async throws {
+    /// The kernel reports only sockets of the caller's network namespace. Of a process in another one, every socket
+    /// that may be connected to the bus counts.
+    @Test func aProcessInAnotherNetworkNamespace() async throws {
         let bus = try Listener(isAbstract: false)
         let own = try bus.connect()
         let sockets = try BusSockets(of: own[0].raw)
@@ -167,8 +168,8 @@ struct HeldSocketsTests {
         }
     }
 
-    /// Then there is nothing to compare with.
-    @Test func whatIsNoBusWithAnAddressIsRefused() throws {
+    /// Sockets are compared by the bus's address.
+    @Test func descriptorsWithoutABusAddressAreRefused() throws {
         let ends = HeldSocketsTests.pair()
         let file = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
         let network = UnixFD(owning: socket(AF_INET, HeldSocketsTests.stream, 0))

@@ -1,4 +1,4 @@
-// Key files held against GLib's own reading of them: chosen ones, and many made at random from one seed.
+// Key files must be parsed exactly as by GLib: selected files, and many random ones from a fixed seed.
 
 import CGLib
 import Testing
@@ -6,12 +6,12 @@ import Testing
 @testable import PermissionDaemon
 @testable import ProcessIdentity
 
-/// What GLib says of a file.
+/// The result of parsing a file.
 private enum Said: Equatable, CustomStringConvertible {
     case refused, nothing
     case name([UInt8])
 
-    /// g_key_file_load_from_data and g_key_file_get_string.
+    /// By g_key_file_load_from_data and g_key_file_get_string.
     static func byGLib(_ data: [UInt8]) -> Said {
         let file = g_key_file_new()
         defer { g_key_file_free(file) }
@@ -42,7 +42,7 @@ private enum Said: Equatable, CustomStringConvertible {
     }
 }
 
-/// The same numbers in every run (SplitMix64).
+/// SplitMix64: the same numbers in every run.
 private struct Dice: RandomNumberGenerator {
     var state: UInt64
 
@@ -57,20 +57,20 @@ private struct Dice: RandomNumberGenerator {
 
 @Suite(.timeLimit(.minutes(3)))
 struct KeyFileTests {
-    /// Files in which other readings would find another app.
+    /// Files in which another parser might find another app.
     nonisolated static let chosen: [String] = [
         "[Application]\nname=org.a.B\n", "[Application]\nname=org.a.B", "[Application]\r\nname=org.a.B\r\n",
         "[Application]\nname=org.a.B\r", "[Application]\nname = org.a.B\n", "[Application]\nname=org.a.B \n",
         "[Application]\nname\t=\t org.a.B\n", "  [Application]  \n\u{0C} name=org.a.B\n",
         "\u{FEFF}[Application]\nname=org.a.B\n",
-        // What other readings take for the end of a line.
+        // Characters that other parsers treat as line ends.
         "[Instance]\nx=1\u{2028}[Application]\u{2028}name=org.a.B\n",
         "[Instance]\nx=1\u{0B}[Application]\u{0B}name=org.a.B\n",
         "[Application]\nx=1\u{85}name=org.a.B\nname=org.c.D\n", "[Instance]\nx=1\r[Application]\rname=org.a.B\n",
         "[Application]\nx=1\u{0C}name=org.a.B\n", "[Application]\nx=\0\nname=org.a.B\n",
         "[Application]\nname=org.a.B\0.C\n",
         "[Application]\0]\nname=org.a.B\n", "[Application]\0x\nname=org.a.B\n", "\0junk\n[Application]\nname=org.a.B\n",
-        // Groups and keys that are there twice, or are others.
+        // Repeated and similar groups and keys.
         "[Application]\nname=org.a.B\nname=org.c.D\n",
         "[Application]\nname=org.a.B\n[X]\nname=org.e.F\n[Application]\ny=1\n",
         "[Application]\nname=org.a.B\n[Application]\nname=org.c.D\n", "[X]\nname=org.a.B\n",
@@ -79,7 +79,7 @@ struct KeyFileTests {
         "[Application] x\nname=org.a.B\n", "[[Application]\nname=org.a.B\n", "[Application\nname=org.a.B\n",
         "[]\nname=org.a.B\n",
         "[Appli\tcation]\n", "[Application]\nName=org.a.B\n",
-        // What is refused whole.
+        // Files that GLib rejects as a whole, and similar ones.
         "name=org.a.B\n[Application]\n", "[Application]\nname=org.a.B\njunk\n", "[Application]\n=x\nname=org.a.B\n",
         "[Application]\nna]me=x\nname=org.a.B\n", "[Application]\nx[de=1\nname=org.a.B\n",
         "[Application]\nx [de]=1\nname=org.a.B\n",
@@ -105,7 +105,7 @@ struct KeyFileTests {
     }
 
     @Test(arguments: [[0xFF], [0xC3], [0xE2, 0x80], [0xED, 0xA0, 0x80], [0xC0, 0x80]] as [[UInt8]])
-    func whatIsNoText(_ bytes: [UInt8]) {
+    func invalidUTF8(_ bytes: [UInt8]) {
         for place in [
             "#%", "[%]", "[A%]\n[Application]", "[Application]\n%=1", "[Application]\nx[%]=1", "[Application]\nx=%",
         ] {
@@ -126,7 +126,7 @@ struct KeyFileTests {
             "Encoding=UTF-8\n", "Encoding=x\n", "\u{2028}", "\u{85}", "\u{FEFF}", "\u{301}", "\u{7F}", "\u{1}",
         ].map { Array($0.utf8) } + [[0xFF], [0xC3], [0xA0]]
 
-    /// Words in any order, and bytes of good files changed.
+    /// Random sequences of tokens, and selected files with random changes.
     @Test func randomFiles() {
         var dice = Dice(state: 1)
         var names = 0
@@ -147,13 +147,14 @@ struct KeyFileTests {
             }
             let (ours, theirs) = (Said.byUs(data), Said.byGLib(data))
             if ours != theirs {
-                Issue.record("\(String(decoding: data, as: UTF8.self).debugDescription) is \(ours) and not \(theirs)")
+                let text = String(decoding: data, as: UTF8.self).debugDescription
+                Issue.record("\(text): permd finds \(ours), GLib \(theirs)")
                 return
             }
             if case .name = theirs { names += 1 }
             if theirs == .refused { refusals += 1 }
         }
-        // Neither is all there is.
+        // Both results must occur often enough.
         #expect(names > 1000 && refusals > 1000, "\(names) names, \(refusals) refusals")
     }
 }

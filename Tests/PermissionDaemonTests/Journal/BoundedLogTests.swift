@@ -1,4 +1,4 @@
-// Lines that anybody can cause do not fill the journal.
+// Log lines that any caller can cause do not fill the journal.
 
 import DBus
 import Logging
@@ -26,7 +26,7 @@ struct BoundedLogTests {
         }
     }
 
-    @Test func aFloodIsAFewLinesAndANumber() async throws {
+    @Test func aFloodBecomesAFewLinesAndACount() async throws {
         let lines = EventLog<String>()
         let logger = Logger(label: "test") { _ in Recorder(lines: lines) }
         let log = BoundedLog(logger, "connections were nobody", minute: 50)
@@ -38,7 +38,7 @@ struct BoundedLogTests {
             try await lines.wait(for: round * (BoundedLog.linesPerMinute + 1))
             #expect(lines.all.last == sum)
         }
-        // What is little stays as it is.
+        // A single line is logged as it is.
         log.notice("one")
         #expect(lines.all.last == "one" && lines.all.count == 2 * (BoundedLog.linesPerMinute + 1) + 1)
     }

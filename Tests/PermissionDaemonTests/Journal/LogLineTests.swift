@@ -1,4 +1,4 @@
-// Lines of the log, for people who read stderr.
+// Log lines as written to stderr, and how login sessions compare over a restart.
 
 import Logging
 import Testing
@@ -13,18 +13,18 @@ struct LogLineTests {
             JournalLogHandler.line(.warning, "text", [("app", "a"), ("x", "")]) == "permd: warning: text (app=a)\n")
     }
 
-    /// A name in a message makes no line of its own, and no escape reaches a terminal.
-    @Test func nothingBreaksTheLine() {
+    /// A name in a message cannot start a new line or send an escape sequence to a terminal.
+    @Test func controlCharactersAreEscaped() {
         #expect(JournalLogHandler.line(.error, "a\nb\u{1B}[31m", []) == "permd: error: a\\u{a}b\\u{1b}[31m\n")
     }
 
-    @Test func nothingIsHiddenAndNothingIsEndless() {
+    @Test func invisibleCharactersAreEscapedAndLinesAreBounded() {
         let line = JournalLogHandler.line(.info, "a\u{202E}\u{9B}\u{2028}" + String(repeating: "x", count: 1 << 20), [])
         #expect(line.hasPrefix("permd: a\\u{202e}\\u{9b}\\u{2028}x"))
         #expect(line.utf8.count < 16 << 10 && line.hasSuffix("…\n"))
     }
 
-    @Test func onlyTheJournalsStreamIsTheJournal() {
+    @Test func otherStreamsAreNotTheJournal() {
         #expect(!JournalLogHandler.isJournal(nil))
         #expect(!JournalLogHandler.isJournal(""))
         #expect(!JournalLogHandler.isJournal("1:2"))
@@ -35,7 +35,7 @@ struct LogLineTests {
         (["2", "3"], ["3", "4"], false),
         (["2"], ["5"], true),
     ])
-    func sessionsThatEndedWhileNobodyLooked(_ saved: [String], _ current: [String], _ ended: Bool) {
+    func sessionsThatEndedWhilePermdWasNotRunning(_ saved: [String], _ current: [String], _ ended: Bool) {
         #expect(LoginSessions.sessionEnded(saved: saved, current: current) == ended)
     }
 }

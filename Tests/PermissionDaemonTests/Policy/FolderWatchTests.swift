@@ -1,4 +1,4 @@
-// Folders that are watched, and one that cannot be: said, and tried again.
+// Watching folders: one that cannot be watched is reported and tried again.
 
 import DBus
 import Glibc
@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct FolderWatchTests {
-    @Test func aFolderThatCannotBeWatchedIsNamedAndTriedAgain() async throws {
+    @Test func aFolderThatCannotBeWatchedIsReportedAndTriedAgain() async throws {
         let root = try TemporaryFolder(["good"])
         let names = EventLog<String>()
         let watch = FolderWatch { for name in $0 { names.add(name) } }
@@ -19,7 +19,7 @@ struct FolderWatchTests {
         let problem = try #require(watch.problem)
         #expect(problem.file == root.file("late"))
         #expect(problem.message.contains("No such file") && problem.message.contains("systemctl --user reload permd"))
-        // The others are watched all the same.
+        // The other folder is watched nevertheless.
         try root.write("x", to: "good/a.conf")
         try await names.first { $0 == "a.conf" }
         mkdir(root.file("late"), 0o700)

@@ -1,4 +1,4 @@
-// Rule and settings files: what they say, and the first thing that is wrong with its line.
+// Rule and settings files: their contents, and the first error with its line.
 
 import PermissionModel
 import Testing
@@ -32,7 +32,7 @@ struct PolicyFileTests {
 
     nonisolated static let good = "Apps=*\nPermissions=camera\nAction=grant\n"
 
-    /// text, line, a word of the message
+    /// text, line, part of the message
     nonisolated static let wrong: [(String, Int, String)] = [
         ("[Rule a]\nApps=*\nPermissions=camera\n", 1, "Action"), ("[Rule a]\nApps=*\nAction=grant\n", 1, "Permissions"),
         ("[Rule a]\nPermissions=camera\nAction=grant\n", 1, "Apps"), ("[Rule]\n" + good, 1, "[Rule]"),
@@ -47,7 +47,7 @@ struct PolicyFileTests {
     ]
 
     @Test(arguments: wrong.indices)
-    func firstProblem(_ index: Int) {
+    func theFirstProblemIsReported(_ index: Int) {
         let (text, line, word) = PolicyFileTests.wrong[index]
         do {
             _ = try Rule.read(text, file: "/f")
@@ -92,7 +92,7 @@ struct PolicyFileTests {
         "[Prompts]\nAgentWaitSec=9999999999999999999999\n", "[Prompts]\nNagLimit=x\n", "[Nonsense]\n",
         "[Limits]\nWaiting=1\nWaiting=2\n", "[Prompts]\nWaiting=1\n",
     ])
-    func settingsThatAreWrongChangeNothing(_ text: String) {
+    func invalidSettingsChangeNothing(_ text: String) {
         var settings = Settings()
         let before = settings
         #expect(throws: FileProblem.self) { try SettingsFile.read("[History]\nMaxRows=5\n" + text, into: &settings) }

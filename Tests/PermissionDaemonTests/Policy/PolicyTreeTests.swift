@@ -1,5 +1,5 @@
-// Rule and settings files in real folders: what cannot be read keeps what it restricted. Holds for root, too, who may read
-// everything: rights are only one of the ways in which a file cannot be read.
+// Rule and settings files in real folders: a file that becomes unreadable keeps its restrictions. Missing permissions
+// are only one possible reason, so this applies to root as well.
 
 import DBus
 import Glibc
@@ -15,7 +15,7 @@ import Testing
 struct PolicyTreeTests {
     nonisolated static let folder = "etc/permd/policy.d"
 
-    /// A tree of folders, and a book that reads it; `restart` makes a new one of what the last has saved.
+    /// A tree of folders and the `PolicySet` that reads it; `restart` creates a new one from what the last has saved.
     @LoopActor
     final class Bench {
         let root: TemporaryFolder
@@ -55,7 +55,7 @@ struct PolicyTreeTests {
 
         func path(_ name: String) -> String { root.file("\(PolicyTreeTests.folder)/\(name)") }
 
-        /// `camera microphone …`, what is restricted for everybody.
+        /// The permissions restricted for all apps, as `camera microphone …`.
         var restricted: String {
             let app = AppID("exe:/usr/bin/a")!
             return Permission.allCases.filter { book.isRestricted(app, $0) }.map(\.rawValue).sorted()
@@ -71,7 +71,7 @@ struct PolicyTreeTests {
 
     nonisolated static let good = rule("camera") + rule("location", "grant", name: "g")
 
-    /// Ways in which a good file stops being one; each with a word of the reason.
+    /// Ways in which a good file becomes unreadable, each with part of the reported reason.
     enum Break: String, CaseIterable, Sendable {
         case fifo, socket, folder, device, linkToNothing, linkToItself, linkToFifo, large, notUTF8, nul, halfWritten
         case notListed, folderIsFile, folderIsFIFO, folderLinksNowhere, folderLinksToItself, parentIsFile
@@ -104,7 +104,7 @@ struct PolicyTreeTests {
         case .halfWritten: try bench.root.write("[Rule r", to: "\(PolicyTreeTests.folder)/a.conf")
         case .notUTF8: try writeBytes([0x23, 0xFF, 0x0A], path)
         case .notListed:
-            // A name that no text can hold: the folder is not known to its end.
+            // A file name that is not UTF-8: the folder cannot be listed completely.
             close(open(Array("\(folder)/".utf8) + [0xFF] + Array(".conf".utf8)))
             try writeBytes([0x23, 0xFF, 0x0A], path)
         case .folderIsFile, .folderIsFIFO, .folderLinksNowhere, .folderLinksToItself:
@@ -160,15 +160,15 @@ struct PolicyTreeTests {
     }
 
     @Test(arguments: Break.allCases)
-    func whatCannotBeReadStaysRestricted(_ kind: Break) throws {
+    func unreadableFilesKeepTheirRestrictions(_ kind: Break) throws {
         let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
-        // The file below is replaced by the broken one all the same.
+        // The broken file still overrides this file of the same name in /run.
         try bench.root.write(PolicyTreeTests.rule("microphone"), to: "run/permd/policy.d/a.conf")
         _ = bench.book.reload()
         #expect(bench.restricted == "camera" && bench.granted && bench.book.problems.isEmpty)
         try perform(kind, bench)
         for _ in 0..<3 {
-            // First a reload, then a restart, then one more: what was kept is not forgotten on the way.
+            // Reloads and restarts alternate: the kept restrictions must survive both.
             _ = bench.book.reload()
             #expect(bench.restricted == "camera", "\(kind)")
             #expect(!bench.granted, "\(kind)")
@@ -179,9 +179,9 @@ struct PolicyTreeTests {
         }
     }
 
-    /// Folders and files without rights; root reads them all the same.
+    /// Folders and files without read permission, which root can read nevertheless.
     @Test(arguments: [("", 0o000), ("", 0o300), ("", 0o600), ("/a.conf", 0o000)])
-    func rightsThatAreMissing(_ name: String, _ mode: Int) throws {
+    func missingPermissions(_ name: String, _ mode: Int) throws {
         let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
         let path = bench.root.file(PolicyTreeTests.folder + name)
         chmod(path, mode_t(mode))
@@ -194,9 +194,9 @@ struct PolicyTreeTests {
         }
     }
 
-    /// What is truly gone, empty or masked restricts nothing any more.
+    /// A file that is removed, empty or masked no longer restricts anything.
     @Test(arguments: ["gone", "folder gone", "parent gone", "empty", "masked", "emptied"])
-    func whatAnAdministratorTookAwayIsGone(_ kind: String) throws {
+    func removedFilesLoseTheirRestrictions(_ kind: String) throws {
         let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
         let path = bench.path("a.conf")
         switch kind {
@@ -215,7 +215,7 @@ struct PolicyTreeTests {
         #expect(bench.restricted == "" && bench.book.problems.isEmpty)
     }
 
-    @Test func whatIsMendedSaysWhatHolds() throws {
+    @Test func aRepairedFileAppliesAgain() throws {
         let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
         try perform(.fifo, bench)
         _ = bench.book.reload()
@@ -225,7 +225,7 @@ struct PolicyTreeTests {
         #expect(bench.restricted == "bluetooth" && bench.book.problems.isEmpty)
     }
 
-    /// A link to a regular file elsewhere is one, and a file of another name beside a broken one holds.
+    /// A link to a regular file elsewhere is read, and files beside a broken one still apply.
     @Test func linksToFilesAreRead() throws {
         let bench = try Bench()
         try bench.root.write(PolicyTreeTests.rule("camera"), to: "elsewhere")
@@ -236,8 +236,8 @@ struct PolicyTreeTests {
         #expect(bench.restricted == "camera location")
     }
 
-    /// Names and patterns that `String` takes for one, over a time in which they cannot be read as well.
-    @Test func namesAndPatternsAreTheirBytes() throws {
+    /// `String` considers these names and patterns equal. They stay distinct even while the files are unreadable.
+    @Test func namesAndPatternsAreComparedByTheirBytes() throws {
         let names = ["caf\u{E9}.conf", "cafe\u{301}.conf"]
         let bench = try Bench()
         for (name, permission) in zip(names, ["camera", "location"]) {
@@ -263,7 +263,7 @@ struct PolicyTreeTests {
         #expect(bench.book.reload())
     }
 
-    /// A copy that could not be saved is saved when the store can be written again.
+    /// This happens when the store can be written again.
     @Test func aCopyThatCouldNotBeSavedIsSavedLater() throws {
         let bench = try Bench()
         bench.isStoreWritable = false
@@ -276,7 +276,7 @@ struct PolicyTreeTests {
     }
 
     @Test(arguments: ["permd.conf", "permd.conf.d/a.conf"])
-    func brokenSettingsStayWhatTheyWere(_ name: String) throws {
+    func brokenSettingsFilesKeepTheirValues(_ name: String) throws {
         let bench = try Bench(["etc/permd/\(name)": "[Limits]\nWaitingPerApp=1\n[History]\nMaxRows=0\n"])
         try bench.root.write("[Limits]\nWaitingPerApp=10\n", to: "run/permd/permd.conf")
         for text in ["[Limits]\nWaitingPerApp=x\n", "[Limits]\nWaitingPerApp=900000\nnonsense\n"] {
@@ -291,8 +291,8 @@ struct PolicyTreeTests {
         #expect(bench.book.settings.waitingPerApp == 10 && bench.book.settings.historyRows == 10_000)
     }
 
-    /// Windows' line ends and byte order mark, and what only looks like a line's end.
-    @Test func textsOfOtherEditors() throws {
+    /// Windows line ends and byte order marks are accepted; characters that only look like line ends are not.
+    @Test func filesOfOtherEditors() throws {
         let crlf = PolicyTreeTests.good.split(separator: "\n", omittingEmptySubsequences: false).joined(
             separator: "\r\n")
         for text in ["\u{FEFF}" + PolicyTreeTests.good, crlf, "\u{FEFF}" + crlf] {

@@ -1,4 +1,4 @@
-// The table of requests under way: one step each to open, find and forget one.
+// The table of requests in flight: adding, finding and removing a request are one step each.
 
 import DBus
 import PermissionCore
@@ -42,11 +42,11 @@ struct InFlightRequestsTests {
         #expect(table.remove(RequestID(1))?.request.path == "/r0")
         #expect(table["/r0"] == nil && table[RequestID(1)] == nil && table.remove(RequestID(1)) == nil)
         #expect(table["/r1"] != nil)
-        // Numbers go on over a connection that was lost, so that no path names two requests.
+        // Numbers continue after a lost connection, so that no path names two requests.
         #expect(InFlightRequests(after: table).newID() == RequestID(3))
     }
 
-    @Test func aStateIsToldOnce() {
+    @Test func aStateIsReportedOnce() {
         let table = InFlightRequests(after: nil)
         let id = table.newID()
         table.add(request(id, "/r"), from: Origin())

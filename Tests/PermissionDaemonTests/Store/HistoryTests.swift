@@ -1,4 +1,4 @@
-// The history: folded, bounded, and fair to everybody in it.
+// The history: repeated rows are folded, its size is bounded, and no app displaces the rows of others.
 
 import CLinux
 import DBus
@@ -32,7 +32,7 @@ struct HistoryTests {
             by: by)
     }
 
-    /// Writes rows one after the other, and trims after each as the writer does after some.
+    /// Writes rows one at a time and trims after each; the writer trims after several.
     private struct Play {
         let database: Database
         let limit: Int
@@ -53,7 +53,7 @@ struct HistoryTests {
         }
     }
 
-    /// One app that does what it can pushes out neither what others did nor what a person decided.
+    /// A hostile app displaces neither the rows of other apps nor the decisions of a person.
     @Test(arguments: ["flatpak:org.evil", "exe:/usr/bin/evil"])
     func oneHostileApp(_ evil: String) throws {
         var play = Play(database: try database(), limit: 200)
@@ -67,11 +67,11 @@ struct HistoryTests {
         for app in ["flatpak:org.a", "snap:b", "exe:/c", "desktop:d"] {
             #expect(try play.count("app = '\(app)' AND by = ''") == 9, "\(app)")
         }
-        // Of its own it keeps the newest.
+        // Its own newest rows are kept.
         #expect(try play.count("app = '\(evil)' AND id > \(play.number - 84)") == 84)
     }
 
-    /// A program that copies itself is as many apps as it likes: outside a sandbox, where it can do that.
+    /// Outside a sandbox a program can appear as any number of apps by copying itself.
     @Test func manyInventedApps() throws {
         var play = Play(database: try database(), limit: 200)
         try play.add("exe:/usr/bin/good", .permctl, times: 100)
@@ -83,7 +83,7 @@ struct HistoryTests {
         #expect(try play.count("app = 'flatpak:org.good'") == 40)
     }
 
-    /// Decisions have three quarters for themselves; of more, the oldest go, and what apps cause keeps its quarter.
+    /// Decisions have three quarters of the rows, the oldest are removed first; rows caused by apps keep a quarter.
     @Test func manyDecisions() throws {
         var play = Play(database: try database(), limit: 200)
         try play.add("flatpak:org.a", times: 100)
@@ -95,7 +95,7 @@ struct HistoryTests {
         #expect(try play.count("by = 'permctl'") == 150)
     }
 
-    /// Who has few rows loses none to those who have many.
+    /// An app with few rows loses none to apps with many.
     @Test func sharesAreFair() throws {
         var play = Play(database: try database(), limit: 120)
         try play.add("flatpak:org.few", times: 10)
@@ -108,7 +108,7 @@ struct HistoryTests {
         #expect(try play.count("TRUE") == 0)
     }
 
-    /// A file of before has rows that happened once.
+    /// The rows of older files have no count, so each counts once.
     @Test func olderFiles() throws {
         let database = try Database(path: ":memory:")
         _ = try Schema(steps: Array(Schema.current.steps.prefix(3)))
@@ -128,7 +128,7 @@ struct HistoryTests {
         }
     }
 
-    /// What an app repeats costs the disk nothing: it is counted in memory, and written with the listing and at the end.
+    /// Repeated rows are counted in memory, and written when the history is listed or the store is closed.
     @Test func repeatsAreOneRow() async throws {
         let store = open()
         for _ in 0..<10_000 {
@@ -143,12 +143,12 @@ struct HistoryTests {
         store.record([row("exe:/a", .withdrawn)])
         await close(store)
         let again = open()
-        // A row that was counted up keeps its place.
+        // A row whose count increases keeps its place.
         #expect(try await listed(again) == ["/b granted 1", "/a unavailable 10000", "/a withdrawn 10001"])
         await close(again)
     }
 
-    /// Nothing that an app does goes to the disk at once: all of it together, every ten seconds, is a few pages.
+    /// Rows caused by apps are not written at once, but together every ten seconds, which takes a few pages.
     @Test func writesAreBounded() async throws {
         let store = open()
         try await commit(store, .removeDismissals(app: nil, question: nil))
@@ -167,14 +167,14 @@ struct HistoryTests {
         await close(store)
     }
 
-    /// Of the log, which takes every page that is written.
+    /// The size of the write-ahead log, which receives every page that is written.
     private func bytesWritten() throws -> Int64 {
         var status = stat()
         try #require(stat(folder.file("state/permd.db-wal"), &status) == 0)
         return Int64(status.st_size)
     }
 
-    /// The disk is full while the history is trimmed: what was decided can be written once it is not.
+    /// The disk is full while the history is trimmed: changes are still committed, and rows are trimmed later.
     @Test func aTrimmingThatFails() async throws {
         let store = open()
         try await commit(store, .removeDismissals(app: nil, question: nil))

@@ -1,4 +1,4 @@
-// Decisions end whether or not anything can be written.
+// Decisions end even if nothing can be written.
 
 import DBus
 import Glibc
@@ -39,7 +39,7 @@ struct LifetimeTests {
 
     enum Obstacle: CaseIterable, Sendable { case none, fullDisk, newerSchema }
 
-    /// From now on nothing can be written.
+    /// From now on the obstacle makes writing fail.
     private func obstruct(_ obstacle: Obstacle) throws {
         let database = try Database(path: paths.stateFile)
         switch obstacle {
@@ -62,7 +62,7 @@ struct LifetimeTests {
         Permission.allCases.filter { store.decision(app, $0, for: process) != nil }
     }
 
-    /// `permission verdict` of each change that everybody is told of.
+    /// Each published change, as `permission verdict`.
     private func changes(of store: DecisionStore) -> EventLog<String> {
         let log = EventLog<String>()
         store.onChange = { for change in $0 { log.add("\(change.permission) \(change.verdict?.rawValue ?? "-")") } }
@@ -83,13 +83,13 @@ struct LifetimeTests {
         try obstruct(obstacle)
         let changes = changes(of: store)
         store.endSession()
-        // What a process has once goes on with it.
+        // A `once` decision lasts as long as its process.
         #expect(inForce(store) == [.microphone, .bluetooth, .location])
         #expect(changes.all == ["camera -"])
         await written(store)
         #expect(try rows() == (obstacle == .none ? 3 : 4))
         #expect(store.listDismissals().isEmpty)
-        // Killed here and started again.
+        // The state that permd finds if it is killed here and started again.
         let again = open()
         #expect(inForce(again) == [.microphone, .bluetooth, .location])
         #expect(again.listDismissals().isEmpty)
@@ -97,7 +97,7 @@ struct LifetimeTests {
         await close(store)
     }
 
-    /// The store cannot be read, so what was decided is known in memory alone.
+    /// The store cannot be read, so only decisions in memory are known.
     @Test func theSessionEndsWithANewerStore() async throws {
         let first = open()
         try await decideAll(first)
@@ -110,7 +110,7 @@ struct LifetimeTests {
         let changes = changes(of: store)
         store.endSession()
         #expect(inForce(store) == [.location])
-        // A reset is refused for the file, and takes back what memory holds.
+        // A reset fails for the file, but removes the decisions in memory.
         await #expect(throws: StoreError.self) { try await commit(store, .remove(app: app, permission: nil)) }
         #expect(inForce(store).isEmpty && changes.all == ["location -"])
         await close(store)
@@ -120,7 +120,7 @@ struct LifetimeTests {
         await close(again)
     }
 
-    /// Not even the token can be written.
+    /// The session's token cannot be written either.
     @Test func theSessionEndsWithoutARuntimeFolder() async throws {
         let store = open()
         try await decideAll(store)
@@ -128,7 +128,7 @@ struct LifetimeTests {
         store.endSession()
         #expect(inForce(store) == [.microphone, .bluetooth, .location])
         #expect(store.findings.contains { $0.contains("decisions for the session are forgotten") })
-        // One that could not be known again is not acknowledged.
+        // A session decision is not acknowledged, because a restarted permd would not recognize its session.
         await #expect(throws: StoreError.self) { try await commit(store, .set(decision(.camera, .session))) }
         #expect(inForce(store) == [.microphone, .bluetooth, .location])
         try await commit(store, .set(decision(.camera, .until(3000))))
@@ -140,7 +140,7 @@ struct LifetimeTests {
     }
 
     @Test(arguments: [Obstacle.none, .fullDisk])
-    func aTimeIsOver(_ obstacle: Obstacle) async throws {
+    func anUntilDecisionEnds(_ obstacle: Obstacle) async throws {
         let store = open()
         try await decideAll(store)
         try obstruct(obstacle)
@@ -153,7 +153,7 @@ struct LifetimeTests {
         store.noticeEnds()
         #expect(changes.all == ["microphone -"])
         await written(store)
-        // Told once, and over for good, however the clock is set.
+        // The end is reported once and is final, even if the clock is set back.
         clock.advance(by: -1000)
         store.noticeEnds()
         #expect(changes.all == ["microphone -"] && !inForce(store).contains(.microphone))
@@ -166,8 +166,8 @@ struct LifetimeTests {
         await close(store)
     }
 
-    /// The disk was slow: the time was over when the decision was on it.
-    @Test func aTimeThatIsOverWhileItIsWritten() async throws {
+    /// With a slow disk the decision has ended before it is stored.
+    @Test func anUntilDecisionThatEndsWhileItIsWritten() async throws {
         let store = open()
         let changes = changes(of: store)
         store.commit([.set(decision(.microphone, .until(1001)))], history: []) { _ in }
@@ -179,9 +179,9 @@ struct LifetimeTests {
         await close(store)
     }
 
-    /// The clock goes on between any two looks at it: no end falls between them.
+    /// The clock advances at each reading; no end is missed between two readings.
     @Test(arguments: 0..<8)
-    func aClockThatTicksMeanwhile(_ start: Int64) async throws {
+    func aClockThatAdvancesMeanwhile(_ start: Int64) async throws {
         let clock = ManualClock(1985 + start)
         let store = openStore(
             paths,
@@ -210,8 +210,7 @@ struct LifetimeTests {
         await close(store)
     }
 
-    /// It exited while permd did not run.
-    @Test func aProcessHasExited() async throws {
+    @Test func aProcessExitsWhilePermdIsNotRunning() async throws {
         let first = open()
         try await decideAll(first)
         await close(first)
@@ -241,7 +240,7 @@ struct LifetimeTests {
         #expect(try inForce(store).isEmpty && list(store).isEmpty)
         #expect(changes.all.sorted() == ["bluetooth -", "camera -", "location -", "microphone -"])
         guard obstacle != .none else { return await close(store) }
-        // Once it can be written, the rows go before anything else is decided.
+        // Once the store can be written, the rows are removed before any other change.
         try mend()
         try await commit(store, .set(decision(.camera, .always)))
         #expect(try inForce(store) == [.camera] && rows() == 1)
@@ -251,8 +250,8 @@ struct LifetimeTests {
         await close(again)
     }
 
-    /// What is taken back is bounded, and never more than was named: of the file, nothing else is removed later.
-    @Test func moreResetsThanAreKept() async throws {
+    /// The number of resets kept in memory is bounded; a further reset fails and removes nothing later.
+    @Test func moreResetsThanCanBeKept() async throws {
         let store = open()
         try await decideAll(store)
         let others = (0..<DecisionStore.maximumVoid).map { AppID("exe:/other\($0)")! }
@@ -273,8 +272,8 @@ struct LifetimeTests {
         await close(store)
     }
 
-    /// A decision that was queued behind a reset that fails is not taken back with it.
-    @Test func whatIsDecidedBehindAResetThatFails() async throws {
+    /// A decision that was queued behind a failed reset is not silently removed by it.
+    @Test func aDecisionQueuedBehindAFailedReset() async throws {
         let store = open()
         try await commit(store, .set(decision(.camera, .always)), .set(decision(.location, .always)))
         try Database(path: paths.stateFile).execute(
@@ -287,7 +286,7 @@ struct LifetimeTests {
         store.commit([.set(decision(.camera, .until(5000)))], history: []) {
             results.add("set \((try? $0.get()) != nil)")
         }
-        // The same rows cannot be removed before the second one either, so it is refused rather than taken back unseen.
+        // Before the second change the same rows still cannot be removed, so it is refused.
         #expect(try await results.wait(for: 2) == ["reset false", "set false"])
         #expect(inForce(store).isEmpty)
         try Database(path: paths.stateFile).execute("DROP TRIGGER full")
@@ -299,7 +298,7 @@ struct LifetimeTests {
     // MARK: The session's token
 
     @Test(arguments: ["", "permd session 1\na\nboot\n\n0\n", "nonsense", "permd session 1\na\nboot\n\n"])
-    func aTokenThatIsDamagedEndsTheSession(_ content: String) async throws {
+    func aDamagedTokenEndsTheSession(_ content: String) async throws {
         let store = open()
         try await decideAll(store)
         await close(store)
@@ -316,7 +315,7 @@ struct LifetimeTests {
         store.session.keep(logins: ["1"])
         await close(store)
         let again = openStore(paths, boot: "another", processes: processes)
-        // A process of the same number and start time is another one.
+        // After a reboot, a process with the same PID and start time is a different process.
         #expect(inForce(again) == [.microphone, .bluetooth])
         #expect(again.session.logins.isEmpty && again.findings.isEmpty)
         await close(again)
@@ -324,7 +323,7 @@ struct LifetimeTests {
 
     // MARK: The end
 
-    /// What cannot be read any more is not answered as if nothing had been decided.
+    /// It reports an error instead of an empty list.
     @Test func aClosedStoreHasNoAnswers() async throws {
         let store = open()
         try await decideAll(store)
@@ -336,7 +335,7 @@ struct LifetimeTests {
         }
     }
 
-    /// The writer has closed a damaged file before it is renamed: what it acknowledges is in the one that takes its place.
+    /// The writer closes a damaged file before it is renamed, so what it acknowledges later is in the new file.
     @Test func aDamagedFileIsNotRenamedUnderTheWriter() async throws {
         let first = open()
         try await decide(0..<300, first)
@@ -346,7 +345,7 @@ struct LifetimeTests {
         try damage()
         for number in 300..<900 {
             store.commit([.set(decision(number))], history: []) { results.add((try? $0.get()) != nil) }
-            // The reader comes upon the damage while the writer is busy.
+            // The reader finds the damage while the writer is busy.
             if number == 600 { _ = store.decision(AppID("exe:/somebody")!, .camera, for: process) }
         }
         try await results.wait(for: 600)

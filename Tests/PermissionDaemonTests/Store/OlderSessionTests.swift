@@ -1,4 +1,4 @@
-// Stores of permd before it had one database: what today's files say is said by the new one, with everything in it.
+// Migration from older versions of permd, which had a second database for the session.
 
 import DBus
 import Glibc
@@ -19,7 +19,7 @@ struct OlderSessionTests {
     private var paths: StorePaths { StorePaths(state: folder.file("state"), session: folder.file("run")) }
     private var sessionFile: String { folder.file("run/session.db") }
 
-    /// As the version before wrote it, row by row: checksums are what it computed.
+    /// Rows as the last such version wrote them, with its checksums.
     private static let persistentRows = """
         INSERT INTO meta VALUES ('serial', 1795325303000012);
         INSERT INTO decision VALUES
@@ -71,7 +71,7 @@ struct OlderSessionTests {
         }
     }
 
-    @Test func everythingIsBroughtOver() async throws {
+    @Test func everythingIsMigrated() async throws {
         try older(OlderSessionTests.persistentRows, OlderSessionTests.sessionRows)
         let all = [
             "/usr/bin/app0 bluetooth grant always", "/usr/bin/app0 camera deny always",
@@ -96,8 +96,8 @@ struct OlderSessionTests {
         }
     }
 
-    /// Its session decisions and counts of dismissals were of a boot that is over.
-    @Test func anotherBootsSessionIsOver() async throws {
+    /// Session decisions and dismissal counts of an earlier boot are dropped.
+    @Test func theSessionOfAnotherBootHasEnded() async throws {
         try older(OlderSessionTests.persistentRows, OlderSessionTests.sessionRows)
         let store = openStore(paths, boot: "another")
         #expect(try listed(store).count == 4 && store.listDismissals().isEmpty && store.session.logins.isEmpty)
@@ -105,13 +105,13 @@ struct OlderSessionTests {
         #expect(StoreIdentity.File(sessionFile) == nil)
     }
 
-    /// A crash between its two databases left rows of both about the same: the newer one stands.
+    /// A crash between writes to the two databases left a row for the same permission in each: the newer one wins.
     @Test(arguments: [
         (session: "grant", serial: 1, expected: "deny always"),
         (session: "grant", serial: 9, expected: "grant session"),
         (session: "deny", serial: 9, expected: "deny session"),
     ])
-    func theNewerOfTwoStands(_ rows: (session: String, serial: Int, expected: String)) async throws {
+    func theNewerOfTwoRowsWins(_ rows: (session: String, serial: Int, expected: String)) async throws {
         func sum(_ fields: [SQLValue]) -> Int64 {
             if case .integer(let sum) = RowChecksum.of(fields) { sum } else { 0 }
         }
@@ -134,7 +134,7 @@ struct OlderSessionTests {
         await close(store)
     }
 
-    @Test func whatIsDamagedIsLeftOutAndTold() async throws {
+    @Test func damagedRowsAreSkippedAndReported() async throws {
         try older(OlderSessionTests.persistentRows, OlderSessionTests.sessionRows)
         try Database(path: paths.stateFile).execute("UPDATE decision SET verdict = 'grant'")
         try Database(path: sessionFile).execute("UPDATE decision SET verdict = 'grant'")
@@ -148,7 +148,7 @@ struct OlderSessionTests {
         await close(store)
     }
 
-    @Test func aSessionFileThatIsNoDatabase() async throws {
+    @Test func aSessionFileThatIsNotADatabase() async throws {
         try older(OlderSessionTests.persistentRows, "")
         for suffix in ["", "-wal", "-shm"] { unlink(sessionFile + suffix) }
         try folder.write(String(repeating: "nonsense ", count: 999), to: "run/session.db")

@@ -1,4 +1,4 @@
-// What SQLite passes over in silence, in logs that SQLite wrote: cut and flipped at each frame.
+// Damage that SQLite ignores without an error: its write-ahead logs, truncated or with a bit flipped in each frame.
 
 import Foundation
 import Glibc
@@ -14,7 +14,7 @@ struct StoreFilesTests {
 
     private var path: String { folder.file("a b%?#ö.db") }
 
-    /// A log of some frames, and the connection that keeps it.
+    /// A log with several frames, and the connection that keeps it.
     private func log() throws -> (bytes: [UInt8], database: Database) {
         let database = try StoreOpening.configured(path)
         try database.execute("CREATE TABLE word (text TEXT)")
@@ -24,12 +24,12 @@ struct StoreFilesTests {
 
     private func bytes() throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path + "-wal"))) }
 
-    @Test func goodLogs() throws {
+    @Test func intactLogs() throws {
         let (log, database) = try log()
         #expect(
             (log.count - StoreFilesTests.header) % StoreFilesTests.frame == 0 && log.count > 8 * StoreFilesTests.frame)
         #expect(!StoreFiles.isBroken(log) && !StoreFiles.isBroken([]))
-        // One that began anew, with the frames of before at its end.
+        // A log that was restarted, with frames of the previous round at its end.
         try database.run("PRAGMA wal_checkpoint(RESTART)")
         try database.execute("INSERT INTO word VALUES ('again')")
         let again = try bytes()
@@ -38,10 +38,10 @@ struct StoreFilesTests {
         #expect(StoreFiles.lookAt(path).isEmpty)
     }
 
-    @Test func cutLogs() throws {
+    @Test func truncatedLogs() throws {
         let (log, _) = try log()
         for end in stride(from: StoreFilesTests.header, through: log.count, by: StoreFilesTests.frame) {
-            // As a permd leaves it that had done less.
+            // A log that ends with a whole frame is intact.
             #expect(!StoreFiles.isBroken(Array(log[..<end])), "\(end)")
             for less in [1, 8, 30] { #expect(StoreFiles.isBroken(Array(log[..<(end - less)])), "\(end) - \(less)") }
             for more in [1, 23, 24, 25, 4096] where end + more < log.count {
@@ -50,7 +50,7 @@ struct StoreFilesTests {
         }
     }
 
-    @Test func flippedLogs() throws {
+    @Test func logsWithAFlippedBit() throws {
         let (log, _) = try log()
         func isBroken(_ offset: Int) -> Bool {
             var log = log
@@ -61,7 +61,7 @@ struct StoreFilesTests {
         for start in stride(from: StoreFilesTests.header, to: log.count, by: StoreFilesTests.frame) {
             let isLast = start + StoreFilesTests.frame == log.count
             for offset in 0..<24 {
-                // Another salt in the last frame looks as if the log had ended before it.
+                // With another salt in the last frame, the log seems to end before it.
                 #expect(
                     isBroken(start + offset) != (isLast && (8..<16).contains(offset)), "frame at \(start), \(offset)")
             }
@@ -71,7 +71,7 @@ struct StoreFilesTests {
         }
     }
 
-    @Test func filesThatNobodyChanges() throws {
+    @Test func filesOpenedAsUnchanging() throws {
         let (_, database) = try log()
         #expect(!StoreFiles.isWhole(path))
         try database.run("PRAGMA wal_checkpoint(TRUNCATE)")

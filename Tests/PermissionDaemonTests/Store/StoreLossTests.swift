@@ -1,4 +1,4 @@
-// Files that are taken away or replaced while the store is open: what was acknowledged is in a file that is there.
+// Files are removed or replaced while the store is open: acknowledged decisions are in the files at its path.
 
 import DBus
 import Glibc
@@ -58,7 +58,7 @@ struct StoreLossTests {
         }
     }
 
-    /// What a permd that is started after this one was killed finds.
+    /// The decisions that permd would find if it were killed now and started again.
     private func afterKill() async throws -> [String] {
         let copy = folder.file("copy")
         try #require(system("rm -rf \(copy) && mkdir \(copy)") == 0)
@@ -72,7 +72,7 @@ struct StoreLossTests {
     }
 
     @Test(arguments: Loss.allCases)
-    func whatIsAcknowledgedIsThere(_ loss: Loss) async throws {
+    func acknowledgedDecisionsSurvive(_ loss: Loss) async throws {
         let store = open()
         try await commit(store, set(.deny, .location))
         try inflict(loss, paths.stateFile)
@@ -81,7 +81,7 @@ struct StoreLossTests {
         #expect(try list(store).sorted() == ["deny always", "grant always"])
         #expect(store.state == .writable)
         #expect(store.findings.contains { $0.contains("while permd ran") }, "\(store.findings)")
-        // It goes on as before, and is noticed again.
+        // The store works on, and a second loss is noticed too.
         try await commit(store, .remove(app: app, permission: .location))
         #expect(try await afterKill() == ["grant always"])
         try inflict(.allFiles, paths.stateFile)
@@ -95,7 +95,7 @@ struct StoreLossTests {
 
     /// The writer opens its files at its first write.
     @Test(arguments: Loss.allCases)
-    func beforeTheFirstWrite(_ loss: Loss) async throws {
+    func filesLostBeforeTheFirstWrite(_ loss: Loss) async throws {
         let first = open()
         try await commit(first, set(.deny, .location))
         await close(first)
@@ -109,7 +109,7 @@ struct StoreLossTests {
     @Test(arguments: [
         Loss.file, .allFiles, .folder, .folderMoved, .otherFile, .fileFIFO, .fileLink, .fileDirectory, .parent,
     ])
-    func theSessionsToken(_ loss: Loss) async throws {
+    func theSessionsTokenSurvives(_ loss: Loss) async throws {
         let store = open()
         try await commit(store, set(.deny, .location, .session), set(.grant, .microphone, .once))
         try inflict(loss, try #require(paths.sessionFile))
@@ -119,9 +119,9 @@ struct StoreLossTests {
         await close(store)
     }
 
-    /// A file that is cut keeps its inode: what memory knows is written again.
+    /// A truncated file keeps its inode; the decisions in memory are written again.
     @Test(arguments: ["", "-wal"])
-    func filesThatAreCut(_ suffix: String) async throws {
+    func truncatedFiles(_ suffix: String) async throws {
         let store = open()
         try await commit(store, set(.deny, .location))
         #expect(store.appDecision(app, .location)?.verdict == .deny)
@@ -132,8 +132,8 @@ struct StoreLossTests {
         await close(store)
     }
 
-    /// Many at once: each that is acknowledged is there, in whatever moment the file goes.
-    @Test func inTheMiddleOfMany() async throws {
+    /// Every acknowledged decision survives, at whatever moment the files are removed.
+    @Test func filesLostDuringManyWrites() async throws {
         let store = open()
         try await commit(store, set(.deny, .location))
         let done = EventLog<String>()
@@ -145,7 +145,7 @@ struct StoreLossTests {
                 done.add((try? result.get()) == nil ? "failed" : app.description)
             }
             if number % 50 == 0 {
-                // In the middle of what is being written.
+                // While other decisions are being written.
                 try await done.wait(for: number / 2)
                 try inflict(number % 100 == 0 ? .allFiles : .log, paths.stateFile)
             }
@@ -162,14 +162,14 @@ struct StoreLossTests {
         await close(store)
     }
 
-    /// Where it cannot be written again, nothing is acknowledged; once it can, everything is there.
-    @Test func whatCannotBePutBack() async throws {
+    /// Nothing is acknowledged until the files can be written again; then everything is in them.
+    @Test func filesThatCannotBeRestored() async throws {
         let store = open()
         try await commit(store, set(.deny, .location))
         try #require(system("rm -r \(paths.state) && echo >\(paths.state)") == 0)
         await #expect(throws: StoreError.self) { try await commit(store, set(.grant, .camera)) }
         #expect(store.state != .writable && !store.findings.isEmpty)
-        // What was decided before still holds.
+        // Earlier decisions still hold.
         #expect(store.appDecision(app, .location)?.verdict == .deny)
         #expect(store.appDecision(app, .camera) == nil)
         await #expect(throws: StoreError.self) { try await commit(store, set(.grant, .camera)) }
@@ -181,10 +181,10 @@ struct StoreLossTests {
         await close(store)
     }
 
-    // MARK: What is no file
+    // MARK: Not a regular file
 
     @Test(arguments: ["", "-wal", "-shm", "-journal"], ["mkfifo", "mkdir", "ln -s /dev/zero"])
-    func whatIsNoFileIsNotOpened(_ suffix: String, _ command: String) async throws {
+    func onlyRegularFilesAreOpened(_ suffix: String, _ command: String) async throws {
         let store = open()
         try await commit(store, set(.deny, .location))
         await close(store)

@@ -1,4 +1,4 @@
-// A store that cannot be opened for writing is read as far as that is safe, and written again once it is mended.
+// A store that cannot be opened for writing is read as far as that is safe, and written again once it is repaired.
 
 import DBus
 import Glibc
@@ -26,7 +26,7 @@ struct StoreMendingTests {
             Decision(app: app, permission: permission, verdict: verdict, duration: duration, decided: 1, by: .permctl))
     }
 
-    /// As on a read-only disk, for root as well: the file is there, and SQLite's file beside it cannot be made.
+    /// Imitates a read-only disk, for root as well: the file exists, but SQLite cannot create its -shm file.
     private func obstruct(_ paths: StorePaths? = nil) throws {
         try #require(symlink("nowhere", (paths ?? self.paths).stateFile + "-shm") == 0)
     }
@@ -35,7 +35,7 @@ struct StoreMendingTests {
         try #require(unlink((paths ?? self.paths).stateFile + "-shm") == 0)
     }
 
-    @Test func whatEndedWellIsRead() async throws {
+    @Test func aCleanlyClosedFileIsRead() async throws {
         let store = open()
         try await commit(store, set(.deny))
         await close(store)
@@ -56,8 +56,8 @@ struct StoreMendingTests {
         await close(last)
     }
 
-    /// A grant is in the file, and that it was taken back in the log: rather nothing is read.
-    @Test func nothingIsReadPastALog() async throws {
+    /// The file contains a grant, and its log the removal of that grant: nothing is read.
+    @Test func aFileIsNotReadWithoutItsLog() async throws {
         let store = open()
         try await commit(store, set(.grant))
         await close(store)
@@ -85,7 +85,7 @@ struct StoreMendingTests {
         await close(again)
     }
 
-    @Test func aFolderThatComesBack() async throws {
+    @Test func aFolderThatReappears() async throws {
         let store = open()
         try await commit(store, set(.deny))
         await close(store)
@@ -96,24 +96,24 @@ struct StoreMendingTests {
         again.onReadAgain = { changes.add(true) }
         #expect(again.appDecision(app, .camera) == nil && again.findings.count == 1)
         await #expect(throws: StoreError.self) { try await commit(again, set(.grant)) }
-        // It is unknown what was decided.
+        // The decisions are unknown.
         #expect(throws: PermissionError.self) { try list(again) }
         #expect(changes.all.isEmpty)
         try #require(unlink(paths.state) == 0 && rename(folder.file("away"), paths.state) == 0)
-        // These are read at the start and after each change: the file is not opened each time.
+        // These are read at startup and after each change, so they do not try to open the file again.
         #expect(again.ruleFiles().isEmpty && again.portalAnswers().isEmpty)
         #expect(again.state != .writable)
         again.readAgain()
         #expect(try list(again) == ["deny always"])
         try await changes.wait(for: 1)
-        // What it did not know, and had noted as undecided.
+        // The failed lookup above must not stay cached as undecided.
         #expect(again.appDecision(app, .camera)?.verdict == .deny)
         try await commit(again, set(.deny, .always, .location))
         #expect(again.state == .writable && again.findings.isEmpty)
         await close(again)
     }
 
-    @Test func aNewerFileIsNotTriedAgain() async throws {
+    @Test func aNewerFileIsNotOpenedAgain() async throws {
         let store = open()
         try await commit(store, set(.grant))
         await close(store)

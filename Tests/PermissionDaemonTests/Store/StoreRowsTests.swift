@@ -1,4 +1,4 @@
-// The store as it is opened again: nothing told is lost, nothing ended comes back, nothing damaged is trusted.
+// The store after it is reopened: no acknowledged decision is lost, none that ended returns, no damaged row is used.
 
 import DBus
 import Glibc
@@ -31,7 +31,7 @@ struct StoreRowsTests {
         try database.execute(sql)
     }
 
-    @Test func everyDurationComesBack() async throws {
+    @Test func everyDurationIsRestored() async throws {
         let process = ProcessKey(pid: 77, startTime: 5)
         let store = open()
         try await commit(store, .set(decision(.grant, .once, process: process)))
@@ -50,13 +50,13 @@ struct StoreRowsTests {
         #expect(again.processDecision(app, .camera, ProcessKey(pid: 77, startTime: 6)) == nil)
         #expect(again.appDecision(app, .location)?.duration == .until(2000))
         await close(again)
-        // After a boot the session's are over.
+        // After a reboot, `session` and `once` decisions have ended.
         let booted = open(boot: "other")
         #expect(try list(booted) == ["grant until"])
         await close(booted)
     }
 
-    /// A `once` decision of one process and a lasting one of the app stand beside each other when it is newer.
+    /// A newer `once` decision of a process does not replace a lasting decision of the app.
     @Test func aNewerOnceKeepsTheLastingOne() async throws {
         let store = open()
         try await commit(store, .set(decision(.deny, .always)))
@@ -67,8 +67,8 @@ struct StoreRowsTests {
         await close(again)
     }
 
-    /// A file of the first version gets what came later, and keeps what it has.
-    @Test func anOlderFileBecomesANewerOne() async throws {
+    /// A file of the first schema version is upgraded and keeps its contents.
+    @Test func anOlderFileIsUpgraded() async throws {
         let path = paths.stateFile
         let folder = try #require(path.split(separator: "/").dropLast().last)
         _ = mkdir(self.folder.file(String(folder)), 0o700)
@@ -89,7 +89,7 @@ struct StoreRowsTests {
         await close(again)
     }
 
-    @Test func anAppWideDecisionEndsOnce() async throws {
+    @Test func anAppWideDecisionReplacesOnceDecisions() async throws {
         let process = ProcessKey(pid: 77, startTime: 5)
         for duration in [Duration.always, .session, .until(2000)] {
             let store = open()
@@ -105,7 +105,7 @@ struct StoreRowsTests {
         }
     }
 
-    @Test func rowsThatAreNoValuesAreSkipped() async throws {
+    @Test func rowsWithInvalidValuesAreSkipped() async throws {
         let store = open()
         try await commit(store, .set(decision(.grant, .always)))
         await close(store)
@@ -115,7 +115,7 @@ struct StoreRowsTests {
             ["exe:/d", "camera", "grant", "once", "person"], ["exe:/f", "camera", "grant", "session", "person"],
             ["exe:/e", "camera", "grant", "always", "nobody"],
         ] {
-            // With the checksum that such a row would have.
+            // The checksum is correct for the row.
             let fields = row.map { SQLValue.text($0) }
             let checksum = RowChecksum.of(Array(fields[0...3]) + [.null, .integer(1), fields[4]])
             try Database(path: paths.stateFile).run(
@@ -151,19 +151,19 @@ struct StoreRowsTests {
                 Decision(app: app, permission: .bluetooth, verdict: .deny, duration: .always, decided: 1, by: .permctl))
         )
         await close(again)
-        // It is not removed as if it had been the person's.
+        // The damaged row is not removed like a decision that has ended.
         #expect(try Database(path: folder.file("state/permd.db")).integer("SELECT count(*) FROM decision") == 2)
     }
 
-    /// The index of ends, or the row alone, says that a decision is over.
+    /// Only the index of ends, or only the row, contains an end in the past.
     @Test(arguments: [(index: 500, row: 2000), (index: 2000, row: 500)])
-    func onlyWhatIsOverEnds(_ ends: (index: Int, row: Int)) async throws {
+    func anEndCountsOnlyIfTheRowContainsIt(_ ends: (index: Int, row: Int)) async throws {
         let store = open()
         try await commit(store, .set(decision(.deny, .until(2000))))
         await close(store)
         let path = folder.file("state/permd.db")
         try Database(path: path).execute("UPDATE decision SET until = \(ends.index)")
-        // The index is taken away while the row gets another end.
+        // The index is detached while the row gets another end, so that the two disagree.
         let index = "CREATE INDEX decision_until ON decision (until) WHERE until IS NOT NULL"
         let root = try #require(
             try Database(path: path).integer("SELECT rootpage FROM sqlite_master WHERE name = 'decision_until'"))
@@ -182,7 +182,7 @@ struct StoreRowsTests {
         await close(again)
     }
 
-    @Test func emptiedFilesAreTold() async throws {
+    @Test func emptiedFilesAreReported() async throws {
         let store = open()
         try await commit(store, .set(decision(.grant, .always)))
         await close(store)
@@ -193,7 +193,7 @@ struct StoreRowsTests {
         await close(again)
     }
 
-    @Test func manyAtOnceAreAllThere() async throws {
+    @Test func manyDecisionsAtOnceAreAllStored() async throws {
         let store = open()
         let done = EventLog<Int>()
         for number in 0..<1000 {
@@ -202,7 +202,7 @@ struct StoreRowsTests {
                 decided: 1, by: .permctl)
             store.commit([.set(decision)], history: []) { _ in done.add(number) }
         }
-        // Answered in their order.
+        // They are acknowledged in order.
         #expect(try await done.wait(for: 1000) == Array(0..<1000))
         await close(store)
         let again = open()
@@ -211,7 +211,7 @@ struct StoreRowsTests {
         await close(again)
     }
 
-    @Test func aFailedJobSpoilsNoOther() async throws {
+    @Test func aFailedChangeDoesNotAffectOthers() async throws {
         let store = open()
         try await commit(store, .set(decision(.grant, .always)))
         try tamper(
@@ -231,7 +231,7 @@ struct StoreRowsTests {
         await close(store)
     }
 
-    /// `$XDG_RUNTIME_DIR` that is not there: session decisions hold as long as the daemon does.
+    /// Without `$XDG_RUNTIME_DIR`, session decisions hold as long as the daemon runs.
     @Test func withoutARuntimeFolder() async throws {
         let store = openStore(StorePaths(state: folder.file("state"), session: nil))
         try await commit(store, .set(decision(.grant, .session)))

@@ -1,4 +1,4 @@
-// What the tests of the store do with one: commit, close, list.
+// Helpers of the store tests: open, commit, close, list.
 
 import DBus
 import Logging
@@ -6,7 +6,7 @@ import PermissionModel
 
 @testable import PermissionDaemon
 
-/// Processes that run until a test says otherwise.
+/// Processes that run until a test ends them.
 @LoopActor
 final class FakeProcesses: ProcessLiveness {
     var onExit: (@LoopActor (ProcessKey) -> Void)?
@@ -16,7 +16,7 @@ final class FakeProcesses: ProcessLiveness {
 
     func isAlive(_ process: ProcessKey) -> Bool { !exited.contains(process) }
 
-    /// - Parameter isTold: whether anybody notices.
+    /// - Parameter isTold: whether `onExit` is called.
     func exit(_ process: ProcessKey, isTold: Bool = true) {
         exited.insert(process)
         if isTold { onExit?(process) }
@@ -55,7 +55,7 @@ func list(_ store: DecisionStore) throws -> [String] {
     }
 }
 
-/// Returns when everything that was on its way to the disk is there.
+/// Returns when every queued change is on disk or has failed.
 @LoopActor
 func written(_ store: DecisionStore) async {
     await withCheckedContinuation { done in store.whenWritten { done.resume() } }
