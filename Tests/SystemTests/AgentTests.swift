@@ -1,4 +1,4 @@
-// Agents from outside: good ones, bad ones, and none.
+// Agents over D-Bus: working agents, faulty agents, and no agent.
 
 import DBus
 import PermissionModel
@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct AgentTests {
-    /// What is no answer, and why.
+    /// Replies that are not valid answers, with the reason.
     nonisolated static let nonsense: [(String, ScriptedAgent.Reply)] = [
         ("an error", .error("org.example.Error.Broken")),
         ("no values", .values([])),
@@ -22,7 +22,7 @@ struct AgentTests {
         ("until without until", decision(["decision": .string("grant"), "duration": .string("until")])),
         ("a decision of a wrong type", decision(["decision": .uint32(1), "duration": .string("always")])),
         (
-            "an until that is over",
+            "an until in the past",
             decision(["decision": .string("grant"), "duration": .string("until"), "until": .uint64(1)])
         ),
         (
@@ -39,9 +39,9 @@ struct AgentTests {
         ])
     }
 
-    /// Nothing of it is stored, and the prompt goes to the next agent.
+    /// Nothing is stored, and the prompt is passed to the next agent.
     @Test(arguments: nonsense.indices)
-    func whatIsNoAnswer(_ index: Int) async throws {
+    func invalidAnswers(_ index: Int) async throws {
         let (why, reply) = AgentTests.nonsense[index]
         let stage = try await Stage()
         let good = try await stage.agent([.deny(.always)], level: .fallback)
@@ -54,7 +54,7 @@ struct AgentTests {
         await stage.end()
     }
 
-    @Test func levelsDecideWhoShows() async throws {
+    @Test func levelsDecideWhichAgentIsAsked() async throws {
         let stage = try await Stage()
         let terminal = try await stage.agent(level: .terminal)
         let older = try await stage.agent()
@@ -62,7 +62,7 @@ struct AgentTests {
         let app = try await stage.app()
         try await app.request("a", [.camera])
         let prompt = try await newer.prompts.wait(for: 1)[0]
-        // A prompt on screen stays where it is when a better agent comes.
+        // An open prompt stays with its agent when one of a higher level registers.
         let shell = try await stage.agent(level: .system)
         newer.answer(prompt, with: .dismiss)
         _ = try await app.response("a")
@@ -104,7 +104,7 @@ struct AgentTests {
         await stage.end()
     }
 
-    @Test func somebodyElsesAgentIsNotFound() async throws {
+    @Test func anotherConnectionsAgentIsNotFound() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent()
         let path = Value.objectPath(ScriptedAgent.defaultPath)
@@ -114,7 +114,7 @@ struct AgentTests {
         await stage.end()
     }
 
-    /// The answer is bound to the agent that was asked: a stranger has no way to give one, a late one is ignored.
+    /// An answer is the reply to the call of `Prompt`: other connections cannot give one, and a late one is ignored.
     @Test func lateAnswersAreIgnored() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent()
@@ -129,7 +129,7 @@ struct AgentTests {
         await stage.end()
     }
 
-    @Test func settledElsewhereWithdrawsThePrompt() async throws {
+    @Test func aDecisionMadeElsewhereWithdrawsThePrompt() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent()
         let app = try await stage.app()
@@ -141,7 +141,7 @@ struct AgentTests {
         await stage.end()
     }
 
-    @Test func withoutAnAgentEverybodyWaitsOnce() async throws {
+    @Test func withoutAnAgentAllRequestsFail() async throws {
         let stage = try await Stage(settings: "[Prompts]\nAgentWaitSec=1\n")
         let apps = [try await stage.app("one"), try await stage.app("two")]
         for app in apps { try await app.request("t", [.camera]) }
@@ -154,7 +154,7 @@ struct AgentTests {
         await stage.end()
     }
 
-    @Test func nobodyAnswers() async throws {
+    @Test func unansweredPromptsTimeOut() async throws {
         let stage = try await Stage(settings: "[Prompts]\nTimeoutSec=1\nNagLimit=1\n")
         let agent = try await stage.agent()
         let app = try await stage.app()
@@ -162,13 +162,13 @@ struct AgentTests {
         #expect(try await app.response("t") == "1 refused=camera statuses=camera=undetermined")
         try await agent.withdrawals.wait(for: 1)
         #expect(try await stage.history(app.id) == ["camera dismissed timeout"])
-        // It was no dismissal by a person: the guard, which would step in at one, asks again.
+        // A timeout is not a dismissal: the throttle, whose limit is one dismissal here, allows another prompt.
         try await app.request("u", [.camera])
         try await agent.prompts.wait(for: 2)
         await stage.end()
     }
 
-    /// The bus starts org.permd.Agent when nobody is there.
+    /// If no agent is registered, the bus starts org.permd.Agent.
     @Test func anAgentIsStarted() async throws {
         let services = try TemporaryFolder()
         try services.write(

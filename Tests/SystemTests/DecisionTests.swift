@@ -1,4 +1,4 @@
-// How long decisions hold, and that they are there whatever happens to the daemon.
+// How long decisions hold, and that they survive crashes of the daemon.
 
 import DBus
 import Glibc
@@ -19,10 +19,10 @@ struct DecisionTests {
         #expect(other.id == app.id)
         #expect(try await app.status(.camera) == "ok camera=granted")
         #expect(try await other.status(.camera) == "ok camera=undetermined")
-        // A second process asks for itself.
+        // A second process needs a prompt of its own.
         try await other.request("t", [.camera])
         try await agent.prompts.wait(for: 2)
-        // It survives a crash of the daemon, to its own end.
+        // The grant survives a crash of the daemon and ends with its process.
         try await stage.permd.restart(SIGKILL)
         #expect(try await app.status(.camera) == "ok camera=granted")
         let changes = try await stage.signals(BusNames.policy)
@@ -79,8 +79,8 @@ struct DecisionTests {
         await stage.end()
     }
 
-    /// Killed after any reply, the daemon comes back with what it has told of.
-    @Test func whatWasToldIsOnDisk() async throws {
+    /// A daemon killed after any reply has everything that it acknowledged when it starts again.
+    @Test func acknowledgedDecisionsAreOnDisk() async throws {
         let stage = try await Stage()
         for round in 0..<8 {
             let app = AppID("exe:/usr/bin/app\(round)")!
@@ -96,8 +96,8 @@ struct DecisionTests {
         await stage.end()
     }
 
-    /// The same for a person's answer, and for session decisions.
-    @Test func answersAreOnDiskBeforeTheAppHearsOfThem() async throws {
+    /// This holds for answers to prompts and for session decisions as well.
+    @Test func answersAreOnDiskBeforeTheAppReceivesThem() async throws {
         let stage = try await Stage()
         let app = try await stage.app()
         let durations: [(Permission, Duration)] = [(.camera, .session), (.microphone, .always)]
@@ -114,7 +114,7 @@ struct DecisionTests {
         await stage.end()
     }
 
-    @Test func statusesAreToldToTheirOwnersOnly() async throws {
+    @Test func statusChangesGoToTheirAppOnly() async throws {
         let stage = try await Stage()
         let app = try await stage.app("told")
         let other = try await stage.app("other")
@@ -129,12 +129,12 @@ struct DecisionTests {
         await stage.end()
     }
 
-    @Test func onlySubscribersAreTold() async throws {
+    @Test func onlySubscribersReceiveSignals() async throws {
         let stage = try await Stage()
         let heard = try await stage.signals(BusNames.policy)
         let stranger = try stage.permd.bus.connect()
         let overheard = EventLog<String>()
-        // A match rule for everything of the daemon's brings it nothing that was not sent to it.
+        // A match rule does not bring it signals that are sent to other connections.
         stranger.onSignal(path: BusNames.root, interface: BusNames.policy) { overheard.add($0.member ?? "") }
         try await stage.set("grant", AppID("exe:/a")!, .camera)
         try await heard.first { $0 == "DecisionChanged exe:/a camera grant" }

@@ -1,4 +1,4 @@
-// Real nodes, as far as a machine without hardware can have them: what counts, what is usable, what comes and goes.
+// Mock device nodes made with umockdev: which ones count, which are usable, and hotplugging.
 
 import DBus
 import PermissionModel
@@ -12,7 +12,7 @@ struct DeviceTests {
         try await stage.call(BusNames.devices, "ListDevices", [.string(permission)]).first?.rows ?? []
     }
 
-    @Test func whatCounts() async throws {
+    @Test func whichDevicesCount() async throws {
         let stage = try await Stage([.camera, .microphone, .bluetooth, .gnss])
         for kind in [MockDevices.Kind.metadata, .playback] { try await stage.devices.add(kind, 1) }
         try await stage.devices.add(.connection, 0)
@@ -30,7 +30,7 @@ struct DeviceTests {
         await stage.end()
     }
 
-    @Test func theyComeAndGo() async throws {
+    @Test func devicesAreAddedAndRemoved() async throws {
         let stage = try await Stage([])
         let app = try await stage.app()
         #expect(try await app.status(.camera) == "ok camera=unavailable")
@@ -65,7 +65,7 @@ struct DeviceTests {
         await stage.end()
     }
 
-    @Test func aGrantWithoutADeviceComesBackWithIt() async throws {
+    @Test func aGrantReturnsWithItsDevice() async throws {
         let stage = try await Stage()
         let app = try await stage.app()
         try await stage.set("grant", app.id, .camera)
@@ -83,7 +83,7 @@ struct DeviceTests {
         #expect(try await app.ask("open bluetooth").hasPrefix("NotSupported final"))
         #expect(try await app.ask("open location").hasPrefix("NotSupported final"))
         #expect(try await app.ask("open camera").hasPrefix("NotGranted final"))
-        // Who may not have it does not learn whether it is there.
+        // An app without the grant does not learn whether the device exists.
         #expect(try await app.ask("open camera /dev/video7").hasPrefix("NotGranted final"))
         try await stage.set("grant", app.id, .camera)
         #expect(try await app.ask("open camera /dev/video7").hasPrefix("NotFound final"))

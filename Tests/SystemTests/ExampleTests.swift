@@ -1,4 +1,4 @@
-// The examples do what they show, in the words their output promises.
+// The example programs work as documented, with the documented output.
 
 import DBus
 import Foundation
@@ -12,7 +12,7 @@ struct ExampleTests {
     private nonisolated static let python = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Examples/python/video_call.py").path
 
-    /// A program and its arguments, and what permd takes it for.
+    /// Each program with its arguments, and the end of the identity that permd gives it.
     nonisolated static let examples: [([String], String)] = [
         ([BuiltProgram.path("video-call")], "exe:\(BuiltProgram.path("video-call"))"), ([python], ":\(python)"),
     ]
@@ -24,7 +24,7 @@ struct ExampleTests {
     }
 
     @Test(arguments: examples.indices)
-    func aCall(_ index: Int) async throws {
+    func bothGranted(_ index: Int) async throws {
         let (command, identity) = ExampleTests.examples[index]
         let stage = try await Stage()
         let agent = try await stage.agent(otherwise: .grant(.once))
@@ -40,7 +40,7 @@ struct ExampleTests {
     }
 
     @Test(arguments: examples.indices)
-    func refused(_ index: Int) async throws {
+    func microphoneDenied(_ index: Int) async throws {
         let stage = try await Stage()
         let agent = try await stage.agent([.grant(.once), .deny(.always)])
         let (output, exit) = try await run(ExampleTests.examples[index].0, on: stage)
@@ -70,7 +70,7 @@ struct ExampleTests {
         await stage.end()
     }
 
-    @Test func thePythonOneIsShort() throws {
+    @Test func thePythonExampleIsShort() throws {
         let text = try String(contentsOfFile: ExampleTests.python, encoding: .utf8)
         #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 50)
     }

@@ -1,5 +1,5 @@
-// What cannot be read or written does not become a permission: files that nobody can read, descriptors that run out, texts
-// and desktop entries of others.
+// Failures never grant a permission: unreadable files, exhausted descriptors, hostile text, and portal answers that
+// cannot be stored.
 
 import DBus
 import Foundation
@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct FailClosedTests {
-    /// `--nofile=3`: not one more descriptor. `--fsize=0`: no file grows.
+    /// Applies an option of prlimit(1): `--nofile=3:` allows no more descriptors, `--fsize=0:` lets no file grow.
     private func limit(_ stage: Stage, _ limit: String) async throws {
         let tool = try ChildProcess(
             "prlimit", ["--pid", "\(stage.permd.pid)", limit], environment: ChildProcess.ownEnvironment)
@@ -22,13 +22,13 @@ struct FailClosedTests {
         try await stage.rows("ListProblems", nil).map { $0["problem"]?.stringValue ?? "" }
     }
 
-    /// Without a camera: umockdev cannot go without descriptors.
-    @Test func withoutDescriptorsEverythingStaysAsItWas() async throws {
+    /// There is no mock camera, because umockdev needs descriptors for it.
+    @Test func withoutDescriptorsStatusesStay() async throws {
         let stage = try await Stage(
             [.microphone], rules: ["a.conf": PolicyTests.rule("*", "camera", "restrict")])
         let app = try await stage.app()
         #expect(try await app.ask("status camera,microphone") == "ok camera=restricted microphone=undetermined")
-        // Who calls is known from before.
+        // Have the caller identified while descriptors are available.
         #expect(try await problems(stage).allSatisfy { !$0.contains("restricted") })
         try await limit(stage, "--nofile=3:")
         stage.permd.signal(SIGHUP)
@@ -63,8 +63,8 @@ struct FailClosedTests {
         await stage.end()
     }
 
-    /// Where no udev tells of it, a reload is how it is found.
-    @Test func aReloadFindsDevicesThatNobodyToldOf() async throws {
+    /// A reload finds devices for which udev sent no event.
+    @Test func aReloadFindsUnannouncedDevices() async throws {
         let stage = try await Stage([])
         let app = try await stage.app()
         try await stage.devices.add(.camera, 0, isAnnounced: false)
@@ -76,7 +76,7 @@ struct FailClosedTests {
 
     // MARK: Texts
 
-    @Test func aPathIsShownAsItsBytes() async throws {
+    @Test func pathsAreShownEscaped() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent()
         let app = try await stage.app("a\u{202E}b\u{9B}31m\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}")
@@ -84,20 +84,20 @@ struct FailClosedTests {
         let prompt = try await agent.prompt(0)
         #expect(prompt.app.hasSuffix("/a%E2%80%AEb%C2%9B31m\u{301}\u{301}\u{301}\u{301}%CC%81%CC%81"), "\(prompt.app)")
         #expect(prompt.details["app_name"] == .string("ab31m\u{301}\u{301}\u{301}\u{301}"))
-        // Programs get the identity itself.
+        // Programs receive the unescaped identity.
         #expect(try await stage.rows("ListRequests", nil).first?["app"] == .string(app.id.description))
         try await stage.permd.log.first("the journal's line") { $0.contains("a\\u{202e}b\\u{9b}31") }
         #expect(stage.permd.log.all.allSatisfy { !$0.contains("\u{202E}") && !$0.contains("\u{9B}") })
         await stage.end()
     }
 
-    @Test func errorsRepeatNoEscapes() async throws {
+    @Test func errorsEscapeControlCharacters() async throws {
         let stage = try await Stage()
         do {
             _ = try await stage.call(
                 BusNames.access, "GetStatus",
                 [.strings(["\u{9B}2J\u{202E}\u{1B}[31m" + String(repeating: "x", count: 999)])])
-            Issue.record("there is such a permission")
+            Issue.record("an unknown permission was accepted")
         } catch {
             let text = error.body.first?.stringValue ?? ""
             #expect(text.contains("\\u{9b}2J\\u{202e}\\u{1b}[31m") && text.utf8.count < 300, "\(text)")
@@ -105,9 +105,9 @@ struct FailClosedTests {
         await stage.end()
     }
 
-    /// A FIFO would be waited for for ever; a name that is nothing to see is none.
+    /// Reading a FIFO would block forever; a name without visible characters is ignored.
     @Test(arguments: [("fifo", "org.example.Entry"), ("invisible", "org.example.Entry"), ("lines", "Real One")])
-    func desktopEntriesOfOthers(_ kind: String, _ name: String) async throws {
+    func hostileDesktopEntries(_ kind: String, _ name: String) async throws {
         let stage = try await Stage()
         let folder = "\(stage.permd.bus.directory)/data/flatpak/exports/share/applications"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -131,14 +131,14 @@ struct FailClosedTests {
 
     // MARK: The portals' store
 
-    /// What another program settled with the portals while nothing could be written becomes a decision later.
+    /// A portal answer stored by another program while permd cannot write becomes a decision later.
     @Test(arguments: ["a write", "a restart", "a later decision"])
-    func whatThePortalsSayIsTriedAgain(_ after: String) async throws {
+    func portalAnswersAreImportedLater(_ after: String) async throws {
         let bench = try await PortalStage()
         let stage = bench.stage
         let decisions = try await stage.signals(BusNames.policy)
         let app = "desktop:org.example.Old"
-        // The store's files are made by the first write.
+        // The first write creates the store's files.
         try await stage.set("grant", AppID("exe:/usr/bin/a")!, .camera)
         try await limit(stage, "--fsize=0:")
         try await bench.setCamera("org.example.Old", "no")
@@ -148,14 +148,14 @@ struct FailClosedTests {
         switch after {
         case "a restart":
             try await stage.permd.restart()
-            // Its answer comes when the portals' store has been looked at.
+            // The decision is there once permd has read the portals' store.
             let again = try await stage.signals(BusNames.policy)
             if try await stage.decisions().count < 2 { try await again.first { $0.contains(app) } }
         case "a write":
             try await stage.set("deny", AppID("exe:/usr/bin/b")!, .camera)
             try await decisions.first("the decision") { $0 == "DecisionChanged \(app) camera deny" }
         default:
-            // A person's word since then is not overruled by the older one.
+            // A later decision of the user is not overridden by the older portal answer.
             try await stage.set("grant", AppID(app)!, .camera)
             try await bench.camera(becomes: "")
             #expect(try await stage.decisions().contains("\(app) camera grant always"))

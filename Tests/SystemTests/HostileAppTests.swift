@@ -1,4 +1,4 @@
-// An app that does what it can to be seen, to fill the history and to wear out the disk.
+// An app that tries to flood the user with prompts, the history with rows and the disk with writes.
 
 import DBus
 import Foundation
@@ -16,9 +16,9 @@ struct HostileAppTests {
         return try #require(Int(line.dropFirst("wchar: ".count)))
     }
 
-    /// By two of its processes in turns, and by ones that come and go.
+    /// Two processes of the app take turns, and a third one is started later.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func promptsThatAreWithdrawnAgainAndAgain(_ kind: PrivateBus.Kind) async throws {
+    func promptsWithdrawnRepeatedly(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let agent = try await stage.agent()
         try await stage.set("deny", AppID("exe:/usr/bin/other")!, .camera)
@@ -41,7 +41,7 @@ struct HostileAppTests {
         let third = try await app.secondProcess(on: stage.permd)
         #expect(try await third.request("t", [.microphone]).contains("LimitExceeded"))
         #expect(try bytesWritten(stage) - written < 100_000)
-        // What is settled is answered, and what others ask is shown.
+        // Decided permissions are still answered, and prompts of other apps are shown.
         try await stage.set("grant", app.id, .location)
         try await app.request("l", [.location])
         #expect(try await app.response("l") == "0 refused= statuses=location=granted")
@@ -59,8 +59,8 @@ struct HostileAppTests {
         await stage.end()
     }
 
-    /// What costs no prompt costs the disk nothing either.
-    @Test func answersThatAreAskedForAgainAndAgain() async throws {
+    /// Requests that need no prompt cause few writes.
+    @Test func requestsRepeatedWithoutAPrompt() async throws {
         let stage = try await Stage()
         let app = try await stage.app("evil")
         for permission in [Permission.camera, .microphone] { try await stage.set("deny", app.id, permission) }
@@ -72,7 +72,7 @@ struct HostileAppTests {
         #expect(try bytesWritten(stage) - written < 100_000)
         let rows = try await stage.rows("ListHistory", ["app": .string(app.id.description)])
         let counts = rows.map { $0["count"]?.uint32Value ?? 0 }
-        // A slow machine takes some minutes.
+        // Rows within a minute are counted as one; a slow machine takes some minutes.
         #expect(counts.reduce(0, +) == 403 && counts.count <= 10, "\(counts)")
         await stage.end()
     }

@@ -1,4 +1,4 @@
-// scripts/install: what it puts where, and that it takes exactly that away again.
+// scripts/install: which files it installs where, and that --uninstall removes exactly those.
 
 import DBus
 import Foundation
@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct InstallTests {
-    /// Every file and link under a folder, by its path in it.
+    /// The relative paths of all files and links under a folder.
     private static func tree(_ folder: String) throws -> Set<String> {
         let names = try FileManager.default.subpathsOfDirectory(atPath: folder)
         return Set(
@@ -24,7 +24,7 @@ struct InstallTests {
     @Test(arguments: [
         ("/usr", "lib/systemd/user"), ("/usr/local", "lib/systemd/user"), ("/opt/permd", "share/systemd/user"),
     ])
-    func everythingIsInItsPlace(_ prefix: String, _ units: String) async throws {
+    func everyFileIsInstalled(_ prefix: String, _ units: String) async throws {
         let root = try TemporaryFolder()
         try await Installer.install(["--prefix", prefix, "--destdir", root.path])
         let tree = try InstallTests.tree(root.path)
@@ -47,7 +47,7 @@ struct InstallTests {
             ]
         }
         for name in expected { #expect(tree.contains("\(prefix.dropFirst())/\(name)"), "\(name)") }
-        // The one file elsewhere enables the unit; no desktop's choice of portals is touched.
+        // The only file outside the prefix enables the unit; no desktop's portals.conf is installed.
         let elsewhere = tree.filter { !$0.hasPrefix("\(prefix.dropFirst())/") }
         #expect(elsewhere == ["etc/systemd/user/default.target.wants/permd.service"])
         #expect(!tree.contains { $0.hasSuffix("xdg-desktop-portal/portals.conf") })
@@ -55,7 +55,7 @@ struct InstallTests {
             try FileManager.default.destinationOfSymbolicLink(atPath: root.file(elsewhere.first ?? ""))
                 == "\(prefix)/\(units)/permd.service")
 
-        // What starts a program names one that is there.
+        // Every unit and activation file starts an installed program.
         for name in tree where name.hasSuffix(".service") && !elsewhere.contains(name) {
             let start = try #require(
                 try InstallTests.text(root.file(name)).split(separator: "\n").first {
@@ -70,26 +70,26 @@ struct InstallTests {
         }
     }
 
-    @Test func uninstallLeavesWhatWasThere() async throws {
+    @Test func uninstallLeavesOtherFilesAlone() async throws {
         let root = try TemporaryFolder(["usr", "usr/share", "usr/share/man", "home"])
         try root.write("somebody else's", to: "usr/share/man/other.1")
         let before = try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted()
         let arguments = ["--prefix", "/usr", "--destdir", root.path]
         try await Installer.install(arguments)
-        // Twice is as once.
+        // A second installation changes nothing.
         let once = try InstallTests.tree(root.path)
         try await Installer.install(arguments)
         #expect(try InstallTests.tree(root.path) == once)
         let removed = try await Installer.run(["--uninstall"] + arguments)
         #expect(removed.exit == .exited(0) && removed.text.contains("$XDG_STATE_HOME/permd"))
         #expect(try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted() == before)
-        // There is nothing to remove any more, and it says what it looked for.
+        // With nothing left to remove, the error names the missing list.
         let again = try await Installer.run(["--uninstall"] + arguments)
         #expect(again.exit == .exited(1) && again.text.contains("share/permd/installed"))
     }
 
-    /// What an older version brought and this one does not.
-    @Test func anUpgradeLeavesNothingOld() async throws {
+    /// Files that an older version installed and this one does not are removed.
+    @Test func anUpgradeRemovesObsoleteFiles() async throws {
         let root = try TemporaryFolder()
         let arguments = ["--destdir", root.path]
         try await Installer.install(arguments)
@@ -103,7 +103,7 @@ struct InstallTests {
         #expect(try FileManager.default.subpathsOfDirectory(atPath: root.path) == [])
     }
 
-    @Test func aPersonsOwnFolder() async throws {
+    @Test func installingInAHomeFolder() async throws {
         let home = try TemporaryFolder()
         try await Installer.install(["--prefix", home.file(".local")], home: home.path)
         let link = home.file(".config/systemd/user/default.target.wants/permd.service")
@@ -112,7 +112,7 @@ struct InstallTests {
                 == home.file(".local/share/systemd/user/permd.service"))
     }
 
-    /// A package's unit is enabled: that link is the package's, before and after.
+    /// A link that enables a package's unit is left alone by installing and uninstalling.
     @Test func anotherInstallationKeepsItsLink() async throws {
         let folders = ["etc", "etc/systemd", "etc/systemd/user", "etc/systemd/user/default.target.wants"]
         let root = try TemporaryFolder(folders)
@@ -134,7 +134,7 @@ struct InstallTests {
     }
 
     @Test(arguments: [["--prefix", "relative"], ["--prefix"], ["--nonsense"], ["--from", "/nonexistent"]])
-    func itSaysWhatIsWrong(_ arguments: [String]) async throws {
+    func invalidArgumentsAreReported(_ arguments: [String]) async throws {
         let root = try TemporaryFolder()
         let result = try await Installer.run(["--destdir", root.path] + arguments)
         #expect(result.exit == .exited(1) && result.text.contains("install: "), "\(result.text)")

@@ -1,4 +1,4 @@
-// What dbus/*.xml states is what the daemon serves, member by member, both ways.
+// The daemon serves exactly the members that dbus/*.xml declares.
 
 import DBus
 import Foundation
@@ -7,7 +7,7 @@ import PermissionModel
 import PermissionTestKit
 import Testing
 
-/// `org.permd.Access1 method GetStatus in as permissions`, one line for each member and argument.
+/// The members and arguments of introspection data, one line each, such as `org.permd.Access1 method GetStatus`.
 private final class Members: NSObject, XMLParserDelegate {
     private(set) var lines: Set<String> = []
     private var interface = ""
@@ -17,7 +17,7 @@ private final class Members: NSObject, XMLParserDelegate {
         super.init()
         let parser = XMLParser(data: Data(xml.utf8))
         parser.delegate = self
-        guard parser.parse() else { throw TestKitError("no XML: \(xml.prefix(200))") }
+        guard parser.parse() else { throw TestKitError("invalid XML: \(xml.prefix(200))") }
     }
 
     func parser(
@@ -33,7 +33,7 @@ private final class Members: NSObject, XMLParserDelegate {
         case "property":
             lines.insert("\(interface) property \(name) \(attributes["type"] ?? "") \(attributes["access"] ?? "")")
         case "arg":
-            // A signal's arguments go out.
+            // The arguments of signals are outputs.
             let direction = attributes["direction"] ?? (member.hasPrefix("signal") ? "out" : "in")
             let place = lines.filter { $0.hasPrefix("\(interface) \(member) arg \(direction)") }.count
             lines.insert("\(interface) \(member) arg \(direction) \(place) \(attributes["type"] ?? "") \(name)")
@@ -77,7 +77,7 @@ struct IntrospectionTests {
         await stage.end()
     }
 
-    @Test func aRequestOfOnesOwn() async throws {
+    @Test func theCallersOwnRequest() async throws {
         let stage = try await Stage()
         let path = try #require(
             try await stage.call(BusNames.access, "RequestAccess", [.strings(["camera"]), .properties([:])]).first?

@@ -1,4 +1,4 @@
-// Calls that are wrong: each gets InvalidArguments, final, and leaves nothing behind.
+// Invalid calls: each fails with InvalidArguments, marked as final, and changes no state.
 
 import DBus
 import PermissionModel
@@ -35,7 +35,7 @@ struct InvalidCallTests {
 
     nonisolated static let cases: [Case] =
         [
-            request([], "nothing asked"), request(["camera", "camera"], "twice"), request(["screen"], "unknown"),
+            request([], "no permission"), request(["camera", "camera"], "twice"), request(["screen"], "unknown"),
             request(["camera", ""], "empty"), request(["Camera"], "case matters"),
             request(["camera"], ["handle_token": .string("a-b")], "token with a dash"),
             request(["camera"], ["handle_token": .string("")], "empty token"),
@@ -48,7 +48,7 @@ struct InvalidCallTests {
             request(["camera"], ["explanation": .structure([.string("a")])], "explanation (s)"),
             request(["camera"], ["explanation": .structure([.string("a"), .uint32(1)])], "explanation (su)"),
             request(["camera"], ["parent_window": .uint32(1)], "parent_window u"),
-            request(["camera"], ["parent_window": .string("win:7")], "parent_window of no kind"),
+            request(["camera"], ["parent_window": .string("win:7")], "parent_window without a known prefix"),
             request(["camera"], ["interactive": .string("no")], "interactive s"),
             request(["camera"], ["interactive": .uint32(0)], "interactive u"),
             request(["camera"], ["hold": .uint32(16)], "hold 16"),
@@ -67,22 +67,22 @@ struct InvalidCallTests {
             Case(
                 BusNames.agentManager, "RegisterAgent", [.objectPath("/a"), .properties(["level": .uint32(1)])],
                 "level u"),
-            set("nobody", "camera", "grant", "no app"), set("", "camera", "grant", "empty app"),
+            set("nobody", "camera", "grant", "no identity"), set("", "camera", "grant", "empty app"),
             set("exe:relative", "camera", "grant", "relative path"), set("exe:/a", "x", "grant", "unknown permission"),
             set("exe:/a", "", "grant", "empty permission"), set("exe:/a", "camera", "maybe", "unknown decision"),
-            set("exe:/a", "camera", "pause", "a pause is the guard's"),
+            set("exe:/a", "camera", "pause", "pause is not for callers"),
             set("exe:/a", "camera", "grant", ["duration": .string("once")], "once"),
             set("exe:/a", "camera", "grant", ["duration": .string("ever")], "unknown duration"),
             set("exe:/a", "camera", "grant", ["duration": .uint32(1)], "duration u"),
             set("exe:/a", "camera", "grant", ["duration": .string("until")], "until without until"),
-            set("exe:/a", "camera", "grant", ["duration": .string("until"), "until": .uint64(1)], "until is over"),
+            set("exe:/a", "camera", "grant", ["duration": .string("until"), "until": .uint64(1)], "until in the past"),
             set("exe:/a", "camera", "grant", ["duration": .string("until"), "until": .uint64(0)], "until 0"),
             set("exe:/a", "camera", "grant", ["duration": .string("until"), "until": .uint32(1)], "until u"),
             set("exe:/a", "camera", "grant", ["duration": .string("until"), "until": .int64(-1)], "until x"),
             set(String(repeating: "a", count: 1 << 20), "camera", "grant", "an app of 1 MiB"),
-            Case(BusNames.policy, "Reset", [.string("nobody"), .string("")], "no app"),
+            Case(BusNames.policy, "Reset", [.string("nobody"), .string("")], "no identity"),
             Case(BusNames.policy, "Reset", [.string(""), .string("x")], "unknown permission"),
-            Case(BusNames.policy, "ListDecisions", [.properties(["app": .string("x")])], "no app"),
+            Case(BusNames.policy, "ListDecisions", [.properties(["app": .string("x")])], "no identity"),
             Case(BusNames.policy, "ListDecisions", [.properties(["permission": .string("x")])], "unknown permission"),
             Case(BusNames.policy, "ListDecisions", [.properties(["limit": .int32(1)])], "limit i"),
             Case(BusNames.policy, "ListHistory", [.properties(["since": .uint32(1)])], "since u"),
@@ -91,7 +91,7 @@ struct InvalidCallTests {
             Case(BusNames.devices, "ListDevices", [.string("x")], "unknown permission"),
         ] + wrongSignatures
 
-    /// Of every method, arguments it does not take.
+    /// Calls of every method with arguments of the wrong types.
     nonisolated static var wrongSignatures: [Case] {
         let methods: [(String, [String])] = [
             (BusNames.access, ["RequestAccess", "GetStatus", "OpenDevice", "ReleaseHold"]),
@@ -114,7 +114,7 @@ struct InvalidCallTests {
         }
     }
 
-    /// All on one daemon, which lives on and has stored nothing.
+    /// One daemon receives all calls, keeps running and stores nothing.
     @Test func eachIsRefused() async throws {
         let stage = try await Stage()
         for wrong in InvalidCallTests.cases {
@@ -148,8 +148,8 @@ struct InvalidCallTests {
         await stage.end()
     }
 
-    /// A wrong type after everything else was good leaves no request object behind.
-    @Test func whatIsRefusedLeavesNothingBehind() async throws {
+    /// A call whose only fault is the type of one option leaves no request object behind.
+    @Test func aRefusedCallLeavesNoRequest() async throws {
         let stage = try await Stage()
         let options: [String: Value] = ["handle_token": .string("t"), "interactive": .string("no")]
         for _ in 0..<2 {
@@ -173,8 +173,8 @@ struct InvalidCallTests {
         await stage.end()
     }
 
-    /// Texts of 1 MiB are read, made safe and cut.
-    @Test func longTextsAreCut() async throws {
+    /// Texts of 1 MiB are accepted, sanitized and truncated.
+    @Test func longTextsAreTruncated() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent([.dismiss])
         let long = String(repeating: "w \u{202E}", count: 210_000)
@@ -190,8 +190,8 @@ struct InvalidCallTests {
         await stage.end()
     }
 
-    /// More than a message may make the daemon hold.
-    @Test func tooMuchIsRefused() async throws {
+    /// A call with more content than the daemon decodes.
+    @Test func anOversizedCallIsRefused() async throws {
         let stage = try await Stage()
         let huge = String(repeating: "x", count: 8 << 20)
         let refusal = await stage.refusal(BusNames.access, "GetStatus", [.strings([huge])])
@@ -200,7 +200,7 @@ struct InvalidCallTests {
         await stage.end()
     }
 
-    @Test func membersThatAreNotThere() async throws {
+    @Test func unknownMembersAreErrors() async throws {
         let stage = try await Stage()
         let error = "org.freedesktop.DBus.Error."
         #expect(await stage.refusal(BusNames.access, "Nonsense") == error + "UnknownMethod")

@@ -1,4 +1,4 @@
-// What the journal gets when stderr is the journal: messages with fields to filter by.
+// When stderr is connected to the journal, log messages carry structured fields.
 
 import DBus
 import Glibc
@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct JournalTests {
-    /// Puts our socket where the journal's is, and says that stderr is the journal's stream.
+    /// Mounts the test's socket in place of the journal's, and declares stderr to be the journal's stream.
     private nonisolated static let enter = """
         mount -t tmpfs none /run
         mkdir -p /run/systemd/journal

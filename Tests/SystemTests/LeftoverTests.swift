@@ -1,4 +1,4 @@
-// What a test started ends with the test, also when that fails, and with the test program, however that ends.
+// Processes started by a test end with the test even if it fails, and with the test program even if it is killed.
 
 import DBus
 import Glibc
@@ -9,28 +9,28 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct LeftoverTests {
-    /// In the environment of all that is started here; its heirs have it, too.
+    /// An environment variable of everything that a test here starts, inherited by descendants.
     private struct Mark {
         static let name = "PERMD_TEST_LEFTOVER"
         let value: String
 
         init() { value = "\(getpid())-\(UInt64.random(in: 1...UInt64.max))" }
 
-        /// The processes that have it.
+        /// Returns the `/proc` files of the processes that have the variable.
         func holders() async throws -> [String] {
             let words = Superuser.command + ["sh", "-c", "grep -lszxF \"$1\" /proc/[0-9]*/environ", "sh"]
             let search = try ChildProcess(words[0], words.dropFirst() + ["\(Mark.name)=\(value)"])
             return await search.output().split(separator: "\n").map(String.init)
         }
 
-        /// Looks until there are none; how they end is not ours to be told.
+        /// Polls until there are none: the test cannot wait for processes that are not its children.
         func vanishes() async throws {
             var left: [String] = []
             for _ in 0..<1000 {
                 left = try await holders()
                 if left.isEmpty { return }
             }
-            throw TestKitError("these are left: \(left)")
+            throw TestKitError("these processes are left: \(left)")
         }
     }
 
@@ -71,7 +71,7 @@ struct LeftoverTests {
         try await mark.vanishes()
     }
 
-    /// This test in a program of its own, which is killed.
+    /// Runs itself in a second test program and kills that program.
     @Test func aKilledTestProgramLeavesNothing() async throws {
         if let mark = getenv(Mark.name) {
             let everything = try await Everything(String(cString: mark))

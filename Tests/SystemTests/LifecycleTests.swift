@@ -1,4 +1,4 @@
-// From the first moment to the last: arguments, names, systemd, signals, and a bus that goes away.
+// The daemon from start to exit: arguments, bus name, systemd notifications, signals, and the end of the bus.
 
 import DBus
 import Glibc
@@ -37,7 +37,7 @@ struct LifecycleTests {
         #expect(result.2.contains { $0.contains("no session bus") })
     }
 
-    @Test func theSecondOneLeaves() async throws {
+    @Test func aSecondPermdExits() async throws {
         let stage = try await Stage()
         try await stage.set("grant", AppID("exe:/a")!, .camera)
         let second = try stage.permd.run()
@@ -49,7 +49,7 @@ struct LifecycleTests {
         await stage.end()
     }
 
-    @Test func theBusGoesAway() async throws {
+    @Test func permdExitsWithItsBus() async throws {
         let stage = try await Stage()
         try await stage.set("grant", AppID("exe:/a")!, .camera)
         await stage.permd.bus.stop()
@@ -80,14 +80,14 @@ struct LifecycleTests {
         await stage.end()
     }
 
-    @Test func tellsSystemd() async throws {
+    @Test func systemdIsNotified() async throws {
         let folder = try TemporaryFolder()
         let notices = try NoticeSocket(folder.file("notify"))
         let stage = try await Stage(environment: [
             "NOTIFY_SOCKET": folder.file("notify"), "WATCHDOG_USEC": "200000",
         ])
         try await notices.log.first { $0.hasPrefix("READY=1") }
-        // The watchdog is fed again and again.
+        // Watchdog notifications are sent repeatedly.
         try await notices.log.first { [notices] _ in notices.log.all.filter { $0 == "WATCHDOG=1" }.count >= 4 }
         stage.permd.signal(SIGHUP)
         try await notices.log.first { $0.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") }
@@ -108,7 +108,7 @@ struct LifecycleTests {
         await stage.end()
     }
 
-    /// The bus starts the daemon with the first call, wherever that is.
+    /// The first call makes the bus start the daemon, whatever characters its path contains.
     @Test func activation() async throws {
         let odd = "a $HOME \"b\" 'c' d"
         let services = try TemporaryFolder([odd])

@@ -1,4 +1,4 @@
-// What ends does so for everybody, on a disk that cannot be written as well; what was lifted stays lifted.
+// Decisions end for every observer even if the disk cannot be written, and a lifted pause stays lifted.
 
 import DBus
 import Foundation
@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct LifetimeTests {
-    /// No file may grow from now on, as on a full disk; with `unlimited` it may again.
+    /// Sets permd's file size limit: 0 has the effect of a full disk, `unlimited` ends it.
     private func limit(_ stage: Stage, _ bytes: String) async throws {
         let tool = try ChildProcess(
             "prlimit", ["--pid", "\(stage.permd.pid)", "--fsize=\(bytes):unlimited"],
@@ -18,7 +18,7 @@ struct LifetimeTests {
         try #require(await tool.waitForExit() == .exited(0))
     }
 
-    @Test func aGrantIsTakenBackOnAFullDisk() async throws {
+    @Test func aGrantIsRevokedOnAFullDisk() async throws {
         let stage = try await Stage()
         let app = try await stage.app()
         try await stage.set("grant", app.id, .camera)
@@ -30,7 +30,7 @@ struct LifetimeTests {
         try await app.events.first { $0 == "status camera undetermined" }
         try await changes.first { $0 == "DecisionChanged \(app.id) camera " }
         #expect(try await stage.decisions().isEmpty)
-        // It stays so, and is written with whatever is written next.
+        // The reset stays in effect and is stored with the next successful write.
         try await limit(stage, "unlimited")
         try await stage.set("deny", AppID("exe:/usr/bin/b")!, .location)
         try await stage.permd.restart(SIGKILL)
@@ -38,7 +38,7 @@ struct LifetimeTests {
         await stage.end()
     }
 
-    @Test func aTimeIsOverOnAFullDisk() async throws {
+    @Test func aGrantExpiresOnAFullDisk() async throws {
         let stage = try await Stage()
         let app = try await stage.app()
         let changes = try await stage.signals(BusNames.policy)
@@ -53,8 +53,8 @@ struct LifetimeTests {
         await stage.end()
     }
 
-    /// The portals' store gets back what it has on our word.
-    @Test func aTimeIsOverForPortalsOnAFullDisk() async throws {
+    /// permd removes its entry from the portals' store when the grant expires.
+    @Test func aPortalGrantExpiresOnAFullDisk() async throws {
         let bench = try await PortalStage()
         let stage = bench.stage
         try await bench.setCamera("org.example.Old", "yes")
@@ -68,7 +68,7 @@ struct LifetimeTests {
         await bench.end()
     }
 
-    @Test func aPauseThatWasLiftedStaysSo() async throws {
+    @Test func aLiftedPauseStaysLifted() async throws {
         let stage = try await Stage(settings: "[Prompts]\nNagLimit=1\n")
         let agent = try await stage.agent([.dismiss])
         let app = try await stage.app()
@@ -83,16 +83,16 @@ struct LifetimeTests {
         await stage.end()
     }
 
-    /// A second permd, which leaves as the name is taken, does not touch the files that the first has open.
+    /// A second permd exits because the name is taken, and leaves alone the files that the first has open.
     @Test func aSecondPermdTouchesNothing() async throws {
         let stage = try await Stage()
         let app = AppID("exe:/usr/bin/a")!
         try await stage.set("deny", app, .camera)
-        // Everything is in the file itself now, not in its log.
+        // The restart moves everything from the write-ahead log to the database file.
         try await stage.permd.restart()
         let path = "\(stage.stateFolder)/permd.db"
         let before = try FileManager.default.contentsOfDirectory(atPath: stage.stateFolder).sorted()
-        // What it would set aside, if it opened it.
+        // A permd that opened this damaged file would set it aside.
         let fd = open(path, O_WRONLY | O_CLOEXEC)
         let noise = [UInt8](repeating: 0xA5, count: 512)
         try #require(pwrite(fd, noise, noise.count, 0) == noise.count)

@@ -1,16 +1,16 @@
-// A login with systemd's user manager and a bus, and permd installed for that person: what its units are tested in.
+// A login with systemd's user manager, a bus, and permd installed for that user, for tests of permd's systemd units.
 
 import DBus
 import Foundation
 import Glibc
 import PermissionTestKit
 
-/// scripts/install, as a person or a package builder calls it.
+/// Runs scripts/install as a user or a package builder does.
 enum Installer {
     static let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().path
 
-    /// Its exit, and what it said.
+    /// Returns the exit status and the combined output.
     static func run(
         _ arguments: [String], home: String = "/nonexistent"
     ) async throws -> (exit: ChildProcess.Exit, text: String) {
@@ -21,7 +21,7 @@ enum Installer {
         return (await child.waitForExit(), text)
     }
 
-    /// With the programs that were built together with the tests.
+    /// Installs the programs that were built together with the tests.
     static func install(_ arguments: [String], home: String = "/nonexistent") async throws {
         let result = try await run(["--from", BuiltProgram.folder] + arguments, home: home)
         guard result.exit == .exited(0) else { throw TestKitError("scripts/install failed: \(result.text)") }
@@ -39,8 +39,8 @@ final class Login {
     var state: String { folder.file("home/.local/state/permd") }
 
     /// - Parameters:
-    ///   - settings: of the unit, instead of or beside its own.
-    ///   - enabled: whether it starts at login.
+    ///   - settings: Lines for the `[Service]` section, in a drop-in of the unit.
+    ///   - enabled: Whether the unit starts at login.
     init(_ settings: String = "", enabled: Bool = true) async throws {
         folder = try TemporaryFolder(["home"])
         let home = folder.file("home")
@@ -51,7 +51,7 @@ final class Login {
             guard mkdir(folder.file("\(units)/permd.service.d"), 0o755) == 0 else { throw TestKitError("no drop-in") }
             try folder.write("[Service]\n\(settings)\n", to: "\(units)/permd.service.d/test.conf")
         }
-        // Its control groups and its user take root.
+        // Control groups and another user require root.
         let command = Superuser.command + ["\(Installer.project)/scripts/as-login", folder.path]
         shell = try ChildProcess(
             command[0], Array(command.dropFirst()) + ["sh"], environment: [:], standardInput: .pipe)
@@ -59,19 +59,19 @@ final class Login {
         try await succeed("PATH=$HOME/.local/bin:$PATH; systemctl --user is-system-running --wait")
     }
 
-    /// Runs a command of the person's shell, and waits for its end.
+    /// Runs a command in the login's shell and waits until it has ended.
     func run(_ command: String) async throws -> (status: Int32, text: String) {
         commands += 1
         let mark = "end \(commands) "
         guard shell.write("{ \(command)\n} >\"$HOME/output\" 2>&1; echo \"\(mark)$?\"\n") else {
-            throw TestKitError("the login is over: \(lines.all)")
+            throw TestKitError("the login's shell has exited: \(lines.all)")
         }
         let end = try await lines.first("the end of \(command)") { $0.hasPrefix(mark) }
         let text = try String(contentsOfFile: "\(home)/output", encoding: .utf8)
         return (Int32(end.dropFirst(mark.count)) ?? -1, text.trimmingCharacters(in: .whitespacesAndNewlines))
     }
 
-    /// What a command says that has to succeed.
+    /// Runs a command that has to succeed, and returns its output.
     @discardableResult
     func succeed(_ command: String) async throws -> String {
         let result = try await run(command)
@@ -79,21 +79,21 @@ final class Login {
         return result.text
     }
 
-    /// A property of the unit.
+    /// A property of permd's unit.
     func unit(_ property: String) async throws -> String {
         try await succeed("systemctl --user show --value --property \(property) permd")
     }
 
-    /// From now on, what becomes of the name org.permd on the bus is seen.
+    /// Starts recording owner changes of org.permd, for ``nameCameBack(_:)``.
     func watchName() async throws {
         let match = "type='signal',member='NameOwnerChanged',arg0='org.permd'"
         guard shell.write("busctl --user monitor --match=\"\(match)\" 2>&1 &\n") else { return }
         try await lines.first("the monitor") { $0.hasPrefix("Monitoring") }
     }
 
-    /// Waits until the name has gone and come back that often.
+    /// Waits until the name has been acquired again that many times.
     func nameCameBack(_ times: Int = 1) async throws {
-        // Three lines of each message, among others: the name, its old owner, its new one.
+        // busctl prints three arguments on consecutive lines: the name, its old owner, its new owner.
         try await lines.first("org.permd's return") { [lines] _ in
             let texts = lines.all.map { $0.drop { $0 == " " } }
             let returns = texts.indices.dropLast(2).filter { index in
@@ -104,7 +104,7 @@ final class Login {
         }
     }
 
-    /// The person logs out.
+    /// Logs out.
     func end() async {
         shell.closeInput()
         _ = await shell.waitForExit()

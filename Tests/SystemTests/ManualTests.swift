@@ -1,4 +1,4 @@
-// What is written for people is as the programs are: manual pages, examples, activation files.
+// Manual pages and example files agree with the programs.
 
 import DBus
 import Foundation
@@ -17,7 +17,7 @@ struct ManualTests {
         try String(contentsOfFile: "\(Installer.project)/\(name)", encoding: .utf8)
     }
 
-    /// As a terminal shows it, without hyphens and bold.
+    /// The text of a page as a terminal shows it, without hyphenation and formatting.
     private static func shown(_ page: String) async throws -> String {
         let child = try ChildProcess(
             "man", ["--local-file", "\(Installer.project)/docs/man/\(page)"],
@@ -39,13 +39,13 @@ struct ManualTests {
         }
     }
 
-    @Test func everyPageIsThere() throws {
+    @Test func everyPageIsTested() throws {
         let found = try FileManager.default.contentsOfDirectory(atPath: "\(Installer.project)/docs/man")
         #expect(Set(found) == Set(ManualTests.pages))
     }
 
-    /// permctl(1) has every verb, and every option of it, that --help has.
-    @Test func permctlsPageHasWhatHelpHas() async throws {
+    /// permctl(1) documents every subcommand and option that --help lists.
+    @Test func permctlsPageListsEveryOption() async throws {
         let page = try await ManualTests.shown("permctl.1")
         let help = await (try ChildProcess(BuiltProgram.path("permctl"), ["--help"])).output()
         let verbs = help.split(separator: "\n").drop { !$0.hasPrefix("SUBCOMMANDS:") }.dropFirst()
@@ -64,8 +64,8 @@ struct ManualTests {
         }
     }
 
-    /// org.permd(5) names every member and every error, each with its word on trying again.
-    @Test func theInterfacesPageIsWhole() async throws {
+    /// org.permd(5) names every member and every error, and says for each error whether it is retryable.
+    @Test func theInterfacesPageIsComplete() async throws {
         let page = try await ManualTests.shown("org.permd.5")
         for name in try FileManager.default.contentsOfDirectory(atPath: "\(Installer.project)/dbus")
         where name.hasSuffix(".xml") {
@@ -83,15 +83,15 @@ struct ManualTests {
         }
     }
 
-    /// The examples are read without a complaint, and set what they say.
-    @Test func theExamplesHold() async throws {
+    /// The example files are valid, and their rules are in force.
+    @Test func theExampleFilesAreValid() async throws {
         let settings = try ManualTests.text("Examples/policy/permd.conf")
         let rules = ["50-office.conf": try ManualTests.text("Examples/policy/50-office.conf")]
         let stage = try await Stage(settings: settings, rules: rules)
         #expect(try await stage.rows("ListProblems", nil).filter { $0["about"]?.stringValue != "devices" } == [])
         let found = try await stage.rows("ListRestrictions", nil).compactMap { $0["rule"]?.stringValue }
         #expect(Set(found) == ["no-camera-in-browsers", "maps-know-the-way"])
-        // Every key is there with its default, in the example and in the page.
+        // permd.conf(5) documents every key of the example, with the same default.
         let page = try await ManualTests.shown("permd.conf.5")
         for line in settings.split(separator: "\n") where line.contains("=") && !line.hasPrefix("#") {
             let parts = line.split(separator: "=")
@@ -103,7 +103,7 @@ struct ManualTests {
 }
 
 extension ErrorKind {
-    /// What the page says of it: shorter where the text speaks of now.
+    /// The page's description, which is shorter for errors whose text speaks of the present.
     fileprivate var pageText: String {
         switch self {
         case .deviceUnavailable: "no usable device now"

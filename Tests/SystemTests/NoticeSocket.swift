@@ -1,10 +1,10 @@
-// A datagram socket that keeps what is sent to it.
+// A datagram socket that records what it receives.
 
 import DBus
 import Glibc
 import PermissionTestKit
 
-/// Stands for systemd's end of sd_notify(3), and for the journal's.
+/// Stands in for systemd's socket of sd_notify(3), and for the journal's socket.
 @LoopActor
 final class NoticeSocket {
     let log = EventLog<String>()

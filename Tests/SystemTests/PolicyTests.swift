@@ -1,4 +1,4 @@
-// Administrators' files: rules, settings, errors in them, and changes while the daemon runs.
+// Policy rules and settings files: precedence, parse errors, and changes while the daemon runs.
 
 import DBus
 import Foundation
@@ -15,13 +15,13 @@ struct PolicyTests {
         "[Rule \(name)]\nApps=\(apps)\nPermissions=\(permissions)\nAction=\(action)\n"
     }
 
-    /// A program may ask again until it sees what it waits for: the file's change is noticed in its own time.
+    /// Polls until `check` returns true: the daemon notices changed files asynchronously.
     private func eventually(_ what: String, _ check: () async throws -> Bool) async throws {
         for _ in 0..<2000 {
             if try await check() { return }
             await withCheckedContinuation { done in Loop.shared.after(milliseconds: 10) { done.resume() } }
         }
-        throw TestKitError("\(what) never came true")
+        throw TestKitError("timed out waiting for \(what)")
     }
 
     @Test func rulesRestrictAndGrant() async throws {
@@ -39,7 +39,7 @@ struct PolicyTests {
         #expect(agent.prompts.all.isEmpty)
         let other = try await stage.app("other")
         #expect(try await other.ask("status camera,location") == "ok camera=undetermined location=restricted")
-        // A person's refusal stands against a rule that grants; restrict wins over everything.
+        // A user's denial overrides a rule that grants; a rule that restricts overrides everything.
         try await stage.set("deny", app.id, .camera)
         try await stage.set("grant", app.id, .location)
         #expect(try await app.ask("status camera,location") == "ok camera=denied location=restricted")
@@ -78,7 +78,7 @@ struct PolicyTests {
         try await app.request("t", [.camera])
         try await agent.prompts.wait(for: 1)
         try stage.permd.root.write(PolicyTests.rule("*", "camera", "restrict"), to: "etc/permd/policy.d/new.conf")
-        // The prompt on screen goes with it.
+        // The open prompt is withdrawn.
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=restricted")
         try await agent.withdrawals.wait(for: 1)
         try await app.events.first { $0 == "status camera restricted" }
@@ -87,7 +87,7 @@ struct PolicyTests {
         await stage.end()
     }
 
-    @Test func aFileWithAnErrorIsIgnoredWhole() async throws {
+    @Test func aFileWithAnErrorIsIgnoredEntirely() async throws {
         let stage = try await Stage(rules: [
             "bad.conf": PolicyTests.rule("*", "camera", "restrict")
                 + PolicyTests.rule("*", "screen", "restrict", name: "second"),
@@ -103,29 +103,29 @@ struct PolicyTests {
         await stage.end()
     }
 
-    /// Until it is mended, over a restart too.
-    @Test func whatTheLastGoodVersionRestrictedStays() async throws {
+    /// They stay in force until the file is corrected, across restarts as well.
+    @Test func restrictionsOfTheLastValidVersionStay() async throws {
         let good = PolicyTests.rule("*", "camera", "restrict") + PolicyTests.rule("*", "microphone", "grant", name: "g")
         let stage = try await Stage(rules: ["a.conf": good])
         let app = try await stage.app()
         #expect(try await app.ask("status camera,microphone") == "ok camera=restricted microphone=granted")
         try stage.permd.root.write("[Rule broken\nApps", to: "etc/permd/policy.d/a.conf")
         stage.permd.signal(SIGHUP)
-        // What it granted does not stay.
+        // Its grants are dropped.
         try await app.events.first { $0 == "status microphone undetermined" }
         #expect(try await app.status(.camera) == "ok camera=restricted")
         for signal in [SIGTERM, SIGKILL] {
             try await stage.permd.restart(signal)
             #expect(try await app.ask("status camera,microphone") == "ok camera=restricted microphone=undetermined")
         }
-        // Mended: what it says holds, and nothing else.
+        // Once corrected, only the new version's rules apply.
         try stage.permd.root.write(PolicyTests.rule("*", "microphone", "restrict"), to: "etc/permd/policy.d/a.conf")
         try await app.events.first { $0 == "status microphone restricted" }
         try await eventually("camera undetermined") { try await app.status(.camera) == "ok camera=undetermined" }
         await stage.end()
     }
 
-    @Test func settingsAreReadAgain() async throws {
+    @Test func settingsAreReloaded() async throws {
         let stage = try await Stage(settings: "[Limits]\nWaitingPerApp=1\n")
         let agent = try await stage.agent()
         let app = try await stage.app()

@@ -1,4 +1,4 @@
-// What a portal may ask and what it is answered, by a portal that is the test: every kind, choices, texts, bad calls.
+// The portal backend, called by a fake portal: every kind of dialog, choices, texts, and invalid calls.
 
 import DBus
 import PermissionModel
@@ -8,14 +8,14 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct PortalDialogTests {
-    /// A stage with a portal that is the test, and an app whose own request is shown first.
+    /// A stage with a fake portal, and an app whose own request is shown first.
     @LoopActor
     private struct Bench {
         let stage: Stage
         let portal: FakePortal
         let app: TestApp
         let agent: ScriptedAgent
-        /// Of a request that the app made.
+        /// The handle of a portal request made by the app.
         let handle: String
 
         init(_ kinds: [MockDevices.Kind], _ script: [ScriptedAgent.Reply]) async throws {
@@ -32,7 +32,7 @@ struct PortalDialogTests {
             try await self.init([.camera, .microphone, .gnss], script)
         }
 
-        /// Nothing of the app's own is in the way any more.
+        /// Dismisses the app's own prompt, so that the portal's is next.
         func dismissOwn() async throws { agent.answer(try await agent.prompt(0), with: .dismiss) }
 
         func dialog(_ icon: String?, title: String = "A title", options: [String: Value] = [:]) -> Message {
@@ -59,11 +59,11 @@ struct PortalDialogTests {
         ("preferences-desktop-wallpaper-symbolic", "wallpaper"), ("audio-speakers-symbolic", "speakers"),
         (nil, "background"), ("face-smile-symbolic", "other"),
     ])
-    func everyKindIsAskedInTheOneQueue(_ icon: String?, _ permission: String) async throws {
+    func everyKindUsesTheQueue(_ icon: String?, _ permission: String) async throws {
         let bench = try await Bench([.grant(.once)])
         let changes = try await bench.stage.signals(BusNames.policy)
         let asking = Task { await bench.ask(icon) }
-        // It waits behind the app's own request.
+        // The dialog waits behind the app's own request.
         let own = try await bench.agent.prompt(0)
         try await changes.first("the second request") { $0 == "QueueChanged 2" }
         #expect(bench.agent.prompts.all.count == 1)
@@ -71,7 +71,7 @@ struct PortalDialogTests {
             try await bench.stage.rows("ListRequests", nil).map { $0["request"]?.stringValue }.last == bench.handle)
         bench.agent.answer(own, with: .dismiss)
         if permission == "location" {
-            // "Not now" for the same app and permission leaves nothing to ask.
+            // The dismissal answers both requests: they are for the same app and permission.
             #expect(await asking.value == "2")
         } else {
             #expect(await asking.value == "0")
@@ -89,13 +89,13 @@ struct PortalDialogTests {
         await bench.end()
     }
 
-    @Test func itsAnswersAreNoughtOneAndTwo() async throws {
+    @Test func responsesAreZeroOneAndTwo() async throws {
         let bench = try await Bench([.grant(.once), .deny(.always), .dismiss])
         try await bench.dismissOwn()
         for answer in ["0", "1", "2"] {
             #expect(await bench.ask(PortalDialogTests.screenshot) == answer)
         }
-        // Nothing of it is a decision here: the portal keeps what it keeps, and asks each time it asks.
+        // None of this is a decision of permd: the portal stores its own answers, and each of its dialogs is a prompt.
         #expect(try await bench.stage.decisions() == [])
         #expect(
             try await bench.stage.history().prefix(3) == [
@@ -104,7 +104,7 @@ struct PortalDialogTests {
         await bench.end()
     }
 
-    @Test func itsChoicesAreShownAndReturned() async throws {
+    @Test func choicesAreShownAndReturned() async throws {
         let given: [String: Value] = [
             "choices": FakePortal.choices([
                 ("quality", "Quality\nof <b>it</b>", [("lo", "Low"), ("hi", "High")], "lo"),
@@ -134,12 +134,12 @@ struct PortalDialogTests {
         let shown = try #require(bench.agent.prompts.all[1].items[0]["choices"]?.elements)
         #expect(shown.count == 3)
         #expect(shown[0].elements?[1] == .string("Quality of <b>it</b>"))
-        // An agent that shows no choices leaves them as they are.
+        // If an agent returns no choices, their initial values are returned.
         #expect(await bench.portal.ask(dialog) == "0 quality=lo sound=true bad=x")
         await bench.end()
     }
 
-    @Test func itsTextsAreMadeSafe() async throws {
+    @Test func textsAreSanitized() async throws {
         let bench = try await Bench([.grant(.once)])
         try await bench.dismissOwn()
         let title = "Allow\u{202E} \n\n" + String(repeating: "x", count: 300)
@@ -165,7 +165,7 @@ struct PortalDialogTests {
         _ = try await bench.portal.connection.call(FakePortal.close(bench.handle))
         #expect(await asking.value == "2")
         try await bench.agent.withdrawals.wait(for: 1)
-        // Closed before it is known who asks: it is answered, and nothing is shown.
+        // A dialog closed before its caller is identified gets a response, and no prompt is shown.
         let answers = EventLog<UInt32>()
         bench.portal.connection.call(bench.dialog(PortalDialogTests.camera), timeoutMilliseconds: nil) { reply in
             answers.add((try? reply.get())?.body.first?.uint32Value ?? 99)
@@ -175,7 +175,7 @@ struct PortalDialogTests {
         await bench.end()
     }
 
-    @Test func aCallerThatHasLeftIsNotAskedFor() async throws {
+    @Test func aDialogForADepartedAppIsNotShown() async throws {
         let bench = try await Bench([])
         let gone = FakePortal.dialog(FakePortal.handle(":1.9999"), icon: PortalDialogTests.camera)
         #expect(await bench.portal.ask(gone) == "2")
@@ -185,13 +185,13 @@ struct PortalDialogTests {
         await bench.end()
     }
 
-    @Test func nobodyElseMayAsk() async throws {
+    @Test func otherCallersAreRefused() async throws {
         let bench = try await Bench([])
         for message in [bench.dialog(PortalDialogTests.camera), FakePortal.close(bench.handle)] {
             let error = await #expect(throws: BusError.self) { try await bench.stage.desk.call(message) }
             #expect(error.map(Stage.describe) == "AccessDenied final")
         }
-        // Nor anybody while there is no portal.
+        // Without an owner of the portal's name, every caller is refused.
         bench.portal.connection.releaseName(BusNames.portal)
         #expect(
             await bench.ask(PortalDialogTests.camera) == "AccessDenied")
@@ -210,7 +210,7 @@ struct PortalDialogTests {
         await bench.end()
     }
 
-    @Test func longAndStrangeTextsAreBounded() async throws {
+    @Test func longAndMalformedTextsAreBounded() async throws {
         let bench = try await Bench([.grant(.always), .grant(.always)])
         try await bench.dismissOwn()
         let long = String(repeating: "x\u{0301}", count: 50_000)
@@ -220,7 +220,7 @@ struct PortalDialogTests {
                 options: ["grant_label": .string(long)])
             #expect(await bench.portal.ask(dialog) == answer)
         }
-        // Whatever the portal calls it, the app is who the kernel says.
+        // The app's identity comes from the kernel, whatever the portal calls it.
         #expect(try await bench.stage.decisions() == ["\(bench.app.id) camera grant always"])
         #expect(try await bench.agent.prompt(1).items[0]["body"]?.stringValue?.unicodeScalars.count ?? 999 <= 512)
         await bench.end()
@@ -237,7 +237,7 @@ struct PortalDialogTests {
         await bench.end()
     }
 
-    @Test func withoutACameraNobodyIsAsked() async throws {
+    @Test func withoutACameraNoPromptIsShown() async throws {
         let bench = try await Bench([.microphone, .gnss], [.wait])
         #expect(await bench.ask(PortalDialogTests.camera) == "2")
         #expect(bench.agent.prompts.all.count == 1)
@@ -245,8 +245,8 @@ struct PortalDialogTests {
         await bench.end()
     }
 
-    /// It ends with permd, which says so: the portal does not wait for ever.
-    @Test func permdStops() async throws {
+    /// permd answers open dialogs when it stops, so that the portal does not wait forever.
+    @Test func dialogsEndWhenPermdStops() async throws {
         let bench = try await Bench([.wait])
         try await bench.dismissOwn()
         let asking = Task { await bench.ask(PortalDialogTests.camera) }

@@ -1,4 +1,4 @@
-// A stage with the real xdg-desktop-portal, its store, and apps in flatpaks' sandboxes.
+// A stage with the real xdg-desktop-portal, its store, and apps in Flatpak sandboxes.
 
 import DBus
 import Foundation
@@ -13,7 +13,7 @@ final class PortalStage {
 
     let stage: Stage
     let portal: DesktopPortal
-    /// `table id app=word,word …` each time an id of the portals' store has changed.
+    /// `table id app=permission,permission …` for each `Changed` signal of the portals' store.
     let changes = EventLog<String>()
     private var apps: [TestApp] = []
 
@@ -26,7 +26,7 @@ final class PortalStage {
             let words = message.body.prefix(2).compactMap(\.stringValue)
             changes.add((words + [PortalStage.text(message.body.last)]).joined(separator: " "))
         }
-        // The bus has the match, and the owner is known, when this is answered.
+        // Once this call is answered, the match rule is installed and the owner of the name is known.
         _ = try await store("Lookup", [.string("devices"), .string("camera")])
     }
 
@@ -38,7 +38,7 @@ final class PortalStage {
 
     // MARK: The portals' store
 
-    /// A call of it; nil when it has no such entry.
+    /// Calls the portals' store; returns nil if it has no such entry.
     @discardableResult
     func store(_ member: String, _ body: [Value]) async throws -> [Value]? {
         do throws(BusError) {
@@ -53,13 +53,13 @@ final class PortalStage {
         }
     }
 
-    /// What it says of the camera for each app, `app=word …`.
+    /// Each app's entry for the camera in the portals' store: `app=permission …`.
     func camera() async throws -> String {
         let body = try await store("Lookup", [.string("devices"), .string("camera")])
         return PortalStage.text(body?.first)
     }
 
-    /// Waits until it says that of the camera.
+    /// Waits until ``camera()`` returns that text.
     func camera(becomes text: String) async throws {
         while true {
             let seen = changes.all.count

@@ -1,4 +1,4 @@
-// permd as the backend of the real xdg-desktop-portal: unmodified portal apps in the one queue.
+// permd as a backend of the real xdg-desktop-portal: requests of unmodified portal apps share permd's queue.
 
 import DBus
 import Glibc
@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct PortalTests {
-    @Test func twoAppsAtOnceAreAskedForOneAfterTheOther() async throws {
+    @Test func requestsOfTwoAppsArePromptedInTurn() async throws {
         let bench = try await PortalStage()
         let agent = try await bench.stage.agent()
         let first = try await bench.flatpak("org.example.First")
@@ -39,15 +39,15 @@ struct PortalTests {
         await bench.end()
     }
 
-    /// While its process lives the camera can be opened; the next process is asked for again.
-    @Test func aOneTimeGrantIsAskedForAgain() async throws {
+    /// A process granted once can open the camera while it runs; the next process needs a prompt of its own.
+    @Test func aGrantForOnceEndsWithItsProcess() async throws {
         let bench = try await PortalStage()
         let agent = try await bench.stage.agent([.grant(.once)])
         let app = try await bench.flatpak("org.example.Call")
         #expect(try await app.ask("camera a").hasPrefix("ok"))
         #expect(try await app.response("a") == "0 ")
         try await bench.camera(becomes: "org.example.Call=yes")
-        // Without PipeWire it fails, but not for want of a permission.
+        // Without PipeWire the call fails, but not because of a missing permission.
         #expect(try await app.ask("open-camera").contains("Permission denied") == false)
         await app.end()
         try await bench.camera(becomes: "")
@@ -59,12 +59,12 @@ struct PortalTests {
         #expect(again.app == "flatpak:org.example.Call")
         agent.answer(again, with: .deny(.once))
         #expect(try await next.response("b") == "1 ")
-        // A refusal of one process is no other's: it is not left with the portal.
+        // A denial for one process does not apply to others, so it is removed from the portals' store.
         try await bench.camera(becomes: "")
         await bench.end()
     }
 
-    @Test func notNowIsNoRefusal() async throws {
+    @Test func aDismissalIsNotADenial() async throws {
         let bench = try await PortalStage()
         let agent = try await bench.stage.agent([.dismiss])
         let app = try await bench.flatpak("org.example.Call")
@@ -78,7 +78,7 @@ struct PortalTests {
         await bench.end()
     }
 
-    @Test func theAppTakesItsRequestBack() async throws {
+    @Test func theAppWithdrawsItsRequest() async throws {
         let bench = try await PortalStage()
         let agent = try await bench.stage.agent()
         let app = try await bench.flatpak("org.example.Call")
@@ -96,7 +96,7 @@ struct PortalTests {
         await bench.end()
     }
 
-    @Test func aPortalThatGoesTakesItsDialogsAlong() async throws {
+    @Test func dialogsEndWithThePortal() async throws {
         let bench = try await PortalStage()
         let agent = try await bench.stage.agent()
         let app = try await bench.flatpak("org.example.Call")
@@ -108,7 +108,7 @@ struct PortalTests {
         await bench.end()
     }
 
-    @Test func whatIsKnownAnswersWithoutAPrompt() async throws {
+    @Test func knownStatusesNeedNoPrompt() async throws {
         let rule = "[Rule r]\nApps=flatpak:org.example.Never\nPermissions=camera\nAction=restrict\n"
         let bench = try await PortalStage(rules: ["10.conf": rule])
         let agent = try await bench.stage.agent()
@@ -122,7 +122,7 @@ struct PortalTests {
         try await bench.camera(becomes: "org.example.Call=yes org.example.Never=no")
         #expect(agent.prompts.all.isEmpty)
 
-        // Taking it back here takes it back there.
+        // A reset in permd removes the entry from the portals' store as well.
         #expect(try await bench.stage.reset(app.id.description) == 1)
         try await bench.camera(becomes: "org.example.Never=no")
         #expect(try await app.ask("camera c").hasPrefix("ok"))
@@ -145,7 +145,7 @@ struct PortalTests {
         await bench.end()
     }
 
-    @Test func aTimedGrantEndsThereToo() async throws {
+    @Test func aTimedGrantEndsInThePortalsStore() async throws {
         let bench = try await PortalStage()
         let agent = try await bench.stage.agent()
         let app = try await bench.flatpak("org.example.Call")
@@ -160,7 +160,7 @@ struct PortalTests {
         await bench.end()
     }
 
-    @Test func whatAnotherProgramChangesThereReachesUs() async throws {
+    @Test func changesOfThePortalsStoreReachPermd() async throws {
         let bench = try await PortalStage()
         let decisions = try await bench.stage.signals(BusNames.policy)
         let app = "flatpak:org.example.Call"
@@ -181,8 +181,8 @@ struct PortalTests {
         await bench.end()
     }
 
-    /// A grant for one process must not become one for ever because permd was not there when the process ended.
-    @Test func whatEndedWhilePermdWasAwayIsTakenBack() async throws {
+    /// A grant for one process must not become permanent because permd was not running when the process exited.
+    @Test func grantsThatEndedWhilePermdWasStoppedAreRemoved() async throws {
         let bench = try await PortalStage()
         _ = try await bench.stage.agent([.grant(.once)])
         let app = try await bench.flatpak("org.example.Call")
@@ -197,15 +197,15 @@ struct PortalTests {
         await bench.end()
     }
 
-    /// What people told the portal before permd was there.
-    @Test func whatThePortalKnewBeforeIsKnownHere() async throws {
+    /// Answers that the portals' store got before permd was installed become decisions.
+    @Test func earlierPortalAnswersAreImported() async throws {
         let bench = try await PortalStage()
         await bench.stage.permd.stop()
         try await bench.setCamera("org.example.Old", "yes")
         try await bench.stage.permd.start()
         let decisions = try await bench.stage.signals(BusNames.policy)
         if try await bench.stage.decisions().isEmpty { try await decisions.wait(for: 1) }
-        // No such flatpak is installed here, so it is taken for a program outside a sandbox.
+        // No Flatpak of this name is installed, so the app is taken to be an unsandboxed program.
         #expect(try await bench.stage.decisions() == ["desktop:org.example.Old camera grant always"])
         #expect(try await bench.stage.reset("desktop:org.example.Old") == 1)
         try await bench.camera(becomes: "")

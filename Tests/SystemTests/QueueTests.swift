@@ -1,4 +1,4 @@
-// The queue from outside: several apps, one prompt, and what each of them sees.
+// The queue over D-Bus: several apps, one prompt at a time, and what each app can observe.
 
 import DBus
 import PermissionModel
@@ -51,11 +51,11 @@ struct QueueTests {
         #expect(prompt.details["sandboxed"] == .bool(false))
         #expect(prompt.details["app_name"] == .string("app"))
         #expect(prompt.items.map { $0["device_name"]?.stringValue?.isEmpty } == [false, false, false])
-        #expect(try await stage.decisions().count == 2, "what was not asked is ignored")
+        #expect(try await stage.decisions().count == 2, "a decision that was not asked for is ignored")
         await stage.end()
     }
 
-    @Test func theOwnerSeesItsPlaceMove() async throws {
+    @Test func theOwnerSeesItsPositionChange() async throws {
         let stage = try await Stage()
         let first = try await stage.app("first")
         let second = try await stage.app("second")
@@ -68,7 +68,7 @@ struct QueueTests {
         try await second.events.first { $0 == "state t Position=0 State=showing" }
         try await agent.prompts.wait(for: 2)
         #expect(try await second.ask("properties t") == "ok Position=0 State=showing")
-        // Its states come to it alone.
+        // Only the owner of a request receives its state.
         #expect(!first.events.all.contains { $0.contains("Position=1") })
         await stage.end()
     }
@@ -84,7 +84,7 @@ struct QueueTests {
         #expect(
             await stage.refusal("org.freedesktop.DBus.Properties", "GetAll", [.string(BusNames.request)], path: path)
                 == unknown)
-        // Neither the object nor the folders above it tell.
+        // Neither the object nor the paths above it reveal the request.
         var above = path
         while above != "/org/permd" {
             let xml = try? await stage.call(introspectable, "Introspect", path: above).first?.stringValue
@@ -96,7 +96,7 @@ struct QueueTests {
         await stage.end()
     }
 
-    @Test func whatIsKnownIsAnsweredWithoutAPrompt() async throws {
+    @Test func knownStatusesNeedNoPrompt() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent()
         let busy = try await stage.app("busy")
@@ -123,7 +123,7 @@ struct QueueTests {
         #expect(try await app.ask("close queued").hasPrefix("UnknownObject"))
         #expect(try await app.ask("close shown") == "ok")
         try await agent.withdrawals.wait(for: 1)
-        // The token is free again, and what was closed had no Response.
+        // The token can be used again, and the closed requests received no Response.
         try await app.request("shown", [.location])
         agent.answer(try await agent.prompts.wait(for: 2)[1], with: .dismiss)
         #expect(try await app.response("shown").hasPrefix("1 "))
@@ -132,7 +132,7 @@ struct QueueTests {
         await stage.end()
     }
 
-    @Test func appsThatDieTakeTheirRequestsAlong() async throws {
+    @Test func requestsEndWithTheirApp() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent()
         let shown = try await stage.app("shown")
@@ -151,7 +151,7 @@ struct QueueTests {
         await stage.end()
     }
 
-    /// Between the call and its reply: the caller is gone before anybody can answer it.
+    /// The callers disconnect before permd can reply.
     @Test func aCallerThatLeavesAtOnce() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent()
@@ -173,7 +173,7 @@ struct QueueTests {
         await stage.end()
     }
 
-    @Test func aHeldPlaceGoesFirst() async throws {
+    @Test func aHoldGoesFirst() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent([.grant(.always)])
         let app = try await stage.app()
@@ -188,7 +188,7 @@ struct QueueTests {
         await stage.end()
     }
 
-    @Test func aHoldIsGivenBack() async throws {
+    @Test func aHoldIsReleased() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent([.grant(.always)])
         let app = try await stage.app()
@@ -202,7 +202,7 @@ struct QueueTests {
         await stage.end()
     }
 
-    @Test func notNowIsNoDecision() async throws {
+    @Test func aDismissalIsNotADecision() async throws {
         let stage = try await Stage()
         _ = try await stage.agent(otherwise: .dismiss)
         let app = try await stage.app()
@@ -210,14 +210,14 @@ struct QueueTests {
             try await app.request("t\(number)", [.camera])
             #expect(try await app.response("t\(number)") == "1 refused=camera statuses=camera=undetermined")
         }
-        // The guard steps in, for this app and permission only, and says so.
+        // The dismissal throttle pauses this app and permission only, and is named in the history.
         try await app.request("t4", [.camera])
         #expect(try await app.response("t4") == "1 refused=camera statuses=camera=undetermined")
         #expect(try await stage.history().first == "camera dismissed guard")
         let pause = try #require(try await stage.rows("ListDecisions").first)
         #expect(pause["decision"] == .string("pause") && pause["by"] == .string("guard"))
         #expect(pause["until"]?.uint64Value != nil)
-        // It survives a restart; a reset lifts it, and counts no decision.
+        // The pause survives a restart; a reset lifts it but does not count it as a decision.
         try await stage.permd.restart()
         #expect(try await stage.rows("ListDecisions").count == 1)
         #expect(try await stage.reset(app.id.description) == 0)

@@ -1,4 +1,4 @@
-// The program as it is shipped, built by scripts/build: what it links, and what it costs.
+// The release build of permd, made by scripts/build: linked libraries, size and threads.
 
 import DBus
 import Foundation
@@ -14,7 +14,7 @@ struct ReleaseTests {
 
     private nonisolated static var isBuilt: Bool { FileManager.default.fileExists(atPath: permd) }
 
-    @Test(.enabled(if: isBuilt, "dist/permd is not there; scripts/build makes it"))
+    @Test(.enabled(if: isBuilt, "dist/permd is missing; run scripts/build"))
     func linksNoFoundationAndNoICU() async throws {
         let child = try ChildProcess("readelf", ["--dynamic", "--wide", ReleaseTests.permd])
         let needed = await child.output().split(separator: "\n").filter { $0.contains("(NEEDED)") }
@@ -24,15 +24,15 @@ struct ReleaseTests {
             "ld-linux", "libpthread", "libdl",
         ]
         for line in needed { #expect(allowed.contains { line.contains($0) }, "\(line)") }
-        // What is linked in statically leaves its names behind.
+        // Statically linked libraries leave their symbol names in the file.
         let content = try Data(contentsOf: URL(filePath: ReleaseTests.permd))
         for name in ["FoundationEssentials", "FoundationInternationalization", "icudt", "_foundation_unicode"] {
             #expect(content.range(of: Data(name.utf8)) == nil, "\(name) is in permd")
         }
-        #expect(content.count < 12 << 20, "permd has \(content.count >> 20) MiB")
+        #expect(content.count < 12 << 20, "permd is \(content.count >> 20) MiB large")
     }
 
-    @Test(.enabled(if: isBuilt, "dist/permd is not there; scripts/build makes it"))
+    @Test(.enabled(if: isBuilt, "dist/permd is missing; run scripts/build"))
     func oneThreadAndTheStoresWriter() async throws {
         let bus = try await PrivateBus()
         var environment = bus.environment

@@ -1,5 +1,5 @@
-// A connection that outlives its process, whose number is another program's then. Takes root, or sudo without a password:
-// the kernel lets nobody else say which number comes next.
+// A bus connection that outlives its process, whose ID is then reused. Requires root, or sudo without a password: only
+// root may choose the ID of a new process.
 
 import DBus
 import Foundation
@@ -14,7 +14,7 @@ struct ReuseTests {
     private static let program = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "reuse.py").path
 
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aReusedProcessNumberIsNobody(_ kind: PrivateBus.Kind) async throws {
+    func aReusedProcessIDIsRefused(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         #expect(
             try await ReuseTests.attack(stage) == """
@@ -28,13 +28,13 @@ struct ReuseTests {
         await stage.end()
     }
 
-    /// A connection that was closed a moment ago is heard of a moment later, and counts against nobody.
+    /// permd learns of a closed connection a moment later; until then, it does not count against the caller.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func whoClosesAndConnectsAgainIsStillSomebody(_ kind: PrivateBus.Kind) async throws {
+    func reconnectingCallersAreIdentified(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let address = stage.permd.bus.address
         let errors = try await RawBusClient.offLoop {
-            // Each is closed when its answer is there.
+            // Each client is closed when it has its reply.
             try (0..<200).compactMap { _ in
                 let client = try RawBusClient(address)
                 let question = RawMessage.call(BusNames.service, BusNames.root, BusNames.policy, "ListRequests")
@@ -45,9 +45,9 @@ struct ReuseTests {
         await stage.end()
     }
 
-    /// Between fork(2) and execve(2) a child holds every connection of its parent, one that is closed there, too.
+    /// Between fork(2) and execve(2), a child holds every connection of its parent, even those that the parent closes.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func whoClosesAConnectionWhileItForksIsStillSomebody(_ kind: PrivateBus.Kind) async throws {
+    func forkingCallersAreIdentified(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let socket = String(stage.permd.bus.address.dropFirst("unix:path=".count))
         let asking = try ChildProcess("python3", [ReuseTests.program, socket, "fork"])

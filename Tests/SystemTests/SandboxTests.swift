@@ -1,4 +1,4 @@
-// An app in a flatpak's sandbox: its identity is its own, and settings are not its business.
+// Apps in a Flatpak sandbox: each has its own identity, and the settings interfaces refuse their calls.
 
 import DBus
 import PermissionModel
@@ -9,7 +9,7 @@ import Testing
 @LoopActor
 struct SandboxTests {
     @Test(arguments: PrivateBus.Kind.allCases, FlatpakSandbox.Access.allCases)
-    func itsIdentityIsItsOwn(_ kind: PrivateBus.Kind, _ access: FlatpakSandbox.Access) async throws {
+    func sandboxedAppsHaveTheirOwnIdentity(_ kind: PrivateBus.Kind, _ access: FlatpakSandbox.Access) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let app = try await TestApp.flatpak("org.example.Call", on: stage.permd, access: access)
         let agent = try await stage.agent([.grant(.always)])
@@ -19,7 +19,7 @@ struct SandboxTests {
         #expect(prompt.app == "flatpak:org.example.Call")
         #expect(prompt.details["sandboxed"] == .bool(true))
         #expect(try await stage.decisions() == ["flatpak:org.example.Call camera grant always"])
-        // Another sandboxed app with the same program is another app.
+        // The same program in another app's sandbox is that other app.
         let other = try await TestApp.flatpak("org.example.Other", on: stage.permd, access: access)
         #expect(try await other.status(.camera) == "ok camera=undetermined")
         await app.end()
@@ -28,7 +28,7 @@ struct SandboxTests {
     }
 
     @Test(arguments: PrivateBus.Kind.allCases, FlatpakSandbox.Access.allCases)
-    func settingsAndAgentsAreNotItsBusiness(_ kind: PrivateBus.Kind, _ access: FlatpakSandbox.Access) async throws {
+    func settingsCallsAreRefused(_ kind: PrivateBus.Kind, _ access: FlatpakSandbox.Access) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let app = try await TestApp.flatpak("org.example.Nosy", on: stage.permd, access: access)
         let members: [(String, [String])] = [
@@ -49,7 +49,7 @@ struct SandboxTests {
     @Test(arguments: [
         "", "no key file", "[Application]\nname=\n", "[Application]\nname=a/../b\n", "[Instance]\nname=a\n",
     ])
-    func aSandboxWithoutAProperNameIsNobody(_ info: String) async throws {
+    func aSandboxWithoutAValidNameIsRefused(_ info: String) async throws {
         let stage = try await Stage()
         let nobody = try await TestApp.flatpak("nobody", on: stage.permd, info: info)
         #expect(try await nobody.status(.camera).hasPrefix("AccessDenied final"))

@@ -1,4 +1,4 @@
-// Locked or switched away, as logind tells it: prompts wait, and go on when somebody is in front again.
+// While logind reports the session as locked or inactive, prompts wait; afterwards they are shown again.
 
 import DBus
 import Glibc
@@ -30,7 +30,7 @@ struct SeatActivityTests {
         logind.change("1", isLocked: true)
         let withdrawal = try await agent.withdrawals.wait(for: 1)[0]
         #expect(withdrawal.path == first.path)
-        // Answered too late, it counts no more.
+        // A late answer is ignored.
         agent.answer(first, with: .deny(.always))
         try await app.events.first("the place in the queue") { $0.contains("State=queued") }
         try await app.request("b", [.microphone])
@@ -44,7 +44,7 @@ struct SeatActivityTests {
         await logind.stop()
     }
 
-    /// One session in front is enough; those of other users, managers and greeters are ignored.
+    /// One active, unlocked session is enough; those of other users, managers and greeters are ignored.
     @Test func whichSessionsCount() async throws {
         let logind = try await FakeLogind()
         logind.add("1", isActive: false)
@@ -67,7 +67,7 @@ struct SeatActivityTests {
         try await heard(SeatActivityTests.back, times: 2, on: stage)
         logind.remove("1")
         try await heard(SeatActivityTests.away, times: 2, on: stage)
-        // Without any session it was started by somebody all the same.
+        // Without any session, permd assumes that a user is present.
         logind.remove("4")
         logind.remove("5")
         try await heard(SeatActivityTests.back, times: 3, on: stage)
@@ -76,8 +76,8 @@ struct SeatActivityTests {
         await logind.stop()
     }
 
-    /// A session by ssh is no screen: beside a locked one it shows nothing, alone it is all there is.
-    @Test func sessionsFromAfar() async throws {
+    /// An SSH session has no seat: beside a locked session prompts wait, but alone it is enough for them to be shown.
+    @Test func remoteSessions() async throws {
         let logind = try await FakeLogind()
         logind.add("1")
         logind.add("2", seat: "")
@@ -96,7 +96,7 @@ struct SeatActivityTests {
         await logind.stop()
     }
 
-    /// Nothing is shown for an instant when permd is started on a locked screen.
+    /// permd started while the session is locked shows no prompt, not even briefly.
     @Test func startedWhileLocked() async throws {
         let logind = try await FakeLogind()
         logind.add("1", isLocked: true)
@@ -106,15 +106,16 @@ struct SeatActivityTests {
         try await app.request("a", [.camera])
         #expect(try await app.ask("properties a").contains("State=queued"))
         #expect(agent.prompts.all.isEmpty)
-        // logind goes, and nobody can tell any more.
+        // Once logind has gone, a user is assumed to be present.
         await logind.stop()
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
         try await heard("logind does not tell", on: stage)
         await stage.end()
     }
 
-    /// A cut connection to the system's bus brings no prompt onto a locked screen. libdbus takes no array above 64 MiB.
-    @Test func aCutConnectionUnlocksNothing() async throws {
+    /// Losing the system bus connection does not bring prompts onto a locked screen. libdbus closes the connection here
+    /// because it accepts no array above 64 MiB.
+    @Test func aLostConnectionUnlocksNothing() async throws {
         let logind = try await FakeLogind(.broker)
         logind.add("1", isLocked: true)
         let stage = try await Stage(environment: logind.environment)

@@ -1,4 +1,4 @@
-// A system bus that hangs: permd serves meanwhile, and hears logind when the bus is back.
+// A system bus that hangs: permd serves its callers meanwhile, and follows logind once the bus responds.
 
 import DBus
 import PermissionModel
@@ -23,9 +23,9 @@ struct SilentBusTests {
         withExtendedLifetime(silent) {}
     }
 
-    /// What it could not tell at first counts as soon as it can.
+    /// The state reported by logind counts as soon as the bus delivers it.
     @Test(arguments: SilentBus.Kind.allCases)
-    func logindIsHeardLater(_ silence: SilentBus.Kind) async throws {
+    func logindBecomesAvailableLater(_ silence: SilentBus.Kind) async throws {
         let silent = try SilentBus(silence)
         let stage = try await Stage(environment: ["DBUS_SYSTEM_BUS_ADDRESS": silent.address])
         try await stage.permd.log.first("nobody tells") { $0.contains("logind does not tell") }
@@ -37,7 +37,7 @@ struct SilentBusTests {
         await logind.stop()
     }
 
-    /// Whoever makes the bus hang brings no prompt onto a locked screen.
+    /// Making the system bus hang does not bring prompts onto a locked screen.
     @Test(arguments: SilentBus.Kind.allCases)
     func aBusThatBeginsToHangUnlocksNothing(_ silence: SilentBus.Kind) async throws {
         let place = try SilentBus(.silent)

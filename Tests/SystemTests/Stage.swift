@@ -1,4 +1,4 @@
-// What every test here stands on: the built permd on its own bus, with mock devices and apps that are processes.
+// The environment of every test here: the built permd on a bus of its own, mock devices, and apps as processes.
 
 import DBus
 import Glibc
@@ -9,10 +9,10 @@ import PermissionTestKit
 struct Stage {
     let permd: PermdProcess
     let devices: MockDevices
-    /// A connection of this program: unsandboxed, for agents and for looking.
+    /// A connection of the test program, which is unsandboxed: for calls as a settings program, and for signals.
     let desk: Connection
 
-    /// A camera, a microphone and a satellite receiver are there unless told otherwise.
+    /// - Parameter kinds: The mock devices; by default a camera, a microphone and a satellite receiver.
     init(
         _ kinds: [MockDevices.Kind] = [.camera, .microphone, .gnss], settings: String = "",
         rules: [String: String] = [:], bus: PrivateBus? = nil, environment: [String: String] = [:]
@@ -26,7 +26,7 @@ struct Stage {
 
     func app(_ name: String = "app") async throws -> TestApp { try await TestApp(name, on: permd) }
 
-    /// An agent on a connection of its own.
+    /// Registers an agent on a connection of its own.
     func agent(
         _ script: [ScriptedAgent.Reply] = [], otherwise: ScriptedAgent.Reply = .wait, level: AgentLevel? = nil
     ) async throws -> ScriptedAgent {
@@ -35,7 +35,7 @@ struct Stage {
         return agent
     }
 
-    /// Where decisions and history are kept.
+    /// The folder of the decisions and the history.
     var stateFolder: String { "\(permd.bus.directory)/state/permd" }
 
     // MARK: Calls from the desk
@@ -48,7 +48,7 @@ struct Stage {
         ).body
     }
 
-    /// The error of a call, as `Name retryable` or `Name final`; nil when there is none.
+    /// Returns the error of a call, as `Name retryable` or `Name final`; nil if it succeeds.
     func refusal(
         _ interface: String, _ member: String, _ body: [Value] = [], path: String = BusNames.root
     ) async -> String? {
@@ -74,14 +74,14 @@ struct Stage {
         return body.first?.rows ?? []
     }
 
-    /// `app permission decision duration` of every decision.
+    /// Returns all decisions, each as `app permission decision duration`.
     func decisions() async throws -> [String] {
         try await rows("ListDecisions").map { row in
             ["app", "permission", "decision", "duration"].map { row[$0]?.stringValue ?? "?" }.joined(separator: " ")
         }
     }
 
-    /// `permission outcome by`, newest first.
+    /// Returns the history, newest first, each row as `permission outcome by`.
     func history(_ app: AppID? = nil) async throws -> [String] {
         let filter: [String: Value] = app.map { ["app": .string($0.description)] } ?? [:]
         return try await rows("ListHistory", filter).map { row in
@@ -101,7 +101,7 @@ struct Stage {
         try await call(BusNames.policy, "Reset", [.string(app), .string(permission)]).first?.uint32Value ?? 0
     }
 
-    /// Signals of the daemon that reach the desk, as `Member text text …`.
+    /// Subscribes the desk, and returns a log of the signals it receives, as `Member argument argument …`.
     func signals(_ interface: String) async throws -> EventLog<String> {
         let log = EventLog<String>()
         desk.onSignal(path: BusNames.root, interface: interface, addMatch: false) { message in

@@ -23,11 +23,11 @@ struct StoreTests {
         await stage.end()
     }
 
-    /// What cannot be written holds `once`; the caller is told the true status, and nothing is acknowledged that is not on disk.
+    /// An answer that cannot be stored holds `once`, and the app receives that status. Nothing else is acknowledged.
     @Test func unwritableStores() async throws {
         let stage = try await Stage()
         await stage.permd.stop()
-        // A file where the folder belongs: unwritable for root as well.
+        // A file in place of the folder, so that not even root can write to the store.
         try FileManager.default.removeItem(atPath: stage.stateFolder)
         try Data().write(to: URL(filePath: stage.stateFolder))
         try await stage.permd.start()
@@ -62,7 +62,7 @@ struct StoreTests {
         let noise = Data((0..<8192).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         try noise.write(to: URL(filePath: "\(stage.stateFolder)/permd.db"))
         try await stage.permd.start()
-        // Unknown is undetermined, never granted; and it can be written again.
+        // Lost decisions are undetermined, never granted, and new ones can be stored.
         #expect(try await stage.decisions().isEmpty)
         try await stage.set("deny", app, .camera)
         #expect(try await stage.decisions() == ["\(app) camera deny always"])
@@ -77,7 +77,7 @@ struct StoreTests {
     /// Damage in the middle of the file, found while reading.
     @Test func damageWithinAFile() async throws {
         let stage = try await Stage()
-        // Who asks is known by then: before, only so many calls wait.
+        // Have the caller identified first: until then, only a limited number of its calls may wait.
         #expect(try await stage.decisions() == [])
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<300 {
@@ -102,7 +102,7 @@ struct StoreTests {
         await stage.end()
     }
 
-    @Test func emptyFilesAreNewOnes() async throws {
+    @Test func emptyFilesCountAsNew() async throws {
         let stage = try await Stage()
         await stage.permd.stop()
         try Data().write(to: URL(filePath: "\(stage.stateFolder)/permd.db"))
@@ -137,7 +137,7 @@ struct StoreTests {
         await stage.end()
     }
 
-    /// The disk is full for a while: errors, no lies; afterwards it goes on.
+    /// While the disk is full, writes that fail are reported; once there is space, they succeed again.
     @Test func fullDisks() async throws {
         let stage = try await Stage()
         let first = AppID("exe:/usr/bin/first")!
@@ -172,7 +172,7 @@ struct StoreTests {
         await stage.end()
     }
 
-    /// The folder goes while permd runs: what is told is in a file that is there, and doctor says what happened.
+    /// Files disappear while permd runs: acknowledged decisions are written to new files, and the problem is reported.
     @Test(arguments: ["rm -r DIR", "rm DIR/permd.db-wal", "mv DIR DIR.away", "mv DIR/permd.db DIR/away"])
     func filesTakenAway(_ command: String) async throws {
         let stage = try await Stage()
@@ -191,9 +191,9 @@ struct StoreTests {
         await stage.end()
     }
 
-    /// A FIFO blocks who opens it: permd starts all the same, believes nothing, and says why.
+    /// Opening a FIFO blocks: permd still starts, without the store, and reports why.
     @Test(arguments: ["permd.db", "permd.db-wal", "permd.db-shm", "permd.db-journal"])
-    func filesThatAreNone(_ name: String) async throws {
+    func filesThatAreFIFOs(_ name: String) async throws {
         let stage = try await Stage()
         let app = try await stage.app()
         try await stage.set("grant", app.id, .camera)

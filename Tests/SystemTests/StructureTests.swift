@@ -1,4 +1,4 @@
-// The modules are as ARCHITECTURE.md says: who imports whom, and how long a file may be.
+// The sources follow ARCHITECTURE.md and CONTRIBUTING.md: permitted imports, file lengths and required comments.
 
 import Foundation
 import Testing
@@ -8,7 +8,7 @@ struct StructureTests {
     private static let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// Part of the system and the toolchain: for everybody.
+    /// Modules of the system and the toolchain, which every module may import.
     private static let everybodys: Set<String> = ["Glibc", "Synchronization", "Dispatch", "Swift"]
 
     private static func files(_ folder: String) throws -> [URL] {
@@ -16,7 +16,7 @@ struct StructureTests {
         return names.filter { $0.hasSuffix(".swift") }.map { project.appending(path: "\(folder)/\($0)") }
     }
 
-    /// Of a module: programs that nothing installs stand apart.
+    /// The folder of a module; programs that are not installed are in Tools.
     private static func folder(of module: String) -> String {
         let tool = "Tools/\(module)"
         return FileManager.default.fileExists(atPath: project.appending(path: tool).path) ? tool : "Sources/\(module)"
@@ -41,7 +41,7 @@ struct StructureTests {
         return table
     }
 
-    @Test func importsAreThoseOfTheTable() throws {
+    @Test func importsMatchTheTable() throws {
         let table = try StructureTests.table()
         #expect(table.count >= 8)
         for (module, allowed) in table {
@@ -61,7 +61,7 @@ struct StructureTests {
         }
     }
 
-    /// An interface is given what it calls; the broker joins the components and no other one names it.
+    /// The broker joins the components; no component refers to it.
     @Test func componentsDoNotNameTheBroker() throws {
         let joining = ["Broker.swift", "BrokerDecisions.swift", "BusService.swift", "Daemon.swift", "Problems.swift"]
         for file in try StructureTests.files("Sources/PermissionDaemon") where !joining.contains(file.lastPathComponent)
@@ -71,17 +71,17 @@ struct StructureTests {
         }
     }
 
-    @Test func filesHaveOnePurpose() throws {
+    @Test func filesAreShortAndStateTheirPurpose() throws {
         for file in try StructureTests.files("Sources") + StructureTests.files("Tools") {
             let lines = try String(contentsOf: file, encoding: .utf8).split(
                 separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.count <= 400, "\(file.lastPathComponent) has \(lines.count) lines")
-            #expect(lines.first?.hasPrefix("//") == true, "\(file.lastPathComponent) does not say what it is for")
+            #expect(lines.first?.hasPrefix("//") == true, "\(file.lastPathComponent) does not begin with a comment")
         }
     }
 
-    /// Where safety is ours to show, it is shown.
-    @Test func whatIsUncheckedSaysWhy() throws {
+    /// Files with code that the compiler cannot check explain why it is safe.
+    @Test func unsafeCodeHasASafetyComment() throws {
         for file in try StructureTests.files("Sources") + StructureTests.files("Tools") {
             let text = try String(contentsOf: file, encoding: .utf8)
             let unsafe = ["@unchecked Sendable", "nonisolated(unsafe)", "unsafeBitCast"].contains { text.contains($0) }

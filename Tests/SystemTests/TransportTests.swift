@@ -1,4 +1,4 @@
-// What anybody on the bus can do to the connection itself: cut it, fill it, and take its descriptors and memory.
+// Attacks by any peer on permd's bus connection: forcing a disconnect, and exhausting descriptors and memory.
 
 import DBus
 import Foundation
@@ -14,8 +14,8 @@ struct TransportTests {
 
     // MARK: A connection that is cut
 
-    /// libdbus takes no array above 64 MiB and drops the connection it came by; dbus-broker passes it on. While it holds so
-    /// much of one user's, it may cut off other programs of the user, the test's own among them.
+    /// libdbus accepts no array above 64 MiB and closes the connection on which one arrives; dbus-broker forwards it.
+    /// While dbus-broker holds that much data of a user, it may disconnect other programs of the user, even the test.
     @Test func anArrayThatLibdbusRefuses() async throws {
         for _ in 0..<4 {
             do {
@@ -39,8 +39,8 @@ struct TransportTests {
         }
     }
 
-    /// A header field that dbus-broker does not know and passes on, and that libdbus knows with another type (10,
-    /// CONTAINER_INSTANCE): a hundred bytes cut the connection of any service. As often as somebody likes, so it costs nothing.
+    /// A header field that dbus-broker does not know and forwards, and for which libdbus expects another type (10,
+    /// CONTAINER_INSTANCE): a hundred bytes cut any service's connection. Repeating this must not leak descriptors.
     @Test func aHeaderFieldThatLibdbusRefuses() async throws {
         let stage = try await Stage(bus: try await PrivateBus(.broker))
         try await theServiceComesBack(stage) {
@@ -50,7 +50,7 @@ struct TransportTests {
         }
     }
 
-    /// Who waits for the name gets it when permd is cut off, keeps it, and cuts permd off again.
+    /// A peer queued for the name gets it when permd is disconnected, keeps it, and disconnects permd once more.
     @Test func aNameThatIsTakenMeanwhile() async throws {
         let stage = try await Stage(bus: try await PrivateBus(.broker))
         let pid = stage.permd.pid
@@ -100,7 +100,7 @@ struct TransportTests {
         }
     }
 
-    /// The descriptors permd has open once it is back.
+    /// Disconnects permd and returns the number of descriptors that it has open once it is back.
     private func cutByAField(_ stage: Stage) async throws -> Int {
         let before = Set(stage.permd.log.all)
         try await cut(BusNames.service, on: stage)
@@ -108,9 +108,9 @@ struct TransportTests {
         return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(stage.permd.pid)/fd").count
     }
 
-    /// Descriptors that the process cannot take cut the connection as well. They do so on both buses.
+    /// On both buses, receiving more descriptors than the process may have cuts the connection as well.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aConnectionCutForWantOfDescriptors(_ kind: PrivateBus.Kind) async throws {
+    func descriptorsBeyondTheLimit(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let pid = stage.permd.pid
         try await theServiceComesBack(stage) {
@@ -127,7 +127,7 @@ struct TransportTests {
         }
     }
 
-    /// Everything that was told is still there after `cut`, in the same process.
+    /// Checks that everything acknowledged before `cut` is still there afterwards, in the same process.
     private func theServiceComesBack(_ stage: Stage, _ cut: () async throws -> Void) async throws {
         let pid = stage.permd.pid
         let agent = try await stage.agent([.grant(.once), .grant(.always)])
@@ -146,7 +146,7 @@ struct TransportTests {
         let cameras = try await stage.call(BusNames.devices, "ListDevices", [.string("camera")])
         #expect(cameras.first?.rows?.count == 1)
 
-        // It is a whole service: agents register, prompts are shown, decisions are written, holds end with their process.
+        // Everything works: agents register, prompts are shown, decisions are stored and end with their process.
         try await agent.register(level: nil)
         try await app.request("again", [.microphone])
         #expect(try await app.response("again").hasPrefix("0 "))
@@ -160,20 +160,20 @@ struct TransportTests {
 
     // MARK: Descriptors
 
-    /// Callers that are not identified yet send calls with as many descriptors as the bus lets through.
+    /// Callers that are not identified yet send calls with as many descriptors as the bus forwards.
     @Test(arguments: PrivateBus.Kind.allCases)
     func floodsOfDescriptors(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let pid = stage.permd.pid
-        // The unit allows 8192; as many fewer as the callers here are fewer than a flood's.
+        // The unit allows 8192. The limit is lower here because there are fewer callers than in a real flood.
         try await limitDescriptors(of: pid, to: 512)
         let address = stage.permd.bus.address
         let count = kind == .daemon ? 16 : 253
-        // The kernel lets an ordinary user have only as many descriptors under way as a process may have, 1024 by default
-        // (unix(7), ETOOMANYREFS); dbus-broker 33 ends when it runs into that. These are more than permd may have here.
+        // The kernel limits an ordinary user's descriptors in flight to what a process may have, 1024 by default
+        // (unix(7), ETOOMANYREFS); dbus-broker 33 exits at that limit. Three messages exceed permd's limit.
         let messages = kind == .daemon || geteuid() == 0 ? 60 : 3
         for _ in 0..<4 {
-            // dbus-broker may cut off a caller who sends so many: an ordinary user's descriptors under way are limited.
+            // dbus-broker may disconnect the caller: an ordinary user's descriptors in flight are limited.
             let refusal = try? await RawBusClient.offLoop {
                 let file = UnixFD(owning: Glibc.open("/dev/null", O_RDONLY))
                 let descriptors = [Int32](repeating: file.raw, count: count)
@@ -184,7 +184,7 @@ struct TransportTests {
             #expect(refusal != nil || kind == .broker)
             if let refusal { #expect(refusal.errorName == "org.permd.Error.InvalidArguments") }
         }
-        // Our own connection may be the one that dbus-broker has cut off: the limit is the user's.
+        // dbus-broker may have disconnected the test's first connection: the limit is per user.
         let other = try stage.permd.bus.connect()
         let status = Message.call(
             destination: BusNames.service, path: BusNames.root, interface: BusNames.access, member: "GetStatus",
@@ -196,7 +196,7 @@ struct TransportTests {
         await stage.end()
     }
 
-    /// Its soft limit; for nil the hard one.
+    /// Sets the soft limit; nil raises it to the hard limit.
     private func limitDescriptors(of pid: Int32, to count: Int?) async throws {
         let hard = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8).split(separator: "\n")
             .first { $0.hasPrefix("Max open files") }?.split(separator: " ").dropLast().last
@@ -205,7 +205,7 @@ struct TransportTests {
         #expect(await child.waitForExit() == .exited(0))
     }
 
-    /// Whatever the limit, the end is a sentence and a status.
+    /// Whatever the limit, permd exits with a clear message and status 71.
     @Test(arguments: Array(4...20) + [63])
     func tooFewDescriptors(_ count: Int) async throws {
         let child = try ChildProcess(
@@ -219,7 +219,7 @@ struct TransportTests {
 
     // MARK: Memory
 
-    /// Two arrays of 63 MiB make nearly the largest message there is. One at a time is in memory, and none afterwards.
+    /// Two arrays of 63 MiB make nearly the largest message possible. permd holds one at a time, and none afterwards.
     @Test(arguments: PrivateBus.Kind.allCases)
     func theLargestMessages(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
@@ -229,7 +229,7 @@ struct TransportTests {
         var call = TransportTests.hostileCall
         (call.signature, call.body) = ("ayay", array + array)
         let large = call
-        // dbus-broker cuts a caller off when others of the same person have as much under way.
+        // dbus-broker disconnects a caller while others of the same user have that much in flight.
         let atOnce = kind == .daemon ? 4 : 1
         for _ in 0..<(4 / atOnce) {
             try await withThrowingTaskGroup { group in
@@ -252,7 +252,7 @@ struct TransportTests {
         await stage.end()
     }
 
-    /// In KiB, of the unit.
+    /// The unit's MemoryMax in KiB.
     private static func memoryMaximum() throws -> Int {
         let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()

@@ -1,5 +1,5 @@
-// Whom permd believes: a program that only passes on what others say is no settings program, and whoever took the name of
-// the portal or of its store is looked at first.
+// Which peers permd trusts: a proxy that relays other programs' calls is not a settings program, and the owner of the
+// portal's or the portal store's name is identified first.
 
 import DBus
 import PermissionModel
@@ -9,9 +9,9 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct TrustTests {
-    /// Behind a proxy outside a sandbox may be any sandboxed program.
+    /// Any sandboxed program may be behind an unsandboxed proxy.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aProxyIsNoSettingsProgram(_ kind: PrivateBus.Kind) async throws {
+    func aProxyIsNotASettingsProgram(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let proxy = try await stage.app("xdg-dbus-proxy")
         let interfaces = [
@@ -20,7 +20,7 @@ struct TrustTests {
         for (interface, member) in interfaces {
             #expect(try await proxy.ask("call \(interface) \(member)").hasPrefix("AccessDenied final"), "\(interface)")
         }
-        // It may ask as every app may, and the person is told that it is for one in a sandbox.
+        // It may request permissions like any app, and the prompt says that the request comes from a sandbox.
         let agent = try await stage.agent([.grant(.always)])
         try await proxy.request("t", [.camera])
         #expect(try await proxy.response("t").hasPrefix("0 "))
@@ -41,7 +41,7 @@ struct TrustTests {
             $0.contains(BusNames.portalStore) && $0.contains("flatpak:org.example.Liar") && $0.contains("ignored")
         }
         await liar.end()
-        // One outside any sandbox is believed, and nothing of the other's was.
+        // An unsandboxed store is trusted; nothing was taken from the sandboxed one.
         let store = try await stage.app("store")
         #expect(try await store.ask("be-store \(TrustTests.victim) no") == "ok")
         try await decisions.first("the decision") { $0.hasPrefix("DecisionChanged ") }

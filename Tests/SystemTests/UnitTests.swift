@@ -1,15 +1,15 @@
-// The unit of the daemon under a real user manager: started, locked down, reloaded, watched, restarted.
+// permd.service under a real user manager: start, restrictions, reload, watchdog, restart.
 
 import DBus
 import Foundation
 import PermissionTestKit
 import Testing
 
-// One after the other: each starts a whole manager, and the tests beside them want the processors too.
+// Serialized because each test starts a whole user manager, which takes processor time from the tests beside it.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 @LoopActor
 struct UnitTests {
-    @Test func itIsThereAfterLogin() async throws {
+    @Test func permdRunsAfterLogin() async throws {
         let login = try await Login()
         #expect(try await login.unit("ActiveState") == "active")
         #expect(try await login.unit("StatusText") == "Serving org.permd")
@@ -17,14 +17,14 @@ struct UnitTests {
         await login.end()
     }
 
-    @Test func theBusStartsIt() async throws {
+    @Test func theBusStartsPermd() async throws {
         let login = try await Login(enabled: false)
         #expect(try await login.unit("ActiveState") == "inactive")
         try await login.succeed("permctl status")
         #expect(try await login.unit("ActiveState") == "active")
         let pid = try await login.unit("MainPID")
         #expect(try await login.succeed("readlink /proc/\(pid)/exe") == "\(login.home)/.local/libexec/permd")
-        // Stopped, it is no failure, and the next call starts it again.
+        // Stopping the unit is not a failure, and the next call starts it again.
         try await login.succeed("permctl grant exe:/usr/bin/a camera && systemctl --user stop permd")
         #expect(try await login.unit("Result") == "success")
         #expect(try await login.succeed("permctl status exe:/usr/bin/a").contains("granted"))
@@ -32,16 +32,16 @@ struct UnitTests {
         await login.end()
     }
 
-    @Test func itIsLockedDown() async throws {
+    @Test func permdIsLockedDown() async throws {
         let login = try await Login()
         let pid = try await login.unit("MainPID")
         let status = try await login.succeed("cat /proc/\(pid)/status").split(separator: "\n")
         for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000"] {
             #expect(status.contains { $0 == line }, "\(line)")
         }
-        // The folder of decisions is the person's alone, and nothing is left of a looser mask.
+        // Only the user may access the stored decisions, whatever umask the login has.
         #expect(try await login.succeed("stat -c %a \(login.state) \(login.state)/permd.db") == "700\n600")
-        // As far as a user's manager goes: everything left out has its line in the unit.
+        // The score that a user manager can reach; comments in the unit give the reason for each option left out.
         try await login.succeed("systemd-analyze --user security --no-pager --threshold=60 permd.service")
         #expect(try await login.succeed("systemd-analyze --user verify permd.service permd-agent.service") == "")
         await login.end()
@@ -57,10 +57,10 @@ struct UnitTests {
         await login.end()
     }
 
-    /// One that was killed, and one that hangs, come back with everything they told of.
+    /// After being killed or hanging, permd is restarted and has every decision that it acknowledged.
     @Test(arguments: ["KILL", "STOP"])
-    func itComesBack(_ signal: String) async throws {
-        // Longer than a busy machine keeps a healthy daemon waiting.
+    func systemdRestartsPermd(_ signal: String) async throws {
+        // Longer than a busy machine delays a healthy daemon.
         let login = try await Login("WatchdogSec=4s\nTimeoutAbortSec=1s")
         try await login.succeed("permctl deny exe:/usr/bin/a camera")
         let pid = try await login.unit("MainPID")
@@ -73,8 +73,8 @@ struct UnitTests {
         await login.end()
     }
 
-    /// Wrong arguments do not mend themselves.
-    @Test func aWrongCallIsNotRepeated() async throws {
+    /// After an exit because of wrong arguments, systemd does not restart permd.
+    @Test func wrongArgumentsPreventRestarts() async throws {
         let login = try await Login("ExecStart=\nExecStart=%h/.local/libexec/permd --nonsense", enabled: false)
         #expect(try await login.run("systemctl --user start permd").status != 0)
         #expect(try await login.unit("ActiveState") == "failed")
@@ -85,9 +85,9 @@ struct UnitTests {
 
     nonisolated static let hasAgent = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-agent"))
 
-    /// Without a display the window's unit says so and leaves.
+    /// Without a display, permd-agent exits with status 69.
     @Test(.enabled(if: hasAgent))
-    func theWindowWithoutADisplay() async throws {
+    func theAgentWithoutADisplay() async throws {
         let login = try await Login(enabled: false)
         #expect(try await login.run("systemctl --user start permd-agent").status != 0)
         let status = try await login.succeed(
@@ -96,9 +96,9 @@ struct UnitTests {
         await login.end()
     }
 
-    /// The bus starts the window by its unit; locked down as it is, it comes up and registers.
+    /// The bus starts permd-agent through its unit; under the unit's restrictions, the agent runs and registers.
     @Test(.enabled(if: hasAgent))
-    func theBusStartsTheWindow() async throws {
+    func theBusStartsTheAgent() async throws {
         let login = try await Login()
         try await login.succeed(
             """
@@ -111,7 +111,7 @@ struct UnitTests {
         try await login.succeed("busctl --user call \(bus) StartServiceByName su org.permd.Agent 0")
         let unit = try await login.succeed("systemctl --user show --value --property ActiveState permd-agent")
         #expect(unit == "active")
-        // It has its name a moment before it has registered.
+        // The agent owns its bus name a moment before it is registered.
         try await login.succeed("until permctl doctor | grep -q 'ok  agent .*desktop agent'; do sleep 0.05; done")
         await login.end()
     }

@@ -1,13 +1,14 @@
-# A caller whose process is gone and whose number an innocent program has. As root, or by sudo for the person who calls it.
+# Impersonates an innocent program by process ID reuse. Run as root, or through sudo by the user of the bus.
 #
 #     reuse.py SOCKET [fork]
 #
-# A child connects to the bus at SOCKET, hands the socket to this program and ends; the next program gets its number. Then
-# permd is asked over that socket as settings programs ask. Prints what it answers, "ok" or the error's name: for a child
-# that lives; for one that ended after Hello; for one that ended before, Hello being said when the other program is there,
-# which has no connection of its own, and which has one.
+# A child connects to the bus at SOCKET, passes the socket to this program and exits; an innocent program is started
+# with the child's process ID. This program then calls permd over the socket, as settings programs do. It prints the
+# result, "ok" or the error's name, for a child that is alive; for one that exited after Hello; and for one that exited
+# before Hello, which is then sent while the innocent program runs, first without and then with a bus connection of its
+# own.
 #
-# With "fork", this program asks on a second connection, having closed a first that a child of it has open a little longer.
+# With "fork", this program calls permd on a second connection, after closing a first one that its child still has open.
 import array, ctypes, errno, os, re, signal, socket, struct, sys, time
 
 PATH = sys.argv[1]
@@ -20,7 +21,7 @@ def become_user():
         os.setgroups([])
         os.setresgid(GROUP, GROUP, GROUP)
         os.setresuid(USER, USER, USER)
-        # PR_SET_DUMPABLE: who has changed its user may be looked at by root alone.
+        # PR_SET_DUMPABLE: otherwise only root may inspect a process that has changed its user.
         ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 
 
@@ -42,7 +43,7 @@ def read_message(bus):
         while len(data) < count:
             part = bus.recv(count - len(data))
             if not part:
-                sys.exit("the bus hung up")
+                sys.exit("the bus closed the connection")
             data += part
         return data
 
@@ -70,7 +71,7 @@ def log_in(bus):
     while not line.endswith(b"\r\n"):
         line += bus.recv(1)
     if not line.startswith(b"OK"):
-        sys.exit("the bus refuses: %r" % line)
+        sys.exit("the bus refuses to authenticate: %r" % line)
     bus.sendall(b"BEGIN\r\n" + call(1, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello"))
     answer(bus, 1)
 
@@ -101,7 +102,7 @@ def connect_and_hand_over(lives, late=False):
 
 
 def fork_as(number):
-    """fork(2) with that number: by clone3(2) if the kernel does, else by saying which number was given out last."""
+    """fork(2) with a given process ID: by clone3(2) if possible, otherwise by setting the last assigned ID."""
     numbers = (ctypes.c_int32 * 1)(number)
     # struct clone_args: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size
     arguments = (ctypes.c_uint64 * 10)(0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(numbers), 1)
@@ -138,10 +139,10 @@ def start_innocent(number, connects, stolen):
 
 
 def reuse(late, connects):
-    # Another program may be quicker to get the number.
+    # Another process may be assigned the ID first.
     for attempt in range(100):
         child, bus, ours = connect_and_hand_over(False, late)
-        # Without root all other numbers have to be given out first: no program is quicker than that.
+        # An attacker without root has to wait until all other IDs were assigned, which takes longer than this.
         time.sleep(0.5)
         innocent = start_innocent(child, connects, bus)
         if innocent < 0:
@@ -154,7 +155,7 @@ def reuse(late, connects):
         os.waitpid(innocent, 0)
         if innocent == child:
             return result
-    sys.exit("the number was never given out again")
+    sys.exit("the process ID could not be reused")
 
 
 def ask_beside_a_child():
