@@ -1,11 +1,11 @@
-// Actions run one after the other in the order added, whoever adds them; a workflow is one of them.
+// Actions run one after the other in the order added, from whatever task; a workflow is one action.
 
 import DBus
 import PermissionClient
 import PermissionTestKit
 import Testing
 
-/// Notes its beginning and end, and takes its time between.
+/// Logs its beginning and its end, and suspends in between.
 private struct Noting: PermissionAction {
     let name: String
     let log: EventLog<String>
@@ -22,7 +22,7 @@ private struct Noting: PermissionAction {
 
 @Suite(.timeLimit(.minutes(3)))
 struct ActionTests {
-    /// Needs no daemon: actions are the app's own.
+    /// Has no daemon: ordering actions needs none.
     private let center = PermissionCenter(bus: .address("unix:path=/nonexistent/bus"))
 
     @Test func inTheOrderAdded() async throws {
@@ -32,7 +32,7 @@ struct ActionTests {
         #expect(await log.all == (0..<50).flatMap { ["\($0) begins", "\($0) ends"] })
     }
 
-    @Test func whoeverAddsThem() async throws {
+    @Test func addedConcurrently() async throws {
         let log = EventLog<String>()
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<40 {
@@ -55,7 +55,7 @@ struct ActionTests {
         #expect(try await next.value == "next")
     }
 
-    @Test func cancelledOnesLeaveTheLine() async throws {
+    @Test func cancelledActionsAreSkipped() async throws {
         let log = EventLog<String>()
         let gate = EventLog<Int>()
         let first = center.submit(Noting(name: "first", log: log) { _ = try await gate.wait(for: 1) })
@@ -70,7 +70,7 @@ struct ActionTests {
         #expect(await log.all == ["first begins", "first ends", "third begins", "third ends"])
     }
 
-    /// What an action adds is part of it: no deadlock, and nothing of others between.
+    /// Actions added by an action are part of it: they do not deadlock, and other actions do not run in between.
     @Test func actionsWithinActions() async throws {
         let log = EventLog<String>()
         let center = center
@@ -80,7 +80,7 @@ struct ActionTests {
                 _ = try await center.add(Noting(name: "inner", log: log))
                 _ = try await context.execute(
                     Workflow<Void> { inner in _ = try await inner.execute(Noting(name: "deep", log: log)) })
-                // Nobody waits for this one, and yet it is a part.
+                // Nothing waits for this action, but it is part of the workflow all the same.
                 center.submit(Noting(name: "left behind", log: log))
                 return "done"
             })
@@ -94,7 +94,7 @@ struct ActionTests {
             ])
     }
 
-    /// What a Task that outlives its action asks through its context would come between the next action's questions.
+    /// Requests through the context of an ended action fail: they would come between those of the next action.
     @Test func aContextEndsWithItsAction() async throws {
         let log = EventLog<String>()
         let gate = EventLog<Int>()
@@ -119,15 +119,15 @@ struct ActionTests {
         #expect(await log.all == ["next begins", "next ends"])
     }
 
-    /// What such a Task adds to the center waits for its turn like anything else.
-    @Test func whatALeftTaskAddsWaitsForItsTurn() async throws {
+    /// Actions added by a Task that outlives its action wait for their turn.
+    @Test func actionsOfALeftoverTaskWaitForTheirTurn() async throws {
         let log = EventLog<String>()
         let gate = EventLog<Int>()
         let center = center
         let tasks = EventLog<Task<String, any Error>>()
         _ = try await center.add(
             Workflow<Void> { context in
-                // Left behind by an action within the action.
+                // This Task outlives an action within the action.
                 _ = try await context.execute(
                     Workflow<Void> { _ in
                         await tasks.add(
@@ -154,7 +154,7 @@ struct ActionTests {
         }
     }
 
-    /// An action ends when what it asked is answered, whether it waits for that or not.
+    /// An action ends once its requests are answered, whether it waits for them or not.
     @Test func anActionEndsAfterItsRequests() async throws {
         let stage = try await ClientStage()
         let agent = try await stage.agent()
@@ -167,7 +167,7 @@ struct ActionTests {
         let log = EventLog<String>()
         let next = stage.center.submit(Noting(name: "next", log: log))
         let prompt = try await agent.prompts.wait(for: 1)[0]
-        // The daemon has answered a later call: the action had every chance to end.
+        // After this later call is answered, an action that did not wait would have ended.
         _ = try await stage.center.statuses()
         #expect(await log.all.isEmpty)
         await agent.answer(prompt, with: .deny(.once))
@@ -177,8 +177,8 @@ struct ActionTests {
         await stage.end()
     }
 
-    /// Its questions follow each other, though another app has asked in between.
-    @Test func aWorkflowKeepsItsPlace() async throws {
+    /// The prompts of a workflow follow each other, even if another app made a request in between.
+    @Test func aWorkflowKeepsItsSlot() async throws {
         let stage = try await ClientStage()
         let agent = try await stage.agent()
         let other = try await TestApp("other", on: stage.permd)
@@ -186,7 +186,7 @@ struct ActionTests {
         let workflow = Workflow<[Status]> { context in
             let camera = try await context.request(.camera, reason: "first")
             await asked.add("camera")
-            // The other app's request is in the queue before the second question is asked.
+            // The other app's request is queued before the second request is made.
             _ = try await asked.wait(for: 2)
             return [camera, try await context.request(.microphone, reason: "second")]
         }
@@ -200,12 +200,12 @@ struct ActionTests {
         #expect(second.questions == [.microphone])
         await agent.answer(second, with: .deny(.once))
         #expect(try await task.value == [.granted, .denied])
-        // With the workflow's end its place is given back at once.
+        // The hold is released as soon as the workflow ends.
         #expect(try await agent.prompts.wait(for: 3)[2].app == other.id.description)
         await stage.end()
     }
 
-    @Test func theFirstMissing() async throws {
+    @Test func theFirstMissingPermission() async throws {
         let stage = try await ClientStage()
         let app = try await stage.app.description
         try await stage.settings.set(.grant, app: app, permission: .camera)

@@ -1,4 +1,4 @@
-// The built permd with mock devices, a client of it, and an agent.
+// The built permd with mock devices, clients of it, and agents.
 
 import DBus
 import PermissionClient
@@ -28,7 +28,7 @@ struct ClientStage {
         return agent
     }
 
-    /// This program, as the daemon knows it.
+    /// The identity that the daemon gives the test program.
     var app: AppID {
         get async throws {
             _ = try await center.statuses()
@@ -43,7 +43,7 @@ struct ClientStage {
     }
 }
 
-/// Takes what a sequence gives, for a test to wait for.
+/// Adds the elements of a sequence to a log, so that a test can wait for them.
 func follow<Elements: AsyncSequence & Sendable>(
     _ sequence: Elements, into log: EventLog<Elements.Element>
 ) -> Task<Void, any Error> where Elements.Element: Sendable {

@@ -1,4 +1,4 @@
-// Stands for the daemon: takes agents, and sends them what a right, a broken or a hostile one would.
+// Stands in for the daemon: registers agents and sends them what a correct, a faulty or a hostile daemon would.
 
 import DBus
 import Glibc
@@ -10,9 +10,9 @@ final class FakeDaemon {
     let connection: Connection
     /// The agents that registered, by their unique name and path.
     let agents = EventLog<(owner: String, path: String)>()
-    /// How often it was asked for a status.
+    /// The callers of `GetStatus`, in order.
     let questions = EventLog<String>()
-    /// The calls of RequestAccess, each answered with its object.
+    /// The calls of `RequestAccess`, each answered with the path of its request.
     let requests = EventLog<MethodCall>()
     private let server: ObjectServer
 

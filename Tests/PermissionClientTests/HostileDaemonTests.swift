@@ -1,4 +1,4 @@
-// An agent and its daemons: one that goes and another that comes, one that sends nonsense, and those that are none.
+// Clients with faulty and hostile daemons: replaced daemons, malformed messages, and impostors.
 
 import DBus
 import Glibc
@@ -7,7 +7,7 @@ import Testing
 
 @testable import PermissionClient
 
-/// Answers when the test says so, also after its prompt was withdrawn.
+/// Answers when the test says so, even after the prompt was withdrawn.
 private final class SlowPresenter: PromptPresenter {
     let shown = EventLog<AgentPrompt>()
     let answers = EventLog<AgentAnswer>()
@@ -33,9 +33,9 @@ struct HostileDaemonTests {
         return Task { try await AgentHost(bus: .address(address), presenter: presenter).run() }
     }
 
-    /// Paths start again with each daemon. What was asked by the one before is nobody's any more.
+    /// Each daemon numbers its prompts from the start, so an answer to the old daemon must not reach the new one.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aNewDaemonsPromptIsNotTheOldOnes(_ kind: PrivateBus.Kind) async throws {
+    func anAnswerToTheOldDaemonIsDiscarded(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
         let presenter = SlowPresenter()
         let old = try FakeDaemon(bus)
@@ -48,7 +48,7 @@ struct HostileDaemonTests {
         let new = try FakeDaemon(bus)
         try await new.agents.wait(for: 1)
         async let answer = new.prompt(HostileDaemonTests.path, FakeDaemon.details("exe:/new"))
-        // The agent has it once a call behind it is answered.
+        // Once a later call is answered, the agent has received the prompt.
         await #expect(throws: BusError.self) { _ = try await new.call("Withdraw", []) }
         // One at a time: the old prompt is still being taken off the screen.
         #expect(presenter.shown.all.map(\.app) == ["exe:/old"])
@@ -63,9 +63,9 @@ struct HostileDaemonTests {
         await bus.stop()
     }
 
-    /// Only who owns org.permd may show something, or take it away.
+    /// Only the owner of org.permd may show or withdraw prompts.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func strangersAreRefused(_ kind: PrivateBus.Kind) async throws {
+    func otherCallersAreRefused(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
         let presenter = SlowPresenter()
         let daemon = try FakeDaemon(bus)
@@ -81,7 +81,7 @@ struct HostileDaemonTests {
             do {
                 _ = try await stranger.call(
                     .call(destination: agent.owner, path: agent.path, interface: BusNames.agent, member: member, body))
-                Issue.record("\(member) was taken")
+                Issue.record("\(member) was accepted")
             } catch { #expect(error.name == ErrorKind.accessDenied.name) }
         }
         presenter.answers.add(.dismissed)
@@ -94,9 +94,9 @@ struct HostileDaemonTests {
         await bus.stop()
     }
 
-    /// Whoever takes the name while permd is away is looked at first: nothing of it is shown, and nobody is told its lies.
+    /// A sandboxed owner of org.permd is refused: its prompts are not shown, and settings calls fail.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aSandboxedDaemonIsNone(_ kind: PrivateBus.Kind) async throws {
+    func aSandboxedDaemonIsRefused(_ kind: PrivateBus.Kind) async throws {
         let permd = try await PermdProcess(bus: try await PrivateBus(kind))
         await permd.stop()
         let liar = try await TestApp.flatpak("org.example.Liar", on: permd)
@@ -109,19 +109,19 @@ struct HostileDaemonTests {
         let settings = PermissionSettings(bus: .address(permd.bus.address))
         do {
             _ = try await settings.decisions()
-            Issue.record("it was believed")
+            Issue.record("its decisions were accepted")
         } catch { #expect(error.message.contains("flatpak:org.example.Liar"), "\(error)") }
         do {
             _ = try await settings.set(.deny, app: "exe:/a", permission: .camera)
-            Issue.record("it was told")
+            Issue.record("a decision was sent to it")
         } catch { #expect(error.message.contains("flatpak:org.example.Liar"), "\(error)") }
         await liar.end()
         await permd.end()
     }
 
-    /// An agent that served permd takes nothing from who takes its name after it, and serves the next permd.
+    /// An agent refuses an impostor that takes permd's name, and serves the next permd.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func anAgentWaitsForTheTrueDaemon(_ kind: PrivateBus.Kind) async throws {
+    func anAgentWaitsForTheRealDaemon(_ kind: PrivateBus.Kind) async throws {
         let permd = try await PermdProcess(bus: try await PrivateBus(kind))
         let presenter = SlowPresenter()
         presenter.answers.add(.dismissed)
@@ -147,9 +147,9 @@ struct HostileDaemonTests {
         await permd.end()
     }
 
-    /// A newer daemon's words: its rows are shown all the same.
+    /// Unknown outcomes and decisions are read as `unknown`; rows with an unknown permission or identity are skipped.
     @Test(arguments: PrivateBus.Kind.allCases)
-    func wordsOfANewerDaemon(_ kind: PrivateBus.Kind) async throws {
+    func valuesOfANewerDaemon(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
         let daemon = try bus.connect()
         let about: [String: Value] = [
@@ -173,7 +173,7 @@ struct HostileDaemonTests {
         await bus.stop()
     }
 
-    /// A reader that does not read gets the newest, and that others are missing.
+    /// A slow reader gets the newest events, and one event that says that others are missing.
     @Test func eventsOfASlowReader() async throws {
         let bus = try await PrivateBus()
         let daemon = try bus.connect()
@@ -193,7 +193,7 @@ struct HostileDaemonTests {
         }
         let told: UInt32 = 5000
         for number in 1...told { tell(number) }
-        // A peer answers in order: all of them are there.
+        // Messages are handled in order: after this reply, all signals have arrived.
         _ = try? await daemon.call(
             .call(destination: reader, path: "/", interface: "org.freedesktop.DBus.Peer", member: "Ping"))
         var lengths: [Int] = []
@@ -212,7 +212,7 @@ struct HostileDaemonTests {
         await bus.stop()
     }
 
-    /// The same prompt twice, and more than any daemon shows: refused, and the first one is still answered.
+    /// Repeated prompts and prompts above the limit are refused, and the first one is still answered.
     @Test(arguments: PrivateBus.Kind.allCases)
     func aThousandPrompts(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
@@ -224,7 +224,7 @@ struct HostileDaemonTests {
         try await presenter.shown.wait(for: 1)
         let refused = EventLog<String>()
         for number in 0..<1000 {
-            // Those that are taken wait; they are told that the agent leaves.
+            // Three are accepted and wait for their answers.
             Task { refused.add(await daemon.prompt("/p/\(number)")) }
         }
         try await refused.wait(for: 1000 - 3)
@@ -240,7 +240,7 @@ struct HostileDaemonTests {
         await bus.stop()
     }
 
-    /// What is no prompt ends nobody, and what is shown of it is bounded and safe.
+    /// Malformed details do not end the agent, and what it shows of them is bounded and sanitized.
     @Test(arguments: PrivateBus.Kind.allCases)
     func absurdDetails(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
@@ -298,11 +298,11 @@ struct HostileDaemonTests {
     }
 }
 
-/// The way to the bus comes back by whoever needs it first; everybody who waits hears of it.
+/// The first call that needs the bus reopens a lost connection, for all waiting streams and requests.
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct ReopenTests {
-    /// Lets the address that is a link lead to that bus; to none for nil.
+    /// Points the symbolic link in the bus address to that bus; nil points it to none.
     private func lead(_ link: String, to bus: PrivateBus?) throws {
         let path = bus?.address.split(separator: "=", maxSplits: 1).last.map(String.init) ?? "/nonexistent/bus"
         guard symlink(path, link + ".new") == 0, rename(link + ".new", link) == 0 else {
@@ -311,7 +311,7 @@ struct ReopenTests {
     }
 
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aStreamGoesOnWhenACallOpensTheBusAgain(_ kind: PrivateBus.Kind) async throws {
+    func aStreamContinuesWhenACallReopensTheBus(_ kind: PrivateBus.Kind) async throws {
         let folder = try TemporaryFolder()
         let link = folder.file("bus")
         let (old, new) = (try await PrivateBus(kind), try await PrivateBus(kind))
@@ -323,7 +323,7 @@ struct ReopenTests {
         try await log.wait(for: 1)
         try lead(link, to: new)
         await old.stop()
-        // This call, not the stream, finds the new bus.
+        // This call finds the new bus before the stream does.
         _ = try await center.statuses()
         let client = try await second.questions.wait(for: 2)[1]
         second.tell(.denied, to: client)
@@ -335,7 +335,7 @@ struct ReopenTests {
     }
 
     @Test(arguments: PrivateBus.Kind.allCases)
-    func aRequestIsAskedAgainWhenACallOpensTheBusAgain(_ kind: PrivateBus.Kind) async throws {
+    func aRequestIsSentAgainWhenACallReopensTheBus(_ kind: PrivateBus.Kind) async throws {
         let folder = try TemporaryFolder()
         let link = folder.file("bus")
         let (old, new) = (try await PrivateBus(kind), try await PrivateBus(kind))
@@ -344,7 +344,7 @@ struct ReopenTests {
         let center = PermissionCenter(bus: .address("unix:path=\(link)"))
         let asking = Task { try await center.request(.camera) }
         try await first.requests.wait(for: 1)
-        // Gone for a while: what waits has tried in vain.
+        // Without a bus for a while, the waiting request fails to reconnect.
         try lead(link, to: nil)
         await old.stop()
         while (try? await center.statuses()) != nil {}
@@ -358,7 +358,7 @@ struct ReopenTests {
         await new.stop()
     }
 
-    /// Whoever left the bus for good does not come back by a call that was under way.
+    /// A closed link is not reopened by a call.
     @Test func aClosedLinkStaysClosed() async throws {
         let bus = try await PrivateBus()
         let daemon = try FakeDaemon(bus)

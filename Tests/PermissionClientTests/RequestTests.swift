@@ -1,4 +1,4 @@
-// Requests of an app: answers, phases, cancelling, errors, and a daemon that restarts.
+// Requests of an app: answers, phases, cancellation, errors, and restarts of the daemon.
 
 import DBus
 import Glibc
@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 struct RequestTests {
-    @Test func severalAtOnce() async throws {
+    @Test func severalPermissionsInOneRequest() async throws {
         let stage = try await ClientStage()
         let agent = try await stage.agent([
             .decisions([
@@ -57,7 +57,7 @@ struct RequestTests {
             Issue.record("\(all)")
             return
         }
-        // One request keeps no place for another.
+        // A single request asks for no hold.
         #expect(result.isGranted && result.heldSeconds == 0)
         await stage.end()
     }
@@ -70,7 +70,7 @@ struct RequestTests {
         task.cancel()
         try await agent.withdrawals.wait(for: 1)
         await #expect(throws: CancellationError.self) { try await task.value }
-        // One that is cancelled before it began asks nobody.
+        // A request cancelled before it began is not sent.
         let early = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await stage.center.request([.microphone])
@@ -98,34 +98,34 @@ struct RequestTests {
         let stage = try await ClientStage(settings: "[Prompts]\nAgentWaitSec=1\n")
         do {
             _ = try await stage.center.request([.camera])
-            Issue.record("nobody was there to answer")
+            Issue.record("a request without an agent succeeded")
         } catch let error as ClientError {
             #expect(error.kind == .daemon(.noAgent) && error.isRetryable && !error.message.isEmpty)
         }
         do {
             _ = try await stage.center.request([.camera, .camera])
-            Issue.record("asked twice")
+            Issue.record("a permission was requested twice")
         } catch let error as ClientError {
             #expect(error.kind == .daemon(.invalidArguments) && !error.isRetryable)
         }
         let nowhere = PermissionCenter(bus: .address("unix:path=/nonexistent/bus"))
         do {
             _ = try await nowhere.status(of: .camera)
-            Issue.record("there is no bus")
+            Issue.record("a call without a bus succeeded")
         } catch {
             #expect(error.kind == .noBus && error.isRetryable)
         }
         await stage.permd.stop()
         do {
             _ = try await stage.center.status(of: .camera)
-            Issue.record("there is no daemon")
+            Issue.record("a call without a daemon succeeded")
         } catch {
             #expect(error.kind == .noDaemon && error.isRetryable)
         }
         await stage.end()
     }
 
-    /// A request that was waiting is asked again under its token, whether the daemon crashed or was stopped.
+    /// A waiting request is sent again with its token, whether the daemon crashed or was stopped.
     @Test(arguments: [SIGKILL, SIGTERM])
     func restartsAreSurvived(_ signal: Int32) async throws {
         let stage = try await ClientStage()
@@ -157,7 +157,7 @@ struct RequestTests {
             Loop.shared.post { results.add(status) }
         }
         #expect(try await results.wait(for: 1) == [.granted])
-        // Cancelled, it is called as well.
+        // The callback of a cancelled request is called as well.
         let errors = EventLog<Bool>()
         let task = stage.center.submit(SingleRequest(.microphone)) { result in
             var isCancelled = false
@@ -181,7 +181,7 @@ struct RequestTests {
         #expect(taken >= 0 && camera.descriptor.raw == -1 && close(taken) == 0)
         do {
             _ = try await stage.center.openDevice(.camera, device: "nowhere", isWritable: false)
-            Issue.record("there is no such device")
+            Issue.record("an unknown device was opened")
         } catch {
             #expect(error.kind == .daemon(.notFound))
         }

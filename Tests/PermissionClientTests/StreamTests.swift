@@ -1,4 +1,4 @@
-// Status streams and settings events go on over restarts; agents come back.
+// Status streams, settings events and agents continue when the daemon restarts.
 
 import DBus
 import Glibc
@@ -16,7 +16,7 @@ struct StreamTests {
         #expect(try await log.wait(for: 1) == [.undetermined])
         try await stage.settings.set(.grant, app: app, permission: .camera)
         #expect(try await log.wait(for: 2) == [.undetermined, .granted])
-        // Another permission's change is none of this one.
+        // A change of another permission does not appear in this stream.
         try await stage.settings.set(.deny, app: app, permission: .microphone)
         try await stage.devices.remove(.camera, 0)
         #expect(try await log.wait(for: 3).last == .unavailable)
@@ -27,7 +27,7 @@ struct StreamTests {
     }
 
     @Test(arguments: [SIGKILL, SIGTERM])
-    func statusesFollowOverARestart(_ signal: Int32) async throws {
+    func statusesContinueAfterARestart(_ signal: Int32) async throws {
         let stage = try await ClientStage()
         let app = try await stage.app.description
         let log = EventLog<Status>()
@@ -42,8 +42,8 @@ struct StreamTests {
         await stage.end()
     }
 
-    /// An answer and the change behind it come in one piece: the answer is the older of the two.
-    @Test func aChangeIsNewerThanTheAnswerBeforeIt() async throws {
+    /// A reply and a change that arrive together are delivered in that order: the change is newer.
+    @Test func aChangeIsNewerThanTheReplyBeforeIt() async throws {
         let bus = try await PrivateBus()
         let daemon = try await FakeAccess(bus)
         let log = EventLog<Status>()
@@ -58,13 +58,13 @@ struct StreamTests {
         await bus.stop()
     }
 
-    @Test func withoutADaemonTheStreamSaysSo() async throws {
+    @Test func withoutABusStreamsThrow() async throws {
         let center = PermissionCenter(bus: .address("unix:path=/nonexistent/bus"))
         await #expect(throws: ClientError.self) { for try await _ in center.statuses(of: .camera) {} }
         await #expect(throws: ClientError.self) { for try await _ in center.phases(of: [.camera]) {} }
     }
 
-    @Test func eventsOfTheSettings() async throws {
+    @Test func settingsEvents() async throws {
         let stage = try await ClientStage()
         let log = EventLog<SettingsEvent>()
         let task = follow(try await stage.settings.events(), into: log)
@@ -109,7 +109,7 @@ struct StreamTests {
 
 @Suite(.timeLimit(.minutes(3)))
 struct AgentHostTests {
-    /// Answers by a closure, and notes what it was shown.
+    /// Gives a fixed answer or waits for the withdrawal, and records the prompts.
     private struct Presenter: PromptPresenter {
         let shown = EventLog<AgentPrompt>()
         let withdrawn = EventLog<String>()
@@ -118,7 +118,7 @@ struct AgentHostTests {
         func present(_ prompt: AgentPrompt) async -> AgentAnswer {
             await shown.add(prompt)
             if let answer { return answer }
-            // Until it is withdrawn.
+            // Waits until the prompt is withdrawn.
             let cancelled = EventLog<Bool>()
             await withTaskCancellationHandler {
                 _ = try? await cancelled.wait(for: 1)
@@ -154,7 +154,7 @@ struct AgentHostTests {
         #expect(prompt.durations == [.once, .session, .until, .always] && prompt.waiting == 0)
         #expect(try await stage.settings.decisions().first?.until == 4_000_000_000)
         #expect(try await stage.settings.agents().map(\.level) == [.terminal])
-        // A new daemon gets it registered again.
+        // The agent registers again with a new daemon.
         try await stage.permd.restart(SIGKILL)
         try await events.first { $0 == .daemonLost }
         try await events.wait(for: 3)
@@ -199,7 +199,7 @@ struct AgentHostTests {
         await stage.end()
     }
 
-    @Test func strangersShowNothing() async throws {
+    @Test func promptsOfOtherCallersAreNotShown() async throws {
         let stage = try await ClientStage()
         let presenter = Presenter(answer: .dismissed)
         let bus = await stage.bus
@@ -218,7 +218,7 @@ struct AgentHostTests {
         await stage.end()
     }
 
-    @Test func withoutADaemonItSaysSo() async throws {
+    @Test func withoutABusTheAgentThrows() async throws {
         let host = AgentHost(bus: .address("unix:path=/nonexistent/bus"), presenter: Presenter())
         await #expect(throws: ClientError.self) { try await host.run() }
     }
@@ -230,11 +230,11 @@ struct AgentHostTests {
                 Loop.shared.post { Loop.shared.after(milliseconds: 10) { done.resume() } }
             }
         }
-        throw TestKitError("it never came")
+        throw TestKitError("timed out waiting for a value")
     }
 }
 
-/// Stands for the daemon: says `undetermined`, and in the same moment that it is `denied`.
+/// Stands in for the daemon: replies `undetermined`, and at once sends the change to `denied`.
 @LoopActor
 private final class FakeAccess {
     private let connection: Connection

@@ -1,4 +1,4 @@
-// Arbitrary bytes, as libFuzzer makes them, into everything that decodes what others wrote. No main: libFuzzer has it.
+// The libFuzzer entry point: passes arbitrary bytes to the decoders of untrusted data. libFuzzer provides main.
 
 import CDBus
 import PermissionModel
@@ -6,7 +6,7 @@ import PermissionModel
 @testable import DBus
 @testable import PermissionDaemon
 
-/// The first byte says which decoder gets the rest.
+/// The first byte selects the decoder of the rest.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOne(_ bytes: UnsafePointer<UInt8>?, _ size: Int) -> Int32 {
     guard size > 0, let bytes else { return 0 }
@@ -20,7 +20,7 @@ public func fuzzOne(_ bytes: UnsafePointer<UInt8>?, _ size: Int) -> Int32 {
     return 0
 }
 
-/// A message that is read can be said again, word for word.
+/// A decoded message has the signature of its body, and keeps it when encoded and decoded again.
 private func readMessage(_ bytes: UnsafeBufferPointer<UInt8>) {
     let raw = bytes.withMemoryRebound(to: CChar.self) {
         dbus_message_demarshal($0.baseAddress, Int32($0.count), nil)
@@ -33,7 +33,7 @@ private func readMessage(_ bytes: UnsafeBufferPointer<UInt8>) {
     if let encoded = try? message.encoded() {
         defer { dbus_message_unref(encoded) }
         let again = read(encoded)
-        precondition(again?.signature == message.signature, "it comes back as \(again?.signature ?? "nothing")")
+        precondition(again?.signature == message.signature, "it was decoded again as \(again?.signature ?? "nothing")")
     }
 }
 
@@ -43,7 +43,7 @@ private func read(_ raw: OpaquePointer) -> Message? {
     return message.readBody(of: raw, within: budget) == nil ? message : nil
 }
 
-/// Every section and key stands on a line of the file.
+/// The line numbers of sections, keys and errors are within the file.
 private func readIni(_ text: String) {
     let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).count
     do throws(FileProblem) {
@@ -57,14 +57,14 @@ private func readIni(_ text: String) {
     }
 }
 
-/// An identity is the text it was read from; every path makes one that can be read.
+/// An identity keeps the text from which it was parsed; every absolute path makes an identity that can be parsed.
 private func readIdentity(_ text: String, _ bytes: UnsafeBufferPointer<UInt8>) {
     if let app = AppID(text) {
-        precondition(app.description == text && AppID(app.description) == app, "\(text) is read as \(app)")
+        precondition(app.description == text && AppID(app.description) == app, "\(text) is parsed as \(app)")
     }
     guard bytes.first == UInt8(ascii: "/"), !bytes.contains(0), bytes.count < 4096 else { return }
     let app = AppID.executable(Array(bytes))
-    precondition(AppID(app.description) == app, "\(app) cannot be read")
+    precondition(AppID(app.description) == app, "\(app) cannot be parsed")
 }
 
 private func readEntry(_ text: String) {
