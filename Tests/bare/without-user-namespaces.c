@@ -1,5 +1,5 @@
-// without-user-namespaces PROGRAM…: runs a program whose processes may make no user namespaces, as on systems that keep
-// them from ordinary users. Needs root: set without no_new_privs, so that sudo works within it.
+// without-user-namespaces PROGRAM…: runs a program that may not create user namespaces, as on systems that deny them to
+// ordinary users. Requires root, because the filter is set without no_new_privs, so that sudo works in the program.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -17,7 +17,7 @@
 #define RETURN(value) BPF_STMT(BPF_RET | BPF_K, value)
 
 int main(int count, char **words) {
-    // clone3's flags are in memory, where a filter cannot look; glibc falls back to clone when there is none.
+    // A filter cannot read the flags of clone3, which are in memory; glibc falls back to clone on ENOSYS.
     struct sock_filter filter[] = {
         LOAD(nr),
         EQUALS(SYS_clone3, 0, 1),

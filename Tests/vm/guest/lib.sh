@@ -1,4 +1,4 @@
-# What the steps share, in the guest: sourced, not run.
+# Functions of the steps in the guest. Sourced, not run.
 # shellcheck shell=bash
 
 set -euo pipefail
@@ -9,35 +9,35 @@ chmod 755 "$work"
 declare -A inputs=()
 
 fail() {
-    printf 'this went wrong: %s\n' "$*" >&2
+    printf 'failed: %s\n' "$*" >&2
     exit 1
 }
 
-# await WHAT COMMAND…: until the command succeeds; an emulated machine is slow.
+# await WHAT COMMAND…: waits up to 90 seconds until the command succeeds; an emulated machine is slow.
 await() {
     local what=$1 end=$((SECONDS + 90))
     shift
     until "$@" >/dev/null 2>&1; do
-        [ $SECONDS -lt $end ] || fail "waited 90 seconds for $what; last it said: $("$@" 2>&1 | tail -n 5)"
+        [ $SECONDS -lt $end ] || fail "waited 90 seconds for $what; last output: $("$@" 2>&1 | tail -n 5)"
         sleep 0.2
     done
 }
 
-# expect WHAT COMMAND…: must succeed at once.
+# expect FAILURE COMMAND…: fails with that message unless the command succeeds.
 expect() {
     local what=$1
     shift
-    "$@" >"$work/expected" 2>&1 || fail "$what; it said: $(cat "$work/expected")"
+    "$@" >"$work/expected" 2>&1 || fail "$what; output: $(cat "$work/expected")"
 }
 
-# refute WHAT COMMAND…: must not succeed.
+# refute FAILURE COMMAND…: fails with that message if the command succeeds.
 refute() {
     local what=$1
     shift
-    ! "$@" >"$work/expected" 2>&1 || fail "$what; it said: $(cat "$work/expected")"
+    ! "$@" >"$work/expected" 2>&1 || fail "$what; output: $(cat "$work/expected")"
 }
 
-# says PATTERN COMMAND…: whether what the command prints has a line of that pattern. Prints all of it.
+# says PATTERN COMMAND…: succeeds if a line of the command's output matches. Prints the output.
 says() {
     local pattern=$1 said
     shift
@@ -48,7 +48,7 @@ says() {
 
 says_not() { ! says "$@"; }
 
-# as PERSON COMMAND…: in the environment of the person's own manager.
+# as PERSON COMMAND…: runs a command as that user, in the environment of the user's manager.
 as() {
     enter_as "$1"
     shift
@@ -63,14 +63,14 @@ enter_as() {
         "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/$id/bus")
 }
 
-# The person's session at the screen.
+# The user's session on seat0.
 session_of() { loginctl list-sessions --no-legend | awk -v person="$1" '$3 == person && $4 == "seat0" { print $1 }'; }
 is_active() { [ "$(loginctl show-session "$(session_of "$1")" --property=Active --value)" = yes ]; }
 is_logged_in() { [ -n "$(session_of "$1")" ]; }
 serves() { says '^active$' as "$1" systemctl --user is-active permd.service; }
 pid_of_permd() { as "$1" systemctl --user show permd.service --property=MainPID --value; }
 
-# log_in PERSON TERMINAL: and stay in front.
+# log_in PERSON TERMINAL: logs a user in and makes the session active.
 log_in() {
     systemctl start "getty@tty$2.service"
     await "the session of $1" is_logged_in "$1"
@@ -80,10 +80,10 @@ log_in() {
 
 bring_to_front() {
     loginctl activate "$(session_of "$1")"
-    await "$1 to be in front" is_active "$1"
+    await "the session of $1 to be active" is_active "$1"
 }
 
-# start_app PERSON NAME: a copy of the test app. What it prints is in $work/NAME.log; `tell NAME WORD…` commands it.
+# start_app PERSON NAME: starts a copy of the test app, with output in $work/NAME.log; `tell NAME WORD…` commands it.
 start_app() {
     local person=$1 name=$2 input
     mkfifo "$work/$name"
@@ -100,7 +100,7 @@ tell() {
     echo "$*" >&"$input"
 }
 
-# start_agent PERSON ANSWER…: someone who answers prompts. What it is asked is in $work/agent-PERSON.log.
+# start_agent PERSON ANSWER…: starts an agent that gives these answers. Its prompts are in $work/agent-PERSON.log.
 start_agent() {
     local person=$1
     shift
@@ -109,10 +109,10 @@ start_agent() {
     await "the agent of $person" says '^ready' cat "$work/agent-$person.log"
 }
 
-# heard NAME PATTERN: whether an app or an agent has printed such a line.
+# heard NAME PATTERN: succeeds if an app or agent has printed a line that matches.
 heard() { says "$2" cat "$work/$1.log"; }
 
-# in_sandbox PROGRAM WORD…: as a flatpak of owner, in a control group that may open no device but the harmless ones.
+# in_sandbox PROGRAM ARGUMENT…: runs a program as a Flatpak of owner, in a control group with DevicePolicy=closed.
 in_sandbox() {
     local program=$1
     shift
@@ -123,11 +123,11 @@ in_sandbox() {
         unshare --mount /test/guest/as-flatpak "$work/sandbox" "${enter[@]}" "$apps/$program" "$@"
 }
 
-# Everything that the step started ends with it.
+# Ends everything that the step started.
 end_children() {
     local children
     children=$(jobs -p)
-    # shellcheck disable=SC2086 # one word each
+    # shellcheck disable=SC2086 # A list of process IDs.
     [ -z "$children" ] || kill $children 2>/dev/null || true
 }
 trap end_children EXIT

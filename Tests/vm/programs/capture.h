@@ -1,13 +1,13 @@
-/* What is read from a device once it is open. */
+/* Reading from opened devices. */
 #ifndef CAPTURE_H
 #define CAPTURE_H
 
-/* Each reads something real from the descriptor and says what it was in one line; 0 when it worked. */
+/* Each reads data from the descriptor and prints a line that describes it; returns 0 on success. */
 int capture_frame(int fd);
 int capture_samples(int fd);
 int capture_sentence(int fd);
 
-/* Plays a tone on the node until the process is ended. */
+/* Plays a tone on the node until the process is killed. */
 int play_tone(const char *node);
 
 #endif

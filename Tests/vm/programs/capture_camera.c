@@ -1,4 +1,4 @@
-/* One frame of a camera, streamed through mapped memory as applications do it. */
+/* Captures a frame from a camera through mapped memory, as applications do. */
 
 #include "capture.h"
 

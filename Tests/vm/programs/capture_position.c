@@ -1,4 +1,4 @@
-/* One sentence of a satellite receiver. */
+/* Reads a sentence from a satellite receiver. */
 
 #include "capture.h"
 

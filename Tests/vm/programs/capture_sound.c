@@ -1,4 +1,4 @@
-/* Samples of a microphone, and the tone that goes into it, by the kernel's own interface to ALSA. */
+/* Reads samples from a microphone, and plays a tone for it, with the kernel's ALSA interface. */
 
 #include "capture.h"
 
@@ -28,7 +28,7 @@ static void set_number(struct snd_pcm_hw_params *params, int which, unsigned num
 	*interval = (struct snd_interval){ .min = number, .max = number, .integer = 1 };
 }
 
-/* Sixteen bits, two channels, 48 kHz; everything else as the driver likes it. */
+/* Sixteen bits, two channels, 48 kHz; all other parameters are the driver's choice. */
 static int prepare(int fd)
 {
 	struct snd_pcm_hw_params params = { .rmask = ~0u, .info = ~0u };
@@ -41,13 +41,13 @@ static int prepare(int fd)
 	set_number(&params, SNDRV_PCM_HW_PARAM_CHANNELS, CHANNELS);
 	set_number(&params, SNDRV_PCM_HW_PARAM_RATE, RATE);
 	if (ioctl(fd, SNDRV_PCM_IOCTL_HW_PARAMS, &params) || ioctl(fd, SNDRV_PCM_IOCTL_PREPARE)) {
-		perror("the sound device cannot be set up");
+		perror("cannot set up the sound device");
 		return 1;
 	}
 	return 0;
 }
 
-/* One block in or out; an overrun or underrun starts again. */
+/* Reads or writes one block; after an overrun or underrun, tries again. */
 static int transfer(int fd, unsigned long request, short *samples, int events)
 {
 	struct snd_xferi block = { .buf = samples, .frames = FRAMES };
@@ -57,7 +57,7 @@ static int transfer(int fd, unsigned long request, short *samples, int events)
 		if (errno == EPIPE && ioctl(fd, SNDRV_PCM_IOCTL_PREPARE) == 0)
 			continue;
 		if (errno == EAGAIN && !(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
-			fputs("a descriptor that should wait for samples does not\n", stderr);
+			fputs("the descriptor should block but returned EAGAIN\n", stderr);
 			return 1;
 		}
 		if (errno != EAGAIN || poll(&ready, 1, 30000) != 1) {
@@ -75,7 +75,7 @@ int capture_samples(int fd)
 
 	if (prepare(fd))
 		return 1;
-	/* The first blocks may be from before the tone. */
+	/* The first blocks may precede the tone. */
 	for (int block = 0; block < 20 && loudest < 1000; block++) {
 		memset(samples, 0, sizeof samples);
 		if (transfer(fd, SNDRV_PCM_IOCTL_READI_FRAMES, samples, POLLIN))

@@ -1,7 +1,7 @@
-/* An application of the guest: asks permd for a permission, has it open the device, and reads from what it is handed.
+/* An application in the guest: requests a permission, has permd open the device, and reads from the descriptor.
  *
- *   device-app PERMISSION NODE   tries NODE itself first and says how that went
- *   device-app tone NODE         plays into a sound card until it is ended
+ *   device-app PERMISSION NODE   first tries to open NODE itself and prints the result
+ *   device-app tone NODE         plays a tone on a sound card until it is killed
  */
 
 #include "capture.h"
@@ -44,7 +44,7 @@ static DBusMessage *send_and_wait(DBusConnection *bus, DBusMessage *call)
 	return reply;
 }
 
-/* Asks and waits for the Response, whatever it says: what counts is whether the device is opened. */
+/* Sends the request and waits for its Response. The result is ignored: OpenDevice fails without a grant. */
 static void request(DBusConnection *bus, const char *permission)
 {
 	DBusMessage *call = access_call("RequestAccess");
@@ -66,7 +66,7 @@ static void request(DBusConnection *bus, const char *permission)
 				return;
 		}
 		if (!dbus_connection_read_write(bus, 60000)) {
-			puts("the bus is gone");
+			puts("the bus closed the connection");
 			exit(1);
 		}
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A GNSS receiver without hardware: /dev/gnss0 says the same NMEA sentence ten times a second while it is open.
+// A GNSS receiver without hardware: /dev/gnss0 sends the same NMEA sentence ten times a second while it is open.
 
 #include <linux/gnss.h>
 #include <linux/module.h>
