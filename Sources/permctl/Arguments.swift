@@ -1,4 +1,4 @@
-// Arguments that several verbs take: permissions and apps.
+// Arguments that several verbs take: permissions, apps and durations.
 
 public import ArgumentParser
 public import PermissionClient
@@ -17,7 +17,7 @@ extension Question: ExpressibleByArgument {
     public static var allValueStrings: [String] { Permission.allCases.map(\.rawValue) }
 }
 
-/// What the person called an app, before it is known which one is meant.
+/// An app as named on the command line, not yet resolved to an identity.
 struct AppName: ExpressibleByArgument {
     let text: String
 
@@ -27,8 +27,8 @@ struct AppName: ExpressibleByArgument {
         text = argument
     }
 
-    /// A whole identity as it is, for an app nobody has seen too; else the one known app whose part after the prefix
-    /// is, or contains, that text.
+    /// Returns a full identity unchanged, even that of an unknown app; otherwise the only known app whose identity
+    /// after its prefix equals, ends in, or contains the text.
     func resolve(_ settings: PermissionSettings) async throws -> AppID {
         if let app = AppID(text) { return app }
         return try AppName.choose(text, among: try await AppName.known(settings))
@@ -41,14 +41,14 @@ struct AppName: ExpressibleByArgument {
         case 1: return matches[0]
         case 0:
             throw Failure(
-                .no, "no app that was asked about or decided for matches “\(text)”; permctl status lists them")
+                .no, "no known app matches “\(text)”; permctl status and permctl history show the known ones")
         default:
             let list = matches.map { TerminalText("  \($0)") }.joined(separator: "\n")
-            throw Failure(.usage, "“\(text)” may be any of these; name one whole:\n\(list)")
+            throw Failure(.usage, "“\(text)” matches several apps; give the full identity of one:\n\(list)")
         }
     }
 
-    /// `firefox` of `exe:/usr/bin/firefox`, `Maps` of `flatpak:org.gnome.Maps`.
+    /// `firefox` for `exe:/usr/bin/firefox`, `Maps` for `flatpak:org.gnome.Maps`.
     private static func lastPart(_ app: AppID) -> String {
         let separator: Character = app.kind == .exe ? "/" : "."
         return app.name.split(separator: separator).last.map(String.init) ?? app.name
@@ -57,18 +57,18 @@ struct AppName: ExpressibleByArgument {
     static func known(_ settings: PermissionSettings) async throws -> [AppID] {
         var apps = Set(try await settings.decisions().map(\.app))
         apps.formUnion(try await settings.requests().map(\.app))
-        // Those that asked lately; a longer history has nobody else whom people remember by half a name.
+        // Recent entries are enough: people abbreviate only the names of apps they saw lately.
         apps.formUnion(try await settings.history(limit: 1000).map(\.app))
         return apps.sorted()
     }
 }
 
-/// How long a decision holds.
+/// The options that say how long a decision holds.
 struct DurationOptions: ParsableArguments {
-    @Option(name: .customLong("for"), help: ArgumentHelp("Hold so long: 30m, 2h, 1d.", valueName: "time"))
+    @Option(name: .customLong("for"), help: ArgumentHelp("Hold for this long: 30m, 2h, 1d.", valueName: "time"))
     var span: String?
 
-    @Option(help: ArgumentHelp("Hold until then: 18:00, 2026-12-24, 2026-12-24T18:00.", valueName: "time"))
+    @Option(help: ArgumentHelp("Hold until this time: 18:00, 2026-12-24, 2026-12-24T18:00.", valueName: "time"))
     var until: String?
 
     @Flag(help: "Hold until the login session ends.")
@@ -76,7 +76,7 @@ struct DurationOptions: ParsableArguments {
 
     func validate() throws {
         guard [span != nil, until != nil, session].filter({ $0 }).count <= 1 else {
-            throw ValidationError("--for, --until and --session exclude each other")
+            throw ValidationError("use only one of --for, --until and --session")
         }
         _ = try duration()
     }
@@ -85,15 +85,15 @@ struct DurationOptions: ParsableArguments {
         if session { return .session }
         if let span {
             guard let seconds = TimeText.duration(span), seconds < EpochSeconds.max - now else {
-                throw ValidationError("“\(span)” is no duration; 30m, 2h and 1d are")
+                throw ValidationError("“\(span)” is not a duration; use a form such as 30m, 2h or 1h30m")
             }
             return .until(now + seconds)
         }
         if let until {
             guard let end = TimeText.moment(until, now: now) else {
-                throw ValidationError("“\(until)” is no time; 18:00, 2026-12-24 and 2026-12-24T18:00 are")
+                throw ValidationError("“\(until)” is not a time; use 18:00, 2026-12-24 or 2026-12-24T18:00")
             }
-            guard end > now else { throw ValidationError("“\(until)” is over") }
+            guard end > now else { throw ValidationError("“\(until)” is in the past") }
             return .until(end)
         }
         return .always
@@ -101,7 +101,7 @@ struct DurationOptions: ParsableArguments {
 }
 
 extension Duration {
-    /// As a person reads it: `always`, `this session`, `until 18:00`.
+    /// The text that tables show: `always`, `this session`, `until 18:00`.
     var text: String {
         switch self {
         case .once: "only this time"

@@ -1,4 +1,4 @@
-// errno in words.
+// The message for errno.
 
 import Glibc
 

@@ -1,18 +1,18 @@
-// The exit statuses, sysexits.h where it has one.
+// The exit statuses, from sysexits.h where it has a suitable one.
 
 import PermissionClient
 
 enum ExitReason: Int32 {
     case success = 0
-    /// Refused, nothing matched, or the doctor found something.
+    /// Refused or dismissed, nothing matched, or the doctor found a problem.
     case no = 1
-    /// EX_USAGE; an ambiguous app too.
+    /// EX_USAGE, also for an ambiguous app.
     case usage = 64
     /// EX_DATAERR: a file that cannot be imported.
     case data = 65
-    /// EX_UNAVAILABLE: no bus or no daemon.
+    /// EX_UNAVAILABLE: no bus, no daemon, or its name belongs to an untrusted program.
     case unavailable = 69
-    /// EX_TEMPFAIL: the daemon says that trying again helps.
+    /// EX_TEMPFAIL: the error is temporary, as the daemon reports it.
     case retry = 75
     /// EX_NOPERM
     case notAllowed = 77
@@ -27,10 +27,10 @@ enum ExitReason: Int32 {
     }
 }
 
-/// Ends the program with a sentence and a status.
+/// Ends the program with a message and an exit status.
 struct Failure: Error {
     let status: ExitReason
-    /// Empty when everything is said.
+    /// Empty when the output already says everything.
     let message: TerminalText
 
     init(_ status: ExitReason, _ message: TerminalText = "") {

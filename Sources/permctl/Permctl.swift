@@ -1,4 +1,4 @@
-// permctl: look at permissions, decide, ask, watch, diagnose, and answer prompts in a terminal.
+// permctl: shows permissions, sets decisions, sends requests, monitors, diagnoses, and answers prompts in a terminal.
 
 import ArgumentParser
 import Glibc
@@ -12,11 +12,11 @@ struct Permctl: AsyncParsableCommand {
         commandName: "permctl",
         abstract: "Look at and change what apps may use: \(Permission.listed).",
         discussion: """
-            APP is an identity as `permctl status` shows it (flatpak:ID, snap:NAME, desktop:ID, exe:/path), or the part \
-            after its prefix if only one app matches.
+            APP is an identity as `permctl status` shows it (flatpak:ID, snap:NAME, desktop:ID, exe:/path), or a part \
+            after its prefix that only one app matches.
 
-            Exit status: 0; 1 the answer is no; 64 wrong usage; 65 a file that cannot be imported; 69 no bus or no \
-            permd; 75 try again later; 77 not allowed.
+            Exit status: 0 success; 1 refused, dismissed, nothing found, or a problem found by doctor; 64 wrong usage; \
+            65 a file that cannot be imported; 69 no session bus or no permd; 75 try again later; 77 not allowed.
             """,
         version: "permctl \(version)",
         subcommands: [
@@ -38,7 +38,7 @@ struct Permctl: AsyncParsableCommand {
         }
     }
 
-    /// Says what happened on stderr and leaves with its exit status.
+    /// Prints the error to stderr and exits with its status.
     private static func leave(_ error: any Error) -> Never {
         switch error {
         case let failure as Failure:
@@ -48,7 +48,7 @@ struct Permctl: AsyncParsableCommand {
             Output.complain("\(error.message)")
             Glibc.exit(ExitReason(error).rawValue)
         default:
-            // Help, or wrong usage with what was typed in it.
+            // Help, or a usage error, which may quote the command line.
             let code = exitCode(for: error)
             let text = TerminalText(lines: fullMessage(for: error))
             if code.isSuccess { Output.line(text) } else if !text.isEmpty { Output.note(text + "\n") }

@@ -22,7 +22,7 @@ struct CommandStage {
         permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices)
     }
 
-    /// Runs it to its end.
+    /// Runs permctl until it exits.
     func run(_ arguments: String..., environment: [String: String] = [:]) async throws -> Outcome {
         let child = try start(arguments, environment: environment)
         async let output = child.output()

@@ -1,17 +1,17 @@
-// An import is all or nothing, also when the daemon refuses what the file's check let through.
+// An import sets all decisions or none, also when the daemon refuses one that passed the check of the file.
 
 import DBus
 import PermissionModel
 import PermissionTestKit
 import Testing
 
-/// Keeps decisions like the daemon, and refuses those for some apps.
+/// Stands for the daemon: stores decisions, and refuses those for one app.
 @LoopActor
 private final class FakePolicy {
     private let connection: Connection
     private let server: ObjectServer
     private(set) var decisions: [String: [String: Value]] = [:]
-    /// How many changes it makes; then it refuses all.
+    /// The number of changes it still accepts; after that it refuses all.
     private var changes = Int.max
 
     init(_ bus: PrivateBus, changes: Int = .max) throws {
@@ -111,8 +111,8 @@ struct ImportTests {
         await bus.stop()
     }
 
-    /// When it cannot be undone either, it says exactly what was set.
-    @Test func whatCannotBeTakenBackIsNamed() async throws {
+    /// If the import cannot be undone either, the error lists exactly what was set.
+    @Test func decisionsThatCannotBeTakenBackAreListed() async throws {
         let bus = try await PrivateBus()
         let policy = try FakePolicy(bus, changes: 2)
         let result = try await run(bus, ImportTests.file(["exe:/a", "exe:/b", "exe:/c"]))
@@ -124,8 +124,8 @@ struct ImportTests {
         await bus.stop()
     }
 
-    /// What portals alone ask about is no permission of ours: found before anything is set.
-    @Test func everythingIsCheckedFirst() async throws {
+    /// Permissions that only portals ask about cannot be imported; this is found before anything is set.
+    @Test func permissionsAreCheckedFirst() async throws {
         let bus = try await PrivateBus()
         let policy = try FakePolicy(bus)
         for wrong in ["background", "screenshot", "wallpaper", "other", "everything"] {

@@ -1,4 +1,4 @@
-// The terminal agent on a real terminal, tmux's: what it shows, what a key does, and how it leaves.
+// The terminal agent in a real terminal (tmux): its output, its keys and its exit.
 
 import DBus
 import Foundation
@@ -6,7 +6,7 @@ import PermissionModel
 import PermissionTestKit
 import Testing
 
-/// A terminal with the agent in it.
+/// A terminal that runs the agent.
 @LoopActor
 private final class Screen {
     private let stage: CommandStage
@@ -39,7 +39,7 @@ private final class Screen {
         for key in keys { try await tmux("send-keys", key) }
     }
 
-    /// The screen, once it shows that text.
+    /// Waits until the screen shows the text; returns the screen.
     @discardableResult
     func shows(_ text: String) async throws -> String {
         var screen = ""
@@ -50,7 +50,8 @@ private final class Screen {
         throw TestKitError("“\(text)” never appeared; the screen is\n\(screen)")
     }
 
-    /// A key that comes while the guard is up is ignored and restarts it: types until it is answered.
+    /// Types the key again and again until the screen shows the text: a key that comes too early is ignored, and
+    /// restarts the delay.
     func answer(_ key: String, until text: String) async throws {
         for _ in 0..<60 {
             await withCheckedContinuation { done in Loop.shared.after(milliseconds: 600) { done.resume() } }
@@ -94,7 +95,7 @@ struct TerminalTests {
         await stage.end()
     }
 
-    @Test func aPortalsQuestionHasItsOwnWordsAndChoices() async throws {
+    @Test func aPortalsQuestionHasItsOwnLabelsAndChoices() async throws {
         let stage = try await CommandStage()
         let screen = try await Screen(stage)
         try await screen.shows("Prompts appear here")
@@ -132,7 +133,7 @@ struct TerminalTests {
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
         try await screen.shows("[5] Not Now")
-        // Arrows and letters mean nothing; nothing is chosen by Return.
+        // Arrow keys, letters and Return do nothing.
         try await screen.type("Up", "Enter", "y", "9")
         try await screen.answer("Escape", until: "→ Not Now")
         #expect(try await app.response("t") == "1 refused=camera statuses=camera=undetermined")
@@ -140,7 +141,7 @@ struct TerminalTests {
         await stage.end()
     }
 
-    /// What was typed before the question answers nothing.
+    /// Keys typed before the question do not answer it.
     @Test func nobodyAnswersByAccident() async throws {
         let stage = try await CommandStage()
         let screen = try await Screen(stage)
@@ -155,7 +156,7 @@ struct TerminalTests {
         await stage.end()
     }
 
-    @Test func withdrawnPromptsGo() async throws {
+    @Test func withdrawnPromptsEnd() async throws {
         let stage = try await CommandStage()
         let screen = try await Screen(stage)
         try await screen.shows("Prompts appear here")
@@ -164,7 +165,7 @@ struct TerminalTests {
         try await screen.shows("[5] Not Now")
         _ = try await app.ask("close t")
         try await screen.shows("withdrawn")
-        // It goes on with the next one.
+        // The agent continues with the next prompt.
         try await app.request("u", [.microphone])
         try await screen.shows("wants to use the microphone")
         try await screen.answer("1", until: "→ Only This Time")
@@ -175,7 +176,7 @@ struct TerminalTests {
 
     @Test func leavingRestoresTheTerminal() async throws {
         let stage = try await CommandStage()
-        // Idle, and at a question.
+        // First while idle, then at a question.
         let idle = try await Screen(stage)
         try await idle.shows("Prompts appear here")
         try await idle.type("C-c")
@@ -188,7 +189,7 @@ struct TerminalTests {
         try await busy.shows("[5] Not Now")
         try await busy.answer("C-c", until: "left with 0")
         try await busy.shows("left with 0\necho")
-        // The question is still asked, elsewhere.
+        // Another agent shows the question.
         let agent = try await stage.agent([.deny(.always)])
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         withExtendedLifetime(agent) {}
@@ -215,7 +216,7 @@ struct TerminalTests {
 
     @Test func withoutATerminal() async throws {
         let stage = try await CommandStage()
-        // setsid: no controlling terminal.
+        // setsid(1) runs it without a controlling terminal.
         let child = try ChildProcess(
             "setsid", ["--wait", BuiltProgram.path("permctl"), "agent"], environment: stage.permd.environment,
             standardError: .pipe)
@@ -247,10 +248,10 @@ struct TerminalTests {
         await stage.end()
     }
 
-    /// A reason whose characters take two columns, so long that a terminal would go on in the next line with what looks
-    /// like our choices; other tries; and what an explanation can do.
+    /// Text that imitates the agent's choices: wide characters, long enough that the terminal would wrap the line just
+    /// before the imitation; control sequences; line breaks. Each is used as the reason and in the explanation.
     @Test(arguments: [
-        // 80 columns are full after “ and 33 of them in the question, after 38 in the explanation.
+        // A line of 80 columns is full after “ and 33 of them in the question, and after 38 in the explanation.
         String(repeating: "界", count: 33) + "x[1]\u{A0}Yes,\u{A0}go\u{A0}on",
         String(repeating: "界", count: 38) + "x[1]\u{A0}Yes,\u{A0}go\u{A0}on",
         String(repeating: "❤\u{FE0F}", count: 30) + "[1] Yes, go on",
@@ -262,7 +263,7 @@ struct TerminalTests {
         try await screen.shows("Prompts appear here")
         let app = try stage.start(["request", "camera", "--reason", words, "--explain", words, words])
         func choices(_ screen: String) -> [Substring] {
-            // At the left edge, or as far in as ours are.
+            // Only lines at the left edge, or indented no further than the agent's own choices.
             screen.split(separator: "\n").filter { $0.drop { $0 == " " }.hasPrefix("[1]") && !$0.hasPrefix("    ") }
         }
         #expect(choices(try await screen.shows("[2] Not Now")) == ["   [1] Continue   [2] Not Now"])

@@ -1,4 +1,4 @@
-// Times, tables, names and prompts as text.
+// Times, tables, names and imported files as text.
 
 import FoundationEssentials
 import Glibc
@@ -27,7 +27,7 @@ struct TextTests {
         let day = try #require(TimeText.moment("2030-06-01"))
         #expect(try #require(TimeText.moment("2030-06-01T01:00")) == day + 3600)
         #expect(try #require(TimeText.moment("2030-06-01 00:00:30")) == day + 30)
-        // A time of day is the next one.
+        // A time of day means its next occurrence.
         for text in ["00:00", "12:34", "23:59:59"] {
             let moment = try #require(TimeText.moment(text, now: now))
             #expect(moment > now && moment <= now + 25 * 3600)
@@ -52,7 +52,7 @@ struct TextTests {
         #expect(!table.text(legend: true, colour: false).text.contains("\u{1B}"))
     }
 
-    /// A long name goes on in its own column: no part of it looks like a row.
+    /// A long name is wrapped within its column, so that no part of it looks like a row.
     @Test func longCellsStayInTheirColumn() {
         let fake = "exe:/a" + String(repeating: "\u{3000}", count: 40) + "exe:/usr/bin/firefox   granted"
         for width in [40, 60, 80] {
@@ -66,14 +66,14 @@ struct TextTests {
         }
     }
 
-    /// Terminals know one column, two or none; what is not known is never guessed.
+    /// A character takes no, one or two columns.
     static let widths: [(String, Int)] = [
         ("a", 1), ("é", 1), ("e\u{301}", 1), ("日", 2), ("Ａ", 2), ("😀", 2), ("±", 1), ("한", 2), ("\u{200D}", 0),
         ("❤\u{FE0F}", 2), ("\u{FDFD}", 1),
     ]
 
     @Test(arguments: widths.indices)
-    func widthIsColumns(_ index: Int) {
+    func widthsAreInColumns(_ index: Int) {
         let (text, columns) = TextTests.widths[index]
         #expect(TerminalText(text).columns == columns && TerminalText(text).text == text, "\(text)")
     }
@@ -86,13 +86,13 @@ struct TextTests {
     ]
 
     @Test(arguments: unsafe)
-    func whatMovesACursorIsNeverShown(_ scalar: Unicode.Scalar) throws {
+    func unsafeCharactersAreEscaped(_ scalar: Unicode.Scalar) throws {
         let text = "a\(scalar)b"
         let shown = "a\\u{\(String(scalar.value, radix: 16))}b"
         #expect(TerminalText(text).text == shown && Cell(text).text.text == shown)
         #expect(TerminalText("x \(text)").text == "x \(shown)")
         #expect(TerminalText(lines: "1\n\(text)\n").text == "1\n\(shown)\n")
-        // As data it is whole.
+        // JSON keeps the original value.
         let encoder = JSONEncoder()
         encoder.outputFormatting = .prettyPrinted
         let json = Output.escaped(String(decoding: try encoder.encode(["key": text]), as: UTF8.self))
@@ -100,14 +100,14 @@ struct TextTests {
         #expect(try JSONDecoder().decode([String: String].self, from: Data(json.utf8)) == ["key": text])
     }
 
-    @Test func linesOfOthersAreSpaces() {
+    @Test func lineBreaksBecomeSpaces() {
         let lines = "a\nb\r\nc\u{2028}d\u{85}e"
         #expect(TerminalText(lines).text == "a b  c d e")
         let marks = String(repeating: "\u{301}", count: 500)
         #expect(TerminalText("e\(marks)").text.unicodeScalars.filter { $0 == "\u{301}" }.count == Columns.marks)
     }
 
-    /// Whatever is in a text, no line is wider than it may be, and nothing of it is lost.
+    /// No line is wider than the limit, and no text is lost.
     @Test(arguments: [
         "word", "a long word that is none", String(repeating: "日", count: 100), String(repeating: "日本 ", count: 100),
         String(repeating: "👨\u{200D}👩\u{200D}👧", count: 40), String(repeating: "a\u{301}", count: 100),
@@ -124,7 +124,7 @@ struct TextTests {
         }
     }
 
-    @Test func namesAreChosen() throws {
+    @Test func appNamesAreResolved() throws {
         let apps = ["exe:/usr/bin/firefox", "exe:/opt/firefox-esr", "flatpak:org.gnome.Maps", "desktop:org.kde.maps"]
             .compactMap { AppID($0) }
         #expect(try AppName.choose("firefox", among: apps).name == "/usr/bin/firefox")
@@ -145,7 +145,7 @@ struct TextTests {
             ]}
             """#
         let decisions = try ImportVerb.check(Data(text.utf8), name: "f", now: 100)
-        // What is over by now is left out.
+        // Decisions that have ended are left out.
         #expect(decisions.map(\.duration) == [.until(150), .session])
     }
 

@@ -1,4 +1,4 @@
-// Every verb: what it prints, as a table and as JSON, and its exit status.
+// Every verb: its output as a table and as JSON, and its exit status.
 
 import DBus
 import Foundation
@@ -13,7 +13,7 @@ struct VerbTests {
 
     private func objects(_ text: String) throws -> [[String: Any]] { try #require(json(text) as? [[String: Any]]) }
 
-    @Test func decidingAndLooking() async throws {
+    @Test func decidingAndShowingStatus() async throws {
         let stage = try await CommandStage()
         let granted = try await stage.run("grant", "exe:/usr/bin/firefox", "camera")
         #expect(granted.status == 0 && granted.output == "camera is granted to exe:/usr/bin/firefox: always\n")
@@ -39,7 +39,7 @@ struct VerbTests {
         await stage.end()
     }
 
-    @Test func appsByHalfTheirName() async throws {
+    @Test func appsByPartOfTheirName() async throws {
         let stage = try await CommandStage()
         _ = try await stage.run("grant", "exe:/usr/bin/firefox", "camera")
         _ = try await stage.run("grant", "exe:/usr/bin/firefox-esr", "camera")
@@ -53,8 +53,9 @@ struct VerbTests {
         await stage.end()
     }
 
-    /// Whoever a text is from: an executable's path, the command line, a file. JSON has all of it, escaped.
-    @Test func nothingMovesTheCursor() async throws {
+    /// No untrusted text does, whether from an executable's path, the command line or a file. JSON has all of it,
+    /// escaped.
+    @Test func outputNeverMovesTheCursor() async throws {
         let stage = try await CommandStage()
         let folder = try TemporaryFolder()
         let path = folder.file("a\u{9B}31m\u{202E}evil")
@@ -114,7 +115,7 @@ struct VerbTests {
         let agent = try await stage.agent([.grant(.once), .deny(.once), .dismiss])
         let granted = try await stage.run("request", "camera", "--reason", "a reason", "--explain", "A title", "A body")
         #expect(granted.status == 0 && granted.lines.last == "camera      granted")
-        #expect(granted.errors.contains("on screen: answer there"))
+        #expect(granted.errors.contains("the prompt is on the screen; answer it there"))
         let prompt = agent.prompts.all[0]
         #expect(prompt.items[0]["reason"] == .string("a reason"))
         #expect(prompt.details["explanation"]?.elements == [.string("A title"), .string("A body")])
@@ -123,8 +124,8 @@ struct VerbTests {
         let object = try #require(json(refused.output) as? [String: Any])
         #expect(object["refused"] as? String == "microphone" && object["dismissed"] as? Bool == false)
         let dismissed = try await stage.run("request", "location")
-        #expect(dismissed.status == 1 && dismissed.errors.contains("put off"))
-        // It gives up when it is told to, and takes its request along.
+        #expect(dismissed.status == 1 && dismissed.errors.contains("the request was dismissed"))
+        // With --wait it gives up in time, and withdraws its request.
         let late = try await stage.run("request", "camera", "--wait", "0.3")
         #expect(late.status == 75 && late.errors.contains("withdrawn"))
         try await agent.withdrawals.wait(for: 1)
@@ -150,11 +151,11 @@ struct VerbTests {
         first.terminate()
         #expect(await notes.next() == "waiting: next")
         second.terminate()
-        #expect(try await lines(stage, "queue") { $0.count == 1 } == ["Nobody waits."])
+        #expect(try await lines(stage, "queue") { $0.count == 1 } == ["No requests are waiting."])
         await stage.end()
     }
 
-    @Test func lookingAround() async throws {
+    @Test func listVerbs() async throws {
         let rule = "[Rule no-maps]\nApps=exe:*/maps\nPermissions=location\nAction=restrict\n"
         let stage = try await CommandStage(rules: ["10-a.conf": rule])
         let devices = try await stage.run("devices")
@@ -188,7 +189,7 @@ struct VerbTests {
         let imported = try await stage.run("import", file)
         #expect(imported.status == 0 && imported.output == "2 decisions were imported\n")
         #expect(try await stage.run("export").output.contains("exe:/b"))
-        // Everything is checked before anything is changed.
+        // An error in the file leaves everything unchanged.
         _ = try await stage.run("reset", "--all")
         let good = #"{"app":"exe:/a","permission":"camera","decision":"grant","duration":"always"}"#
         let wrong = [
@@ -216,7 +217,7 @@ struct VerbTests {
         let log = EventLog<String>()
         Task { [lines = monitor.lines] in for await line in lines { log.add(line) } }
         let app = try await TestApp("asking", on: stage.permd)
-        // It listens once it has said anything: a decision is seen in any case.
+        // The monitor is subscribed once it prints a line; each of these grants makes it print one.
         for _ in 0..<2000 where log.all.isEmpty {
             _ = try await stage.run("grant", "exe:/nudge", "camera")
         }
@@ -226,7 +227,7 @@ struct VerbTests {
         }
         try await log.first { $0.hasSuffix("decision: camera for \(app.id): granted") }
         try await stage.devices.remove(.microphone, 0)
-        try await log.first { $0.contains("device: microphone") && $0.hasSuffix("has gone") }
+        try await log.first { $0.contains("device: microphone") && $0.hasSuffix("was removed") }
         monitor.terminate()
         withExtendedLifetime(agent) {}
         await stage.end()
@@ -257,7 +258,7 @@ struct VerbTests {
         await stage.end()
     }
 
-    /// An agent that leaves when idle is no illness while the bus can start it again.
+    /// A missing agent is not a problem while the bus can start one.
     @Test func doctorKnowsAnAgentThatCanBeStarted() async throws {
         let services = try TemporaryFolder()
         try services.write(ServiceFile.text("org.permd.Agent", ["/bin/false"]), to: "org.permd.Agent.service")
@@ -268,7 +269,7 @@ struct VerbTests {
         await stage.end()
     }
 
-    @Test func exitStatusesOfBadDays() async throws {
+    @Test func exitStatusesOfFailures() async throws {
         let stage = try await CommandStage(settings: "[Prompts]\nAgentWaitSec=1\n")
         let nobody = try await stage.run("request", "camera")
         #expect(nobody.status == 75 && nobody.errors.contains("no agent"))
@@ -310,7 +311,7 @@ struct VerbTests {
         }
     }
 
-    /// Looks again until it fits.
+    /// Runs the verb until its output meets the condition.
     private func lines(
         _ stage: CommandStage, _ verb: String, _ fits: ([String]) -> Bool
     ) async throws -> [String] {
@@ -318,6 +319,6 @@ struct VerbTests {
             let lines = try await stage.run(verb).lines
             if fits(lines) { return lines }
         }
-        throw TestKitError("permctl \(verb) never showed it")
+        throw TestKitError("permctl \(verb) never printed the expected lines")
     }
 }

@@ -1,4 +1,4 @@
-// How a prompt looks in a terminal: plain lines, wrapped, nothing but text.
+// Lays out a prompt as wrapped lines of plain text for a terminal.
 
 import PermissionClient
 
@@ -6,12 +6,12 @@ struct PromptText {
     let prompt: AgentPrompt
     let columns: Int
 
-    /// In the order of their keys; the last one, nil, is Not Now.
+    /// The choices in the order of their keys; nil, the last one, is Not Now.
     var choices: [PromptChoice?] {
         PromptChoice.offered(prompt.durations).filter { $0 != .deny } + [.deny, nil]
     }
 
-    /// A portal that keeps the answer itself has its own words for it.
+    /// The label of a choice. A portal that stores the answer itself may supply its own label.
     static func label(_ choice: PromptChoice?, _ item: AgentPrompt.Item) -> String {
         guard let choice else { return label(choice) }
         if let own = item.portalLabel(choice) { return own }
@@ -28,7 +28,7 @@ struct PromptText {
         }
     }
 
-    /// Shown before the question.
+    /// The explanation, which is shown before the first question.
     func explanation(_ explanation: Explanation) -> TerminalText {
         lines(
             rule("\(prompt.displayName) says") + quoted(explanation.title) + [""] + quoted(explanation.body)
@@ -52,13 +52,13 @@ struct PromptText {
 
     private func why(_ item: AgentPrompt.Item) -> [TerminalText] {
         guard item.dialog != nil else {
-            return fact("Why", item.reason.isEmpty ? "it does not say" : "“\(item.reason)”")
+            return fact("Why", item.reason.isEmpty ? "no reason given" : "“\(item.reason)”")
         }
         let words = item.portalWords
         return words.isEmpty ? [] : fact("Request", "“\(words)”")
     }
 
-    /// The options of a portal's dialog with their keys, letters, and what is selected.
+    /// The options of a portal's dialog, each with its key (a letter) and whether it is selected.
     func options(_ item: AgentPrompt.Item, _ selected: [String: String]) -> TerminalText {
         let lines = PromptText.options(of: item).enumerated().flatMap { index, option -> [TerminalText] in
             let isOn = selected[option.choice.id] == option.selection
@@ -69,7 +69,7 @@ struct PromptText {
         return lines.isEmpty ? "" : self.lines(lines)
     }
 
-    /// What can be selected of a question's dialog, one for each key; of a checkbox its tick.
+    /// The options of a question's dialog, one for each key. A checkbox is one option, its checked state.
     static func options(
         of item: AgentPrompt.Item
     ) -> [(choice: PortalChoice, selection: String, label: String)] {
@@ -82,6 +82,7 @@ struct PromptText {
 
     static func key(_ index: Int) -> Character { Character(UnicodeScalar(UInt8(ascii: "a") + UInt8(index))) }
 
+    /// What the app wants to do; nil for a permission whose dialog has a title of its own.
     private static func wish(_ permission: Permission) -> String {
         switch permission {
         case .camera: "use the camera"
@@ -94,13 +95,13 @@ struct PromptText {
     // MARK: Layout
 
     private static let margin = 3
-    /// Nobody reads longer lines.
+    /// Longer lines are hard to read, even on a wide terminal.
     private static let longestLine = 100
     private static let longestRule = 78
-    /// Narrower terminals cut what is too long for them.
+    /// Narrower terminals cut off the end of each line.
     private static let leastWidth = 20
 
-    /// The last column stays free: there some terminals wrap early.
+    /// The last column stays free because some terminals wrap as soon as it is filled.
     private var width: Int { max(PromptText.leastWidth, min(columns, PromptText.longestLine) - 1) }
 
     private func rule(_ title: TerminalText) -> [TerminalText] {
@@ -114,7 +115,7 @@ struct PromptText {
         text.wrapped(to: width - PromptText.margin, indent: hanging).map { .spaces(PromptText.margin) + $0 }
     }
 
-    /// Words of others stand behind a bar, so that none of their lines looks like one of ours.
+    /// Text from the app or portal. A bar marks each line, so that none can pass for permctl's own.
     private func quoted(_ text: String) -> [TerminalText] {
         TerminalText(text).wrapped(to: width - PromptText.margin - 2).map { .spaces(PromptText.margin) + "│ " + $0 }
     }
@@ -128,7 +129,7 @@ struct PromptText {
         }
     }
 
-    /// As many side by side as a line takes, each whole.
+    /// Puts as many parts side by side as fit in a line, without breaking one that fits in a line by itself.
     private func row(_ parts: [TerminalText]) -> [TerminalText] {
         var lines: [TerminalText] = []
         for part in parts {

@@ -1,4 +1,4 @@
-// The controlling terminal: raw while a question is on it, and as it was before in every other moment.
+// The controlling terminal: in raw mode while it shows a question, otherwise with its original settings.
 
 import CLinux
 import Dispatch
@@ -10,20 +10,21 @@ final class Terminal: Sendable {
         case escape
         /// Ctrl-C or Ctrl-D.
         case leave
-        /// The terminal is gone.
+        /// The terminal was closed.
         case hangup
         /// ``stop()`` was called.
         case stopped
     }
 
-    /// Milliseconds without a key before one counts: nobody answers what appeared under a hand that was typing.
+    /// Milliseconds without a key press before a key counts, so that a person who is typing when a question appears
+    /// does not answer it by accident.
     static let guardMilliseconds: Int32 = 400
-    /// Milliseconds within which the rest of an escape sequence follows its first byte.
+    /// Milliseconds to wait for the rest of an escape sequence after its first byte.
     private static let sequenceMilliseconds: Int32 = 50
 
     private let fd: Int32
     private let original: termios
-    /// Readable: reading ends.
+    /// An eventfd(2) that is readable once ``stop()`` was called.
     private let stopEvent: Int32
 
     /// Opens /dev/tty; nil without a controlling terminal.
@@ -45,18 +46,18 @@ final class Terminal: Sendable {
         close(fd)
     }
 
-    /// Whether keys would come to us: a job in the background must not read or change the terminal.
+    /// Whether this process is in the foreground; a background job must not read or change the terminal.
     var isForeground: Bool { tcgetpgrp(fd) == getpgrp() }
 
     var columns: Int { Output.columns(of: fd) ?? 80 }
 
-    /// Without line wrap (DECAWM): should this terminal draw a character wider than ``Columns`` knows, the line is cut at its
-    /// edge and none of it comes to stand among the choices below.
+    /// Writes with line wrap off (DECAWM): if the terminal draws a character wider than ``Columns`` expects, it cuts
+    /// the line at its edge, and no part of the line appears among the choices below.
     func write(_ text: TerminalText) { Output.write(Terminal.canWrap ? "\u{1B}[?7l\(text)\u{1B}[?7h" : text, to: fd) }
 
     private static let canWrap = !["", "dumb"].contains(getenv("TERM").map { String(cString: $0) } ?? "")
 
-    /// Keys come one by one and are not shown; what was typed before is thrown away.
+    /// Makes keys available one by one and without echo, and discards earlier input.
     func makeRaw() {
         var attributes = original
         attributes.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG | IEXTEN)
@@ -64,14 +65,14 @@ final class Terminal: Sendable {
         tcsetattr(fd, TCSAFLUSH, &attributes)
     }
 
-    /// As it was, without keys that were meant for a question.
+    /// Restores the original settings, and discards keys that were meant for a question.
     func restore() {
         guard isForeground else { return }
         var attributes = original
         tcsetattr(fd, TCSAFLUSH, &attributes)
     }
 
-    /// Ends a reading that is under way, or the next one.
+    /// Ends the current read, or the next one.
     func stop() { eventfd_write(stopEvent, 1) }
 
     func clearStop() {
@@ -79,10 +80,10 @@ final class Terminal: Sendable {
         _ = eventfd_read(stopEvent, &count)
     }
 
-    /// The next key after a quiet moment.
+    /// The next key after ``guardMilliseconds`` without one.
     func guardedKey() async -> Key {
         await withCheckedContinuation { continuation in
-            // A thread that may block: the cooperative pool's may not.
+            // Threads of the cooperative pool must not block.
             DispatchQueue.global().async { [self] in continuation.resume(returning: readGuarded()) }
         }
     }
@@ -110,7 +111,7 @@ final class Terminal: Sendable {
         switch byte {
         case 3, 4: return .leave
         case 27:
-            // An arrow key and its like begin with an escape, too; they mean nothing here.
+            // Arrow and function keys send sequences that begin with an escape; ignore them.
             guard wait(Terminal.sequenceMilliseconds) == .input else { return .escape }
             tcflush(fd, TCIFLUSH)
             return readKey()

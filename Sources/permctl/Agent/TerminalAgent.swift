@@ -1,10 +1,10 @@
-// Answers prompts in a terminal: one question at a time, nothing by default, nothing by accident.
+// Answers prompts in a terminal, one question at a time. There is no default answer.
 
 import PermissionClient
 
 final class TerminalAgent: PromptPresenter {
     private let terminal: Terminal
-    /// Called when the person presses Ctrl-C at a question.
+    /// Called when the person presses Ctrl-C or Ctrl-D at a question, or the terminal is closed.
     private let onLeave: @Sendable () -> Void
 
     init(terminal: Terminal, onLeave: @escaping @Sendable () -> Void) {
@@ -24,7 +24,7 @@ final class TerminalAgent: PromptPresenter {
         }
     }
 
-    /// Thrown out of a prompt.
+    /// Why a prompt ended without an answer.
     private enum Interruption: Error {
         case withdrawn, left, hangup
     }
@@ -41,10 +41,10 @@ final class TerminalAgent: PromptPresenter {
             case .left:
                 terminal.write("   leaving\n")
                 onLeave()
-                return .failed("the terminal agent leaves")
+                return .failed("the terminal agent is exiting")
             case .hangup:
                 onLeave()
-                return .failed("the terminal is gone")
+                return .failed("the terminal was closed")
             }
         }
     }
@@ -75,7 +75,7 @@ final class TerminalAgent: PromptPresenter {
         return answer
     }
 
-    /// The same, with a portal dialog's options to select on the way.
+    /// Lets the person change a portal dialog's options until they choose an answer; returns the answer's index.
     private func choose(
         _ count: Int, escape: Int, _ item: AgentPrompt.Item, _ text: PromptText, _ selected: inout [String: String]
     ) async throws(Interruption) -> Int {
@@ -92,15 +92,15 @@ final class TerminalAgent: PromptPresenter {
         }
     }
 
-    /// The index of the choice; Escape is the one that decides nothing.
-    /// - Parameter letter: what keys beside the numbers mean.
+    /// Returns the index of the choice; `escape` is the index that the Escape key stands for.
+    /// - Parameter letter: maps any other key to an index; nil for a key without a meaning.
     private func choose(
         _ count: Int, escape: Int, letter: (Character) -> Int? = { _ in nil }
     ) async throws(Interruption) -> Int {
         while true {
             switch await terminal.guardedKey() {
             case .character(let character):
-                // Digits of ASCII alone: a byte of another character, such as “²”, has a number's value, too.
+                // Only ASCII digits: other characters, such as “²”, have a number value as well.
                 if character.isASCII, let number = character.wholeNumberValue, (1...count).contains(number) {
                     return number - 1
                 }

@@ -1,25 +1,26 @@
-// How many columns of a terminal a scalar takes, and which scalars may go to one.
+// How many terminal columns a scalar takes, and which scalars are safe to write to a terminal.
 
 import CLinux
 import Glibc
 
 enum Columns {
-    /// Non-spacing marks on one letter. Every script gets along with them; more are drawn over the lines above and below.
+    /// The most non-spacing marks shown on one letter. This is enough for every script; more would be drawn over the
+    /// lines above and below.
     static let marks = 4
 
-    /// wcwidth(3) knows more than ASCII only in a UTF-8 locale. C.UTF-8 does not depend on what the person has set. Where it
-    /// is missing, nothing but ASCII is shown as it is.
+    /// wcwidth(3) knows more than ASCII only in a UTF-8 locale, and C.UTF-8 does not depend on the user's settings.
+    /// Where it is missing, all but ASCII is escaped.
     private static let knowsUnicode = setlocale(LC_CTYPE, "C.UTF-8") != nil
 
-    /// Nil for what must not reach a terminal: controls (C0, C1, DEL), bidi marks, overrides and isolates, everything else
-    /// that is drawn as nothing, and what has no known width.
+    /// The columns that a scalar takes; nil for one that must not reach a terminal: controls (C0, C1, DEL), bidi marks,
+    /// overrides and isolates, other invisible characters, and characters of unknown width.
     static func width(of scalar: Unicode.Scalar) -> Int? {
         if scalar.isASCII { return (0x20...0x7E).contains(scalar.value) ? 1 : nil }
         guard knowsUnicode else { return nil }
         switch scalar.value {
-        // Zero width non-joiner and joiner; the selector of text presentation.
+        // Zero width non-joiner and joiner, and the text presentation selector.
         case 0x200C, 0x200D, 0xFE0E: return 0
-        // The selector of emoji presentation: a terminal may draw the character before it twice as wide.
+        // The emoji presentation selector: a terminal may draw the preceding character twice as wide.
         case 0xFE0F: return 1
         default: break
         }
@@ -32,6 +33,6 @@ enum Columns {
         return columns < 0 ? nil : columns
     }
 
-    /// Of a text that is safe to show.
+    /// The columns that a text takes. The text must already be safe to show.
     static func width(of text: some Sequence<Unicode.Scalar>) -> Int { text.reduce(0) { $0 + (width(of: $1) ?? 0) } }
 }

@@ -1,11 +1,11 @@
-// What goes to stdout and stderr, and in which colours.
+// Writes to stdout and stderr, with colours on a terminal.
 
 import ArgumentParser
 import CLinux
 import FoundationEssentials
 import Glibc
 
-/// How a verb prints.
+/// The output options of a verb.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON.")
     var json = false
@@ -24,13 +24,13 @@ struct OutputOptions: ParsableArguments {
 }
 
 enum Output {
-    /// On a terminal, unless the person wants none (no-color.org) or the terminal has none.
+    /// Whether stdout is a terminal that supports colours and NO_COLOR (no-color.org) is not set.
     static let isColoured: Bool = {
         let environment = { (name: String) in getenv(name).map { String(cString: $0) } ?? "" }
         return isatty(STDOUT_FILENO) == 1 && environment("NO_COLOR").isEmpty && environment("TERM") != "dumb"
     }()
 
-    /// Of the terminal that is written to; nil for a file or a pipe.
+    /// The width of the terminal behind the descriptor; nil for a file or a pipe.
     static func columns(of fd: Int32) -> Int? {
         var size = winsize()
         guard ioctl(fd, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
@@ -41,13 +41,14 @@ enum Output {
         if !text.isEmpty { write(text + "\n", to: STDOUT_FILENO) }
     }
 
-    /// What went wrong, to stderr.
+    /// Writes an error message to stderr.
     static func complain(_ text: TerminalText) { note("permctl: \(text)\n") }
 
-    /// To stderr, as it is.
+    /// Writes the text unchanged to stderr.
     static func note(_ text: TerminalText) { write(text, to: STDERR_FILENO) }
 
-    /// At once, so that a pipe's reader sees each line as it happens. To a reader that has left, nothing.
+    /// Writes without buffering, so that the reader of a pipe sees each line at once. Stops if writing fails, as when
+    /// that reader has exited.
     static func write(_ text: TerminalText, to fd: Int32) { write(text.text, to: fd) }
 
     private static func write(_ text: String, to fd: Int32) {
@@ -67,8 +68,8 @@ enum Output {
         write(escaped(String(decoding: try encoder.encode(value), as: UTF8.self)) + "\n", to: STDOUT_FILENO)
     }
 
-    /// The same JSON, whose strings show a terminal nothing but letters: the encoder escapes no controls beyond ASCII, and no
-    /// bidi overrides.
+    /// Escapes the characters in the JSON's strings that are unsafe on a terminal: the encoder does not escape controls
+    /// beyond ASCII or bidi overrides.
     static func escaped(_ json: String) -> String {
         if json.utf8.allSatisfy({ $0 < 0x7F }) { return json }
         var result = String.UnicodeScalarView()
@@ -87,7 +88,7 @@ enum Output {
     }
 }
 
-/// Colours of the terminal's own palette.
+/// Colours from the terminal's palette.
 enum Colour: String {
     case good = "32"
     case bad = "31"

@@ -1,4 +1,4 @@
-// What --json prints: one record a row, keys as the D-Bus contract names them.
+// The records that --json prints, one for each row. Keys are named as in the D-Bus contract.
 
 import PermissionClient
 
@@ -28,7 +28,7 @@ struct StatusRecord: Encodable {
     }
 }
 
-/// Also what `export` writes and `import` reads.
+/// Also the record that `export` writes and `import` reads.
 struct DecisionRecord: Codable, Hashable {
     var app: String
     var permission: String

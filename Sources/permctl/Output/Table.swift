@@ -1,4 +1,4 @@
-// Columns that align, whatever is in them.
+// Tables with aligned columns.
 
 struct Cell: ExpressibleByStringInterpolation {
     let text: TerminalText
@@ -23,13 +23,14 @@ struct Table {
 
     mutating func add(_ cells: [Cell]) { rows.append(cells) }
 
-    /// Columns between two cells.
+    /// Spaces between two cells.
     private static let gap = 2
-    /// A column is not made narrower than that for the others' sake.
+    /// The least width to which a column is shrunk to make room for others.
     private static let leastWidth = 12
 
-    /// - Parameter columns: of the terminal; cells are wrapped so that none reaches its edge, where the terminal would go on
-    ///   in the next line and a long name could look like a row of its own. Nil for a file or a pipe: a row is a line.
+    /// - Parameter columns: the width of the terminal; nil for a file or a pipe, where each row is one line. Cells are
+    ///   wrapped before the terminal's edge: if the terminal wrapped a long name itself, its end could look like a row
+    ///   of its own.
     func text(legend: Bool, colour: Bool, columns: Int? = nil) -> TerminalText {
         var lines = rows
         if legend { lines.insert(header.map { Cell($0.uppercased(), .faint) }, at: 0) }
@@ -39,7 +40,7 @@ struct Table {
             .joined(separator: "\n")
     }
 
-    /// Takes from the widest columns until all fit.
+    /// Narrows the widest columns until all fit.
     private static func shrink(_ widths: inout [Int], to columns: Int) {
         let room = columns - 1 - gap * (widths.count - 1)
         while widths.reduce(0, +) > room, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),

@@ -1,15 +1,15 @@
-// The only texts that permctl writes to a terminal, a pipe or a log.
+// The only type of text that permctl writes to a terminal, a pipe or a log.
 
-/// A text that does to a terminal what was meant: nothing that came from elsewhere moves the cursor, changes a colour, turns
-/// a line around or begins a new one.
+/// Text that is safe to show on a terminal: no value from outside the program can move the cursor, change a colour,
+/// reverse the direction of a line or begin a new one.
 ///
-/// Literals are ours and stay as they are. Whatever is put into one (`"\(app)"`) is made safe, whoever it is from: the
-/// daemon, a file, the command line.
+/// Literals stay as they are. Every interpolated value (`"\(app)"`) is escaped, whether it is from the daemon, a file
+/// or the command line.
 struct TerminalText: ExpressibleByStringInterpolation, Equatable {
     let text: String
 
-    /// A value from elsewhere on one line. White space becomes spaces; what is not to be shown is written as `\u{202e}`, so
-    /// that two names that differ never look the same.
+    /// Escapes an untrusted value into one line. White space becomes spaces; unsafe characters are written in the form
+    /// `\u{202e}` rather than dropped, so that a name with such a character does not look like one without.
     init(_ value: String) {
         if value.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
             text = value
@@ -31,13 +31,13 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable {
         text = String(shown)
     }
 
-    /// A text of several lines from elsewhere, as a library's usage message.
+    /// Escapes an untrusted text of several lines, such as a library's usage message.
     init(lines value: String) {
         let lines = value.split(separator: "\n", omittingEmptySubsequences: false)
         text = lines.map { TerminalText(String($0)).text }.joined(separator: "\n")
     }
 
-    /// What is safe already: parts of such texts, and our own escape sequences.
+    /// Text that is already safe: parts of other `TerminalText` values, and permctl's own escape sequences.
     private init(safe text: String) { self.text = text }
 
     init(stringLiteral text: String) { self.text = text }
@@ -64,16 +64,17 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable {
 
     var isEmpty: Bool { text.isEmpty }
 
-    /// Columns that the text takes on one line.
+    /// The columns that the text takes on one line.
     var columns: Int { Columns.width(of: text.unicodeScalars) }
 
-    /// Upper-case letters, of ours.
+    /// The text in upper case, for permctl's own words.
     var uppercased: TerminalText { TerminalText(safe: text.uppercased()) }
 
     func painted(_ colour: Colour) -> TerminalText { TerminalText(safe: colour.paint(text)) }
 
-    /// Lines of at most so many columns, broken between words, and within one that is longer than a line. At least one.
-    /// - Parameter indent: of all lines but the first.
+    /// Breaks the text into lines of at most `width` columns, between words, or within a word that is longer than a
+    /// line. Returns at least one line.
+    /// - Parameter indent: the columns by which all lines but the first are indented.
     func wrapped(to width: Int, indent: Int = 0) -> [TerminalText] {
         let indent = min(indent, max(0, width - 2))
         var lines: [TerminalText] = []
@@ -111,7 +112,7 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable {
 }
 
 extension TerminalText {
-    /// Characters; of one that is wider than a line, its scalars.
+    /// The characters of a word; one that is wider than a line is split into its scalars.
     private static func pieces(of word: Substring.UnicodeScalarView, _ width: Int) -> [[Unicode.Scalar]] {
         Substring(word).flatMap { character -> [[Unicode.Scalar]] in
             let scalars = Array(character.unicodeScalars)

@@ -1,4 +1,4 @@
-// Times as people write and read them.
+// Reads and prints times and durations in the forms that people use.
 
 import CLinux
 import Glibc
@@ -7,7 +7,7 @@ import PermissionClient
 enum TimeText {
     static func now() -> EpochSeconds { EpochSeconds(time(nil)) }
 
-    /// `2026-11-21 14:05` in local time; today, only the clock.
+    /// `2026-11-21 14:05` in local time; only `14:05` if that is today.
     static func short(_ seconds: EpochSeconds, now: EpochSeconds = now()) -> String {
         let isToday = format(seconds, "%F") == format(now, "%F")
         return format(seconds, isToday ? "%H:%M" : "%F %H:%M")
@@ -28,7 +28,7 @@ enum TimeText {
 
     private static let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
 
-    /// `30m`, `2h`, `1h30m`, `90` (seconds), `2d`; nil when it is none, or no longer than nothing.
+    /// Reads `30m`, `2h`, `1h30m`, `90` (seconds) or `2d`. Returns nil if the text is not a duration above zero.
     static func duration(_ text: String) -> Int64? {
         if let seconds = Int64(text) { return seconds > 0 ? seconds : nil }
         var total: Int64 = 0
@@ -52,7 +52,8 @@ enum TimeText {
         "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d",
     ]
 
-    /// A time of day (`18:00`: the next one), a date with or without a time, or `@SECONDS` since the epoch.
+    /// Reads a time of day (`18:00`, its next occurrence), a date with or without a time, or `@SECONDS` since the
+    /// epoch.
     static func moment(_ text: String, now: EpochSeconds = now()) -> EpochSeconds? {
         if text.hasPrefix("@") { return EpochSeconds(text.dropFirst()) }
         for pattern in patterns {
@@ -83,7 +84,7 @@ enum TimeText {
         }
     }
 
-    /// A moment in the past: as ``moment(_:now:)``, or so long ago (`2d`).
+    /// Reads a duration as that long ago (`2d`), and anything else like ``moment(_:now:)``.
     static func past(_ text: String, now: EpochSeconds = now()) -> EpochSeconds? {
         if let ago = duration(text) { return max(0, now - ago) }
         return moment(text, now: now)

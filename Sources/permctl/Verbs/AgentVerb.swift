@@ -1,4 +1,4 @@
-// permctl agent: answer prompts in this terminal.
+// permctl agent: answers prompts in this terminal.
 
 import ArgumentParser
 import Dispatch
@@ -7,18 +7,18 @@ import PermissionClient
 
 struct AgentVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "agent", abstract: "Answer prompts in this terminal, until Ctrl-C.",
+        commandName: "agent", abstract: "Answer prompts in this terminal until Ctrl-C.",
         discussion: """
-            A desktop's or lock screen's agent, if there is one, is asked before this one. A key counts when it comes \
-            after a quiet moment, so that nobody answers by accident; Escape is Not Now.
+            An agent of the desktop or the lock screen, if there is one, is asked first. A key counts only after 400 \
+            milliseconds without a key press, so that nobody answers by accident. Escape means Not Now.
             """)
 
     func run() async throws {
         guard let terminal = Terminal() else {
-            throw Failure(.usage, "there is no terminal to ask on; run permctl agent in one")
+            throw Failure(.usage, "there is no terminal to show prompts on; run permctl agent in a terminal")
         }
         guard terminal.isForeground else {
-            throw Failure(.usage, "permctl agent asks on its terminal, and cannot from the background")
+            throw Failure(.usage, "permctl agent cannot show prompts from the background; run it in the foreground")
         }
         let (stops, stop) = AsyncStream<Void>.makeStream()
         let signals = AgentVerb.leaveOnSignals { stop.finish() }
@@ -37,14 +37,14 @@ struct AgentVerb: AsyncParsableCommand {
 
     private static func say(_ event: AgentEvent, on terminal: Terminal) {
         switch event {
-        case .registered: terminal.write("Prompts appear here; Ctrl-C leaves.\n")
-        case .daemonLost: terminal.write("permd has gone; waiting for it.\n")
-        case .refused(let error): terminal.write("permd does not take this agent: \(error.message)\n")
+        case .registered: terminal.write("Prompts appear here; Ctrl-C quits.\n")
+        case .daemonLost: terminal.write("permd has left the bus; waiting for it to return.\n")
+        case .refused(let error): terminal.write("permd refused to register this agent: \(error.message)\n")
         }
     }
 
-    /// The terminal is put in order on the way out, so no signal may end the program at once. A stopped agent would
-    /// keep a prompt from everybody, so it cannot be stopped.
+    /// Turns signals into an orderly exit, which restores the terminal. SIGTSTP is ignored because a stopped agent
+    /// would block the prompt it shows and all prompts behind it.
     private static func leaveOnSignals(_ leave: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
         signal(SIGTSTP, SIG_IGN)
         return [SIGINT, SIGTERM, SIGHUP, SIGQUIT].map { number in

@@ -1,11 +1,11 @@
-// permctl grant and permctl deny: settle something for an app.
+// permctl grant and permctl deny: set a decision for an app.
 
 import ArgumentParser
 import PermissionClient
 
 struct GrantVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "grant", abstract: "Allow an app something.")
+        commandName: "grant", abstract: "Grant a permission to an app.")
 
     @OptionGroup var decision: DecisionArguments
 
@@ -14,7 +14,7 @@ struct GrantVerb: AsyncParsableCommand {
 
 struct DenyVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "deny", abstract: "Forbid an app something.")
+        commandName: "deny", abstract: "Deny a permission to an app.")
 
     @OptionGroup var decision: DecisionArguments
 
@@ -22,7 +22,7 @@ struct DenyVerb: AsyncParsableCommand {
 }
 
 struct DecisionArguments: ParsableArguments {
-    @Argument(help: "The app; a whole identity may be one nobody has seen yet.")
+    @Argument(help: "The app; a full identity may name an app that permd does not know yet.")
     var app: AppName
     @Argument(help: "One of \(Permission.listed).")
     var permission: Permission

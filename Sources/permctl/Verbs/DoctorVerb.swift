@@ -1,12 +1,12 @@
-// permctl doctor: is everything there, and what to do if not.
+// permctl doctor: checks the installation and says how to fix what is wrong.
 
 import ArgumentParser
 import PermissionClient
 
 struct DoctorVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "Look for what is wrong, and say what to do.",
-        discussion: "Exits 1 if something is wrong.")
+        commandName: "doctor", abstract: "Check for problems, and say how to fix them.",
+        discussion: "Exits 1 if a problem is found.")
 
     @OptionGroup var output: OutputOptions
 
@@ -72,19 +72,19 @@ private struct Examination {
                 Finding(state: .good, about: "bus", text: "there is a session bus"),
                 Finding(
                     state: .bad, about: "permd", text: error.message,
-                    advice: "systemctl --user start permd; journalctl --user -u permd says why it does not run"),
+                    advice: "run systemctl --user start permd; if that fails, see journalctl --user -u permd"),
             ]
         case .untrustedOwner:
             return [
                 Finding(
                     state: .bad, about: "permd", text: error.message,
-                    advice: "end that program; then systemctl --user restart permd")
+                    advice: "end that program, then run systemctl --user restart permd")
             ]
         default:
             return [
                 Finding(
                     state: .bad, about: "permd", text: error.message,
-                    advice: "journalctl --user -u permd says more; permctl and permd should be of one version")
+                    advice: "see journalctl --user -u permd; permctl and permd should be the same version")
             ]
         }
     }
@@ -92,10 +92,10 @@ private struct Examination {
     private func daemon(_ version: String) -> Finding {
         guard version == Permctl.version else {
             return Finding(
-                state: .note, about: "permd", text: "version \(version) runs, this is permctl \(Permctl.version)",
-                advice: "systemctl --user restart permd, if it was updated")
+                state: .note, about: "permd", text: "version \(version) is running, but permctl is \(Permctl.version)",
+                advice: "if permd was updated, run systemctl --user restart permd")
         }
-        return Finding(state: .good, about: "permd", text: "version \(version) runs")
+        return Finding(state: .good, about: "permd", text: "version \(version) is running")
     }
 
     private func agents() async throws -> [Finding] {
@@ -106,7 +106,7 @@ private struct Examination {
             }
             return [
                 Finding(
-                    state: .bad, about: "agent", text: "nobody is there to show a prompt",
+                    state: .bad, about: "agent", text: "no agent is running to show prompts",
                     advice: "run permctl agent in a terminal, or install the desktop's agent")
             ]
         }
@@ -116,8 +116,8 @@ private struct Examination {
             }
             return Finding(
                 state: .note, about: "agent",
-                text: "\(agent.level.rawValue) agent \(agent.owner) failed \(agent.failures) in a row",
-                advice: "restart it; at \(Limits.agentFailures) it is not asked any more")
+                text: "\(agent.level.rawValue) agent \(agent.owner), failures in a row: \(agent.failures)",
+                advice: "restart it; after \(Limits.agentFailures) failures in a row permd stops using it")
         }
     }
 
@@ -126,8 +126,8 @@ private struct Examination {
         return Permission.allCases.flatMap { permission -> [Finding] in
             let own = devices.filter { $0.permission == permission }
             guard !own.isEmpty else {
-                // A machine without a camera is not ill.
-                return [Finding(state: .note, about: permission.rawValue, text: "no device is there")]
+                // A missing device is not a problem: many machines have no camera.
+                return [Finding(state: .note, about: permission.rawValue, text: "no device was found")]
             }
             return own.map { device in
                 let name = device.node.isEmpty ? device.name : "\(device.name) (\(device.node))"
@@ -143,8 +143,8 @@ private struct Examination {
 
     private static func advice(for device: DeviceRow) -> String {
         switch device.permission {
-        case .bluetooth: "rfkill unblock bluetooth, or the switch on the machine"
-        case .location where device.node.isEmpty: "start GeoClue, or look at its configuration"
+        case .bluetooth: "run rfkill unblock bluetooth, or use the switch on the machine"
+        case .location where device.node.isEmpty: "start GeoClue, or check its configuration"
         default: "log in at the machine itself, or join the group that owns \(device.node)"
         }
     }
@@ -155,12 +155,12 @@ private struct Examination {
             let place =
                 problem.file.isEmpty ? "" : problem.line > 0 ? "\(problem.file):\(problem.line): " : "\(problem.file): "
             return Finding(
-                // Without udev only hotplug is missing.
+                // Without udev, only hotplug is missing.
                 state: problem.about == "devices" ? .note : .bad, about: problem.about, text: place + problem.problem,
                 advice: problem.advice)
         }
         let healthy = ["store", "policy", "settings"].filter { about in !problems.contains { $0.about == about } }
-        let texts = ["store": "whole and writable", "policy": "every rule file is good", "settings": "good"]
+        let texts = ["store": "intact and writable", "policy": "every rule file is valid", "settings": "valid"]
         return healthy.map { Finding(state: .good, about: $0, text: texts[$0] ?? "good") } + findings
     }
 }

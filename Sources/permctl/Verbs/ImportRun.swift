@@ -1,10 +1,10 @@
-// Sets the decisions of a file; all of them, or none.
+// Sets all decisions of a file, or none.
 
 import PermissionClient
 
 struct ImportRun {
     let settings: PermissionSettings
-    /// Of the file.
+    /// The name of the file, for messages.
     let name: String
 
     init(_ settings: PermissionSettings, name: String) {
@@ -12,7 +12,7 @@ struct ImportRun {
         self.name = name
     }
 
-    /// - Throws: ``Failure``, which names the decision that was refused and says whether anything was changed.
+    /// - Throws: ``Failure`` that names the decision that was refused and says whether anything was changed.
     func run(_ decisions: [ImportVerb.Imported]) async throws {
         let before = try await settings.decisions()
         for (index, decision) in decisions.enumerated() {
@@ -36,7 +36,8 @@ struct ImportRun {
         "\(decision.permission.rawValue) for \(decision.app)"
     }
 
-    /// Puts back what was decided before; those for which that failed. What held for one process cannot be put back.
+    /// Restores the earlier decisions, and returns those for which that failed. A decision that held for one process
+    /// cannot be restored.
     private func takeBack(
         _ decisions: ArraySlice<ImportVerb.Imported>, to before: [DecisionRow]
     ) async -> [ImportVerb.Imported] {
@@ -65,7 +66,7 @@ struct ImportRun {
             case .once, nil: nil
             }
         guard let old, let duration else {
-            // It also ends what was imported over a decision that cannot be put back.
+            // This also removes an imported decision that replaced one which cannot be restored.
             try await settings.reset(app: app, question: .permission(decision.permission))
             return
         }

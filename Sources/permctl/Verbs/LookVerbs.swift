@@ -1,17 +1,17 @@
-// permctl queue, devices, restrictions and history: look.
+// permctl queue, devices, restrictions and history: the verbs that only print lists.
 
 import ArgumentParser
 import PermissionClient
 
 struct QueueVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "queue", abstract: "The requests that wait, in their order.")
+        commandName: "queue", abstract: "List the waiting requests, in the order of the queue.")
 
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
         let rows = try await PermissionSettings().requests()
-        if rows.isEmpty, !output.json { return Output.line("Nobody waits.") }
+        if rows.isEmpty, !output.json { return Output.line("No requests are waiting.") }
         var table = Table("position", "state", "app", "permissions", "since")
         for row in rows {
             table.add(
@@ -25,15 +25,15 @@ struct QueueVerb: AsyncParsableCommand {
 
 struct DevicesVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "devices", abstract: "The devices behind the permissions, and why one is unusable.")
+        commandName: "devices", abstract: "List the devices behind the permissions, and why any is unusable.")
 
-    @Argument(help: "Of one permission; of all by default.")
+    @Argument(help: "Only the devices of this permission; all by default.")
     var permission: Permission?
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
         let rows = try await PermissionSettings().devices(of: permission)
-        if rows.isEmpty, !output.json { Output.line("No device is there.") }
+        if rows.isEmpty, !output.json { Output.line("No device was found.") }
         if !rows.isEmpty || output.json {
             var table = Table("permission", "name", "node", "usable", "id", "problem")
             for row in rows {
@@ -49,7 +49,7 @@ struct DevicesVerb: AsyncParsableCommand {
 
 struct RestrictionsVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "restrictions", abstract: "The administrator's rules, grants too.")
+        commandName: "restrictions", abstract: "List the administrator's rules, including those that grant.")
 
     @OptionGroup var output: OutputOptions
 
@@ -69,23 +69,23 @@ struct RestrictionsVerb: AsyncParsableCommand {
 
 struct HistoryVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "history", abstract: "Who asked for what, what came of it, and who decided; newest first.")
+        commandName: "history", abstract: "List past requests and decisions with their outcomes, newest first.")
 
-    @Option(help: "Of one app.")
+    @Option(help: "Only this app.")
     var app: AppName?
     @Option(help: "Of one permission.")
     var permission: Question?
     @Option(help: ArgumentHelp("Since then: 2d, 18:00, 2026-12-24.", valueName: "time"))
     var since: String?
-    @Option(help: ArgumentHelp("So many rows at most.", valueName: "number"))
+    @Option(help: ArgumentHelp("At most this many rows.", valueName: "number"))
     var limit: Int?
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
         if let since, TimeText.past(since) == nil {
-            throw ValidationError("“\(since)” is no time; 2d, 18:00 and 2026-12-24 are")
+            throw ValidationError("“\(since)” is not a time; use a form such as 2d, 18:00 or 2026-12-24")
         }
-        if let limit, limit < 1 { throw ValidationError("--limit takes a number from 1") }
+        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1") }
     }
 
     func run() async throws {
@@ -94,7 +94,7 @@ struct HistoryVerb: AsyncParsableCommand {
         let rows = try await settings.history(
             app: app?.description, question: permission, since: since.flatMap { TimeText.past($0) },
             limit: limit ?? 0)
-        if rows.isEmpty, !output.json { Output.line("Nothing happened.") }
+        if rows.isEmpty, !output.json { Output.line("The history has no such entries.") }
         if !rows.isEmpty || output.json {
             var table = Table("time", "app", "permission", "outcome", "by", "count")
             for row in rows {

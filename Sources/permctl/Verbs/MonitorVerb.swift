@@ -1,4 +1,4 @@
-// permctl monitor: what happens, one line each.
+// permctl monitor: prints events as they happen, one line each.
 
 import ArgumentParser
 import PermissionClient
@@ -6,9 +6,9 @@ import PermissionClient
 struct MonitorVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "monitor",
-        abstract: "Requests, decisions and devices as they come, one line each; ends with Ctrl-C.")
+        abstract: "Print requests, decisions and device changes as they happen, one line each, until Ctrl-C.")
 
-    @Flag(help: "Print one JSON object a line.")
+    @Flag(help: "Print one JSON object per line.")
     var json = false
 
     func run() async throws {
@@ -19,16 +19,16 @@ struct MonitorVerb: AsyncParsableCommand {
                 let what = questions.map(\.name).joined(separator: ", ")
                 try report("request", "\(app) for \(what): \(state)")
             case .decisionChanged(let app, let permission, let verdict):
-                let word = verdict.map { $0 == .grant ? "granted" : "denied" } ?? "forgotten or over"
+                let word = verdict.map { $0 == .grant ? "granted" : "denied" } ?? "forgotten or ended"
                 try report("decision", "\(permission.rawValue) for \(app): \(word)")
             case .deviceAdded(let device):
                 let state = device.isUsable ? "" : ", unusable: \(device.problem)"
-                try report("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is there\(state)")
+                try report("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is present\(state)")
             case .deviceRemoved(let permission, let id):
-                try report("device", "\(permission.rawValue) \(id) has gone")
-            case .missed: try report("monitor", "events are missing: they came faster than they were printed")
-            case .daemonLost: try report("daemon", "permd has gone")
-            case .daemonBack: try report("daemon", "permd is back")
+                try report("device", "\(permission.rawValue) \(id) was removed")
+            case .missed: try report("monitor", "events were lost: they came faster than they could be printed")
+            case .daemonLost: try report("daemon", "permd has left the bus")
+            case .daemonBack: try report("daemon", "permd is back on the bus")
             }
         }
     }

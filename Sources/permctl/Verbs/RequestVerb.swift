@@ -1,33 +1,35 @@
-// permctl request: ask as an app would.
+// permctl request: requests permissions as an app would.
 
 import ArgumentParser
 import PermissionClient
 
 struct RequestVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "request", abstract: "Ask for permissions as an app would.",
+        commandName: "request", abstract: "Request permissions as an app would.",
         discussion: """
-            permctl is the app that asks. Shows the place in the queue while it waits; without --wait, as long as the \
-            prompt does. Exits 0 when everything is granted.
+            The requesting app is permctl itself, and the answer holds for it. Shows the place in the queue while the \
+            request waits; --wait limits the time. Exits 0 when everything is granted.
             """)
 
     @Argument(help: "One or more of \(Permission.listed).")
     var permissions: [Permission]
-    @Option(help: ArgumentHelp("Why, for the person who is asked.", valueName: "text"))
+    @Option(help: ArgumentHelp("The reason to show in the prompt.", valueName: "text"))
     var reason: String?
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp("A title and a body to show before the question.", valueName: "text"))
     var explain: [String] = []
-    @Option(help: ArgumentHelp("Give up after so many seconds.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Withdraw the request after this many seconds.", valueName: "seconds"))
     var wait: Double?
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        if permissions.isEmpty { throw ValidationError("name a permission") }
+        if permissions.isEmpty { throw ValidationError("name at least one permission") }
         if Set(permissions).count < permissions.count { throw ValidationError("a permission is named twice") }
         if !explain.isEmpty, explain.count != 2 { throw ValidationError("--explain takes a title and a body") }
-        if let wait, !(wait > 0 && wait <= 86_400) { throw ValidationError("--wait takes seconds, up to a day") }
+        if let wait, !(wait > 0 && wait <= 86_400) {
+            throw ValidationError("--wait must be more than 0 and at most 86400 seconds")
+        }
     }
 
     func run() async throws {
@@ -38,7 +40,7 @@ struct RequestVerb: AsyncParsableCommand {
             table.add(Cell(permission.rawValue), Cell(status.rawValue, status == .granted ? .good : .bad))
         }
         try output.print(table, json: RequestRecordJSON(result))
-        if result.isDismissed, !output.json { Output.complain("put off; nothing was decided") }
+        if result.isDismissed, !output.json { Output.complain("the request was dismissed; nothing was decided") }
         if !result.isGranted { throw Failure(.no) }
     }
 
@@ -55,7 +57,7 @@ struct RequestVerb: AsyncParsableCommand {
             defer { group.cancelAll() }
             guard let first = try await group.next(), let result = first else {
                 throw Failure(
-                    .retry, "nobody answered within \(wait.map { "\($0)" } ?? "") seconds; the request is withdrawn")
+                    .retry, "no answer within \(wait.map { "\($0)" } ?? "") seconds; the request was withdrawn")
             }
             return result
         }
@@ -69,14 +71,14 @@ struct RequestVerb: AsyncParsableCommand {
         for try await phase in phases {
             switch phase {
             case .queued(let position): say(position == 0 ? "waiting: next" : "waiting: \(position) before this one")
-            case .showing: say("on screen: answer there")
+            case .showing: say("the prompt is on the screen; answer it there")
             case .settled(let result): return result
             }
         }
         throw CancellationError()
     }
 
-    /// To stderr, so that the answer stands alone in a pipe.
+    /// Prints progress to stderr, so that only the answer goes to stdout.
     private func say(_ text: String) {
         if !output.json { Output.note("\(text)\n") }
     }

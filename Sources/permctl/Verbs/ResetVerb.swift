@@ -1,4 +1,4 @@
-// permctl reset: forget decisions, and lift pauses.
+// permctl reset: forgets decisions, and lifts pauses.
 
 import ArgumentParser
 import Glibc
@@ -6,10 +6,10 @@ import PermissionClient
 
 struct ResetVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "reset", abstract: "Forget what was decided; the app is asked about again.",
-        discussion: "Name an app, a permission or both; --all forgets everything. Says what was forgotten.")
+        commandName: "reset", abstract: "Forget decisions and lift pauses; later requests prompt again.",
+        discussion: "Name an app, a permission or both; --all forgets everything. Prints what was forgotten.")
 
-    @Argument(help: "The app, or a permission for every app.")
+    @Argument(help: "The app; or a permission, for every app.")
     var app: AppName?
     @Argument(help: "One of \(Permission.listed); all of them by default.")
     var permission: Question?
@@ -19,8 +19,8 @@ struct ResetVerb: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        if all, app != nil { throw ValidationError("--all stands alone") }
-        if !all, app == nil { throw ValidationError("name an app or a permission, or say --all") }
+        if all, app != nil { throw ValidationError("--all cannot be combined with an app or a permission") }
+        if !all, app == nil { throw ValidationError("name an app or a permission, or use --all") }
     }
 
     func run() async throws {
@@ -43,7 +43,7 @@ struct ResetVerb: AsyncParsableCommand {
 
     private func say(_ rows: [DecisionRow], _ removed: Int) {
         for row in rows {
-            let what = row.decision == .pause ? "lifted the pause of" : "forgot"
+            let what = row.decision == .pause ? "lifted the pause on" : "forgot"
             let verdict =
                 switch row.decision {
                 case .grant: " (granted)"
@@ -53,11 +53,11 @@ struct ResetVerb: AsyncParsableCommand {
             Output.line("\(what) \(row.question.name) for \(row.app)\(verdict)")
         }
         let shown = rows.filter { $0.decision != .pause }.count
-        // Something may have been decided, or have ended, in between.
-        if removed != shown { Output.line("\(removed) decisions were forgotten in all") }
+        // Decisions may have been made, or have ended, since they were listed.
+        if removed != shown { Output.line("decisions forgotten in total: \(removed)") }
     }
 
-    /// Only a person at a terminal is asked; a script that says --all means it.
+    /// Asks for confirmation if stdin is a terminal; scripts are not asked.
     private func confirm(_ count: Int) throws {
         guard isatty(STDIN_FILENO) == 1 else { return }
         Output.note("Forget all \(count) decisions of every app? [y/N] ")

@@ -1,13 +1,13 @@
-// permctl status: the table app × permission, or one app in detail.
+// permctl status: prints the table of apps and permissions, or one app in detail.
 
 import ArgumentParser
 import PermissionClient
 
 struct StatusVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "What apps may use, and for how long.")
+        commandName: "status", abstract: "Show what apps may use, and for how long.")
 
-    @Argument(help: "One app, with the reason and the end of each decision.")
+    @Argument(help: "Show only this app, with the reason and the end of each decision.")
     var app: AppName?
     @OptionGroup var output: OutputOptions
 
@@ -41,7 +41,8 @@ struct StatusVerb: AsyncParsableCommand {
         try output.print(table, json: rows.map(StatusRecord.init))
     }
 
-    /// What was decided, and its end; a device that is missing is no decision, and the same for every app.
+    /// The decision and its end. A missing device is mentioned only next to a grant: it is not a decision, and it is
+    /// the same for every app.
     private static func cell(_ row: StatusRow?) -> Cell {
         guard let row else { return "-" }
         if row.status == .restricted { return word(row) }
@@ -62,7 +63,7 @@ struct StatusVerb: AsyncParsableCommand {
         decision.duration == .always ? word : "\(word), \(end(decision))"
     }
 
-    /// `paused` where the dismissal throttle answers for the person.
+    /// The status; `paused` where the dismissal throttle answers requests without a prompt.
     private static func word(_ row: StatusRow) -> Cell {
         if row.decision?.decision == .pause, row.status == .undetermined { return Cell("paused", .waiting) }
         return switch row.status {
@@ -83,13 +84,13 @@ struct StatusVerb: AsyncParsableCommand {
     private static func reason(_ row: StatusRow) -> String {
         if let rule = row.rule { return "rule \(rule)" }
         if row.decision?.decision == .pause {
-            return "put off too often: it is not shown again before then; permctl reset lifts it"
+            return "dismissed too often: no prompt is shown until then; permctl reset lifts the pause"
         }
         switch row.status {
         case .unavailable where row.decision?.decision == .grant: return "granted, but \(row.problem)"
         case .unavailable: return row.problem
-        case .undetermined: return "nobody was asked, or nobody answered"
-        default: return row.decision?.duration == .once ? "for the process that asked" : ""
+        case .undetermined: return "no prompt was shown, or none was answered"
+        default: return row.decision?.duration == .once ? "only for the process that asked" : ""
         }
     }
 }

@@ -1,10 +1,10 @@
-// permctl export and permctl import: decisions as JSON, from one machine to another.
+// permctl export and permctl import: move decisions to another machine as JSON.
 
 import ArgumentParser
 import FoundationEssentials
 import PermissionClient
 
-/// The file's form. A later one gets another number.
+/// The format of the file. An incompatible format gets a new version number.
 struct DecisionsFile: Codable {
     static let currentVersion = 1
     var version: Int
@@ -13,12 +13,12 @@ struct DecisionsFile: Codable {
 
 struct ExportVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Print the decisions as JSON, for permctl import.",
+        commandName: "export", abstract: "Print the lasting decisions as JSON, for permctl import.",
         discussion: """
-            Decisions that belong to a running process or to this session, and the pauses after dismissed prompts, stay here.
+            Leaves out decisions that hold for a process or for this session, and the pauses after dismissed prompts.
             """)
 
-    @Flag(help: "JSON, which it always is.")
+    @Flag(help: "Has no effect: the output is always JSON.")
     var json = false
 
     func run() async throws {
@@ -33,10 +33,10 @@ struct ExportVerb: AsyncParsableCommand {
 
 struct ImportVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Take over decisions that permctl export printed.",
+        commandName: "import", abstract: "Set the decisions that permctl export printed.",
         discussion: """
-            Checks the whole file before it changes anything; if permd refuses a decision all the same, those before it \
-            are taken back. - is standard input.
+            Checks the whole file before it changes anything. If permd then refuses a decision, those before it are \
+            taken back.
             """)
 
     @Argument(help: "The file, or - for standard input.")
@@ -54,7 +54,7 @@ struct ImportVerb: AsyncParsableCommand {
     }
 
     struct Imported: Hashable {
-        /// Its place in the file, from 1.
+        /// The decision's position in the file, from 1.
         let number: Int
         let app: AppID
         let permission: Permission
@@ -69,7 +69,8 @@ struct ImportVerb: AsyncParsableCommand {
         }
     }
 
-    /// Everything in the file, or the first thing that is wrong with it. What is over by now is left out.
+    /// Returns the decisions of the file, without those that have ended.
+    /// - Throws: ``Failure`` for the first error in the file.
     static func check(_ content: Data, name: String, now: EpochSeconds) throws -> [Imported] {
         let file: DecisionsFile
         do { file = try JSONDecoder().decode(DecisionsFile.self, from: content) } catch {
@@ -78,7 +79,10 @@ struct ImportVerb: AsyncParsableCommand {
         guard file.version == DecisionsFile.currentVersion else {
             throw Failure(
                 .data,
-                "\(name) is of version \(file.version), this permctl reads \(DecisionsFile.currentVersion); nothing was imported"
+                """
+                \(name) has format version \(file.version), but this permctl reads only version \
+                \(DecisionsFile.currentVersion); nothing was imported
+                """
             )
         }
         var decisions: [Imported] = []
@@ -87,15 +91,15 @@ struct ImportVerb: AsyncParsableCommand {
             func wrong(_ what: TerminalText) -> Failure {
                 Failure(.data, "\(name): decision \(index + 1): \(what); nothing was imported")
             }
-            guard let app = AppID(record.app) else { throw wrong("“\(record.app)” is no app") }
+            guard let app = AppID(record.app) else { throw wrong("“\(record.app)” is not an app's identity") }
             guard let permission = Permission.allCases.first(where: { $0.rawValue == record.permission }) else {
-                throw wrong("“\(record.permission)” is no permission")
+                throw wrong("“\(record.permission)” is not a permission")
             }
             guard let verdict = Verdict(rawValue: record.decision) else {
                 throw wrong("“\(record.decision)” is neither grant nor deny")
             }
             guard seen.insert(Array("\(permission.rawValue) \(record.app)".utf8)).inserted else {
-                throw wrong("\(record.permission) for \(record.app) is there twice")
+                throw wrong("\(record.permission) for \(record.app) is listed twice")
             }
             let duration: Duration
             switch (Duration.Word(rawValue: record.duration), record.until) {
@@ -104,8 +108,8 @@ struct ImportVerb: AsyncParsableCommand {
             case (.until, let end?) where end >= 0:
                 guard end > now else { continue }
                 duration = .until(end)
-            case (.until, _): throw wrong("it holds until a time that is missing")
-            default: throw wrong("“\(record.duration)” is none of always, session and until")
+            case (.until, _): throw wrong("its “until” is missing or negative")
+            default: throw wrong("“\(record.duration)” is not always, session or until")
             }
             decisions.append(
                 Imported(
@@ -124,8 +128,8 @@ struct ImportVerb: AsyncParsableCommand {
         case .typeMismatch(_, let context): "a value is of the wrong type\(place(context.codingPath))"
         case .valueNotFound(_, let context): "a value is missing\(place(context.codingPath))"
         case .dataCorrupted(let context) where !context.codingPath.isEmpty:
-            "a value is wrong\(place(context.codingPath))"
-        default: "this is no JSON that permctl export printed"
+            "a value is invalid\(place(context.codingPath))"
+        default: "the content is not JSON as permctl export prints it"
         }
     }
 }
