@@ -1,4 +1,4 @@
-// The agent from its start to its end: arguments, display, the daemon, and leaving when nobody needs it.
+// The agent's life cycle: arguments, display, connection to the daemon, and exit when idle.
 
 import CGtk
 import Glibc
@@ -6,13 +6,13 @@ import PermissionClient
 
 enum AgentProgram {
     static let version = "0.1.0"
-    /// Seconds without a prompt after which it leaves: the daemon has it started again when one is due.
+    /// Seconds without a prompt after which the agent exits. The daemon has it started again when a prompt is due.
     private static let idleSeconds: UInt32 = 60
 
     static let usage = """
         Usage: permd-agent [--portal] [--idle SECONDS] [--help] [--version]
-        Shows permd's prompts in a window; with --portal in the dialog of the desktop's portal backend, and stays.
-        Leaves after \(idleSeconds) seconds without one, or those given; with 0 it stays.
+        Shows permd's prompts in a window, or with --portal in the dialog of the desktop's portal backend.
+        Exits after \(idleSeconds) seconds without a prompt, or after SECONDS; never with --idle 0 or --portal.
 
         """
 
@@ -37,27 +37,28 @@ enum AgentProgram {
             case "--help", "-h": return print(usage, terminator: "")
             case "--version": return print("permd-agent \(version)")
             default:
-                complain("there is no argument \(argument)\n\(usage)")
+                complain("unknown argument \(argument)\n\(usage)")
                 exit(Exit.usage)
             }
         }
         preferSmallRenderer()
         Style.prepare()
         Texts.bind()
-        // How window managers and assistive technology call it.
+        // The names that window managers and assistive technology use.
         g_set_prgname("permd-agent")
         g_set_application_name(Texts.text("Permission request"))
         guard gtk_init_check() != 0 else {
-            complain("there is no display to show a prompt on\n")
+            complain("there is no display to show prompts on\n")
             exit(Exit.unavailable)
         }
         run(idleSeconds: idle)
     }
 
-    /// 40 ms and 50 MB instead of 190 ms and 190 MB, for a window of text. The person's own choice stands.
+    /// Selects the Cairo renderer unless the user has chosen one: for a window of text it takes 40 ms and 50 MB instead
+    /// of 190 ms and 190 MB.
     private static func preferSmallRenderer() {
         setenv("GSK_RENDERER", "cairo", 0)
-        // What turns something off has a variable of its own since GTK 4.16, which warns of it in the other one.
+        // Since GTK 4.16 features are turned off in GDK_DISABLE; in GDK_DEBUG they cause a warning.
         if gtk_get_minor_version() >= 16 {
             setenv("GDK_DISABLE", "gl,vulkan", 0)
         } else {
@@ -81,15 +82,15 @@ enum AgentProgram {
             await serving.value
             exit(0)
         }
-        // The host's Task ends the program.
+        // The Task above ends the program.
         while true { pause() }
     }
 
-    /// Shows prompts through the desktop's dialog; needs no display of its own.
+    /// Shows prompts through the desktop's dialog. This needs no display connection of its own.
     private static func borrow() {
         Texts.bind()
         guard let backend = PortalBackends.standard().find() else {
-            complain("no portal backend has the dialogs of \(PortalBackends.access)\n")
+            complain("no portal backend implements \(PortalBackends.access)\n")
             exit(Exit.unavailable)
         }
         let loop = g_main_loop_new(nil, 0)!
@@ -107,12 +108,13 @@ enum AgentProgram {
         }
         quitOnSignals(loop)
         g_main_loop_run(loop)
-        // Closes the dialog that is open; the Task ends the program.
+        // Closes the open dialog; the Task above ends the program.
         serving.cancel()
         while true { pause() }
     }
 
-    /// Leaving takes the prompt away and tells the daemon, whoever wants us to leave.
+    /// Ends the main loop on a signal, so that the agent removes its prompt and unregisters from the daemon before it
+    /// exits.
     private static func quitOnSignals(_ loop: OpaquePointer) {
         for number in [SIGTERM, SIGINT, SIGHUP] {
             g_unix_signal_add_full(
@@ -125,7 +127,7 @@ enum AgentProgram {
     }
 
     private static func complain(_ text: String) {
-        // Errors of the bus and arguments are in it.
+        // The text may contain error messages from the bus, and arguments.
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { SafeText.line(String($0)) }
         var text = "permd-agent: \(lines.joined(separator: "\n"))"
         text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }

@@ -1,12 +1,12 @@
-// An app's icon in a window: the generic one, until a process of its own has decoded the app's.
+// An app's icon in a window: a generic icon until a separate process has decoded the app's own.
 
 import CGtk
 import Glibc
 
-/// One decoding under way. Keeps its image and itself alive until it is over.
+/// A running decoding process. Keeps its image and itself alive until the process ends.
 final class AppIcon {
     static let generic = "application-x-executable"
-    /// Seconds; a file on a disk that does not answer is not waited for.
+    /// Seconds after which decoding is given up, as when the file is on a disk that does not respond.
     private static let patience: UInt32 = 5
     private static let maximumBytes = IconDecoder.headerBytes + IconDecoder.side * IconDecoder.side * 4
 
@@ -15,14 +15,14 @@ final class AppIcon {
     private let buffer: UnsafeMutableRawPointer
     private var timer: UInt32 = 0
 
-    /// An image for the icon, a name in the theme or a path.
+    /// Returns an image for the icon, which is a name in the icon theme or a path.
     static func image(_ icon: String) -> UnsafeMutablePointer<GtkWidget> {
         let image = gtk_image_new_from_icon_name(generic)!
         if let file = file(of: icon) { AppIcon.decode(file, for: image) }
         return image
     }
 
-    /// The file behind a name. A theme's files are as much a stranger's as a path is.
+    /// Returns the file for an icon. Theme files are no more trusted than paths: both go to the decoding process.
     private static func file(of icon: String) -> String? {
         guard !icon.isEmpty, !icon.hasPrefix("/") else { return icon.isEmpty ? nil : icon }
         guard let display = gdk_display_get_default(), let theme = gtk_icon_theme_get_for_display(display),
@@ -54,7 +54,7 @@ final class AppIcon {
         if let process { AppIcon(image, process).begin() }
     }
 
-    // SAFETY: `buffer` and the objects referred to live as long as this, which `begin` retains until `end`.
+    // SAFETY: `buffer` and the objects referred to live as long as this object, which `begin` retains until `end`.
     private init(_ image: UnsafeMutablePointer<GtkWidget>, _ process: OpaquePointer) {
         self.image = image
         self.process = process
@@ -76,7 +76,7 @@ final class AppIcon {
                 guard let context else { return 0 }
                 let icon = Unmanaged<AppIcon>.fromOpaque(context).takeUnretainedValue()
                 icon.timer = 0
-                // What is read ends with it.
+                // This also ends the reading of its output.
                 g_subprocess_force_exit(icon.process)
                 return 0
             }, context)

@@ -1,4 +1,4 @@
-// The choices of a portal's dialog as check buttons: a box to tick, or options of which one is selected.
+// The choices of a portal's dialog as check buttons: a checkbox, or a group of options of which one is selected.
 
 import CGtk
 import PermissionClient
@@ -42,7 +42,7 @@ extension PromptPage {
     }
 }
 
-/// What a check button does, for as long as its page lives.
+/// The action of a check button; lives as long as its page.
 final class CheckTarget {
     let body: () -> Void
     init(_ body: @escaping () -> Void) { self.body = body }

@@ -1,9 +1,9 @@
-// Nobody grants by accident: answers count only after a calm moment.
+// Prevents accidental answers: they count only after a period without input.
 
-/// Decides when a prompt may be answered. A fixed delay is not enough, as somebody may be clicking or typing all along:
-/// the moment starts anew with each press in it.
+/// Decides when a prompt may be answered. A fixed delay is not enough, because the person may be clicking or typing
+/// when the prompt appears: each press during the delay restarts it.
 struct ClickGuard {
-    /// Milliseconds of calm, since the window is there and has the focus.
+    /// Milliseconds without a press, counted from when the window is shown and has the focus.
     static let calm: Int64 = 500
 
     private var quietSince: Int64?
@@ -15,7 +15,7 @@ struct ClickGuard {
         isAwake = false
     }
 
-    /// The window is hidden or has lost the focus: nothing counts.
+    /// The window is hidden or has lost the focus: no answer counts.
     mutating func disarm() {
         quietSince = nil
         isAwake = false
@@ -26,7 +26,7 @@ struct ClickGuard {
         if !isAwake, quietSince != nil { quietSince = now }
     }
 
-    /// Wakes up once it was calm long enough; true when it does so now.
+    /// Wakes up if there was no press for long enough. Returns true only when this call wakes it up.
     mutating func look(at now: Int64) -> Bool {
         guard !isAwake, let quietSince, now - quietSince >= ClickGuard.calm else { return false }
         isAwake = true

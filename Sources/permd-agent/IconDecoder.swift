@@ -1,23 +1,26 @@
-// Decodes one icon, in a process of its own: an app chose the file, and a few KB can be made to take gigabytes or minutes.
+// Decodes one icon in a separate process: the app chose the file, and a crafted file of a few KB can take gigabytes of
+// memory or minutes to decode.
 
 import CGtk
 import Glibc
 
-/// Writes the width, the height (four bytes each, least first) and RGBA pixels to stdout; nothing for what is no icon.
+/// Writes the width and the height (four bytes each, little-endian) and RGBA pixels to stdout; nothing if the file is
+/// not an icon.
 enum IconDecoder {
-    /// The argument that starts this program as a decoder, before the file.
+    /// The argument that starts this program as a decoder; the file follows it.
     static let argument = "--decode-icon"
-    /// Pixels on a side of what is written: an icon of 48 on a screen of twice the density.
+    /// The greatest width and height that is written: a 48-pixel icon on a screen with a scale factor of two.
     static let side = 96
     static let headerBytes = 8
 
-    /// Icons have a few KB, and drawings rarely more than a hundred.
+    /// The largest file that is read. Bitmap icons have a few KB, and drawings rarely more than a hundred.
     private static let maximumBytes = 2 << 20
-    /// Of a bitmap, before it is decoded. The largest size of the icon themes is 512 by 512, of app stores 1024 by 1024.
+    /// The largest bitmap that is decoded. The largest icons are 512 by 512 in icon themes and 1024 by 1024 in app
+    /// stores.
     private static let maximumPixels: Int64 = 2048 * 2048
-    /// Bytes of memory: the libraries' own, and some bitmaps of the size above.
+    /// The memory limit in bytes: enough for the libraries and some bitmaps of the size above.
     private static let memory: UInt = 96 << 20
-    /// Seconds of the processor; decoding takes some milliseconds.
+    /// The limit of CPU time in seconds; decoding an icon takes some milliseconds.
     private static let processorSeconds: UInt = 2
 
     static func main(_ file: String) -> Never {
@@ -32,7 +35,7 @@ enum IconDecoder {
         exit(0)
     }
 
-    /// Of a regular file alone: opening a FIFO or a terminal would wait.
+    /// Reads only regular files: reading a FIFO or a terminal could block.
     private static func read(_ path: String) -> [UInt8]? {
         let fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         guard fd >= 0 else { return nil }
@@ -41,7 +44,7 @@ enum IconDecoder {
         guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= maximumBytes else {
             return nil
         }
-        // It may grow meanwhile.
+        // The file may grow after fstat(2), so one byte more than the limit is read.
         var bytes = [UInt8](repeating: 0, count: maximumBytes + 1)
         var length = 0
         while length < bytes.count {
@@ -54,7 +57,7 @@ enum IconDecoder {
     }
 
     private static func decode(_ bytes: [UInt8]) -> [UInt8]? {
-        // What the icon themes are made of (Icon Theme Specification); no other decoder gets anything to read.
+        // The formats of the Icon Theme Specification; no other decoder is used.
         let isPNG = bytes.starts(with: [0x89, 0x50, 0x4E, 0x47])
         guard let loader = gdk_pixbuf_loader_new_with_type(isPNG ? "png" : "svg", nil) else { return nil }
         defer { g_object_unref(loader) }
@@ -65,12 +68,12 @@ enum IconDecoder {
         return pixels(of: icon)
     }
 
-    /// The size is known, nothing is decoded yet.
+    /// Called when the size is known and nothing is decoded yet: rejects or scales the image.
     private static func fit(_ loader: UnsafeMutablePointer<GdkPixbufLoader>?, _ width: Int32, _ height: Int32) {
         guard let format = gdk_pixbuf_loader_get_format(loader) else { return }
         let isDrawing = gdk_pixbuf_format_is_scalable(format) != 0
         guard width > 0, height > 0, isDrawing || Int64(width) * Int64(height) <= maximumPixels else {
-            // The decoder refuses that.
+            // Makes the decoder fail.
             return gdk_pixbuf_loader_set_size(loader, 0, 0)
         }
         let scale = Double(side) / Double(max(width, height))
@@ -79,7 +82,7 @@ enum IconDecoder {
         gdk_pixbuf_loader_set_size(loader, scaled(width), scaled(height))
     }
 
-    // SAFETY: reads the rows that the pixbuf says it has, while `icon` lives.
+    // SAFETY: reads only the rows that the pixbuf reports, while `icon` lives.
     private static func pixels(of icon: OpaquePointer) -> [UInt8]? {
         let (width, height) = (Int(gdk_pixbuf_get_width(icon)), Int(gdk_pixbuf_get_height(icon)))
         guard (1...side).contains(width), (1...side).contains(height),

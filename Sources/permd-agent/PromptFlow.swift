@@ -1,11 +1,11 @@
-// A prompt as pages: the explanation, then each question; and what comes of the answers.
+// The pages of a prompt, the explanation and then each question, and the answers given so far.
 
 import PermissionClient
 
 struct PromptFlow {
     enum Page: Equatable {
         case explanation(Explanation)
-        /// The question of that index.
+        /// The question with this index.
         case question(Int)
         case over(AgentAnswer)
     }
@@ -15,7 +15,7 @@ struct PromptFlow {
     private(set) var page: Page
     private var seen: Set<Int> = []
     private var decisions: [Question: ItemDecision] = [:]
-    /// What is selected of a portal dialog's choices, by question and by the choice's id.
+    /// The selected options of a portal dialog's choices, by question and by the choice's id.
     private var selections: [Int: [String: String]] = [:]
 
     init(_ prompt: AgentPrompt) {
@@ -34,10 +34,10 @@ struct PromptFlow {
         note()
     }
 
-    /// Every question was on screen once, so all may be answered together.
+    /// Whether every question was shown, so that all may be answered together.
     var mayAllowAll: Bool { items.count > 1 && seen.count == items.count }
 
-    /// The one after the page's, for who wants to see it before answering.
+    /// Whether another question follows, which may be viewed before this one is answered.
     var hasNext: Bool { if case .question(let index) = page { index + 1 < items.count } else { false } }
     var hasPrevious: Bool { if case .question(let index) = page { index > 0 } else { false } }
 
@@ -55,20 +55,20 @@ struct PromptFlow {
         note()
     }
 
-    /// Every question, for this time.
+    /// Grants every question for this time only.
     mutating func allowAll() {
         guard mayAllowAll, choices.contains(.once) else { return }
         for index in items.indices { decide(index, .once) }
         page = .over(.answered(decisions))
     }
 
-    /// What is selected of a choice of the question on screen.
+    /// The selected option of a choice in the question on screen.
     func selection(of choice: PortalChoice) -> String {
         guard case .question(let index) = page else { return choice.initial }
         return selections[index]?[choice.id] ?? choice.initial
     }
 
-    /// Selects an option of a choice; this answers nothing.
+    /// Selects an option of a choice, without answering the question.
     mutating func select(_ option: String, of id: String) {
         guard case .question(let index) = page else { return }
         selections[index]?[id] = option
@@ -80,7 +80,7 @@ struct PromptFlow {
         note()
     }
 
-    /// Not now: what was answered counts, the rest stays undecided.
+    /// Not Now: the answers given so far count, the rest stays undecided.
     mutating func dismiss() {
         if case .over = page { return }
         page = .over(decisions.isEmpty ? .dismissed : .answered(decisions))

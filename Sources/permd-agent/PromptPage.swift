@@ -1,4 +1,4 @@
-// One page of a prompt as widgets. All of an app's texts are plain text, wrapped, and bounded in height.
+// One page of a prompt as widgets. Text from an app is shown as plain text, wrapped, and limited in height.
 
 import CGtk
 import PermissionClient
@@ -10,7 +10,7 @@ final class PromptPage {
         case allowAll
         case notNow
         case turn(Int)
-        /// An option of a portal dialog's choice; this answers nothing.
+        /// Selects an option of a portal dialog's choice, without answering the question.
         case select(option: String, choice: String)
     }
 
@@ -39,8 +39,8 @@ final class PromptPage {
         gtk_box_append(cgtk_box(widget), scrolled)
     }
 
-    /// Shows all of the texts in a window of that width, or as much of them as a screen of that height has room for
-    /// beside the buttons; the rest scrolls. For a page that is in its window, where it has its fonts.
+    /// Sets the height of the text area so that all of the text is visible, or as much as fits on the screen with the
+    /// buttons; the rest scrolls. The page must already be in its window, because measuring needs the window's fonts.
     func fit(width: Int32, screen: (width: Int32, height: Int32)) {
         let margins: Int32 = 48
         let spacing: Int32 = 12
@@ -51,8 +51,8 @@ final class PromptPage {
         gtk_scrolled_window_set_min_content_height(cgtk_scrolled(scrolled), height)
     }
 
-    /// What cannot be broken into the screen's width (a character of a strange font) is cut at the edge, alone: the window
-    /// becomes no wider, and the other texts do not go on beyond it.
+    /// Clips each child that cannot be wrapped to the screen's width (such as a very wide character), so that it makes
+    /// neither the window nor the other text wider.
     private static func hold(childrenOf box: UnsafeMutablePointer<GtkWidget>, width: Int32) {
         var next = gtk_widget_get_first_child(box)
         while let child = next {
@@ -70,9 +70,9 @@ final class PromptPage {
         }
     }
 
-    /// The app's name and two lines of the question.
+    /// Space for the app's name and two lines of the question.
     private static let leastTextHeight: Int32 = 96
-    /// A title bar and a panel.
+    /// Space for a title bar and a panel.
     private static let titleBarRoom: Int32 = 80
 
     private static func height(of widget: UnsafeMutablePointer<GtkWidget>, _ width: Int32) -> Int32 {
@@ -81,12 +81,12 @@ final class PromptPage {
         return natural
     }
 
-    /// Asleep, buttons look and are insensitive, to assistive technology too.
+    /// Makes the buttons sensitive or insensitive, also for assistive technology.
     func setAwake(_ isAwake: Bool) {
         for button in buttons { gtk_widget_set_sensitive(button.widget, isAwake ? 1 : 0) }
     }
 
-    /// What a page has, without a prompt.
+    /// A page with typical contents, which is laid out before the first prompt.
     static func rehearsal() -> PromptPage {
         let page = PromptPage { _ in }
         gtk_box_append(cgtk_box(page.texts), gtk_image_new_from_icon_name(AppIcon.generic))
@@ -130,7 +130,7 @@ final class PromptPage {
         addNotNow()
     }
 
-    /// Who asks: icon and identity. A program without a desktop entry is shown with its path, as unknown.
+    /// The requesting app's icon and identity. A program without a desktop entry is shown as unknown, with its path.
     private func addHeader(_ prompt: AgentPrompt) {
         let row = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 12)!
         let icon = AppIcon.image(prompt.appIcon)
@@ -147,7 +147,7 @@ final class PromptPage {
 
     // MARK: Widgets
 
-    /// On a small screen, or with large text, the texts scroll and the buttons stay.
+    /// On a small screen, or with large fonts, the text scrolls and the buttons stay visible.
     private static func scrolling(_ texts: UnsafeMutablePointer<GtkWidget>) -> UnsafeMutablePointer<GtkWidget> {
         let scrolled = gtk_scrolled_window_new()!
         gtk_scrolled_window_set_policy(cgtk_scrolled(scrolled), GTK_POLICY_NEVER, GTK_POLICY_AUTOMATIC)
@@ -171,7 +171,7 @@ final class PromptPage {
         gtk_box_append(cgtk_box(texts), widget)
     }
 
-    /// Plain text, never markup; wrapped by word and character, so many lines at most.
+    /// A label of plain text, never markup, wrapped between words and characters to at most `lines` lines.
     func label(_ text: String, lines: Int32) -> UnsafeMutablePointer<GtkWidget> {
         let widget = gtk_label_new(text)!
         let label = cgtk_label(widget)
@@ -182,7 +182,7 @@ final class PromptPage {
         gtk_label_set_xalign(label, 0)
         gtk_label_set_max_width_chars(label, 44)
         gtk_label_set_width_chars(label, 24)
-        // Marks that a font draws far above or below a line stay off the other texts.
+        // Combining marks that a font draws far above or below the line must not cover other text.
         gtk_widget_set_overflow(widget, GTK_OVERFLOW_HIDDEN)
         return widget
     }
@@ -211,7 +211,7 @@ final class PromptPage {
     }
 }
 
-/// What a button does, for as long as its page lives.
+/// The action of a button; lives as long as its page.
 private final class ButtonTarget {
     let action: PromptPage.Action
     private let body: (PromptPage.Action) -> Void

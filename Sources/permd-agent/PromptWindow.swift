@@ -1,9 +1,9 @@
-// The window of one prompt: its pages as widgets, its keys, and the guard over its buttons.
+// The window of one prompt: its pages, its keys, and the guard against accidental answers.
 
 import CGtk
 import PermissionClient
 
-/// Lives on GTK's thread. Kept by its stage until it is closed.
+/// Used only on GTK's thread. Retained by its stage until it is closed.
 final class PromptWindow {
     let answer: PendingAnswer
     private let prompt: AgentPrompt
@@ -23,7 +23,8 @@ final class PromptWindow {
         connect()
         show()
         gtk_window_present(cgtk_window(window))
-        // After all events that wait: on a busy machine a press that came before must not be seen after the waking.
+        // The low priority handles all pending events first: on a busy machine, a press from before the guard wakes up
+        // must not be seen after it.
         guardTimer = g_timeout_add_full(
             G_PRIORITY_DEFAULT_IDLE, 50,
             { context in
@@ -43,7 +44,7 @@ final class PromptWindow {
         return window
     }
 
-    /// Lays out a window that nobody sees: the style, the fonts and the icons are there when the first prompt comes.
+    /// Lays out a window that is never shown, so that style, fonts and icons are loaded when the first prompt comes.
     static func rehearse() {
         let window = blank()
         let page = PromptPage.rehearsal()
@@ -53,7 +54,7 @@ final class PromptWindow {
         gtk_window_destroy(cgtk_window(window))
     }
 
-    /// Takes it off the screen; does nothing the second time.
+    /// Removes the window from the screen. Further calls do nothing.
     func close() {
         guard guardTimer != 0 else { return }
         g_source_remove(guardTimer)
@@ -74,7 +75,7 @@ final class PromptWindow {
         gtk_window_set_child(cgtk_window(window), page.widget)
         let screen = PromptWindow.screen()
         page.fit(width: min(PromptWindow.width, screen.width), screen: screen)
-        // Nothing is preselected: the focus is nowhere until a key moves it.
+        // No button is preselected: none has the focus until a key moves it.
         gtk_window_set_focus(cgtk_window(window), nil)
         content = page
         arm()
@@ -94,7 +95,7 @@ final class PromptWindow {
         show()
     }
 
-    /// The smallest of the monitors: the window may come up on any of them.
+    /// The size of the smallest monitor, because the window may appear on any of them.
     private static func screen() -> (width: Int32, height: Int32) {
         var smallest = (width: Int32(1024), height: Int32(768))
         guard let display = gdk_display_get_default(), let monitors = gdk_display_get_monitors(display) else {
@@ -137,7 +138,7 @@ final class PromptWindow {
         context.map { Unmanaged<PromptWindow>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    // SAFETY: the handlers go with the window, which `close` destroys before its stage lets go of this object.
+    // SAFETY: the handlers end with the window, which `close` destroys before the stage releases this object.
     private func connect() {
         cgtk_connect_answered(
             window, "close-request",
@@ -159,7 +160,7 @@ final class PromptWindow {
         gtk_widget_add_controller(window, keys)
     }
 
-    /// True: the key is used up. Return never answers anything, Escape is Not Now.
+    /// Handles a key; returns true if it must not be processed further. Return never answers, Escape is Not Now.
     private func key(_ key: UInt32) -> Bool {
         pressed()
         switch Int32(bitPattern: key) {

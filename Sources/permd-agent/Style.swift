@@ -1,23 +1,23 @@
-// How the window looks: as the person's theme says. What stands in for GTK's own theme is StyleSheet.swift.
+// The window's style, which follows the person's theme. StyleSheet.swift has the replacement for GTK's own theme.
 
 import CGtk
 import Glibc
 
-/// GTK reads the whole of its theme before the first window can be there, which takes longer than all else that it does
-/// until then. A prompt needs a twentieth of it. Other themes, high contrast and the person's own `gtk.css` are
-/// read as in any GTK program.
+/// GTK reads its whole theme before it can show the first window, which takes longer than the rest of its start. A
+/// prompt needs a twentieth of that theme, so a small style sheet replaces it. Other themes, high contrast and the
+/// person's `gtk.css` are read as in any GTK program.
 enum Style {
-    /// Themes that are GTK's own, by their names in the settings; the others stand in files.
+    /// The names of GTK's own themes in the settings; other themes are read from files.
     private static let standard: Set<String> = ["", "Default", "Adwaita", "Adwaita-dark", "Default-dark"]
 
-    /// Before GTK starts: has it read no theme, unless the person has named one for all programs in `$GTK_THEME`.
+    /// Called before GTK starts: prevents it from reading a theme, unless `$GTK_THEME` names one for all programs.
     static func prepare() {
         if let chosen = getenv("GTK_THEME"), chosen.pointee != 0 { return }
         setenv("GTK_THEME", "Empty", 1)
         isOurs = true
     }
 
-    /// For the display, once.
+    /// Adds the style sheets to the display, once.
     static func install() {
         guard !isInstalled, let display = gdk_display_get_default() else { return }
         isInstalled = true
@@ -40,7 +40,7 @@ enum Style {
         gtk_style_context_add_provider_for_display(display, cgtk_style_provider(provider), priority)
     }
 
-    /// What the settings say now.
+    /// Loads the theme that the settings name now.
     private static func load() {
         guard let theme, let display = gdk_display_get_default(), let settings = gtk_settings_get_for_display(display)
         else { return }
@@ -58,7 +58,7 @@ enum Style {
         }
     }
 
-    // SAFETY: touched on GTK's thread alone, the first before there is another.
+    // SAFETY: accessed only on GTK's thread; `isOurs` is set before any other thread exists.
     nonisolated(unsafe) private static var isOurs = false
     nonisolated(unsafe) private static var isInstalled = false
     nonisolated(unsafe) private static var theme: UnsafeMutablePointer<GtkCssProvider>?

@@ -1,4 +1,4 @@
-// The window's style sheets: of the page, over any theme; and of what a prompt has, in place of GTK's own theme.
+// The window's style sheets: one for the page, added to any theme, and one that replaces GTK's own theme.
 
 enum StyleSheet {
     static let page = """
@@ -8,7 +8,7 @@ enum StyleSheet {
         window.permd .unknown { font-weight: bold; }
         """
 
-    /// Colours go by the names of GTK's theme, so that a person's own `gtk.css` may use and change them.
+    /// Colours have the names of GTK's theme, so that the person's `gtk.css` can use and change them.
     static func theme(isDark: Bool) -> String { (isDark ? dark : light) + rules }
 
     private static let light = """

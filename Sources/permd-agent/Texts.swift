@@ -1,4 +1,4 @@
-// Every text a person sees, in one place, through gettext.
+// All text that the agent shows, translated with gettext.
 
 import CGtk
 import Glibc
@@ -7,7 +7,7 @@ import PermissionClient
 enum Texts {
     static let domain = "permd"
 
-    /// All of them, in English: the keys of the catalogs in po/.
+    /// All strings in English, which are the keys of the catalogs in po/.
     static let all = [
         "Permission request", "%@ says:", "%@ would like to use the camera", "%@ would like to use the microphone",
         "%@ would like to use Bluetooth", "%@ would like to know your location", "Device: %@", "The app says: %@",
@@ -18,7 +18,7 @@ enum Texts {
         "Holds until you change it in the settings", "Holds until the app is closed", "Holds until you log out",
     ]
 
-    /// Finds the catalogs: `$PERMD_LOCALE_DIR`, else beside the program (`../share/locale`), else the system's.
+    /// Finds the catalogs: in `$PERMD_LOCALE_DIR`, else relative to the program (`../share/locale`), else the system's.
     static func bind() {
         setlocale(LC_ALL, "")
         var folders = ["/usr/share/locale"]
@@ -36,9 +36,9 @@ enum Texts {
         return "/" + parts.joined(separator: "/") + "/share/locale"
     }
 
-    /// The text in the person's language, each `%@` replaced in order: values are never formats.
+    /// The string in the person's language, with each `%@` replaced in order. Values are never used as formats.
     static func text(_ key: String, _ values: String...) -> String {
-        // Without a translation gettext gives back the very pointer it got.
+        // Without a translation, dgettext(3) returns the pointer it was given, so the result is copied here.
         let translated = key.withCString { String(cString: dgettext(domain, $0)) }
         let pieces = translated.split(separator: "%@", omittingEmptySubsequences: false)
         var result = ""
@@ -59,13 +59,14 @@ enum Texts {
         }
     }
 
-    /// For a program without a desktop entry, its path; nil for others.
+    /// The line that shows the path of a program without a desktop entry; nil for other apps.
     static func unknownProgram(_ prompt: AgentPrompt) -> String? {
         guard prompt.app.hasPrefix("exe:") else { return nil }
         return text("Unknown program: %@", isolated(String(prompt.app.dropFirst("exe:".count))))
     }
 
-    /// The app's own reason, marked as the app's words; of a portal's dialog its words, which may be the app's too.
+    /// The app's reason, marked as the app's words, or the text of a portal's dialog, which may come from the app as
+    /// well.
     static func reason(_ item: AgentPrompt.Item) -> String {
         if item.dialog != nil {
             let words = item.portalWords
@@ -75,7 +76,7 @@ enum Texts {
         return text("The app says: %@", isolated("“\(item.reason)”"))
     }
 
-    /// A portal that keeps the answer itself has its own words for it.
+    /// The label of a choice. A portal that stores the answer itself may supply its own label.
     static func label(_ choice: PromptChoice, _ item: AgentPrompt.Item) -> String {
         if let own = item.portalLabel(choice) { return own }
         return item.isOfPortal && choice != .deny ? text("Allow") : label(choice)
@@ -90,7 +91,7 @@ enum Texts {
         }
     }
 
-    /// What a screen reader adds.
+    /// The description that a screen reader adds to a button's label.
     static func description(_ choice: PromptChoice) -> String {
         switch choice {
         case .deny, .always: text("Holds until you change it in the settings")
@@ -99,6 +100,6 @@ enum Texts {
         }
     }
 
-    /// Keeps a name's direction to itself (Unicode FSI and PDI).
+    /// Isolates the text direction of a name from its surroundings (Unicode FSI and PDI).
     static func isolated(_ name: String) -> String { "\u{2068}\(name)\u{2069}" }
 }

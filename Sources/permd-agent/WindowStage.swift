@@ -1,24 +1,24 @@
-// Where the agent's two threads meet: prompts come on the bus's, windows live on GTK's.
+// Connects the agent's two threads: prompts arrive on the bus's, windows live on GTK's.
 
 import CGtk
 import PermissionClient
 import Synchronization
 
-// SAFETY: `window` and `idleTimer` are touched on GTK's thread alone, which `onGtk` gets to; `loop` never changes, and
-// GLib's main loop may be woken from any thread.
+// SAFETY: `window` and `idleTimer` are accessed only on GTK's thread, through `onGtk`; `loop` never changes, and GLib's
+// main loop may be woken from any thread.
 final class WindowStage: PromptPresenter, @unchecked Sendable {
     let loop = g_main_loop_new(nil, 0)!
     private let idleSeconds: UInt32
     private var window: PromptWindow?
     private var idleTimer: UInt32 = 0
 
-    /// - Parameter idleSeconds: leaves after so long without a prompt; 0 stays.
+    /// - Parameter idleSeconds: the time without a prompt after which the agent exits; 0 means never.
     init(idleSeconds: UInt32) { self.idleSeconds = idleSeconds }
 
-    /// Serves GTK on the calling thread until it is time to leave.
+    /// Runs GTK's main loop on the calling thread until the agent is to exit.
     func run() {
         restIdle()
-        // While the daemon is being told of us.
+        // This runs while the other thread registers with the daemon.
         PromptWindow.rehearse()
         g_main_loop_run(loop)
         window?.close()
@@ -86,7 +86,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     }
 }
 
-/// The one answer to a prompt: the first counts, whether it comes from the person or from a withdrawal.
+/// The answer to a prompt. Only the first one given counts, whether it is the person's or a withdrawal.
 final class PendingAnswer: Sendable {
     private enum State {
         case open(CheckedContinuation<AgentAnswer, Never>?)

@@ -1,3 +1,3 @@
-// permd-agent: the desktop's prompts, in a window.
+// permd-agent: shows prompts in a window on the desktop.
 
 AgentProgram.main()

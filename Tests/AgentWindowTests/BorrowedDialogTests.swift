@@ -1,4 +1,4 @@
-// Borrowed dialogs: every quirk of the desktops, by a backend that has it.
+// Dialogs of a portal backend: a scripted backend with the known peculiarities of desktops.
 
 import DBus
 import Foundation
@@ -8,13 +8,13 @@ import Testing
 
 @testable import permd_agent
 
-/// A portal backend that answers from a list, after so many milliseconds of its own clock.
+/// A portal backend that replies from a script, each reply after a delay on a manual clock.
 @LoopActor
 private final class FakeBackend {
     enum Reply: Sendable {
         case answer(UInt32, [String: Value], after: Int64)
         case error(String)
-        /// Until it is closed.
+        /// Waits until the dialog is closed.
         case wait
         case vanish
     }
@@ -55,7 +55,7 @@ private final class FakeBackend {
 @Suite(.timeLimit(.minutes(5)))
 @LoopActor
 struct BorrowedDialogTests {
-    /// A person takes longer than this.
+    /// Milliseconds after which an answer counts as a person's.
     private nonisolated static let read: Int64 = 600
 
     nonisolated static func choice(_ word: String) -> Value {
@@ -94,7 +94,7 @@ struct BorrowedDialogTests {
     }
 
     @Test func allowedWithItsDuration() async throws {
-        // Flat as the specification has it, nested as portal-gtk, missing as KDE.
+        // Flat, as in the specification, and nested, as in portal-gtk.
         let results: [[String: Value]] = [
             ["choices": BorrowedDialogTests.choice("always")],
             ["results": .properties(["choices": BorrowedDialogTests.choice("session")])],
@@ -116,8 +116,8 @@ struct BorrowedDialogTests {
         await bench.end()
     }
 
-    /// A portal's own question goes on as it is, its choices come back.
-    @Test func aPortalsQuestionIsHandedOn() async throws {
+    /// A portal's own question is passed on unchanged, and its choices are returned.
+    @Test func aPortalsQuestionIsPassedOn() async throws {
         let results: [String: Value] = [
             "choices": .array(of: "(ss)", [.structure([.string("area"), .string("all")])])
         ]
@@ -139,7 +139,7 @@ struct BorrowedDialogTests {
         #expect(dialog.contains(.string("A title")))
         let options = try #require(dialog.last?.properties)
         #expect(options["grant_label"] == .string("Take It"))
-        // How long is the portal's affair.
+        // There is no choice of duration: the portal stores the answer.
         #expect(options["choices"]?.elements?.count == 2)
         portal.end()
         app.close()
@@ -162,6 +162,7 @@ struct BorrowedDialogTests {
         #expect(BorrowedDialog.duration(of: .uint32(1)) == .once)
     }
 
+    /// KDE returns no choices.
     @Test func aMissingChoiceMeansOnce() async throws {
         let bench = try await bench([.answer(0, [:], after: BorrowedDialogTests.read)])
         try await bench.app.request("t", [.camera])
@@ -171,8 +172,8 @@ struct BorrowedDialogTests {
         await bench.end()
     }
 
-    /// Escape is 2 with some, 1 with others: neither is a word for ever.
-    @Test func escapeIsNoWordForEver() async throws {
+    /// Escape is response 2 on some desktops and 1 on others; neither may deny permanently.
+    @Test func escapeNeverDeniesPermanently() async throws {
         let bench = try await bench([
             .answer(2, [:], after: BorrowedDialogTests.read), .answer(1, [:], after: BorrowedDialogTests.read),
         ])
@@ -185,8 +186,9 @@ struct BorrowedDialogTests {
         await bench.end()
     }
 
-    /// A grant faster than a person, a second dialog refused, and "there is one open already": asked again.
-    @Test func whatIsNoPersonsAnswerIsAskedAgain() async throws {
+    /// The dialog is shown again after a grant or a cancellation faster than a person's, and after an error because
+    /// another dialog is open.
+    @Test func answersNotFromAPersonAreAskedAgain() async throws {
         let bench = try await bench([
             .answer(0, ["choices": BorrowedDialogTests.choice("always")], after: 0), .answer(2, [:], after: 0),
             .error("org.freedesktop.DBus.Error.LimitsExceeded"), .answer(1, [:], after: BorrowedDialogTests.read),
@@ -197,7 +199,7 @@ struct BorrowedDialogTests {
         await bench.end()
     }
 
-    /// Registered when this returns.
+    /// Starts an agent host; it is registered when this returns.
     private static func host(_ presenter: PortalPresenter, on address: String) async throws -> Task<Void, any Error> {
         let registered = EventLog<AgentEvent>()
         let host = Task {
@@ -209,7 +211,7 @@ struct BorrowedDialogTests {
         return host
     }
 
-    @Test func aBackendThatNeverAsksFails() async throws {
+    @Test func aBackendThatAlwaysAnswersAtOnceFails() async throws {
         let replies = [FakeBackend.Reply](repeating: .answer(0, [:], after: 0), count: PortalPresenter.tries)
         let bench = try await bench(replies, settings: "[Prompts]\nAgentWaitSec=1\n")
         try await bench.app.request("t", [.camera])
@@ -217,14 +219,14 @@ struct BorrowedDialogTests {
         await bench.end()
     }
 
-    @Test func itsOwnerVanishes() async throws {
+    @Test func theBackendExits() async throws {
         let bench = try await bench([.vanish], settings: "[Prompts]\nAgentWaitSec=1\n")
         try await bench.app.request("t", [.camera])
         #expect(try await bench.app.response("t").hasPrefix("2 error=org.permd.Error.NoAgent"))
         await bench.end()
     }
 
-    /// Whoever takes the backend's name would answer in the person's place.
+    /// A sandboxed program that takes the backend's name must not answer in the person's place.
     @Test(arguments: PrivateBus.Kind.allCases)
     func aSandboxedBackendIsNotAsked(_ kind: PrivateBus.Kind) async throws {
         let devices = try await MockDevices.start()
@@ -262,7 +264,7 @@ struct BorrowedDialogTests {
         await bench.end()
     }
 
-    @Test func theExplanationIsADialogOfItsOwn() async throws {
+    @Test func theExplanationIsASeparateDialog() async throws {
         let bench = try await bench([
             .answer(0, [:], after: BorrowedDialogTests.read), .answer(0, [:], after: BorrowedDialogTests.read),
             .answer(1, [:], after: BorrowedDialogTests.read),
@@ -315,7 +317,7 @@ struct PortalBackendTests {
         #expect(try find("kde", preferred: "default=gtk\n\(PortalBackends.access)=phosh;kde") == "phosh")
         #expect(try find("kde", preferred: "default=wlr;*") == "gtk")
         #expect(try find("kde", preferred: "default=none") == nil)
-        // Ours would ask ourselves.
+        // permd's own backend is never used: it would prompt through this agent again.
         #expect(try find("kde", preferred: "\(PortalBackends.access)=permd") == "kde")
     }
 
@@ -324,7 +326,7 @@ struct PortalBackendTests {
         #expect(try find("kde", preferred: "default=gtk") == "phosh")
     }
 
-    /// They would be waited for for ever, and a link leads to what it leads to.
+    /// FIFOs are skipped, because reading one could block forever. Symbolic links are followed.
     @Test func onlyRegularFilesAreRead() throws {
         mkfifo(folder.file("conf/portals.conf"), 0o600)
         mkfifo(folder.file("data/portals/aaa.portal"), 0o600)
@@ -335,7 +337,7 @@ struct PortalBackendTests {
         #expect(try find("kde") == "gtk")
     }
 
-    @Test func noneAtAll() {
+    @Test func withoutABackend() {
         #expect(PortalBackends(configuration: [], data: ["/nonexistent"], desktops: []).find() == nil)
         #expect(PortalBackend(name: "phosh", busName: "x").isSystemModal)
         #expect(!PortalBackend(name: "gtk", busName: "x").isSystemModal)

@@ -1,4 +1,4 @@
-// The real portal-gtk as the dialog that is borrowed.
+// Prompts in the dialogs of the real portal-gtk.
 
 import DBus
 import Glibc
@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .serialized)
 @LoopActor
 struct BorrowedGtkTests {
-    /// Clicks a button of the dialog, as late as a person would.
+    /// Clicks a button of the dialog late enough to count as a person.
     private func click(_ name: String, _ bench: WindowBench) async throws {
         _ = try await bench.awake(name)
         await bench.pause(700)
@@ -20,7 +20,7 @@ struct BorrowedGtkTests {
         let bench = try await WindowBench()
         try await bench.startBorrowing()
         let app = try await TestApp("app", on: bench.permd)
-        // Texts that portal-gtk would take for a format.
+        // Text that portal-gtk would use as a printf format.
         try await app.request("a", [.camera], "reason=%n%n%s")
         try await click("Allow", bench)
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
@@ -43,8 +43,8 @@ struct BorrowedGtkTests {
         await bench.end()
     }
 
-    /// The dialog is not left behind for nobody.
-    @Test func itGoesWithTheAgent() async throws {
+    /// The dialog is closed when the agent exits.
+    @Test func theDialogClosesWithTheAgent() async throws {
         let bench = try await WindowBench()
         try await bench.startBorrowing()
         let app = try await TestApp("app", on: bench.permd)
@@ -55,7 +55,7 @@ struct BorrowedGtkTests {
         await bench.end()
     }
 
-    @Test func itsChoicesAreHowLong() async throws {
+    @Test func theDialogHasAChoiceOfDurations() async throws {
         let bench = try await WindowBench()
         try await bench.startBorrowing()
         let app = try await TestApp("app", on: bench.permd)

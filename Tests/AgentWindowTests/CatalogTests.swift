@@ -1,4 +1,4 @@
-// Every text is in every language, with the same places for values.
+// Every string is translated into every language, with the same placeholders.
 
 import Foundation
 import Testing
@@ -10,7 +10,7 @@ struct CatalogTests {
     static let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// msgid → msgstr; none of these texts spans lines.
+    /// Maps each msgid to its msgstr; no string here spans several lines.
     private func catalog(_ language: String) throws -> [String: String] {
         let text = try String(contentsOf: CatalogTests.project.appending(path: "po/\(language).po"), encoding: .utf8)
         var found: [String: String] = [:]
@@ -32,7 +32,7 @@ struct CatalogTests {
         }
     }
 
-    /// No text is written past the table.
+    /// No source file uses a string that is missing in `Texts.all`.
     @Test func everyTextIsInTheTable() throws {
         let folder = CatalogTests.project.appending(path: "Sources/permd-agent")
         for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path)

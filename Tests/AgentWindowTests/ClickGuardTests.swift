@@ -1,4 +1,4 @@
-// The guard by its own clock.
+// The click guard, with times given by the tests.
 
 import Testing
 
@@ -6,23 +6,23 @@ import Testing
 
 @Suite
 struct ClickGuardTests {
-    /// What comes of looking at each of these moments.
+    /// The results of looking at each of these times.
     private func looks(_ guarded: inout ClickGuard, _ moments: Int64...) -> [Bool] {
         moments.map { guarded.look(at: $0) }
     }
 
-    @Test func wakesAfterACalmMoment() {
+    @Test func wakesAfterTheDelay() {
         var guarded = ClickGuard()
         let before = looks(&guarded, 0)
         guarded.arm(at: 100)
-        // It wakes once.
+        // It reports waking up only once.
         let after = looks(&guarded, 599, 600, 700)
         #expect(before == [false] && after == [false, true, false] && guarded.isAwake)
     }
 
-    /// However long somebody clicks or types.
+    /// It never wakes up while presses continue.
     @Test(arguments: [1, 50, 200, 499])
-    func everyPressStartsItAgain(_ interval: Int64) {
+    func everyPressRestartsTheDelay(_ interval: Int64) {
         var guarded = ClickGuard()
         guarded.arm(at: 0)
         var now: Int64 = 0
@@ -37,7 +37,7 @@ struct ClickGuardTests {
         #expect(after)
     }
 
-    @Test func losingTheFocusPutsItUpAgain() {
+    @Test func losingTheFocusRestartsTheDelay() {
         var guarded = ClickGuard()
         guarded.arm(at: 0)
         let first = looks(&guarded, 500)
@@ -48,7 +48,7 @@ struct ClickGuardTests {
         #expect(first == [true] && asleep == [false] && second == [false, true])
     }
 
-    @Test func pressesWithoutAWindowAreNothing() {
+    @Test func pressesWithoutAWindowDoNothing() {
         var guarded = ClickGuard()
         guarded.press(at: 10)
         let woke = guarded.look(at: 10_000)

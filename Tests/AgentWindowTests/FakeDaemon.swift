@@ -1,4 +1,4 @@
-// Stands for the daemon on a bench's bus: sends the agent what no daemon would.
+// Stands for the daemon on a bench's bus, and sends the agent prompts that the real daemon never would.
 
 import DBus
 import PermissionModel
@@ -10,7 +10,7 @@ final class FakeDaemon {
     private let server: ObjectServer
     private let agents = EventLog<(owner: String, path: String)>()
 
-    /// The bench's own daemon is stopped before.
+    /// Stops the bench's own daemon first.
     init(_ bench: WindowBench) async throws {
         await bench.permd.stop()
         connection = try bench.permd.bus.connect()
@@ -35,7 +35,7 @@ final class FakeDaemon {
         guard try connection.requestName(BusNames.service) else { throw TestKitError("there is a daemon already") }
     }
 
-    /// Shows a prompt; the outcome is what the agent answered.
+    /// Sends a prompt; returns the outcome that the agent replies with.
     func prompt(_ number: Int, _ details: [String: Value]) async throws -> String {
         guard let agent = agents.all.last else { throw TestKitError("no agent") }
         var details = details

@@ -1,4 +1,4 @@
-// What a prompt's texts and icon can do to the window: nothing, whoever they are from.
+// Hostile text and icons in a prompt: they must not change the window.
 
 import DBus
 import Foundation
@@ -18,7 +18,7 @@ struct HostilePromptTests {
         String(repeating: "ก็็็็็็็็", count: 60), String(repeating: "\u{1F469}", count: 512),
     ]
 
-    /// Straight from whoever owns org.permd: not made safe by a daemon.
+    /// The text comes directly from the owner of org.permd, without the daemon's filtering.
     @Test(arguments: ["1000x900", "360x640"])
     func theWindowKeepsItsSize(_ screen: String) async throws {
         let bench = try await WindowBench(screen: screen)
@@ -48,8 +48,8 @@ struct HostilePromptTests {
         await bench.end()
     }
 
-    /// A FIFO, a few KB that are gigabytes of pixels or minutes of work, and what is no picture: the window is there as soon
-    /// as with none, and no larger in memory.
+    /// FIFOs, files of a few KB that expand to gigabytes of pixels or minutes of work, and files that are no images:
+    /// the prompt can be answered as usual, and the agent's memory stays small.
     @Test func anIconCostsLittle() async throws {
         let folder = try TemporaryFolder()
         let bench = try await WindowBench()
@@ -79,8 +79,8 @@ struct HostilePromptTests {
         await bench.end()
     }
 
-    /// What the decoder gives: pixels of an icon, nothing of anything else, within its bounds of memory. Some versions of
-    /// librsvg draw the costly filter within them.
+    /// The decoder writes the pixels of an icon, and nothing for other files, within its memory limit. Some versions of
+    /// librsvg can draw the costly filter within the limits.
     @Test(arguments: [
         ("good.png", true), ("good.svg", true), ("pixels.png", false), ("text.png", false), ("use.svg", false),
         ("filter.svg", nil), ("fifo", false), ("large.png", false), ("none", false),
@@ -90,7 +90,7 @@ struct HostilePromptTests {
         let maker = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "icons.py").path
         let making = try ChildProcess("/usr/bin/python3", [maker, folder.path, name])
         #expect(await making.waitForExit() == .exited(0))
-        // The greatest memory of a child that has ended, in KB.
+        // Prints the size of the output and the child's peak memory in KB.
         let decoding = try ChildProcess(
             "/usr/bin/python3",
             [

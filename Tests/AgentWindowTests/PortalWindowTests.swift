@@ -1,4 +1,4 @@
-// Portal apps in the window: the real portal's calls one after the other, and a portal's choices.
+// Prompts for portal apps in the window: concurrent calls through the real portal, and a portal's choices.
 
 import DBus
 import Foundation
@@ -23,7 +23,7 @@ struct PortalWindowTests {
         #expect(try await second.ask("camera b").hasPrefix("ok"))
         var answered: [String] = []
         for _ in 0..<2 {
-            // One window, with one app in it: the one that was not answered yet.
+            // The window shows exactly one app, which has not been answered yet.
             var shown = ""
             try await bench.until("the next app") {
                 let labels = try await bench.labels()

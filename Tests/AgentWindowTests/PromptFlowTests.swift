@@ -1,4 +1,4 @@
-// The pages of a prompt, and what comes of its answers.
+// The pages of a prompt, and the results of its answers.
 
 import PermissionClient
 import PermissionTestKit
@@ -38,7 +38,7 @@ struct PromptFlowTests {
         #expect(other.page == .over(.dismissed))
     }
 
-    @Test func allTogetherOnlyAfterEachWasSeen() {
+    @Test func allowAllOnlyAfterEachQuestionWasSeen() {
         var flow = flow(.camera, .microphone, .location)
         flow.allowAll()
         #expect(flow.page == .question(0))
@@ -58,7 +58,7 @@ struct PromptFlowTests {
         var flow = flow(.camera, .microphone)
         flow.turn(by: 1)
         flow.answer(.deny)
-        // What was passed over is asked still.
+        // The skipped question is asked again.
         #expect(flow.page == .question(0))
         flow.answer(.once)
         #expect(

@@ -1,4 +1,4 @@
-// The window in the themes that a person may have chosen.
+// The window in different themes.
 
 import DBus
 import PermissionModel
@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .serialized)
 @LoopActor
 struct ThemeTests {
-    /// A theme of somebody else, which paints what a look at the screen finds.
+    /// A third-party theme, with a background that is easy to see.
     private static let foreign = "window { background-color: #ff0000; } button { background-image: none; }"
 
     @Test(arguments: [
@@ -32,7 +32,7 @@ struct ThemeTests {
         try await bench.click("Don't Allow")
         try await bench.click("Don't Allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied microphone=denied")
-        // A style sheet with a fault is complained of.
+        // GTK reports errors in style sheets on stderr.
         let complaints = await bench.complaints()
         #expect(complaints.isEmpty)
         await bench.end()

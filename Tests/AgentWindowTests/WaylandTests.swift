@@ -1,4 +1,4 @@
-// The window under Wayland, on a compositor without a screen.
+// The window under Wayland, on a headless compositor.
 
 import DBus
 import PermissionModel
@@ -17,7 +17,7 @@ struct WaylandTests {
         try await bench.until("the window") { try await bench.labels().contains("A body") }
         _ = try await app.ask("close t")
         try await bench.until("the window's end") { try await bench.labels().isEmpty }
-        // A second one on the same connection to the compositor.
+        // A second window on the same connection to the compositor.
         try await app.request("u", [.microphone])
         try await bench.until("the window") {
             try await bench.labels().contains("app would like to use the microphone")

@@ -1,4 +1,4 @@
-// A screen without a monitor, a window manager, the built permd and permd-agent, and hands and eyes for them.
+// A virtual screen with a window manager, the built permd and permd-agent, and functions to see and use their windows.
 
 import DBus
 import Foundation
@@ -7,13 +7,13 @@ import PermissionTestKit
 
 @LoopActor
 final class WindowBench {
-    /// What assistive technology says of one widget.
+    /// One widget as assistive technology sees it.
     struct Widget {
         let role: String
         let name: String
         let description: String
         let states: Set<Substring>
-        /// In the window: x, y, width, height.
+        /// Its position in the window: x, y, width, height.
         let place: [Int]
     }
 
@@ -26,12 +26,12 @@ final class WindowBench {
     private var agent: ChildProcess?
     private var backend: ChildProcess?
     private var compositor: ChildProcess?
-    /// Whose windows are looked at.
+    /// The program whose windows are examined.
     private var program = "permd-agent"
 
     init(settings: String = "", environment extra: [String: String] = [:], screen: String = "1000x900") async throws {
         folder = try TemporaryFolder()
-        // Of the machine's services, only the bus of assistive technology.
+        // The only system-wide service needed is the accessibility bus.
         let services = "/usr/share/dbus-1/services/org.a11y.Bus.service"
         try folder.write(try String(contentsOfFile: services, encoding: .utf8), to: "org.a11y.Bus.service")
         devices = try await MockDevices.start()
@@ -42,7 +42,7 @@ final class WindowBench {
         display = try ChildProcess(
             "Xvfb", ["-displayfd", "1", "-screen", "0", "\(screen)x24", "-nolisten", "tcp", "-noreset"],
             environment: [:], standardError: .null)
-        // It prints its number when it can be used.
+        // Xvfb prints its display number when it is ready.
         var number = ""
         for await line in display.lines {
             number = line
@@ -52,20 +52,20 @@ final class WindowBench {
             $1
         }
         manager = try ChildProcess("openbox", environment: environment, standardError: .null)
-        // It gives the focus to windows that come after it; until it is there, there is no desktop.
+        // It gives the focus only to windows that open after it has started; until then, there is no desktop.
         try await until("the window manager") {
             Int(try await run("xdotool", "get_num_desktops").filter(\.isNumber)) ?? 0 > 0
         }
     }
 
-    /// Starts the agent; it is registered when this returns.
+    /// Starts the agent and waits until it is registered.
     func startAgent(_ arguments: [String] = ["--idle", "0"]) async throws {
         agent = try ChildProcess(
             BuiltProgram.path("permd-agent"), arguments, environment: environment, standardError: .pipe)
         try await until("the agent") { try await hasAgent() }
     }
 
-    /// Programs started from now on have a Wayland compositor instead of the X server.
+    /// Starts a Wayland compositor, which programs started from now on use instead of the X server.
     func startCompositor() async throws {
         compositor = try ChildProcess(
             "weston", ["--backend=headless-backend.so", "--use-pixman", "--socket=wayland-test", "--idle-time=0"],
@@ -77,7 +77,7 @@ final class WindowBench {
         environment["DISPLAY"] = nil
     }
 
-    /// Starts portal-gtk, and the agent that borrows its dialogs.
+    /// Starts portal-gtk, and the agent that uses its dialogs.
     func startBorrowing() async throws {
         program = "xdg-desktop-portal-gtk"
         var environment = environment
@@ -91,7 +91,7 @@ final class WindowBench {
         try await startAgent(["--portal"])
     }
 
-    /// Lets the bus start the agent when the daemon wants one.
+    /// Lets the bus start the agent when the daemon needs one.
     func allowActivation() async throws {
         try folder.write(
             ServiceFile.text("org.permd.Agent", [BuiltProgram.path("permd-agent"), "--idle", "1"]),
@@ -99,7 +99,7 @@ final class WindowBench {
         let desk = try permd.bus.connect()
         defer { desk.close() }
         _ = try await desk.call(.busCall("ReloadConfig"))
-        // As a session does for what it starts.
+        // A session sets this for the services it starts.
         _ = try await desk.call(.busCall("UpdateActivationEnvironment", [.stringTable(environment)]))
     }
 
@@ -117,7 +117,7 @@ final class WindowBench {
         return await agent?.waitForExit()
     }
 
-    /// What the agent complained of until its end.
+    /// Ends the agent, and returns the lines it wrote to stderr.
     func complaints() async -> [String] {
         _ = await endAgent(SIGTERM)
         var lines: [String] = []
@@ -125,7 +125,7 @@ final class WindowBench {
         return lines
     }
 
-    /// The most memory the agent has had, in KB (VmHWM of proc(5)).
+    /// The agent's peak memory in KB (VmHWM of proc(5)).
     func agentsPeak() throws -> Int? {
         guard let agent else { return nil }
         let status = try String(contentsOfFile: "/proc/\(agent.pid)/status", encoding: .utf8)
@@ -145,9 +145,9 @@ final class WindowBench {
         await devices.stop()
     }
 
-    // MARK: Eyes
+    // MARK: Reading the window
 
-    /// Runs a program to its end; what it printed.
+    /// Runs a program until it exits; returns its output.
     @discardableResult
     func run(_ program: String, _ arguments: String...) async throws -> String { try await run(program, arguments) }
 
@@ -175,7 +175,7 @@ final class WindowBench {
         try await widgets().filter { $0.role == "label" }.map { $0.name.filter { !"\u{2068}\u{2069}".contains($0) } }
     }
 
-    /// The button, once it is there and awake.
+    /// Waits until the button exists and is sensitive.
     func awake(_ name: String, role: String = "button") async throws -> Widget {
         var found: Widget?
         try await until("the button \(name)") {
@@ -192,7 +192,7 @@ final class WindowBench {
             String.init)
     }
 
-    /// Milliseconds until waiting gives up: far beyond what a loaded machine needs.
+    /// Milliseconds after which waiting fails: far more than a busy machine needs.
     private static let patience: Int64 = 45_000
 
     func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
@@ -202,14 +202,14 @@ final class WindowBench {
             await pause(25)
         } while Loop.uptimeMilliseconds() < end
         let seen = try await widgets().map { "\($0.role) \($0.name)" }
-        throw TestKitError("\(what) never came; there are \(seen)")
+        throw TestKitError("timed out waiting for \(what); the widgets are \(seen)")
     }
 
     func pause(_ milliseconds: Int64) async {
         await withCheckedContinuation { done in Loop.shared.after(milliseconds: milliseconds) { done.resume() } }
     }
 
-    // MARK: Hands
+    // MARK: Input
 
     func click(_ name: String, role: String = "button") async throws {
         let button = try await awake(name, role: role)
@@ -223,7 +223,7 @@ final class WindowBench {
         for key in keys { try await run("xdotool", "key", key) }
     }
 
-    /// Moves the focus with Tab until it is on that button.
+    /// Moves the focus with Tab to the button.
     func focus(_ name: String) async throws {
         _ = try await awake(name)
         for _ in 0..<20 {

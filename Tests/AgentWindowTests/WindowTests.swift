@@ -1,4 +1,4 @@
-// The window on a screen: what a person sees, hears, clicks and types.
+// The window on a screen: its text, its accessibility, and its reaction to clicks and keys.
 
 import DBus
 import Foundation
@@ -33,12 +33,12 @@ struct WindowTests {
         let app = try await TestApp("app", on: bench.permd)
         try await app.request("t", [.camera])
         try await bench.focus("Always Allow")
-        // Return never grants, whatever has the focus.
+        // Return never grants, even with the focus on a button.
         try await bench.key("Return", "KP_Enter", "Return")
         #expect(!app.events.all.contains { $0.hasPrefix("response") })
         try await bench.key("space")
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
-        // Escape is Not Now, at once.
+        // Escape is Not Now, and works at once.
         try await app.request("u", [.microphone])
         try await bench.until("the window") { try await bench.window() != nil }
         try await bench.until("the answer") {
@@ -63,7 +63,7 @@ struct WindowTests {
                 try await bench.click("Don't Allow")
                 #expect(try await app.response("t\(trial)") == "0 refused=camera statuses=camera=denied")
             } else {
-                // A busy machine made a pause as long as a person's: that proves nothing.
+                // On a busy machine the clicks were too far apart: this trial proves nothing.
                 if !isAnswered { _ = try await app.ask("close t\(trial)") }
                 _ = try await PermissionSettings(bus: .address(bench.permd.bus.address)).reset()
                 try await bench.until("the window's end") { try await bench.window() == nil }
@@ -73,13 +73,13 @@ struct WindowTests {
         await bench.end()
     }
 
-    /// Clicks from the window's top to its bottom; false as soon as two clicks may have been 400 ms apart, or the first
-    /// so long after the window.
+    /// Clicks from the window's top to its bottom. Returns false as soon as two clicks, or the window's appearance and
+    /// the first click, may have been 400 ms apart.
     private func clickEverywhere(_ bench: WindowBench) async throws -> Bool {
         var last = Loop.uptimeMilliseconds()
         var window = ""
         try await bench.until("the window") {
-            // The last look that finds nothing was before the window.
+            // The last time that no window was found.
             let look = Loop.uptimeMilliseconds()
             guard let found = try await bench.window() else {
                 last = look
@@ -92,7 +92,7 @@ struct WindowTests {
         let height = lines.first { $0.hasPrefix("HEIGHT=") }.flatMap { Int($0.dropFirst(7)) } ?? 0
         for row in stride(from: 10, to: height - 10, by: 14) {
             let start = Loop.uptimeMilliseconds()
-            // The X server has taken the click when this has ended.
+            // The X server has received the click when this program has exited.
             try await bench.run("xdotool", "mousemove", "--window", window, "210", "\(row)", "click", "1")
             if Loop.uptimeMilliseconds() - last > 400 { return false }
             last = start
@@ -101,7 +101,7 @@ struct WindowTests {
         return height > 0
     }
 
-    @Test func severalPermissionsAreStepsOfOneWindow() async throws {
+    @Test func severalPermissionsArePagesOfOneWindow() async throws {
         let bench = try await WindowBench()
         try await bench.startAgent()
         let app = try await TestApp("app", on: bench.permd)
@@ -111,7 +111,7 @@ struct WindowTests {
         try await bench.click("Continue")
         _ = try await bench.awake("Only This Time")
         #expect(try await bench.labels().contains("1 of 2"))
-        // All together only after each was seen.
+        // Allow All is offered only after each question was seen.
         #expect(try await !bench.widgets().contains { $0.name == "Allow All, Only This Time" })
         try await bench.click("Next")
         _ = try await bench.awake("Allow All, Only This Time")
@@ -123,7 +123,7 @@ struct WindowTests {
         await bench.end()
     }
 
-    @Test func withdrawnPromptsGo() async throws {
+    @Test func withdrawnPromptsClose() async throws {
         let bench = try await WindowBench()
         try await bench.startAgent()
         let app = try await TestApp("app", on: bench.permd)
@@ -169,7 +169,7 @@ struct WindowTests {
         await bench.end()
     }
 
-    /// A phone's screen, and text half as large again.
+    /// A phone's screen, and larger text.
     @Test(arguments: [("360x640", "1"), ("400x560", "1.5"), ("1000x900", "2")])
     func smallScreensAndLargeText(_ screen: String, _ scale: String) async throws {
         let bench = try await WindowBench(environment: ["GDK_DPI_SCALE": scale], screen: screen)
@@ -191,7 +191,7 @@ struct WindowTests {
         await bench.end()
     }
 
-    @Test func assistiveTechnologyIsToldEverything() async throws {
+    @Test func assistiveTechnologySeesEverything() async throws {
         let bench = try await WindowBench()
         try await bench.startAgent()
         let app = try await TestApp("app", on: bench.permd)
@@ -211,7 +211,7 @@ struct WindowTests {
         let compiler = try ChildProcess(
             "msgfmt", ["--check", "-o", folder.file("\(language)/LC_MESSAGES/permd.mo"), catalog])
         #expect(await compiler.waitForExit() == .exited(0))
-        // A locale of the language: under C.UTF-8, which is all a bare system has, nothing is translated.
+        // A minimal system has only C.UTF-8, under which nothing is translated.
         let locale = "\(language)_\(country)"
         let maker = try ChildProcess(
             "localedef", ["--no-archive", "-i", locale, "-f", "UTF-8", folder.file("\(locale).UTF-8")],
@@ -240,7 +240,7 @@ struct WindowTests {
         await bench.end()
     }
 
-    @Test func leavesWhenNobodyNeedsIt() async throws {
+    @Test func exitsWhenIdleOrTerminated() async throws {
         let bench = try await WindowBench()
         try await bench.startAgent(["--idle", "1"])
         #expect(await bench.waitForAgentsEnd() == .exited(0))
@@ -249,7 +249,7 @@ struct WindowTests {
         await bench.end()
     }
 
-    /// No process while idle: the bus starts it for a prompt, and it leaves after it, again and again.
+    /// While idle there is no agent process: the bus starts it for each prompt, and it exits afterwards.
     @Test func startedWhenAPromptIsDue() async throws {
         let bench = try await WindowBench()
         try await bench.allowActivation()

@@ -1,4 +1,4 @@
-"""Makes icons in a folder, good ones and such as an attacker would: all of them, or the one that is named."""
+"""Writes valid and hostile icons into a folder: all of them, or those that are named."""
 
 import base64
 import os
@@ -21,24 +21,24 @@ def png(side, depth, kind, row, more=b""):
 
 
 def pixels():
-    """Eighty KB, two gigabytes of pixels."""
+    """A file of 80 KB with two gigabytes of pixels."""
     return png(26000, 1, 0, 3250)
 
 
 def text():
-    """Eight hundred megabytes of text beside the pixels."""
+    """800 megabytes of text chunks beside the pixels."""
     packed = zlib.compress(b"a" * 7_900_000, 9)
     return png(48, 8, 6, 192, b"".join(chunk(b"zTXt", b"k%d\0\0" % number + packed) for number in range(100)))
 
 
 def nested():
-    """A drawing with such a picture in it."""
+    """An SVG drawing that contains the image of pixels()."""
     data = base64.b64encode(pixels())
     return SVG.encode() + b'<image width="48" height="48" xlink:href="data:image/png;base64,' + data + b'"/></svg>'
 
 
 def use():
-    """Thirty groups, each ten times the one before."""
+    """Thirty nested groups, each using the one before ten times."""
     groups = "".join(f'<g id="a{number}">' + f'<use xlink:href="#a{number - 1}"/>' * 10 + "</g>" for number in range(1, 30))
     return (SVG + '<g id="a0"><rect width="9" height="9"/></g>' + groups + "</svg>").encode()
 

@@ -1,4 +1,4 @@
-"""Prints what assistive technology finds in a program's windows: role, name, description, states and place, a line each."""
+"""Prints the accessible widgets of a program, one per line: role, name, description, states and place."""
 
 import sys
 
@@ -17,7 +17,7 @@ def walk(node):
         place = f"{box.x} {box.y} {box.width} {box.height}"
     except Exception:
         place = "- - - -"
-    # Until 2024 it was called a push button.
+    # Until 2024 the role was named "push button".
     role = node.get_role_name().removeprefix("push ")
     print("|".join([role, node.get_name() or "", node.get_description() or "", " ".join(names), place]))
     for index in range(node.get_child_count()):

@@ -1,4 +1,4 @@
-// One dialog of another desktop: what it says, and what its answer means.
+// A dialog shown by the desktop's portal backend: its arguments, and the meaning of its results.
 
 import DBus
 import PermissionClient
@@ -14,7 +14,7 @@ struct BorrowedDialog {
     private let deny: String
     private let icon: String
     private let durations: [Duration.Word]
-    /// Of the portal's dialog that this one stands for.
+    /// The choices of the portal's dialog that this one is shown for.
     private let choices: [PortalChoice]
 
     init(_ explanation: Explanation, _ prompt: AgentPrompt) {
@@ -56,12 +56,12 @@ struct BorrowedDialog {
         self.choices = choices
     }
 
-    /// `osssssa{sv}`
+    /// The arguments of AccessDialog, `osssssa{sv}`.
     func arguments(handle: String) -> [Value] {
         var options: [String: Value] = [
             "modal": .bool(true), "grant_label": text(grant), "deny_label": text(deny),
         ]
-        // A name alone: a file of an app's is not the desktop's to open.
+        // Only a name: the backend must not open a file that an app chose.
         if !icon.isEmpty, !icon.contains("/") { options["icon"] = .string(icon) }
         let rows = choices.map { encoded($0.id, $0.label, $0.options.map { ($0.id, $0.label) }, $0.initial) }
         let lengths = durations.map { ($0.rawValue, BorrowedDialog.label($0)) }
@@ -82,7 +82,7 @@ struct BorrowedDialog {
         ])
     }
 
-    /// Some backends take a text for a printf format: the full-width sign looks the same and is none.
+    /// Some backends use the text as a printf format. The full-width percent sign looks alike and has no meaning there.
     private func text(_ text: String) -> Value { .string(text.replacing("%", with: "％")) }
 
     private static func label(_ duration: Duration.Word) -> String {
@@ -93,17 +93,17 @@ struct BorrowedDialog {
         }
     }
 
-    /// Our own choice beside those of the portal's dialog; no portal has one of that name.
+    /// The id of the agent's own choice of duration, added to the portal's choices; no portal uses this id.
     private static let lengthID = "duration"
 
-    /// What was chosen, by id; a choice that the desktop did not show is missing.
+    /// The selected option of each choice, by the choice's id; a choice that the desktop did not show is missing.
     func selections(in results: Value) -> [String: String] {
         var selections: [String: String] = [:]
         for choice in choices { selections[choice.id] = BorrowedDialog.selection(choice.id, in: results) }
         return selections
     }
 
-    /// The choice among the results. A missing one means once.
+    /// The duration in the results; `once` if there is none.
     static func duration(of results: Value) -> Duration {
         switch selection(lengthID, in: results) {
         case Duration.Word.session.rawValue: .session
@@ -112,7 +112,8 @@ struct BorrowedDialog {
         }
     }
 
-    /// `choices` is a(ss) in the specification and a table with portal-gtk; GNOME Shell has the choices in the results.
+    /// Finds a choice in any of the forms in use: the specification has `choices` as a(ss), portal-gtk sends a
+    /// dictionary, and GNOME Shell puts the choices directly into the results.
     private static func selection(_ id: String, in value: Value) -> String? {
         if let table = value.stringTable { return table[id] }
         if let table = value.properties {

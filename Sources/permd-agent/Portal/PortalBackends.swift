@@ -1,4 +1,5 @@
-// Which desktop's dialog to borrow: the backend that xdg-desktop-portal would ask (portals.conf(5), *.portal files).
+// Finds the portal backend whose dialog is used: the one that xdg-desktop-portal would call (portals.conf(5), *.portal
+// files).
 
 import CGtk
 import Glibc
@@ -9,23 +10,23 @@ struct PortalBackend: Equatable {
     let name: String
     let busName: String
 
-    /// GNOME Shell's and Phosh's dialogs are modal to the whole screen, as good as a shell's own.
+    /// Whether its dialogs are modal to the whole screen, as those of GNOME Shell and Phosh are.
     var isSystemModal: Bool { ["gnome", "gnome-shell", "phosh"].contains(name) }
 }
 
 struct PortalBackends {
     static let access = "org.freedesktop.impl.portal.Access"
-    /// Ours, which asks the daemon: asking it would be asking ourselves.
+    /// permd's own backend. It is never used, because it asks the daemon, which would prompt through this agent again.
     static let own = "org.freedesktop.impl.portal.desktop.permd"
 
-    /// Folders of portals.conf, the first that has one counts.
+    /// Folders searched for portals.conf; the first file found counts.
     let configuration: [String]
-    /// Folders of `portals/*.portal`.
+    /// Folders searched for `portals/*.portal`.
     let data: [String]
     /// `$XDG_CURRENT_DESKTOP`, in lower case.
     let desktops: [String]
 
-    /// As the environment says (XDG Base Directory and Desktop Entry specifications).
+    /// The folders and desktops from the environment (XDG Base Directory and Desktop Entry specifications).
     static func standard() -> PortalBackends {
         func variable(_ name: String) -> String? {
             getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
@@ -45,7 +46,7 @@ struct PortalBackends {
             desktops: (variable("XDG_CURRENT_DESKTOP") ?? "").split(separator: ":").map { $0.lowercased() })
     }
 
-    /// The best one that has dialogs; nil when there is none.
+    /// The best installed backend with access dialogs; nil if there is none, or the configuration says `none`.
     func find() -> PortalBackend? {
         let installed = installed()
         let preferred = preferred()
@@ -53,12 +54,12 @@ struct PortalBackends {
             if name == "none" { return nil }
             if let found = installed.first(where: { name == "*" || $0.backend.name == name }) { return found.backend }
         }
-        // Before version 1.17 the portal went by UseIn alone.
+        // Before version 1.17, xdg-desktop-portal used only UseIn.
         let fitting = installed.first { $0.useIn.contains(where: desktops.contains) }
         return (fitting ?? installed.first { $0.backend.name == "gtk" } ?? installed.first)?.backend
     }
 
-    /// `[preferred]` of the first configuration file there is, for Access or else the default.
+    /// The backends that the first configuration file prefers for Access, or else by default.
     private func preferred() -> [String]? {
         for folder in configuration {
             for name in desktops.map({ "\($0)-portals.conf" }) + ["portals.conf"] {
@@ -102,9 +103,9 @@ struct PortalBackends {
         text.split(separator: ";").map { String($0.trimmingSpaces()) }.filter { !$0.isEmpty }
     }
 
-    /// One group of a key file; nil when the file is not there.
+    /// Reads one group of a key file. Returns nil if there is no such regular file.
     private static func read(_ path: String, _ group: String) -> [String: String]? {
-        // A FIFO would be waited for for ever.
+        // Opening a FIFO without O_NONBLOCK could block forever.
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard fd >= 0 else { return nil }
         defer { close(fd) }

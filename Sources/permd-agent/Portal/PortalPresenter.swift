@@ -1,15 +1,16 @@
-// Borrows the desktop's own dialog: each question of a prompt as one AccessDialog of org.freedesktop.impl.portal.Access.
+// Shows prompts in the desktop's own dialog: each question is one AccessDialog call of
+// org.freedesktop.impl.portal.Access.
 
 import DBus
 import PermissionClient
 
-/// Every desktop answers a little differently; what is not clearly a person's word is none.
+/// Desktops differ in how they answer. A reply that may not come from a person is not taken as an answer.
 @LoopActor
 final class PortalPresenter: PromptPresenter {
-    /// Milliseconds before which an answer is no person's: a click that was meant for something else, or a refusal to
-    /// show a second dialog.
+    /// Answers that come within this many milliseconds do not count: they are clicks meant for something else, or the
+    /// backend refuses to show a second dialog.
     static let reaction: Int64 = 500
-    /// Milliseconds until a dialog is tried again, and how often: another one may be open.
+    /// Milliseconds between two attempts to show a dialog, and the number of attempts: another dialog may be open.
     static let pauseBeforeRetry: Int64 = 1000
     static let tries = 4
 
@@ -17,11 +18,11 @@ final class PortalPresenter: PromptPresenter {
 
     private let connection: Connection
     private let backend: PortalBackend
-    /// Milliseconds of a clock that only goes forward.
+    /// A monotonic clock in milliseconds.
     private let uptime: @Sendable () -> Int64
     private var lastHandle = 0
 
-    /// On a connection of its own to the session bus.
+    /// Opens a separate connection to the session bus.
     static func open(_ backend: PortalBackend) throws(ClientError) -> PortalPresenter {
         do throws(BusError) { return PortalPresenter(try Connection.open(.session), backend) } catch {
             throw ClientError(kind: .noBus, message: "there is no session bus: \(error.message)", isRetryable: true)
@@ -37,7 +38,7 @@ final class PortalPresenter: PromptPresenter {
         self.uptime = uptime
     }
 
-    /// Everything said so far is with the bus when this returns.
+    /// Returns when all messages sent so far have been passed to the bus.
     func flush() { connection.flush() }
 
     nonisolated func present(_ prompt: AgentPrompt) async -> AgentAnswer { await ask(prompt) }
@@ -59,7 +60,7 @@ final class PortalPresenter: PromptPresenter {
                 decisions[item.question] = ItemDecision(
                     verdict: .grant, duration: BorrowedDialog.duration(of: results),
                     choices: dialog.selections(in: results))
-            // GNOME Shell and KDE say the same for Escape: so it is no word for ever.
+            // GNOME Shell and KDE send the same response for Escape, so the refusal must not be permanent.
             case .refused: decisions[item.question] = ItemDecision(verdict: .deny, duration: .once)
             case .cancelled: break
             case .failed(let why): return .failed(why)
@@ -76,7 +77,7 @@ final class PortalPresenter: PromptPresenter {
         case failed(String)
     }
 
-    /// Shows a dialog until a person has answered it.
+    /// Shows a dialog and waits for a person's answer; tries again if the backend cannot show it now.
     private func show(_ dialog: BorrowedDialog) async -> Outcome {
         var last = "the desktop's dialog did not appear"
         for attempt in 0..<PortalPresenter.tries {
@@ -90,17 +91,17 @@ final class PortalPresenter: PromptPresenter {
             switch await call(dialog, owner) {
             case .failure(let error):
                 last = error.message
-                // Its owner went, or there is none: another try finds no other.
+                // Other errors mean that the owner has exited, or that there is none: trying again does not help.
                 guard error.name.hasSuffix("LimitsExceeded") || error.name.hasSuffix("Failed") else {
                     return .failed(last)
                 }
             case .success(let message):
                 guard message.body.count == 2, let response = message.body[0].uint32Value else {
-                    return .failed("the desktop's dialog answered \(message.signature)")
+                    return .failed("the desktop's dialog replied with \(message.signature), not ua{sv}")
                 }
-                // Faster than a person: a click in flight, or "there is one open already".
+                // Too fast for a person: a click already under way, or a backend with another dialog open.
                 guard uptime() - began >= PortalPresenter.reaction else {
-                    last = "the desktop's dialog was answered before anybody could read it"
+                    last = "the desktop's dialog was answered faster than a person can read it"
                     continue
                 }
                 switch response {
@@ -113,8 +114,9 @@ final class PortalPresenter: PromptPresenter {
         return .failed(last)
     }
 
-    /// The owner of the backend's name was identified: another one's answer would be no person's. The person may take any
-    /// time; a withdrawn prompt is closed by its handle.
+    /// Calls AccessDialog without a timeout; if the prompt is withdrawn, closes the dialog by its handle. The call goes
+    /// to the owner of the backend's name that was identified, because another owner could answer in the person's
+    /// place.
     private func call(_ dialog: BorrowedDialog, _ owner: String) async -> Result<Message, BusError> {
         lastHandle += 1
         let handle = "\(PortalPresenter.path)/request/permd/\(lastHandle)"
