@@ -169,6 +169,7 @@ public final class Connection {
 
     /// The socket to the bus, still owned by this object; -1 once it is closed.
     public var socket: Int32 {
+        guard isConnected else { return -1 }
         var descriptor: Int32 = -1
         return dbus_connection_get_unix_fd(raw, &descriptor) != 0 ? descriptor : -1
     }

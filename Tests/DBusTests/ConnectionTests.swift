@@ -135,6 +135,19 @@ struct ConnectionTests {
         await fixture.end()
     }
 
+    /// The libdbus connection is released a turn after it was closed; nothing of it may be used then.
+    @Test func aClosedConnectionHasNoSocket() async throws {
+        let bus = try await PrivateBus(.daemon)
+        var closed: [Connection] = []
+        for _ in 0..<50 { closed.append(try Connection.open(.address(bus.address))) }
+        #expect(closed.allSatisfy { $0.socket >= 0 })
+        for connection in closed { connection.close() }
+        #expect(closed.allSatisfy { $0.socket == -1 })
+        await withCheckedContinuation { turn in Loop.shared.later { Loop.shared.later { turn.resume() } } }
+        #expect(closed.allSatisfy { $0.socket == -1 })
+        await bus.stop()
+    }
+
     @Test func tooMuchContentIsRefused() async throws {
         let fixture = try await Fixture()
         fixture.service.methodHandler = { [service = fixture.service] in
