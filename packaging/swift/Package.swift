@@ -1,5 +1,5 @@
 // swift-tools-version: 6.1
-// PermissionClient as it is installed: its sources, built into a program against the machine's libdbus.
+// The installed PermissionClient: sources that are built into a program, against the system's libdbus.
 import PackageDescription
 
 let strict: [SwiftSetting] = [
