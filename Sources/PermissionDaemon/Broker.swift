@@ -280,9 +280,8 @@ final class Broker {
             feed(.shutdown)
             // Without the store there is no true answer.
             connection.methodHandler = { [connection] call in
-                let error = PermissionError(.storeUnavailable, "permd is stopping; ask again when it is back")
-                connection.reply(
-                    to: call, error: error.kind.name, [.string(error.message), .bool(error.kind.isRetryable)])
+                connection.fail(
+                    call, PermissionError(.storeUnavailable, "permd is stopping; ask again when it is back"))
             }
             store.close(then: completion)
         }

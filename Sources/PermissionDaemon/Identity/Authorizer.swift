@@ -26,29 +26,40 @@ final class Authorizer {
     static let callBytes = 1024
 
     private let connection: Connection
-    private let identifier: CallerIdentifier
+    private let identifier: any CallerLookup
     private let log: Logger
     private let portal: TrustedName
     /// Calls kept, by connection.
     private var waiting: [String: Int] = [:]
     private var keptBytes = 0
 
-    init(connection: Connection, identifier: CallerIdentifier, log: Logger) {
+    init(connection: Connection, identifier: any CallerLookup, log: Logger) {
         self.connection = connection
         self.identifier = identifier
         self.log = log
         portal = TrustedName(BusNames.portal, connection: connection, identifier: identifier, log: log)
     }
 
+    /// Puts itself before the handlers of a server on the connection.
+    func guardCalls(of server: ObjectServer) {
+        server.isAuthorized = { [self] in isAuthorized($0, $1) }
+        server.authorize = { [self] in authorize($0, $1, $2) }
+        connection.floodHandler = { [self] in
+            refuse($0, "too many calls of this connection wait; wait for answers before asking on")
+        }
+        guard let serve = connection.methodHandler else { return }
+        connection.methodHandler = { [self] in admit($0, serve) }
+    }
+
     /// Keeps the calls of a connection in order while it is being identified.
-    func admit(_ message: Message, on connection: Connection, _ proceed: @escaping @LoopActor (Message) -> Void) {
+    private func admit(_ message: Message, _ proceed: @escaping @LoopActor (Message) -> Void) {
         guard !waiting.isEmpty, let sender = message.sender, let count = waiting[sender] else {
             return proceed(message)
         }
         guard count < Authorizer.waitingCalls else {
-            return refuse(message, on: connection, "\(count) calls wait until it is known who asks")
+            return refuse(message, "\(count) calls wait until it is known who asks")
         }
-        keep(message, on: connection) { end in
+        keep(message) { end in
             waiting[sender] = count + 1
             identifier.identify(sender) { _ in
                 end()
@@ -58,30 +69,21 @@ final class Authorizer {
     }
 
     /// Counts a call among those that wait, until `end` is called; refuses it when they are too large by now.
-    private func keep(
-        _ message: Message, on connection: Connection, _ body: (_ end: @escaping @LoopActor () -> Void) -> Void
-    ) {
+    private func keep(_ message: Message, _ body: (_ end: @escaping @LoopActor () -> Void) -> Void) {
         let size = message.contentSize + Authorizer.callBytes
         guard keptBytes + size <= Authorizer.waitingBytes else {
-            return refuse(message, on: connection, "too much waits until it is known who asks; ask again in a moment")
+            return refuse(message, "too much waits until it is known who asks; ask again in a moment")
         }
         keptBytes += size
         body { [weak self] in self?.keptBytes -= size }
     }
 
-    /// More calls of one connection wait than the loop keeps.
-    func refuseFlood(_ message: Message, on connection: Connection) {
-        refuse(message, on: connection, "too many calls of this connection wait; wait for answers before asking on")
-    }
-
-    private func refuse(_ message: Message, on connection: Connection, _ text: String) {
-        let error = PermissionError(.limitExceeded, text)
-        connection.reply(
-            to: message, error: error.kind.name, [.string(error.message), .bool(error.kind.isRetryable)])
+    private func refuse(_ message: Message, _ text: String) {
+        connection.fail(message, PermissionError(.limitExceeded, text))
     }
 
     /// Whether the caller is known and may call.
-    func isAuthorized(_ call: MethodCall, _ callers: CallerClass) -> Bool {
+    private func isAuthorized(_ call: MethodCall, _ callers: CallerClass) -> Bool {
         switch callers {
         case .apps: identifier.cached(call.sender) != nil
         case .unsandboxed: identifier.cached(call.sender)?.isSandboxed == false
@@ -91,7 +93,7 @@ final class Authorizer {
     }
 
     /// For callers that are not known yet, or may not.
-    func authorize(_ call: MethodCall, _ callers: CallerClass, _ proceed: @escaping @LoopActor () -> Void) {
+    private func authorize(_ call: MethodCall, _ callers: CallerClass, _ proceed: @escaping @LoopActor () -> Void) {
         switch callers {
         case .owner: return proceed()
         case .portal: return checkPortal(call, proceed)
@@ -99,7 +101,7 @@ final class Authorizer {
         default: return call.fail(.accessDenied)
         }
         if let caller = identifier.cached(call.sender) { return decide(call, caller, callers, proceed) }
-        keep(call.message, on: connection) { end in
+        keep(call.message) { end in
             waiting[call.sender] = 1
             identifier.identify(call.sender) { [weak self] caller in
                 end()
@@ -112,7 +114,7 @@ final class Authorizer {
 
     /// The portal itself is never asked: it may be waiting for us while it starts.
     private func checkPortal(_ call: MethodCall, _ proceed: @escaping @LoopActor () -> Void) {
-        keep(call.message, on: connection) { end in
+        keep(call.message) { end in
             portal.owner { owner in
                 end()
                 guard owner == call.sender else {

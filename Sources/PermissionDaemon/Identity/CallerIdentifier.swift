@@ -12,7 +12,15 @@ import PermissionModel
 import ProcessIdentity
 
 @LoopActor
-final class CallerIdentifier {
+protocol CallerLookup: AnyObject {
+    /// The caller behind a unique name, if it has been identified.
+    func cached(_ name: String) -> Caller?
+    /// Identifies the caller behind a unique name; nil if that is impossible. `completion` may run before this returns.
+    func identify(_ name: String, _ completion: @escaping @LoopActor (Caller?) -> Void)
+}
+
+@LoopActor
+final class CallerIdentifier: CallerLookup {
     /// A connection left the bus; only for those that were asked about.
     var onLeft: (@LoopActor (String) -> Void)?
 

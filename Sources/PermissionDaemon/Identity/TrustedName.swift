@@ -9,12 +9,12 @@ import PermissionModel
 final class TrustedName {
     private let name: String
     private let connection: Connection
-    private let identifier: CallerIdentifier
+    private let identifier: any CallerLookup
     private let log: Logger
     /// The last owner that was ignored: said once.
     private var ignored: String?
 
-    init(_ name: String, connection: Connection, identifier: CallerIdentifier, log: Logger) {
+    init(_ name: String, connection: Connection, identifier: any CallerLookup, log: Logger) {
         self.name = name
         self.connection = connection
         self.identifier = identifier

@@ -18,7 +18,7 @@ protocol RequestTaking: AnyObject {
 @LoopActor
 struct AccessInterface {
     let connection: Connection
-    let identifier: CallerIdentifier
+    let identifier: any CallerLookup
     let facts: CurrentFacts
     let devices: DeviceCatalog
     let statuses: StatusPublisher

@@ -25,7 +25,7 @@ final class BusService {
         }
         authorizer = Authorizer(connection: connection, identifier: broker.identifier, log: log)
         addObjects()
-        guardCalls(connection)
+        authorizer.guardCalls(of: server)
     }
 
     private func addObjects() {
@@ -35,17 +35,6 @@ final class BusService {
         server.addSubtree(
             prefix: BusNames.portalRequestRoot,
             ObjectTree(interfaces: { [broker] _, _ in [broker.portal.request] }, children: { _, _ in [] }))
-    }
-
-    private func guardCalls(_ connection: Connection) {
-        server.isAuthorized = { [authorizer] in authorizer.isAuthorized($0, $1) }
-        server.authorize = { [authorizer] in authorizer.authorize($0, $1, $2) }
-        connection.floodHandler = { [authorizer, unowned connection] in authorizer.refuseFlood($0, on: connection) }
-        if let serve = connection.methodHandler {
-            connection.methodHandler = { [authorizer, unowned connection] message in
-                authorizer.admit(message, on: connection, serve)
-            }
-        }
     }
 
     /// Without that name everything else works.

@@ -3,10 +3,19 @@
 import DBus
 import PermissionModel
 
+extension PermissionError {
+    /// The arguments of the D-Bus error.
+    fileprivate var arguments: [Value] { [.string(message), .bool(kind.isRetryable)] }
+}
+
+extension Connection {
+    func fail(_ call: Message, _ error: PermissionError) { reply(to: call, error: error.kind.name, error.arguments) }
+}
+
 extension MethodCall {
     /// Answers with `org.permd.Error.KIND` and the arguments `sb` of the contract.
     func fail(_ error: PermissionError) {
-        fail(name: error.kind.name, body: [.string(error.message), .bool(error.kind.isRetryable)])
+        fail(name: error.kind.name, body: error.arguments)
     }
 
     func fail(_ kind: ErrorKind, _ message: String? = nil) {

@@ -14,13 +14,13 @@ final class PortalInterface {
     /// Bytes of an app's id, as of a bus name: portals make the one of the other.
     private static let maximumID = 255
 
-    private let identifier: CallerIdentifier
+    private let identifier: any CallerLookup
     private let dialogs: PortalDialogs
     private let sync: PortalStoreSync
     private unowned let requests: any RequestTaking
 
     init(
-        identifier: CallerIdentifier, dialogs: PortalDialogs, sync: PortalStoreSync, requests: any RequestTaking
+        identifier: any CallerLookup, dialogs: PortalDialogs, sync: PortalStoreSync, requests: any RequestTaking
     ) {
         self.identifier = identifier
         self.dialogs = dialogs

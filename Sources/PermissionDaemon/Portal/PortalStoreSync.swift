@@ -42,7 +42,7 @@ final class PortalStoreSync {
     private var looking: (found: [PortalKey: Verdict], left: Int, isStale: Bool)?
 
     init(
-        connection: Connection, identifier: CallerIdentifier, store: DecisionStore, facts: CurrentFacts,
+        connection: Connection, identifier: any CallerLookup, store: DecisionStore, facts: CurrentFacts,
         now: @escaping @Sendable () -> EpochSeconds, log: Logger
     ) {
         self.facts = facts

@@ -1,0 +1,43 @@
+// The components of a daemon in a folder of its own, for tests of those that need several.
+
+import DBus
+import Logging
+import PermissionModel
+import PermissionTestKit
+
+@testable import PermissionDaemon
+
+/// Logs nothing but what is critical.
+let quietLog = {
+    var log = Logger(label: "test")
+    log.logLevel = .critical
+    return log
+}()
+
+/// A store, rules and devices: the facts.
+@LoopActor
+struct DaemonParts {
+    let store: DecisionStore
+    let policy: PolicySet
+    let devices: DeviceCatalog
+
+    /// - Parameters:
+    ///   - folder: The store's files, and the root of the policy folders.
+    ///   - records: The devices that udev lists.
+    init(
+        _ folder: TemporaryFolder, devices records: [DeviceRecord] = [], now: @escaping @Sendable () -> EpochSeconds = { 0 }
+    ) {
+        store = DecisionStore(
+            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: now,
+            log: quietLog)
+        policy = PolicySet(root: folder.path, lastGood: [], log: quietLog)
+        devices = DeviceCatalog(
+            log: quietLog, source: FakeSource(records), kinds: DeviceKinds.all(FakeProbe(), nil))
+    }
+
+    var facts: CurrentFacts { CurrentFacts(store: store, policy: policy, devices: devices) }
+
+    func broker(_ connection: Connection, now: @escaping @Sendable () -> EpochSeconds = { 0 }) -> Broker {
+        Broker(connection: connection, store: store, policy: policy, devices: devices, now: now, log: quietLog)
+    }
+}
