@@ -25,7 +25,8 @@ struct DaemonParts {
     ///   - folder: The store's files, and the root of the policy folders.
     ///   - records: The devices that udev lists.
     init(
-        _ folder: TemporaryFolder, devices records: [DeviceRecord] = [], now: @escaping @Sendable () -> EpochSeconds = { 0 }
+        _ folder: TemporaryFolder, devices records: [DeviceRecord] = [],
+        now: @escaping @Sendable () -> EpochSeconds = { 0 }
     ) {
         store = DecisionStore(
             paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: now,

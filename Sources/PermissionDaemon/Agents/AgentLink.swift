@@ -7,7 +7,7 @@ import PermissionModel
 @LoopActor
 final class AgentLink {
     /// What became of one prompt at one agent.
-    enum Result {
+    enum Result: Sendable {
         case answered(Answer)
         /// It answered what is no answer; nothing of it counts.
         case failed(String)

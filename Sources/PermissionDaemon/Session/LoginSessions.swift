@@ -14,10 +14,12 @@ final class LoginSessions {
     /// Milliseconds until sessions are looked for again when that was not possible.
     private static let retryTime: Int64 = 10_000
     private var monitor: OpaquePointer?
+    private let list: @LoopActor () -> [String]?
 
     /// Without logind there are no sessions, and nothing ends before $XDG_RUNTIME_DIR goes.
-    init(log: Logger) {
-        current = LoginSessions.list() ?? []
+    init(log: Logger, list: @escaping @LoopActor () -> [String]? = LoginSessions.userSessions) {
+        self.list = list
+        current = list() ?? []
         guard sd_login_monitor_new("session", &monitor) >= 0, let monitor else {
             log.info("There is no logind: session decisions hold until XDG_RUNTIME_DIR goes")
             return
@@ -25,9 +27,9 @@ final class LoginSessions {
         Loop.shared.watch(sd_login_monitor_get_fd(monitor), .readable) { [weak self] _ in self?.look() }
     }
 
-    private func look() {
+    func look() {
         sd_login_monitor_flush(monitor)
-        guard let found = LoginSessions.list() else {
+        guard let found = list() else {
             Loop.shared.after(milliseconds: LoginSessions.retryTime) { [weak self] in self?.look() }
             return
         }
@@ -45,7 +47,7 @@ final class LoginSessions {
 
     /// The ids of this user's own sessions that are not closing; managers and greeters are none. Nil when nobody can tell: with
     /// no descriptors left no session has ended.
-    private nonisolated static func list() -> [String]? {
+    private nonisolated static func userSessions() -> [String]? {
         var raw: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
         let count = sd_uid_get_sessions(getuid(), 0, &raw)
         guard count >= 0 else { return nil }

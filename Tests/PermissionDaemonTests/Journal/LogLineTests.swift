@@ -1,4 +1,4 @@
-// Log lines as written to stderr, and how login sessions compare over a restart.
+// Log lines as written to stderr.
 
 import Logging
 import Testing
@@ -28,14 +28,5 @@ struct LogLineTests {
         #expect(!JournalLogHandler.isJournal(nil))
         #expect(!JournalLogHandler.isJournal(""))
         #expect(!JournalLogHandler.isJournal("1:2"))
-    }
-
-    @Test(arguments: [
-        (["2"], ["2"], false), (["2"], [], true), ([], ["2"], false), ([], [], false),
-        (["2", "3"], ["3", "4"], false),
-        (["2"], ["5"], true),
-    ])
-    func sessionsThatEndedWhilePermdWasNotRunning(_ saved: [String], _ current: [String], _ ended: Bool) {
-        #expect(LoginSessions.sessionEnded(saved: saved, current: current) == ended)
     }
 }

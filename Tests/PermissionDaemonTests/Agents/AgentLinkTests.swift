@@ -1,0 +1,195 @@
+// The conversation with one agent: which answers count, and how a prompt ends without one.
+
+import DBus
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import PermissionCore
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct AgentLinkTests {
+    /// An agent that a test answers for, and the link to it.
+    @LoopActor
+    private final class Bench {
+        static let prompt = PromptID(7)
+        static let path = "/org/example/agent"
+
+        let bus: PrivateBus
+        let agent: Connection
+        let link: AgentLink
+        let connection: Connection
+        private var shown = 0
+        /// The calls that the agent gets.
+        let calls = EventLog<Message>()
+        /// What the link reports.
+        let results = EventLog<AgentLink.Result>()
+
+        init() async throws {
+            bus = try await PrivateBus()
+            connection = try bus.connect()
+            agent = try bus.connect()
+            link = AgentLink(connection: connection)
+            agent.methodHandler = { [calls] in calls.add($0) }
+        }
+
+        var id: AgentID { AgentID(connection: agent.uniqueName, path: Bench.path) }
+
+        /// Shows a prompt; returns the agent's call.
+        func show() async throws -> Message {
+            let details: [String: Value] = ["app": .string("exe:/usr/bin/app")]
+            link.show(
+                Prompt(id: Bench.prompt, request: Bench.request, items: [.camera], waiting: 0), to: id, details: details
+            ) { [results] in results.add($0) }
+            shown += 1
+            return try await calls.wait(for: shown)[shown - 1]
+        }
+
+        static let request = AccessRequest(
+            id: RequestID(1), path: "/r",
+            caller: Caller(
+                connection: ":1.99", app: AppID("exe:/usr/bin/app")!, process: ProcessKey(pid: 1, startTime: 1)),
+            questions: [.camera], arrived: 0)
+
+        /// Returns once everything sent so far by either side has been received.
+        func settle() async throws {
+            _ = try await connection.call(.busCall("GetId"), timeoutMilliseconds: nil)
+            _ = try await agent.call(.busCall("GetId"), timeoutMilliseconds: nil)
+            _ = try await connection.call(.busCall("GetId"), timeoutMilliseconds: nil)
+        }
+
+        func end() async {
+            agent.close()
+            connection.close()
+            await bus.stop()
+        }
+    }
+
+    private static let granted = ScriptedAgent.values([.camera: ItemDecision(verdict: .grant, duration: .always)])
+
+    @Test func aPromptIsOneCallAndItsReplyTheAnswer() async throws {
+        let bench = try await Bench()
+        let call = try await bench.show()
+        #expect(call.path == Bench.path && call.interface == BusNames.agent && call.member == "Prompt")
+        #expect(call.body.first?.objectPathValue == AgentLink.path(of: Bench.prompt))
+        #expect(call.body.last?.properties?["app"] == .string("exe:/usr/bin/app"))
+        bench.agent.reply(to: call, AgentLinkTests.granted)
+        #expect(AgentLinkTests.describe(try await bench.results.wait(for: 1)[0]) == "camera=grant/always")
+        await bench.end()
+    }
+
+    @Test func aWithdrawnPromptGetsNoAnswer() async throws {
+        let bench = try await Bench()
+        let call = try await bench.show()
+        bench.link.withdraw(Bench.prompt, from: bench.id, why: "the caller left")
+        let withdrawal = try await bench.calls.wait(for: 2)[1]
+        #expect(withdrawal.member == "Withdraw" && withdrawal.body.last == .string("the caller left"))
+        #expect(withdrawal.body.first?.objectPathValue == AgentLink.path(of: Bench.prompt))
+        #expect(!withdrawal.expectsReply)
+        bench.agent.reply(to: call, AgentLinkTests.granted)
+        try await bench.settle()
+        #expect(bench.results.all.isEmpty)
+        await bench.end()
+    }
+
+    @Test func aDroppedPromptIsNotMentionedAgain() async throws {
+        let bench = try await Bench()
+        _ = try await bench.show()
+        bench.link.drop(Bench.prompt)
+        bench.agent.close()
+        _ = try await bench.connection.call(.busCall("GetId"), timeoutMilliseconds: nil)
+        #expect(bench.results.all.isEmpty && bench.calls.all.count == 1)
+        await bench.end()
+    }
+
+    @Test func anAgentThatLeavesIsNoFailure() async throws {
+        let bench = try await Bench()
+        _ = try await bench.show()
+        bench.agent.close()
+        #expect(AgentLinkTests.describe(try await bench.results.wait(for: 1)[0]) == "left")
+        await bench.end()
+    }
+
+    @Test func anErrorIsAFailure() async throws {
+        let bench = try await Bench()
+        let call = try await bench.show()
+        bench.agent.reply(to: call, error: "org.example.Error.NoScreen", [.string("no screen")])
+        let result = AgentLinkTests.describe(try await bench.results.wait(for: 1)[0])
+        #expect(result.hasPrefix("failed") && result.contains("org.example.Error.NoScreen: no screen"))
+        await bench.end()
+    }
+
+    // MARK: Reading an answer
+
+    /// What the link makes of an agent's answers, each to a prompt of its own.
+    private static func outcomes(_ answers: [[Value]]) async throws -> [String] {
+        let bench = try await Bench()
+        var outcomes: [String] = []
+        for answer in answers {
+            bench.agent.reply(to: try await bench.show(), answer)
+            outcomes.append(describe(try await bench.results.wait(for: outcomes.count + 1)[outcomes.count]))
+        }
+        await bench.end()
+        return outcomes
+    }
+
+    private static func describe(_ result: AgentLink.Result) -> String {
+        switch result {
+        case .answered(.dismissed): "dismissed"
+        case .answered(.answered(let items)):
+            items.sorted { $0.key < $1.key }
+                .map { "\($0.key.name)=\($0.value.verdict.rawValue)/\($0.value.duration.word.rawValue)" }
+                .joined(separator: ",")
+        case .failed(let why): "failed: \(why)"
+        case .left: "left"
+        }
+    }
+
+    private static func answer(_ items: [(String, [String: Value])], _ outcome: String = "answered") -> [Value] {
+        [
+            .string(outcome),
+            .dictionary(key: "s", value: "a{sv}", items.map { DictionaryEntry(.string($0.0), .properties($0.1)) }),
+        ]
+    }
+
+    private static let grant: [String: Value] = ["decision": .string("grant"), "duration": .string("once")]
+    private static let deny: [String: Value] = ["decision": .string("deny"), "duration": .string("always")]
+
+    @Test func answersAreReadWhole() async throws {
+        let answer = AgentLinkTests.answer
+        let grant = AgentLinkTests.grant
+        let deny = AgentLinkTests.deny
+        let until = grant.merging(["duration": .string("until"), "until": .uint64(99)]) { $1 }
+        let outcomes = try await AgentLinkTests.outcomes([
+            answer([("camera", grant), ("location", deny)], "answered"), answer([("screenshot", grant)], "answered"),
+            answer([], "answered"), answer([("camera", grant)], "dismissed"),
+            // A name of a newer agent is no question that was asked.
+            answer([("x-rays", grant), ("camera", deny)], "answered"), answer([("camera", until)], "answered"),
+        ])
+        #expect(
+            outcomes == [
+                "camera=grant/once,location=deny/always", "screenshot=grant/once", "", "dismissed",
+                "camera=deny/always", "camera=grant/until",
+            ])
+    }
+
+    @Test func whatIsNotAnAnswerIsAFailure() async throws {
+        let answer = AgentLinkTests.answer
+        let grant = AgentLinkTests.grant
+        let faulty: [(String, Value)] = [
+            ("decision", .string("allow")), ("decision", .bool(true)), ("duration", .string("forever")),
+            ("duration", .string("until")), ("choices", .string("a")),
+        ]
+        let items = faulty.map { key, value in answer([("camera", grant.merging([key: value]) { $1 })], "answered") }
+        let outcomes = try await AgentLinkTests.outcomes(
+            items + [
+                [], [.string("answered")], [.string("answered"), .properties([:])],
+                answer([("camera", grant)], "granted"),
+                // One faulty item makes the whole answer invalid.
+                answer([("camera", grant), ("location", [:])], "answered"),
+            ])
+        #expect(outcomes.allSatisfy { $0.hasPrefix("failed: ") && $0.count > "failed: ".count }, "\(outcomes)")
+    }
+}

@@ -1,0 +1,86 @@
+// When prompts may be shown, by what a fake logind says.
+
+import DBus
+import PermissionTestKit
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct SeatActivityTests {
+    @LoopActor
+    private final class Bench {
+        let logind: FakeLogind
+        private let activity: SeatActivity
+        /// Each change of whether prompts may be shown.
+        let changes = EventLog<Bool>()
+        /// Each session that came to the foreground or left it.
+        let switches = EventLog<Bool>()
+
+        /// - Parameter prepare: Adds the sessions that are there from the start.
+        init(_ prepare: @LoopActor (FakeLogind) -> Void = { _ in }) async throws {
+            logind = try await FakeLogind()
+            prepare(logind)
+            activity = SeatActivity(address: .address(logind.address), log: quietLog)
+            activity.start(
+                onChange: { [changes] in changes.add($0) }, onSwitch: { [switches] in switches.add(true) })
+        }
+
+        var mayPrompt: Bool { activity.isThere }
+
+        func end() async { await logind.stop() }
+    }
+
+    @Test func nothingIsShownBeforeLogindHasAnswered() async throws {
+        let bench = try await Bench { $0.add("1") }
+        #expect(!bench.mayPrompt)
+        #expect(try await bench.changes.wait(for: 2) == [false, true])
+        await bench.end()
+    }
+
+    @Test func aLockedSessionHoldsPromptsBack() async throws {
+        let bench = try await Bench { $0.add("1") }
+        _ = try await bench.changes.wait(for: 2)
+        bench.logind.change("1", isLocked: true)
+        #expect(try await bench.changes.wait(for: 3).last == false)
+        bench.logind.change("1", isLocked: false)
+        #expect(try await bench.changes.wait(for: 4).last == true)
+        #expect(bench.switches.all.count == 1)
+        await bench.end()
+    }
+
+    @Test func aSessionInTheBackgroundHoldsPromptsBack() async throws {
+        let bench = try await Bench { $0.add("1", isActive: false) }
+        bench.logind.add("2", user: 4242, isActive: true)
+        _ = try await bench.switches.wait(for: 1)
+        #expect(!bench.mayPrompt)
+        bench.logind.change("1", isActive: true)
+        #expect(try await bench.changes.wait(for: 2) == [false, true])
+        #expect(try await bench.switches.wait(for: 2).count == 2)
+        await bench.end()
+    }
+
+    /// A session by ssh is always active and never locked.
+    @Test func aRemoteSessionDoesNotUnlockAScreen() async throws {
+        let bench = try await Bench {
+            $0.add("1", isLocked: true)
+            $0.add("2", seat: "")
+        }
+        _ = try await bench.switches.wait(for: 2)
+        #expect(!bench.mayPrompt)
+        bench.logind.remove("1")
+        #expect(try await bench.changes.wait(for: 2).last == true)
+        await bench.end()
+    }
+
+    @Test func aGreeterIsNoSessionOfThePerson() async throws {
+        let bench = try await Bench {
+            $0.add("c1", kind: "greeter")
+            $0.add("1", isActive: false)
+        }
+        _ = try await bench.switches.wait(for: 1)
+        #expect(!bench.mayPrompt)
+        await bench.end()
+    }
+}
