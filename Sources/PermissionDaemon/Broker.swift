@@ -1,4 +1,4 @@
-// Joins the components: events go to the queue, its effects go out to the bus, the agents and the store.
+// Connects the components: events go to the queue, and its effects to the bus, the agents and the store.
 
 import DBus
 import Logging
@@ -33,20 +33,20 @@ final class Broker {
     private lazy var devicesInterface = DevicesInterface(
         devices: devices, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private var timers: [TimerID: LoopTimer] = [:]
-    /// Milliseconds until what could not be written is tried again: a disk is mended by a person.
+    /// Milliseconds until a failed write is retried. Failing disks are usually repaired by hand.
     static let rewriteTime: Int64 = 300_000
     var rewriteTimer: LoopTimer?
-    /// Apps with decisions that are not yet told to everybody.
+    /// Apps with changed decisions whose effects have not been evaluated yet.
     var changedApps: Set<AppID> = []
-    /// Events that wait until the one before has had its effects.
+    /// Events that wait until the effects of earlier ones are complete.
     private var inbox: [QueueEvent] = []
     private var isFeeding = false
     private var isStopping = false
     private let isContinuing: Bool
-    /// The connection is gone, and nothing more is done here.
+    /// Whether the connection is lost. The broker does nothing more then.
     private(set) var isDetached = false
 
-    /// - Parameter old: detached; what its queue knows of apps that ask too often goes on.
+    /// - Parameter old: The detached broker of the lost connection, whose throttles and IDs are continued.
     init(
         connection: Connection, store: DecisionStore, policy: PolicySet, devices: DeviceCatalog,
         now: @escaping @Sendable () -> EpochSeconds, log: Logger, continuing old: Broker? = nil
@@ -79,7 +79,7 @@ final class Broker {
         return [access.interface, agentManager.interface, policyInterface.interface, devicesInterface.interface]
     }
 
-    /// Takes up what the components say from now on, and what earlier runs left.
+    /// Connects to the events of the components and restores the state of earlier runs.
     func start() {
         identifier.onLeft = { [weak self] in self?.left($0) }
         devices.start { [weak self] in self?.devicesChanged($0) }
@@ -96,13 +96,13 @@ final class Broker {
     private func restore() {
         feed(isContinuing ? .settingsChanged(policy.settings) : .dismissalsRestored(store.listDismissals()))
         store.historyLimits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
-        // No answer waits for it: what has ended is not in force, noticed or not.
+        // No answer has to wait: a decision that has ended is not in force, even before this.
         Loop.shared.post { [store] in store.lookForEnds() }
     }
 
     // MARK: The queue
 
-    /// Gives an event to the queue. Effects that lead to further events are seen in order, never nested.
+    /// Passes an event to the queue. Further events that its effects cause are handled afterwards, in order.
     func feed(_ event: QueueEvent) {
         guard connection.isConnected || event == .disconnected else { return }
         inbox.append(event)
@@ -130,7 +130,7 @@ final class Broker {
         case .dropPrompt(let id): agents.drop(id)
         case .unregisterAgent(let agent):
             log.warning(
-                "The agent \(agent.path) of \(agent.connection) failed \(Limits.agentFailures) prompts in a row and is not asked any more"
+                "The agent \(agent.path) of \(agent.connection) failed \(Limits.agentFailures) prompts in a row and was unregistered"
             )
         case .startAgentService: startAgentService()
         case .commit(let id, let decisions, let rows): commit(id, decisions, rows)
@@ -158,7 +158,7 @@ final class Broker {
     private func moved(_ id: RequestID, _ state: RequestState, _ position: Int) {
         guard let moved = requests[id] else { return }
         moved.origin.moved(state, position: position)
-        // What is answered at once is no news, however often it is asked.
+        // Requests that are answered at once never get here, so they cannot fill the journal.
         if moved.told == nil {
             let questions = moved.request.questions.map(\.name).joined(separator: ", ")
             note("asks for \(questions)", of: moved.request)
@@ -179,7 +179,7 @@ final class Broker {
 
     private func show(_ prompt: Prompt, to agent: AgentID) {
         let app = prompt.request.caller.app
-        note("gets its prompt, by the agent of \(agent.connection)", of: prompt.request)
+        note("gets its prompt from the agent of \(agent.connection)", of: prompt.request)
         let details = PromptDetails.encoded(prompt, directory.entry(for: app)) {
             devices.defaultDevice($0)?.name ?? ""
         }
@@ -195,7 +195,7 @@ final class Broker {
         }
     }
 
-    // MARK: What happens beside
+    // MARK: Other events
 
     private func left(_ name: String) {
         feed(.callerLeft(name))
@@ -237,14 +237,14 @@ final class Broker {
         }
     }
 
-    /// A step of a request's way, for the journal.
+    /// Logs a step in the progress of a request.
     private func note(_ step: String, of request: AccessRequest) {
         let app = request.caller.app
         log.info("\(app) \(step)", metadata: ["request": "\(request.path)", "app": "\(app)"])
     }
 
     private func record(_ rows: [HistoryRow]) {
-        // What repeats itself would fill the journal.
+        // Repeated rows, which the store combines, would fill the journal.
         log(store.record(rows))
     }
 
@@ -259,9 +259,9 @@ final class Broker {
         }
     }
 
-    // MARK: The end
+    // MARK: Ending
 
-    /// The connection is gone: every request and agent with it. What the store still writes for this broker is not lost.
+    /// Ends every request after the connection is lost. Pending writes of the store still complete.
     func detach() {
         guard !isDetached else { return }
         feed(.disconnected)
@@ -270,15 +270,15 @@ final class Broker {
         timers = [:]
     }
 
-    /// Answers every waiting request and writes everything; `completion` comes last.
+    /// Answers every waiting request and writes all changes, then calls `completion`.
     func stop(_ completion: @escaping @LoopActor () -> Void) {
         guard !isStopping else { return }
-        // What is being written now is answered as what it is: the store answers in order.
+        // Requests whose decisions are being written get their answers first: the store completes in order.
         store.whenWritten { [weak self] in
             guard let self else { return completion() }
             isStopping = true
             feed(.shutdown)
-            // Without the store there is no true answer.
+            // Without the store, no call can be answered correctly.
             connection.methodHandler = { [connection] call in
                 connection.fail(
                     call, PermissionError(.storeUnavailable, "permd is stopping; ask again when it is back"))
@@ -312,7 +312,7 @@ extension Reply {
 }
 
 extension Reply.Code {
-    /// As RequestChanged has it.
+    /// The value in RequestChanged.
     fileprivate var word: String {
         switch self {
         case .answered: "answered"

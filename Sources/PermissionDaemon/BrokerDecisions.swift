@@ -1,4 +1,4 @@
-// What becomes of decisions: written, told, watched to their end, and reset.
+// Handles decisions: writes them, notifies others of changes, and resets them.
 
 import DBus
 import Logging
@@ -20,14 +20,14 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
-    /// What could not be written holds `once`, for the process that asked.
+    /// Keeps a decision that could not be written in memory, as a `once` decision for the requesting process.
     private func holdInMemory(_ decision: Decision, _ caller: Caller?) {
         var held = decision
         held.process = decision.process ?? caller?.process
         store.hold(held)
     }
 
-    /// A decision of `permctl` or a settings program: on disk before `completion` hears of it.
+    /// Makes a decision of `permctl` or a settings program, and calls `completion` after it is on disk.
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
         let question = Question.permission(decision.permission)
         let row = HistoryRow(
@@ -46,10 +46,10 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
-    /// Forgets decisions and lifts pauses; nil means any. The completion gets how many decisions went.
+    /// Deletes decisions and lifts pauses; nil means any. `completion` receives the number of deleted decisions.
     ///
-    /// What cannot be removed from the store is taken back all the same, for as long as permd runs, and removed when that is
-    /// possible; the completion gets an error then.
+    /// If the store cannot be written, `completion` receives an error. The reset still takes effect, and is written
+    /// later.
     func reset(
         app: AppID?, question: Question?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
@@ -59,7 +59,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         var seen: Set<HistoryRow> = []
         var changes = [Change.removeDismissals(app: app, question: question)]
         var rows: [HistoryRow] = []
-        // No decision is kept about a portal's question: only its pause is lifted.
+        // There are no decisions about portals' questions, only pauses.
         if question == nil || question?.permission != nil {
             let permission = question?.permission
             changes.append(.remove(app: app, permission: permission))
@@ -88,8 +88,8 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
-    /// Tells everybody of decisions that are made or over, and looks at the waiting requests again: once for all that
-    /// came in the same turn of the loop, before anything that is called next.
+    /// Notifies subscribers of decisions that were made or have ended. Their effects are evaluated once for all changes
+    /// of the same turn of the loop, before later calls are handled.
     func changed(_ decisions: [DecisionChange]) {
         guard !isDetached else { return }
         for decision in decisions {
@@ -106,26 +106,26 @@ extension Broker: PolicyCalls, PortalDecisions {
         lookAgain(at: apps)
     }
 
-    /// Decisions, rules or what can be read of them are not what they were, for these apps, or for all for nil.
+    /// Re-evaluates everything that depends on decisions and rules about these apps; nil means all apps.
     func lookAgain(at apps: Set<AppID>?) {
         statuses.refresh(apps)
         portalSync.review()
         feed(.factsChanged)
     }
 
-    /// A disk was mended: decisions hold that nobody knew of.
+    /// The store can be read again and may contain further decisions.
     func decisionsRead() {
         lookAgain(at: nil)
         store.lookForEnds()
     }
 
-    /// Something that nobody waits for could not be written. It is tried again though nothing else is written meanwhile.
+    /// Schedules another attempt at a failed background write, for the case that no other write happens.
     func writeLater() {
         guard rewriteTimer == nil else { return }
         rewriteTimer = Loop.shared.after(milliseconds: Broker.rewriteTime) { [weak self] in self?.writeAgain() }
     }
 
-    /// A disk was mended: what nobody waits for and could not be written is written now.
+    /// Retries the background writes that failed.
     func writeAgain() {
         rewriteTimer?.cancel()
         rewriteTimer = nil
@@ -135,7 +135,7 @@ extension Broker: PolicyCalls, PortalDecisions {
 
     // MARK: The portals' store
 
-    /// Another program wrote it into the portals' store; true once it is a decision here.
+    /// Saves an entry of another program in the portals' store as a decision. Passes true once it is stored.
     func portalSettled(
         _ app: AppID, _ permission: Permission, _ verdict: Verdict, _ completion: @escaping @LoopActor (Bool) -> Void
     ) {
@@ -144,24 +144,24 @@ extension Broker: PolicyCalls, PortalDecisions {
             app: app, permission: permission, verdict: verdict, duration: .always, decided: now(), by: .person)
         settle(decision) { [weak self, log] result in
             if case .failure(let error) = result {
-                log.error("What the portals say is not kept here: \(error)")
+                log.error("An entry of the portals' store could not be saved as a decision: \(error)")
                 self?.writeLater()
             }
             completion((try? result.get()) != nil)
         }
     }
 
-    /// Another program deleted it from the portals' store.
+    /// Deletes a decision whose entry another program has deleted from the portals' store.
     func portalForgot(_ app: AppID, _ permission: Permission) {
         guard store.appDecision(app, permission) != nil else { return }
         reset(app: app, question: .permission(permission), by: .person) { [log] result in
-            if case .failure(let error) = result { log.error("A decision could not be forgotten: \(error)") }
+            if case .failure(let error) = result { log.error("A decision could not be reset: \(error)") }
         }
     }
 
     // MARK: The session
 
-    /// The last login session is over.
+    /// The last login session has ended.
     func sessionEnded() {
         store.endSession()
         feed(.throttleLifted(app: nil, question: nil))

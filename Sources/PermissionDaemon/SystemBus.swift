@@ -1,4 +1,4 @@
-// The way to the system bus for those who only look: never waited for, and tried again for as long as somebody looks.
+// The connection to the system bus for components that observe services there. Nothing waits for it.
 
 import DBus
 
@@ -6,21 +6,20 @@ import DBus
 final class SystemBus {
     enum Event {
         case opened(Connection)
-        /// The connection was cut; another one is on its way.
+        /// The connection was lost and is being opened again.
         case lost
-        /// There is no bus, or none has answered yet. Said once, until it was there again.
+        /// There is no bus, or it has never answered. Reported once per outage.
         case absent(BusError)
-        /// It was there, and does not answer: whoever can make it wait must not change what it said. Said once, until it
-        /// answers again.
+        /// The bus has answered before and does not answer now. Earlier information stays valid, so that blocking the
+        /// bus cannot change it. Reported once per outage.
         case silent
     }
 
-    /// Milliseconds after which a bus that has never answered counts as none, as does one that is gone. One that runs
-    /// answers within a few, and within seconds while a login starts everything at once; prompts wait that long when
-    /// permd starts.
+    /// Milliseconds after which a bus that has never answered, or no longer exists, counts as absent. A running bus
+    /// answers within a few milliseconds, or within seconds while a login starts everything at once. When permd starts,
+    /// prompts wait that long.
     private static let patience: Int64 = 10_000
-    /// Milliseconds between two tries, twice as long each time: a bus that cut one connection takes the next, and one that
-    /// is away for long is back after at most as long again, or a minute.
+    /// Milliseconds between attempts, doubled up to a minute. A bus that closed a connection usually accepts the next.
     private static let firstPause: Int64 = 10
     private static let longestPause: Int64 = 60_000
 
@@ -33,7 +32,7 @@ final class SystemBus {
     private var pause = SystemBus.firstPause
     private var retry: LoopTimer?
     private var verdict: LoopTimer?
-    /// What the last try since the bus was lost failed with.
+    /// The error of the last attempt since the bus was lost.
     private var lastFailure: BusError?
 
     init(_ address: BusAddress) { self.address = address }
@@ -52,7 +51,7 @@ final class SystemBus {
         connection = nil
     }
 
-    /// Not later but now, if it is not there.
+    /// Connects at once if there is no connection.
     func tryNow() {
         pause = SystemBus.firstPause
         open()
@@ -103,7 +102,7 @@ final class SystemBus {
 
     private func failed(_ error: BusError) {
         lastFailure = error
-        // Where there never was one, nothing is waited for; nor where it is gone after all.
+        // A bus that was never there counts as absent at once, and so does one that is gone after the wait.
         if !wasThere || verdict == nil && error.name == BusError.Name.noServer { miss(error) }
         retry = Loop.shared.after(milliseconds: pause) { [weak self] in self?.open() }
         pause = min(2 * pause, SystemBus.longestPause)

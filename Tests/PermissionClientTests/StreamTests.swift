@@ -96,7 +96,7 @@ struct StreamTests {
         #expect(decision.until == 4_000_000_000 && decision.by == .permctl && decision.decided > 1_700_000_000)
         let statuses = try await stage.settings.statuses(app: app.description)
         #expect(statuses.map(\.status) == [.granted, .undetermined, .unavailable, .undetermined])
-        #expect(statuses[0].decision == decision && statuses[2].problem == "no bluetooth is there")
+        #expect(statuses[0].decision == decision && statuses[2].problem == "no bluetooth device was found")
         #expect(try await stage.settings.history().map(\.outcome) == [.granted])
         #expect(try await stage.settings.devices(of: .camera).map(\.node) == ["/dev/video0"])
         #expect(try await stage.settings.agents().isEmpty)

@@ -142,7 +142,7 @@ struct FailClosedTests {
         try await stage.set("grant", AppID("exe:/usr/bin/a")!, .camera)
         try await limit(stage, "--fsize=0:")
         try await bench.setCamera("org.example.Old", "no")
-        try await stage.permd.log.first("the failure") { $0.contains("What the portals say is not kept here") }
+        try await stage.permd.log.first("the failure") { $0.contains("could not be saved as a decision") }
         #expect(try await stage.decisions() == ["exe:/usr/bin/a camera grant always"])
         try await limit(stage, "--fsize=unlimited:")
         switch after {

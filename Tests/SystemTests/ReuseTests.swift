@@ -24,7 +24,7 @@ struct ReuseTests {
                 late, beside a connection: AccessDenied
 
                 """)
-        try await stage.permd.log.first("why") { $0.contains("is nobody") }
+        try await stage.permd.log.first("why") { $0.contains("was not identified") }
         await stage.end()
     }
 
@@ -41,7 +41,7 @@ struct ReuseTests {
                 return try client.call(question).errorName
             }
         }
-        #expect(errors == [], "\(stage.permd.log.all.filter { $0.contains("is nobody") })")
+        #expect(errors == [], "\(stage.permd.log.all.filter { $0.contains("was not identified") })")
         await stage.end()
     }
 

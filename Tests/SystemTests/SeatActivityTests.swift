@@ -10,7 +10,7 @@ import Testing
 @LoopActor
 struct SeatActivityTests {
     private static let away = "the session is locked or in the background: prompts wait"
-    private static let back = "somebody is in front: prompts are shown"
+    private static let back = "the user's session is active and unlocked, or there is none: prompts are shown"
 
     private func heard(_ text: String, times: Int = 1, on stage: Stage) async throws {
         let log = stage.permd.log
@@ -109,7 +109,7 @@ struct SeatActivityTests {
         // Once logind has gone, a user is assumed to be present.
         await logind.stop()
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
-        try await heard("logind does not tell", on: stage)
+        try await heard("logind does not report", on: stage)
         await stage.end()
     }
 
@@ -136,7 +136,7 @@ struct SeatActivityTests {
         #expect(agent.prompts.all.isEmpty)
         logind.change("1", isLocked: false)
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
-        #expect(!stage.permd.log.all.contains { $0.contains("logind does not tell") })
+        #expect(!stage.permd.log.all.contains { $0.contains("logind does not report") })
         await stage.end()
         await logind.stop()
     }

@@ -28,7 +28,7 @@ struct SilentBusTests {
     func logindBecomesAvailableLater(_ silence: SilentBus.Kind) async throws {
         let silent = try SilentBus(silence)
         let stage = try await Stage(environment: ["DBUS_SYSTEM_BUS_ADDRESS": silent.address])
-        try await stage.permd.log.first("nobody tells") { $0.contains("logind does not tell") }
+        try await stage.permd.log.first("that logind is missing") { $0.contains("logind does not report") }
         let logind = try await FakeLogind()
         logind.add("1", isLocked: true)
         try silent.give(to: logind.address)
@@ -51,7 +51,7 @@ struct SilentBusTests {
         try await app.request("a", [.camera])
         try place.give(to: silent.address)
         await logind.stop()
-        try await stage.permd.log.first("that it hangs") { $0.contains("stays as logind said last") }
+        try await stage.permd.log.first("that it hangs") { $0.contains("that logind reported stays in force") }
         #expect(try await app.ask("properties a").contains("State=queued"))
         #expect(agent.prompts.all.isEmpty)
 
@@ -59,7 +59,7 @@ struct SilentBusTests {
         next.add("1", isLocked: false)
         try silent.give(to: next.address)
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
-        #expect(!stage.permd.log.all.contains { $0.contains("logind does not tell") })
+        #expect(!stage.permd.log.all.contains { $0.contains("logind does not report") })
         await stage.end()
         await next.stop()
         withExtendedLifetime(place) {}

@@ -1,4 +1,4 @@
-// Talks to agents, org.permd.Agent1: sends a prompt, takes the one answer that counts, withdraws.
+// Calls agents, org.permd.Agent1: sends prompts, receives their answers, and withdraws prompts.
 
 import DBus
 import PermissionCore
@@ -6,12 +6,12 @@ import PermissionModel
 
 @LoopActor
 final class AgentLink {
-    /// What became of one prompt at one agent.
+    /// The outcome of a prompt at an agent.
     enum Result: Sendable {
         case answered(Answer)
-        /// It answered what is no answer; nothing of it counts.
+        /// The agent returned an error or an invalid answer, which is ignored as a whole.
         case failed(String)
-        /// It is not on the bus any more.
+        /// The agent has left the bus.
         case left
     }
 
@@ -22,7 +22,7 @@ final class AgentLink {
         self.connection = connection
     }
 
-    /// Asks; `completion` is called once, unless the prompt is withdrawn before. A person may take any time.
+    /// Sends a prompt. Calls `completion` once, unless the prompt is withdrawn first. The call has no timeout.
     func show(
         _ prompt: Prompt, to agent: AgentID, details: [String: Value],
         _ completion: @escaping @LoopActor (Result) -> Void
@@ -36,7 +36,7 @@ final class AgentLink {
         }
     }
 
-    /// Takes the prompt back; what the agent still answers is never seen.
+    /// Withdraws the prompt. An answer that the agent still sends is ignored.
     func withdraw(_ id: PromptID, from agent: AgentID, why: String) {
         open.removeValue(forKey: id)?.cancel()
         connection.send(
@@ -45,7 +45,7 @@ final class AgentLink {
                 [.objectPath(AgentLink.path(of: id)), .string(why)], noReply: true, noAutoStart: true))
     }
 
-    /// Stops listening to a prompt of an agent that is gone.
+    /// Ignores further answers to a prompt of an agent that has left the bus.
     func drop(_ id: PromptID) {
         open.removeValue(forKey: id)?.cancel()
     }
@@ -62,28 +62,28 @@ final class AgentLink {
     private static func read(_ reply: Swift.Result<Message, BusError>) -> Result {
         switch reply {
         case .failure(let error) where gone.contains(error.name): return .left
-        case .failure(let error): return .failed("it answered the error \(error.name): \(error.message)")
+        case .failure(let error): return .failed("it returned the error \(error.name): \(error.message)")
         case .success(let message): return read(message)
         }
     }
 
     static func read(_ message: Message) -> Result {
         guard message.signature == "sa{sa{sv}}", message.body.count == 2, let outcome = message.body[0].stringValue
-        else { return .failed("it answered \(message.signature), not sa{sa{sv}}") }
+        else { return .failed("its answer has type \(message.signature) instead of sa{sa{sv}}") }
         switch outcome {
         case "dismissed": return .answered(.dismissed)
         case "answered": break
-        default: return .failed("its outcome is \(quoted(outcome))")
+        default: return .failed("its outcome is \(quoted(outcome)) instead of answered or dismissed")
         }
         guard case .dictionary(_, _, let entries) = message.body[1] else {
-            return .failed("its decisions are no a{sa{sv}}")
+            return .failed("its decisions are not an a{sa{sv}}")
         }
         var items: [Question: ItemDecision] = [:]
         for entry in entries {
-            // An item that no daemon asks for cannot have been asked: ignored, like any other that was not.
+            // Unknown items are ignored, like all others that were not in the prompt.
             guard let name = entry.key.stringValue, let question = Question(name: name) else { continue }
             guard let fields = entry.value.properties, let item = readItem(fields) else {
-                return .failed("its decision for \(name) is not one")
+                return .failed("its decision for \(name) is invalid")
             }
             items[question] = item
         }

@@ -1,4 +1,4 @@
-// What an agent is told of a prompt, the details of org.permd.Agent1.Prompt.
+// Encodes a prompt for an agent: the details of org.permd.Agent1.Prompt.
 
 import DBus
 import PermissionCore
@@ -10,7 +10,7 @@ enum PromptDetails {
     ) -> [String: Value] {
         let request = prompt.request
         let app = request.caller.app
-        // What a portal keeps by itself it keeps as it likes: there is nothing to choose.
+        // The portal stores the answers to its own questions, so there is no duration to choose.
         let durations = prompt.items.allSatisfy { $0.permission == nil } ? [.once] : Duration.Word.allCases
         var details: [String: Value] = [
             "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entry, app)),
@@ -26,10 +26,10 @@ enum PromptDetails {
         return details
     }
 
-    /// Bytes of a path (PATH_MAX); names are shorter.
+    /// The most bytes of a path (PATH_MAX); names are shorter.
     private static let maximumIcon = 4096
 
-    /// The icon's name or path, whole or not at all: a part of it, or what is left without some characters, is another icon.
+    /// Returns the icon's name or path unchanged, or an empty string: a changed one would name another icon.
     static func icon(_ text: String) -> String {
         let isWhole =
             text.utf8.count <= maximumIcon
@@ -37,7 +37,7 @@ enum PromptDetails {
         return isWhole ? text : ""
     }
 
-    /// A name of which nothing is left is no name.
+    /// Returns the first candidate that is not empty after sanitizing.
     private static func name(_ entry: AppEntry, _ app: AppID) -> String {
         let names = [entry.name, AppDirectory.plainName(app), SafeText.identity(app.description)]
         return names.lazy.map(SafeText.title).first { !$0.isEmpty } ?? ""

@@ -1,16 +1,16 @@
-// The name and icon a person knows an app by, from its desktop entry (Desktop Entry Specification).
+// The name and icon of an app, from its desktop entry (Desktop Entry Specification).
 
 import Glibc
 import PermissionModel
 
-/// Not yet safe to show: desktop entries are files of others.
+/// Unsanitized text: apps provide their desktop entries.
 struct AppEntry {
     var name: String
     var icon: String
 }
 
 struct AppDirectory {
-    /// Entries are a few KiB, with many translations some more.
+    /// In bytes. Entries have a few KiB, or somewhat more with many translations.
     private static let maximumRead = 256 << 10
 
     func entry(for app: AppID) -> AppEntry {
@@ -25,12 +25,12 @@ struct AppDirectory {
         return fallback
     }
 
-    /// Whether an app is installed with a desktop entry, as far as this process may look.
+    /// Whether the app has a desktop entry that this process can access.
     static func hasEntry(_ app: AppID) -> Bool {
         folders(of: app.kind).contains { access("\($0)/\(app.name).desktop", F_OK) == 0 }
     }
 
-    /// The last part of a program's path, or of the script it runs; for others the id.
+    /// The file name of a program, or of the script that it runs; for other kinds of app the ID.
     static func plainName(_ app: AppID) -> String {
         guard app.kind == .exe else { return app.name }
         let path = app.name.split(separator: ":").last ?? ""
@@ -46,7 +46,7 @@ struct AppDirectory {
         case .flatpak:
             return [data + "/flatpak/exports/share/applications", "/var/lib/flatpak/exports/share/applications"]
         case .snap: return ["/var/lib/snapd/desktop/applications"]
-        // A relative folder is none (XDG Base Directory Specification).
+        // Relative paths are ignored (XDG Base Directory Specification).
         case .desktop, .exe: return ([data] + shared).filter { $0.hasPrefix("/") }.map { $0 + "/applications" }
         }
     }
@@ -60,8 +60,8 @@ struct AppDirectory {
         parse(Array(text.utf8), language: language, fallback)
     }
 
-    /// Reads `Name`, in the person's language where it is given, and `Icon` of the group [Desktop Entry]; by bytes, as GKeyFile
-    /// does: lines end with LF or CR LF and with nothing else. A value that is not UTF-8 is none.
+    /// Reads `Name`, in the given language if there is a translation, and `Icon` of the group [Desktop Entry]. Works on
+    /// bytes, as GKeyFile does: only LF and CR LF end a line. A value that is not UTF-8 is ignored.
     static func parse(_ bytes: [UInt8], language: String, _ fallback: AppEntry) -> AppEntry {
         var entry = fallback
         var nameRank = 0
@@ -93,7 +93,7 @@ struct AppDirectory {
         return bytes[...end].drop(while: isSpace)
     }
 
-    /// Without its escapes (Desktop Entry Specification); nil when it is empty or not UTF-8.
+    /// Resolves escape sequences (Desktop Entry Specification). Returns nil if the value is empty or not UTF-8.
     private static func value(_ bytes: ArraySlice<UInt8>) -> String? {
         let escapes: [UInt8: UInt8] = [
             UInt8(ascii: "s"): 0x20, UInt8(ascii: "n"): 0x0A, UInt8(ascii: "t"): 0x09, UInt8(ascii: "r"): 0x0D,

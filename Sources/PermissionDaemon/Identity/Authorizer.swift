@@ -1,4 +1,4 @@
-// Before every handler: who calls, and may they? Each row of an interface's table says who may call it.
+// Checks, before any handler runs, who calls and whether the method's row in the interface's table permits it.
 
 import DBus
 import Logging
@@ -9,27 +9,27 @@ extension CallerClass {
     static let apps = CallerClass(rawValue: "apps")
     /// Programs outside any sandbox.
     static let unsandboxed = CallerClass(rawValue: "unsandboxed")
-    /// The object is there for its owner only, so whoever reached it may call it.
+    /// For objects that exist only for their owner: whoever can reach one may call it.
     static let owner = CallerClass(rawValue: "owner")
-    /// xdg-desktop-portal alone.
+    /// Only xdg-desktop-portal.
     static let portal = CallerClass(rawValue: "portal")
 }
 
 @LoopActor
 final class Authorizer {
-    /// Calls of one connection kept while it is identified, a matter of a millisecond: more is a flood.
+    /// The most calls of one connection that wait while it is identified, which takes about a millisecond.
     static let waitingCalls = 64
-    /// Bytes of all calls that are kept. They are decoded, take up to three times as much memory, and the answer that ends
-    /// the wait comes behind whatever else the bus has for us.
+    /// The most bytes of all waiting calls. Decoded, they take up to three times as much memory, and the bus's answer
+    /// that ends the wait comes after everything else that the bus has queued for permd.
     static let waitingBytes = 16 << 20
-    /// What a call takes beside its content: its header, and the closures that wait.
+    /// Bytes charged per call in addition to its content, for its header and the waiting closures.
     static let callBytes = 1024
 
     private let connection: Connection
     private let identifier: any CallerLookup
     private let log: Logger
     private let portal: TrustedName
-    /// Calls kept, by connection.
+    /// The number of waiting calls, by connection.
     private var waiting: [String: Int] = [:]
     private var keptBytes = 0
 
@@ -40,24 +40,24 @@ final class Authorizer {
         portal = TrustedName(BusNames.portal, connection: connection, identifier: identifier, log: log)
     }
 
-    /// Puts itself before the handlers of a server on the connection.
+    /// Checks all calls before the handlers of a server on the connection run.
     func guardCalls(of server: ObjectServer) {
         server.isAuthorized = { [self] in isAuthorized($0, $1) }
         server.authorize = { [self] in authorize($0, $1, $2) }
         connection.floodHandler = { [self] in
-            refuse($0, "too many calls of this connection wait; wait for answers before asking on")
+            refuse($0, "too many calls of this connection wait; wait for answers before calling again")
         }
         guard let serve = connection.methodHandler else { return }
         connection.methodHandler = { [self] in admit($0, serve) }
     }
 
-    /// Keeps the calls of a connection in order while it is being identified.
+    /// Holds back further calls of a connection while it is being identified, which keeps its calls in order.
     private func admit(_ message: Message, _ proceed: @escaping @LoopActor (Message) -> Void) {
         guard !waiting.isEmpty, let sender = message.sender, let count = waiting[sender] else {
             return proceed(message)
         }
         guard count < Authorizer.waitingCalls else {
-            return refuse(message, "\(count) calls wait until it is known who asks")
+            return refuse(message, "\(count) calls of this connection wait until it is identified")
         }
         keep(message) { end in
             waiting[sender] = count + 1
@@ -68,11 +68,11 @@ final class Authorizer {
         }
     }
 
-    /// Counts a call among those that wait, until `end` is called; refuses it when they are too large by now.
+    /// Counts a call as waiting until `end` is called; refuses it if the waiting calls would become too large.
     private func keep(_ message: Message, _ body: (_ end: @escaping @LoopActor () -> Void) -> Void) {
         let size = message.contentSize + Authorizer.callBytes
         guard keptBytes + size <= Authorizer.waitingBytes else {
-            return refuse(message, "too much waits until it is known who asks; ask again in a moment")
+            return refuse(message, "too many calls wait until their callers are identified; try again")
         }
         keptBytes += size
         body { [weak self] in self?.keptBytes -= size }
@@ -82,7 +82,7 @@ final class Authorizer {
         connection.fail(message, PermissionError(.limitExceeded, text))
     }
 
-    /// Whether the caller is known and may call.
+    /// Whether the caller is already identified and may call.
     private func isAuthorized(_ call: MethodCall, _ callers: CallerClass) -> Bool {
         switch callers {
         case .apps: identifier.cached(call.sender) != nil
@@ -92,7 +92,7 @@ final class Authorizer {
         }
     }
 
-    /// For callers that are not known yet, or may not.
+    /// Handles the calls for which ``isAuthorized(_:_:)`` is false.
     private func authorize(_ call: MethodCall, _ callers: CallerClass, _ proceed: @escaping @LoopActor () -> Void) {
         switch callers {
         case .owner: return proceed()
@@ -112,14 +112,14 @@ final class Authorizer {
         }
     }
 
-    /// The portal itself is never asked: it may be waiting for us while it starts.
+    /// Never calls the portal itself, which may be waiting for permd while it starts.
     private func checkPortal(_ call: MethodCall, _ proceed: @escaping @LoopActor () -> Void) {
         keep(call.message) { end in
             portal.owner { owner in
                 end()
                 guard owner == call.sender else {
                     return call.fail(
-                        .accessDenied, "only xdg-desktop-portal may ask here; apps call \(BusNames.access)")
+                        .accessDenied, "only xdg-desktop-portal may call this interface; apps call \(BusNames.access)")
                 }
                 proceed()
             }
@@ -130,7 +130,7 @@ final class Authorizer {
         _ call: MethodCall, _ caller: Caller?, _ callers: CallerClass, _ proceed: @LoopActor () -> Void
     ) {
         guard let caller else {
-            return call.fail(.accessDenied, "permd cannot tell which app this program is")
+            return call.fail(.accessDenied, "permd cannot determine which app the caller is")
         }
         if callers == .unsandboxed, caller.isSandboxed {
             return call.fail(.accessDenied, "a sandboxed app may not use this interface")

@@ -1,9 +1,9 @@
-// Finds out who is behind a connection, once, and forgets it when the connection leaves.
+// Identifies the app behind each connection once, and forgets it when the connection closes.
 //
-// The bus knows the process, the kernel everything else. A pidfd that the bus gives is of the process that connected. Where
-// it gives a number alone, that may be another process's by now: a pidfd is opened, the bus is asked again whether the
-// number still is the connection's, the process must be older than the connection and hold a socket for each connection
-// of its number. Then /proc is read, and the pidfd is asked whether the process lived.
+// The bus reports the process, and the kernel everything else. If the bus gives a pidfd, it refers to the process that
+// connected. A process ID alone may have been reused: permd opens a pidfd and asks the bus for the process ID again.
+// The process must be older than the connection, and hold a socket for each connection with its ID. Then permd reads
+// /proc and checks by the pidfd that the process was alive until then.
 
 import DBus
 import Glibc
@@ -21,7 +21,7 @@ protocol CallerLookup: AnyObject {
 
 @LoopActor
 final class CallerIdentifier: CallerLookup {
-    /// A connection left the bus; only for those that were asked about.
+    /// Called when a connection that was identified has left the bus.
     var onLeft: (@LoopActor (String) -> Void)?
 
     private let connection: Connection
@@ -32,13 +32,13 @@ final class CallerIdentifier: CallerLookup {
     private var known: [String: Caller] = [:]
     private var asking: [String: [@LoopActor (Caller?) -> Void]] = [:]
 
-    /// - Parameter old: of a connection that was lost.
+    /// - Parameter old: The identifier of the lost connection, if there was one.
     init(
         connection: Connection, log: Logger, reader: ProcessReader = ProcessReader(),
         continuing old: CallerIdentifier? = nil
     ) {
         self.connection = connection
-        refusals = BoundedLog(log, "connections were nobody")
+        refusals = BoundedLog(log, "connections were not identified")
         identity = AppIdentity(reader: reader)
         holders = ConnectionHolders(connection: connection, reader: reader, log: log)
         moments = ConnectionMoments(connection: connection, continuing: old?.moments)
@@ -49,7 +49,8 @@ final class CallerIdentifier: CallerLookup {
 
     func cached(_ name: String) -> Caller? { known[name] }
 
-    /// Nil: nobody can say who that is. Several asks for one connection are answered in their order, from one look.
+    /// Passes nil if the caller cannot be identified. Concurrent calls for a connection are completed together, in
+    /// order.
     func identify(_ name: String, _ completion: @escaping @LoopActor (Caller?) -> Void) {
         if let caller = known[name] { return completion(caller) }
         asking[name, default: []].append(completion)
@@ -59,10 +60,10 @@ final class CallerIdentifier: CallerLookup {
 
     private func gotCredentials(_ name: String, _ reply: Value?) {
         guard let credentials = reply?.properties else { return settle(name, nil, "the bus does not know its process") }
-        // As bytes; of another type it is no label.
+        // Elements that are not bytes become zeros, which are no valid label.
         let label = (credentials["LinuxSecurityLabel"]?.elements ?? []).map { $0.byteValue ?? 0 }
         if let given = credentials["ProcessFD"]?.unixFDValue {
-            guard let pid = Pidfd.pid(of: given.raw) else { return settle(name, nil, "its process is gone") }
+            guard let pid = Pidfd.pid(of: given.raw) else { return settle(name, nil, "its process has exited") }
             return settle(name, Evidence(pid: pid, pidfd: given, label: label))
         }
         guard !moments.busGivesProcesses, let pid = credentials["ProcessID"]?.uint32Value,
@@ -70,11 +71,11 @@ final class CallerIdentifier: CallerLookup {
             pid > 0
         else { return settle(name, nil, "the bus does not know its process") }
         let opened = Pidfd.open(pid)
-        guard opened >= 0 else { return settle(name, nil, "its process is gone") }
+        guard opened >= 0 else { return settle(name, nil, "its process has exited") }
         let evidence = Evidence(pid: pid, pidfd: UnixFD(owning: opened), label: label)
         ask("GetConnectionUnixProcessID", name) { [weak self] reply in
             guard reply?.uint32Value == UInt32(pid) else {
-                self?.settle(name, nil, "the bus names another process now")
+                self?.settle(name, nil, "the bus now reports another process")
                 return
             }
             self?.holders.check(pid, name) { problem in
@@ -83,11 +84,11 @@ final class CallerIdentifier: CallerLookup {
         }
     }
 
-    /// What the bus says about a connection's process.
+    /// What the bus reports about a connection's process.
     private struct Evidence {
         let pid: Int32
         let pidfd: UnixFD
-        /// What the kernel's security module called it when it connected; empty for none.
+        /// The security label that the process had when it connected; empty if there is none.
         let label: [UInt8]
     }
 
@@ -99,11 +100,11 @@ final class CallerIdentifier: CallerLookup {
                 moments.busGivesProcesses
                     || moments.wasThere(key.startTime, before: name, isHolder: !holders.isBlind)
             else {
-                throw UnknownProcess(reason: "the process \(pid) is younger than the connection: its number was reused")
+                throw UnknownProcess(reason: "the process \(pid) is younger than the connection: its ID was reused")
             }
             let app = try identity.app(of: pid, label: evidence.label)
             let isProxy = app.isSandboxed ? false : try identity.isProxy(pid)
-            guard Pidfd.isAlive(evidence.pidfd.raw) else { throw UnknownProcess(reason: "its process is gone") }
+            guard Pidfd.isAlive(evidence.pidfd.raw) else { throw UnknownProcess(reason: "its process has exited") }
             settle(name, Caller(connection: name, app: app, process: key, isProxy: isProxy), "")
         } catch {
             settle(name, nil, error.reason)
@@ -115,7 +116,7 @@ final class CallerIdentifier: CallerLookup {
         if let caller {
             known[name] = caller
         } else {
-            refusals.notice("The connection \(name) is nobody: \(reason)")
+            refusals.notice("The connection \(name) was not identified: \(reason)")
         }
         for completion in completions { completion(caller) }
     }

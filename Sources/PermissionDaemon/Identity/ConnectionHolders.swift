@@ -1,8 +1,8 @@
-// Whether a process holds as many sockets to the bus as the bus has connections of its number.
+// Whether a process holds as many sockets to the bus as the bus has connections with its process ID.
 //
-// The bus knows the number of the process that called connect(2), and learns of the connection at Hello. Whoever lets the
-// first process end, and says Hello when another one has the number, looks older than the connection's process need be; but
-// that other one does not hold the socket.
+// The bus records the ID of the process that called connect(2), but announces the connection only at Hello. If the
+// first process exits and Hello is sent when another process has its ID, that process passes the check of age, but does
+// not hold the socket.
 
 import DBus
 import Logging
@@ -11,12 +11,12 @@ import ProcessIdentity
 
 @LoopActor
 final class ConnectionHolders {
-    /// Milliseconds between two looks at one process. A connection that was closed, or one that was opened, is heard of a
-    /// moment later; and until a child that the process forks executes another program, it holds what its parent has closed.
+    /// Milliseconds between two checks of one process. permd learns of closed and opened connections a moment later,
+    /// and between fork(2) and execve(2) a child of the process holds sockets that its parent has closed.
     private static let pauses: [Int64] = [0, 0, 20, 80, 300, 600]
-    /// A program between connect(2) and Hello holds a socket more than the bus has names, and could lend it to a
-    /// connection that says Hello in this moment. Logging in takes four turns of the bus; a socket counts that was held
-    /// for twice as many.
+    /// Between connect(2) and Hello, a program holds a socket without a name on the bus, which could be counted for
+    /// another connection that sends Hello at that moment. Logging in takes four round trips to the bus, so a socket
+    /// counts only if it was held for twice as many.
     private static let roundTrips = 8
 
     let processes: ConnectionProcesses
@@ -25,7 +25,7 @@ final class ConnectionHolders {
     private let log: Logger
     private var sockets: BusSockets?
     private var looks: [@LoopActor () -> Void] = []
-    /// The kernel does not tell: everybody is believed.
+    /// Whether the kernel cannot report sockets. Every process then passes this check.
     private(set) var isBlind = false
     private var checks: [Int32: [(name: String, completion: @LoopActor (UnknownProcess?) -> Void)]] = [:]
 
@@ -36,8 +36,8 @@ final class ConnectionHolders {
         processes = ConnectionProcesses(connection: connection)
     }
 
-    /// Calls `completion` with why the process is not believed to be the one of the connection, nil when it is. All
-    /// connections of a process that are asked about meanwhile share one look.
+    /// Passes nil if the process holds enough sockets, otherwise the reason why it is not accepted as the connection's
+    /// process. Concurrent checks of one process share one search.
     func check(_ pid: Int32, _ name: String, _ completion: @escaping @LoopActor (UnknownProcess?) -> Void) {
         checks[pid, default: []].append((name, completion))
         if checks[pid]?.count == 1 { look(pid, ConnectionHolders.pauses[...]) }
@@ -72,15 +72,14 @@ final class ConnectionHolders {
         processes.whenKnown { [weak self] in
             guard let self else { return }
             let count = held.count { self.reader.holds(pid, $0) }
-            // Of those that came while this was under way all have to be among the counted.
+            // Connections whose check began during the search must be included in the count.
             let isComplete = (checks[pid] ?? []).allSatisfy { !self.processes.isAsked($0.name) }
             guard isComplete, processes.count(pid) <= count else { return again(pid, pauses, count) }
             finish(pid, nil)
         }
     }
 
-    /// A part of one look between two looks at our own sockets: callers that are known wait for no more than that, however
-    /// many processes there are to look at.
+    /// Runs one slice of the searches per poll, so that calls of identified callers wait for one slice at most.
     private func inTurn(_ look: @escaping @LoopActor () -> Void) {
         looks.append(look)
         if looks.count == 1 { Loop.shared.afterPoll { [weak self] in self?.nextLook() } }
@@ -95,7 +94,7 @@ final class ConnectionHolders {
     private func again(_ pid: Int32, _ pauses: ArraySlice<Int64>, _ held: Int) {
         guard let pause = pauses.first else {
             let count = processes.count(pid)
-            let reason = "the process \(pid) has \(count) connections and holds sockets for \(held)"
+            let reason = "the process \(pid) has \(count) connections, but holds \(held) sockets to the bus"
             return finish(pid, UnknownProcess(reason: reason))
         }
         Loop.shared.after(milliseconds: pause) { [weak self] in
@@ -103,7 +102,7 @@ final class ConnectionHolders {
         }
     }
 
-    /// So many times to the bus and back: what happened before is heard of by then.
+    /// Calls `body` after that many round trips to the bus. Signals about earlier events have arrived by then.
     private func roundTrips(_ count: Int, _ body: @escaping @LoopActor () -> Void) {
         guard count > 0 else { return body() }
         connection.call(.busCall("GetId")) { [weak self] _ in self?.roundTrips(count - 1, body) }
@@ -113,7 +112,7 @@ final class ConnectionHolders {
         for check in checks.removeValue(forKey: pid) ?? [] { check.completion(problem) }
     }
 
-    /// Nil where the kernel does not tell.
+    /// Returns nil if the kernel cannot report sockets.
     private func busSockets() throws(UnknownProcess) -> BusSockets? {
         if let sockets { return sockets }
         if isBlind { return nil }
@@ -122,11 +121,11 @@ final class ConnectionHolders {
             return sockets
         } catch {
             switch error {
-            case .failed(let reason): throw UnknownProcess(reason: "the kernel does not tell of sockets: \(reason)")
+            case .failed(let reason): throw UnknownProcess(reason: "the kernel did not report its sockets: \(reason)")
             case .unsupported:
                 isBlind = true
                 log.notice(
-                    "The kernel does not tell who holds a socket to the bus (unix_diag), and the bus gives no pidfds: a program that says Hello late can be taken for the one that has its process number then"
+                    "The kernel does not report which process holds a socket to the bus (unix_diag), and the bus gives no pidfds: a program that delays its Hello can be mistaken for the process that has its process ID by then"
                 )
                 return nil
             }

@@ -1,6 +1,7 @@
-// Who comes and goes on the bus, by one match for all: a match for each caller would make the bus slow for everybody when
-// there are thousands of them. And when connections appeared: a bus without pidfds tells the number of the process that
-// connected; who has the number now is that process only if it was there before.
+// Tracks which connections appear on the bus and leave it, with a single match rule: with one for each caller,
+// thousands of callers would slow down the bus. Also records when each connection appeared: a bus without pidfds
+// reports only the ID of the process that connected, and the process that has this ID now is the same one only if it
+// started earlier.
 
 import DBus
 import Glibc
@@ -8,40 +9,38 @@ import PermissionModel
 
 @LoopActor
 final class ConnectionMoments {
-    /// More than session buses let in (100,000); of further ones nothing is known.
+    /// More connections than a session bus accepts (100,000). Further ones are not recorded.
     private static let maximum = 131_072
-    /// Nanoseconds in which a process number can be given out, on all processors together. They are given one after the
-    /// other under one lock; a clone(2) that shares all memory takes about 20,000 on two processors. A number comes round
-    /// after as many as there are (/proc/sys/kernel/pid_max): 0.1 s for the 32,768 of the kernel's default.
+    /// The least time, in nanoseconds, in which all processors together assign one process ID. IDs are assigned in
+    /// sequence, under one lock; a clone(2) that shares all memory takes about 20,000 on two processors. An ID is
+    /// assigned again after all others (/proc/sys/kernel/pid_max): after 0.1 s with the kernel's default of 32,768.
     private static let nanosecondsPerNumber: Int64 = 3000
-    /// The kernel's default for small machines, and where /proc does not say.
+    /// The kernel's default for small machines, also used if /proc does not give the limit.
     private static let leastNumbers: Int64 = 32_768
 
-    /// The bus gives a pidfd with its credentials, so nothing has to be kept.
+    /// Whether the bus gives pidfds, so that nothing has to be recorded.
     private(set) var busGivesProcesses = false
-    /// A connection is on the bus. Not called when the bus gives pidfds.
+    /// Called for each connection on the bus, unless the bus gives pidfds.
     var onAppeared: (@LoopActor (String) -> Void)?
-    /// A connection has left the bus.
     var onVanished: (@LoopActor (String) -> Void)?
-    /// Milliseconds of `Loop.uptimeMilliseconds()`.
+    /// Times in milliseconds of `Loop.uptimeMilliseconds()`.
     private struct Moment {
-        /// When it was heard of.
+        /// When permd learned of the connection.
         var heard: Int64
-        /// Before which it cannot have appeared: when nothing had been heard for longer than a number takes to come round,
-        /// the end of what was heard before.
+        /// The connection cannot have appeared before this time. Equal to `heard` if the signal was delayed for less
+        /// time than the reuse of a process ID takes.
         var earliest: Int64
     }
 
     private var moments: [String: Moment] = [:]
-    /// Which bus that is.
     private var busID: String?
-    /// What was known by an earlier connection, until it is known whether that was to the same bus.
+    /// The records of an earlier connection, kept until it is clear whether that was to the same bus.
     private var earlier: (busID: String?, moments: [String: Moment])
     private let connection: Connection
-    /// Milliseconds that a signal may be late and no number have come round.
+    /// A delay of a signal, in milliseconds, within which no process ID can be reused.
     let harmlessDelay: Int64
 
-    /// - Parameter old: of a connection that was lost. Whoever can make the bus cut it must not seem new after it.
+    /// - Parameter old: The records of a lost connection. They are kept, so that losing it makes no caller look new.
     init(connection: Connection, continuing old: ConnectionMoments? = nil) {
         self.connection = connection
         earlier = (
@@ -52,10 +51,10 @@ final class ConnectionMoments {
         harmlessDelay = numbers * ConnectionMoments.nanosecondsPerNumber / 1_000_000
     }
 
-    /// From now on. The bus answers in order: who asks it for credentials later gets them when this is settled.
+    /// The bus answers in order: `busGivesProcesses` is known before credentials that are requested later arrive.
     func start() {
         connection.keepArrivals(true)
-        // Before the list, so that nobody is missed.
+        // Added before ListNames, so that no connection is missed.
         connection.onSignal(
             sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged"
         ) { [weak self] in self?.changed($0) }
@@ -73,11 +72,11 @@ final class ConnectionMoments {
         moments = [:]
     }
 
-    /// Whether a process that started then (clock ticks after boot) was there when the connection appeared; one that is
-    /// older than this daemon counts from when it was seen first.
+    /// Whether a process with that start time (clock ticks after boot) existed when the connection appeared. A
+    /// connection that is older than this daemon counts from when it was first seen.
     ///
-    /// A program that starts while this daemon gets no processor is younger than what was heard before. Once it is known to
-    /// hold its connections' sockets, `isHolder`, it counts from when its connection was heard of.
+    /// A program that starts and connects while this daemon is not scheduled is younger than `earliest`. If it is known
+    /// to hold its connections' sockets (`isHolder`), it is compared with `heard` instead.
     func wasThere(_ startTime: UInt64, before name: String, isHolder: Bool) -> Bool {
         guard let moment = moments[name] else { return false }
         let latest = isHolder ? moment.heard : moment.earliest
@@ -97,7 +96,7 @@ final class ConnectionMoments {
     }
 
     private func identified(_ result: Result<Message, BusError>) {
-        // A connection that is lost again before it knows keeps what it was given.
+        // If this connection is lost as well, the earlier records are kept for the next one.
         guard case .success(let message) = result else { return }
         busID = message.body.first?.stringValue
         if busID == nil || busID != earlier.busID { earlier.moments = [:] }
@@ -106,7 +105,7 @@ final class ConnectionMoments {
     private func listed(_ result: Result<Message, BusError>) {
         guard case .success(let message) = result, !busGivesProcesses else { return }
         for name in message.body.first?.strings ?? [] where name.hasPrefix(":") && moments[name] == nil {
-            // A bus gives no unique name twice.
+            // The earlier record is about the same connection: a bus never reuses a unique name.
             let now = Loop.uptimeMilliseconds()
             note(name, earlier.moments[name] ?? Moment(heard: now, earliest: now))
         }

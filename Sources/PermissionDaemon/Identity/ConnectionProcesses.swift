@@ -1,37 +1,37 @@
-// How many connections each process has on the bus, as the bus says: it is asked once for each, when it appears.
+// Counts the connections of each process. The bus is asked once for the process of each connection, when it appears.
 
 import DBus
 import PermissionModel
 
 @LoopActor
 final class ConnectionProcesses {
-    /// Asked at a time: however fast connections come, what the bus and we hold for it is bounded, and the answers keep
-    /// up with them, as letting one in costs the bus far more than such a question.
+    /// The most questions at a time, which bounds memory in permd and in the bus regardless of how fast connections
+    /// appear. The answers keep up, because accepting a connection costs the bus far more than such a question.
     static let maximumAsked = 256
 
     private let connection: Connection
-    /// By unique name, in the order of appearance; 0 until the bus has answered, and for what it does not know.
+    /// Process IDs by unique name; 0 until the bus has answered, and if it does not know the process.
     private var processes: [String: Int32] = [:]
     private var counts: [Int32: Int] = [:]
-    /// To be asked, oldest last.
+    /// Connections to ask about, oldest last.
     private var waiting: [(name: String, order: UInt64)] = []
-    /// Appeared since; turned around into `waiting`.
+    /// Connections that appeared since; reversed into `waiting` when that is empty.
     private var arrived: [(name: String, order: UInt64)] = []
     private(set) var asked = 0
     private var lastOrder: UInt64 = 0
-    /// All up to that one are answered.
+    /// The order up to which all questions are answered.
     private var answered: UInt64 = 0
     private var listeners: [(order: UInt64, body: @LoopActor () -> Void)] = []
 
     init(connection: Connection) { self.connection = connection }
 
-    /// Connections of that process whose process is known by now.
+    /// The number of connections that are known to belong to a process.
     func count(_ pid: Int32) -> Int { counts[pid] ?? 0 }
 
-    /// Whether it is on the bus and the bus has not said whose it is.
+    /// Whether the connection is on the bus and its process is not known.
     func isAsked(_ name: String) -> Bool { processes[name] == 0 }
 
-    /// Calls `body` once the bus has answered for all that have appeared so far; at once if it has.
+    /// Calls `body` once the bus has answered for all connections that have appeared so far.
     func whenKnown(_ body: @escaping @LoopActor () -> Void) {
         if answered == lastOrder { return body() }
         listeners.append((lastOrder, body))
@@ -52,7 +52,7 @@ final class ConnectionProcesses {
 
     private func ask() {
         while asked < ConnectionProcesses.maximumAsked, let (name, order) = next() {
-            // It has left: nothing is asked, and it counts as answered with the next one.
+            // The connection has left: it counts as answered together with the next one.
             guard processes[name] != nil else { continue }
             asked += 1
             connection.call(.busCall("GetConnectionUnixProcessID", [.string(name)]), timeoutMilliseconds: nil) {

@@ -1,5 +1,5 @@
-// Which sockets to the bus a process holds: its descriptors from /proc, and what they are connected with from sock_diag(7).
-// A socket to the bus is one whose other end has the address that the other end of our own has.
+// Which sockets to the bus a process holds: its descriptors come from /proc, and the peers of its sockets from
+// sock_diag(7). A socket leads to the bus if its peer has the same address as the peer of permd's own socket.
 
 import CLinux
 import DBus
@@ -9,33 +9,32 @@ import ProcessIdentity
 
 /// Sockets of one bus, as seen from this network namespace.
 struct BusSockets {
-    /// Others wait during a look, and one descriptor takes up to 3 µs. Compositors and browsers have some thousands, their
-    /// sockets to the bus among the first.
+    /// The most descriptors that are read. Reading one blocks the loop for up to 3 µs. Compositors and browsers have
+    /// some thousands, with their sockets to the bus among the first.
     static let maximumDescriptors = 4096
-    /// A program has some hundred; one that has more is nobody rather than looked through for long.
+    /// Programs have a few hundred sockets. A search that would need more than this is given up.
     static let maximumSockets = 1024
-    /// In one turn. The kernel goes through all its AF_UNIX sockets for each that is asked about, and again for its peer:
-    /// some 20 µs.
+    /// For each socket, and again for its peer, the kernel searches all its AF_UNIX sockets, which takes some 20 µs.
     static let socketsPerTurn = 64
 
-    /// Why it cannot be told.
+    /// Why a socket's peer is not known.
     enum Refusal: Error {
-        /// The kernel does not tell, or the bus has no address: so it will stay.
+        /// The kernel cannot report it, or the bus has no address. This is permanent.
         case unsupported
-        /// It may be otherwise next time.
+        /// The query may succeed next time.
         case failed(String)
     }
 
     private let diag: UnixFD
     private let address: [UInt8]
 
-    /// - Parameter socket: our own to that bus.
+    /// - Parameter socket: permd's own socket to that bus.
     init(of socket: Int32) throws(Refusal) {
         let opened = clinux_open_sock_diag()
         guard opened >= 0 else { throw BusSockets.refusal(errno) }
         diag = UnixFD(owning: opened)
         var status = stat()
-        guard fstat(socket, &status) == 0 else { throw .failed("our own socket cannot be looked at") }
+        guard fstat(socket, &status) == 0 else { throw .failed("permd cannot inspect its own socket to the bus") }
         let own = try BusSockets.ask(diag, UInt32(truncatingIfNeeded: status.st_ino))
         let other = try BusSockets.ask(diag, own.peer)
         address = BusSockets.name(of: other)
@@ -45,16 +44,14 @@ struct BusSockets {
     /// A socket that a process holds.
     struct Held: Hashable {
         let inode: UInt32
-        /// The process's number for it.
         let descriptor: Int32
     }
 
-    /// Sockets of a process that lead to the bus, as far as it was looked through.
+    /// The state of a search for a process's sockets to the bus.
     struct Search {
         let pid: Int32
-        /// As many are looked for.
+        /// The number of sockets after which the search ends.
         let count: Int
-        /// Each once, by inode.
         fileprivate(set) var found: [UInt32: Held] = [:]
         fileprivate var seen = 0
         fileprivate var next: Int32 = 0
@@ -65,9 +62,10 @@ struct BusSockets {
         }
     }
 
-    /// Goes on with a search for some sockets; true when it is over. Throws when there is more than is looked at.
+    /// Continues a search with the next `socketsPerTurn` sockets; returns true when it is over. Throws if the process
+    /// has more sockets or descriptors than are examined.
     ///
-    /// Of a process in another network namespace, whose sockets cannot be looked at, all that are unknown here count.
+    /// Sockets of another network namespace cannot be queried. In a process there, all sockets unknown here count.
     func go(on search: inout Search, _ reader: ProcessReader) throws(UnknownProcess) -> Bool {
         guard search.count <= BusSockets.maximumSockets else { throw BusSockets.tooMany }
         guard search.found.count < search.count else { return true }
@@ -84,9 +82,9 @@ struct BusSockets {
         return false
     }
 
-    static let tooMany = UnknownProcess(reason: "it holds more descriptors than are looked at")
+    static let tooMany = UnknownProcess(reason: "it has more descriptors than permd examines")
 
-    /// Nil for a socket that is not known here.
+    /// Returns nil for a socket that this network namespace does not have.
     private func leadsToBus(_ inode: UInt32) -> Bool? {
         guard let own = try? BusSockets.ask(diag, inode) else { return nil }
         guard own.peer != 0, let other = try? BusSockets.ask(diag, own.peer) else { return false }
@@ -113,13 +111,13 @@ struct BusSockets {
 }
 
 extension ProcessReader {
-    /// Calls `body` with the sockets it holds, in the order of its descriptors, until that says false; whether it came to
-    /// the end. Throws when there are more descriptors than are looked at.
+    /// Calls `body` with each socket of a process, in the order of its descriptors, until `body` returns false. Returns
+    /// whether all were visited. Throws if the process has more than `maximumDescriptors`.
     func forEachSocket(
         of pid: Int32, from first: Int32, _ body: (BusSockets.Held) -> Bool
     ) throws(UnknownProcess) -> Bool {
         guard let folder = opendir("\(root)/\(pid)/fd") else {
-            throw UnknownProcess(reason: "its descriptors cannot be looked at: \(String(cString: strerror(errno)))")
+            throw UnknownProcess(reason: "its descriptors cannot be read: \(String(cString: strerror(errno)))")
         }
         defer { closedir(folder) }
         var rest = BusSockets.maximumDescriptors
@@ -141,14 +139,14 @@ extension ProcessReader {
         return true
     }
 
-    /// Whether the process still holds it.
+    /// Whether the process still has the socket at the same descriptor.
     func holds(_ pid: Int32, _ socket: BusSockets.Held) -> Bool {
         ProcessReader.socket(in: AT_FDCWD, "\(root)/\(pid)/fd/\(socket.descriptor)") == socket.inode
     }
 
-    /// The inode of a socket, whose link is `socket:[INODE]` (proc(5)).
+    /// Returns the inode of a socket, whose link is `socket:[INODE]` (proc(5)); nil for other descriptors.
     private static func socket(in folder: Int32, _ path: UnsafePointer<CChar>) -> UInt32? {
-        // As long as the longest of these; what is cut is none.
+        // Long enough for every such link; a link that does not fit is of another kind.
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { link in
             let count = readlinkat(folder, path, link.baseAddress!, link.count)
             guard count > 9, count < link.count, strncmp(link.baseAddress!, "socket:[", 8) == 0 else { return nil }

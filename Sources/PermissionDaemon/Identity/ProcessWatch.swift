@@ -1,4 +1,4 @@
-// Waits for processes to exit, by pidfd: what was allowed once ends with them.
+// Watches processes by pidfd for their exit, because `once` decisions end with them.
 
 import DBus
 import Glibc
@@ -16,11 +16,11 @@ final class ProcessWatch: ProcessLiveness {
     private let reader = ProcessReader()
     var onExit: (@LoopActor (ProcessKey) -> Void)?
 
-    /// A process that cannot be watched, as no descriptors are left, counts as one that has exited.
+    /// Starts to watch the process. One that cannot be watched, for lack of descriptors, counts as exited.
     func isAlive(_ process: ProcessKey) -> Bool {
         if watches[process] != nil { return true }
         let opened = Pidfd.open(process.pid)
-        // The pidfd is of whoever has the pid now: the start time says whether that is the one meant.
+        // The pidfd refers to the process that has the ID now; its start time tells whether it is the same one.
         guard opened >= 0, (try? reader.startTime(process.pid)) == process.startTime else {
             if opened >= 0 { close(opened) }
             return false

@@ -1,5 +1,5 @@
-// The owner of a well-known name that is believed, as the portals' store is. Any program on the bus may take a name: its
-// owner is identified first, and a sandboxed one, or one that nobody can identify, is ignored.
+// The trusted owner of a well-known name, such as that of the portals' store. Any program on the bus can take a name,
+// so its owner is identified first. Owners that are sandboxed or cannot be identified are ignored.
 
 import DBus
 import Logging
@@ -11,7 +11,7 @@ final class TrustedName {
     private let connection: Connection
     private let identifier: any CallerLookup
     private let log: Logger
-    /// The last owner that was ignored: said once.
+    /// The last owner that was ignored, so that it is logged only once.
     private var ignored: String?
 
     init(_ name: String, connection: Connection, identifier: any CallerLookup, log: Logger) {
@@ -21,9 +21,8 @@ final class TrustedName {
         self.log = log
     }
 
-    /// Gives the unique name of its owner, nil for none that is believed. The answers come in the order of the calls.
-    ///
-    /// The bus and the kernel are asked, never the owner itself.
+    /// Passes the unique name of the owner, or nil if there is none that is trusted. Completions run in the order of
+    /// the calls. Only the bus and the kernel are asked, never the owner itself.
     func owner(_ completion: @escaping @LoopActor (String?) -> Void) {
         connection.call(.busCall("GetNameOwner", [.string(name)])) { [self] result in
             guard let owner = (try? result.get())?.body.first?.stringValue else { return completion(nil) }
@@ -37,7 +36,7 @@ final class TrustedName {
         }
     }
 
-    /// The same; started by the bus if nobody has the name.
+    /// Like ``owner(_:)``, but lets the bus start the service first if the name has no owner.
     func startedOwner(_ completion: @escaping @LoopActor (String?) -> Void) {
         connection.call(.busCall("StartServiceByName", [.string(name), .uint32(0)])) { [self] _ in owner(completion) }
     }
@@ -45,7 +44,7 @@ final class TrustedName {
     private func ignore(_ owner: String, _ caller: Caller?) {
         guard ignored != owner else { return }
         ignored = owner
-        let who = caller.map { "\($0.app), which is in a sandbox," } ?? "a program that cannot be identified"
-        log.warning("\(name) belongs to \(who) (\(owner)); it is ignored")
+        let who = caller.map { "\($0.app), which is sandboxed" } ?? "a program that cannot be identified"
+        log.warning("The owner \(owner) of \(name) is ignored: it is \(who)")
     }
 }

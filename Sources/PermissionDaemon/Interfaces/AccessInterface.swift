@@ -1,4 +1,4 @@
-// org.permd.Access1, for apps: decodes and bounds each call, never decides.
+// org.permd.Access1, for apps: decodes and limits each call, and decides nothing.
 
 import DBus
 import PermissionCore
@@ -7,11 +7,11 @@ import PermissionModel
 /// Takes requests into the queue.
 @LoopActor
 protocol RequestTaking: AnyObject {
-    /// Takes a request, made with its ID and the time of its arrival; what becomes of it is told to its origin.
+    /// Takes the request that the closure makes from its ID and arrival time. Its origin is notified of its progress.
     func take(from origin: any RequestOrigin, _ request: (RequestID, EpochSeconds) -> AccessRequest)
-    /// A path for an app's next request. Throws when the app uses that token already.
+    /// Returns a path for an app's next request. Throws if the app already uses that token.
     func newPath(owner: String, token: String?) throws(PermissionError) -> String
-    /// The connection gives back the place that is kept for it.
+    /// Releases the place in the queue that is kept for the connection.
     func releaseHold(of connection: String)
 }
 
@@ -24,7 +24,7 @@ struct AccessInterface {
     let statuses: StatusPublisher
     unowned let requests: any RequestTaking
 
-    /// The version of the interfaces, not of the program.
+    /// The version of the D-Bus interfaces.
     static let version: UInt32 = 1
 
     var interface: Interface {
@@ -61,7 +61,7 @@ struct AccessInterface {
             ], readers: .apps)
     }
 
-    /// The caller of an authorized call; from now on it is told of its statuses.
+    /// Returns the caller of an authorized call, and adds it to the receivers of StatusChanged.
     private func caller(of call: MethodCall) throws(PermissionError) -> Caller {
         guard let caller = identifier.cached(call.sender) else {
             throw PermissionError(.accessDenied, "the caller has left the bus")
@@ -73,7 +73,7 @@ struct AccessInterface {
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
         let permissions = try parsePermissions(call.arguments[0])
-        guard !permissions.isEmpty else { throw PermissionError(.invalidArguments, "no permission is named") }
+        guard !permissions.isEmpty else { throw PermissionError(.invalidArguments, "the list of permissions is empty") }
         let options = try Options(call.arguments[1])
 
         let token = try options.string("handle_token")
@@ -83,7 +83,7 @@ struct AccessInterface {
         let hold = try options.uint32("hold") ?? 0
         guard hold <= Limits.maximumHold else {
             throw PermissionError(
-                .invalidArguments, "hold is \(hold); a place is kept \(Limits.maximumHold) seconds at most")
+                .invalidArguments, "hold is \(hold); the maximum is \(Limits.maximumHold) seconds")
         }
         let parentWindow = try options.string("parent_window") ?? ""
         guard AccessInterface.isParentWindow(parentWindow) else {
@@ -138,7 +138,7 @@ struct AccessInterface {
             ]))
     }
 
-    /// `x11:XID`, `wayland:HANDLE` or empty, as portals have it; handles of real compositors are far shorter.
+    /// Whether the text is empty, `x11:XID` or `wayland:HANDLE`, as in portals. Real handles are far shorter.
     static func isParentWindow(_ text: String) -> Bool {
         text.isEmpty
             || (text.hasPrefix("x11:") || text.hasPrefix("wayland:")) && text.utf8.count <= 256

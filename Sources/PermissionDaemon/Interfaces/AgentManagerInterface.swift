@@ -6,7 +6,7 @@ import PermissionModel
 
 @LoopActor
 struct AgentManagerInterface {
-    /// Those that are registered, best first.
+    /// The registered agents, best first.
     let agents: @LoopActor () -> [RegisteredAgent]
     let tell: @LoopActor (QueueEvent) -> Void
 
@@ -36,13 +36,13 @@ struct AgentManagerInterface {
         if let word = try Options(call.arguments[1]).string("level") {
             guard let known = AgentLevel(rawValue: word) else {
                 let words = AgentLevel.allCases.reversed().map(\.rawValue).joined(separator: ", ")
-                throw PermissionError(.invalidArguments, "there is no level \(quoted(word)); there are \(words)")
+                throw PermissionError(.invalidArguments, "there is no level \(quoted(word)); the levels are \(words)")
             }
             level = known
         }
         let owned = agents().filter { $0.id.connection == agent.connection && $0.id != agent }.count
         guard owned < AgentManagerInterface.agentsPerConnection else {
-            throw PermissionError(.limitExceeded, "this program has registered \(owned) agents already")
+            throw PermissionError(.limitExceeded, "this program has already registered \(owned) agents")
         }
         call.reply()
         tell(.agentArrived(agent, level))
@@ -69,6 +69,6 @@ struct AgentManagerInterface {
         ]
     }
 
-    /// One program shows one prompt at a time; more objects than this are a flood.
+    /// More than a program needs, since only one prompt is shown at a time.
     static let agentsPerConnection = 8
 }

@@ -1,4 +1,4 @@
-// The daemon's objects on one connection to the bus. It lives as long as the connection.
+// The daemon's objects on one connection to the bus, which exist as long as the connection.
 
 import DBus
 import Logging
@@ -6,7 +6,7 @@ import PermissionModel
 
 @LoopActor
 final class BusService {
-    /// Bytes of a reply that are read. The portals' store answers with the longest: a row of some sixty bytes an app.
+    /// The most bytes of a reply. The longest replies are those of the portals' store, with some 60 bytes per app.
     private static let maximumReply = 8 << 20
 
     let broker: Broker
@@ -14,7 +14,6 @@ final class BusService {
     private let authorizer: Authorizer
     private let log: Logger
 
-    /// Serves from now on.
     init(_ broker: Broker, log: Logger) {
         self.broker = broker
         self.log = log
@@ -37,13 +36,13 @@ final class BusService {
             ObjectTree(interfaces: { [broker] _, _ in [broker.portal.request] }, children: { _, _ in [] }))
     }
 
-    /// Without that name everything else works.
+    /// Requests the name of the portal backend. Everything else works without it.
     func servePortals() {
         broker.connection.requestName(BusNames.portalBackend) { [log] result in
             switch result {
             case .success(true): break
             case .success(false):
-                log.error("Another program has the name \(BusNames.portalBackend); portals do not ask permd")
+                log.error("Another program owns \(BusNames.portalBackend), so portals do not use permd")
             case .failure(let error):
                 log.error("The bus does not let permd own \(BusNames.portalBackend): \(error.message)")
             }

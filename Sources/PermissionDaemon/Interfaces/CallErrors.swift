@@ -1,4 +1,4 @@
-// How an error of the table leaves through the bus: its name, the message, and whether trying again helps.
+// Sends a `PermissionError` as a D-Bus error: its name, its message, and whether trying again can help.
 
 import DBus
 import PermissionModel
@@ -13,7 +13,7 @@ extension Connection {
 }
 
 extension MethodCall {
-    /// Answers with `org.permd.Error.KIND` and the arguments `sb` of the contract.
+    /// Replies with `org.permd.Error.KIND`, whose arguments are the message (`s`) and whether it is retryable (`b`).
     func fail(_ error: PermissionError) {
         fail(name: error.kind.name, body: error.arguments)
     }
@@ -22,7 +22,7 @@ extension MethodCall {
         fail(PermissionError(kind, message))
     }
 
-    /// Runs `body` and turns what it throws into the call's answer.
+    /// Runs `body`; if it throws, replies with the error.
     @LoopActor
     func answering(_ body: () throws(PermissionError) -> Void) {
         do throws(PermissionError) { try body() } catch { fail(error) }

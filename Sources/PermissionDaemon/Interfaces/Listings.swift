@@ -1,4 +1,4 @@
-// Long answers, made a slice at a time: between two slices everything else is served.
+// Long replies, built in slices, between which all other events are handled.
 
 import DBus
 import PermissionModel
@@ -6,15 +6,16 @@ import PermissionModel
 @LoopActor
 final class Listings {
     typealias Row = [String: Value]
-    /// The next rows; nil after the last. It looks at things as they are then, so a row that changes meanwhile comes
-    /// once, as it was or as it is.
+    /// Returns the next rows in their current state, or nil after the last. A row that changes between two slices is
+    /// listed once, in its old or its new state.
     typealias Slice = @LoopActor () throws(PermissionError) -> [Row]?
 
-    /// Rows that are read and encoded in a turn, in about two milliseconds.
+    /// Rows per slice, which take about two milliseconds to read and encode.
     static let sliceRows = 256
-    /// Apps in a slice of a list by app.
+    /// Apps per slice of a list that is ordered by app.
     static let sliceApps = 64
-    /// Bytes of an answer: a hundred thousand usual rows. libdbus takes 64 MiB in one array, and holds it twice when it grows.
+    /// The most bytes of a reply: 100,000 typical rows. libdbus allows 64 MiB per array, and holds it twice while it
+    /// grows.
     private static let maximumSize = 32 << 20
 
     private struct Job {
@@ -24,21 +25,21 @@ final class Listings {
     }
 
     private let isThere: @LoopActor (_ connection: String) -> Bool
-    /// One is made at a time, in turns of their callers, with the bounds of waiting calls.
+    /// One list is built at a time, round-robin by caller, with the limits of waiting calls.
     private let waiting = CallScheduler<Job>()
     private var isMaking = false
 
-    /// - Parameter isThere: whether a caller still is on the bus.
+    /// - Parameter isThere: Whether a caller is still on the bus.
     init(isThere: @escaping @LoopActor (_ connection: String) -> Bool) { self.isThere = isThere }
 
-    /// Answers the call with rows, `aa{sv}`. When its turn has come, `prepare` is called, and `open` when that is ready.
+    /// Replies with rows, `aa{sv}`. When the call's turn comes, runs `prepare`, and `open` when that is ready.
     func add(
         _ call: MethodCall, after prepare: @escaping @LoopActor (_ ready: @escaping @LoopActor () -> Void) -> Void,
         _ open: @escaping @LoopActor () -> Slice
     ) {
         let job = Job(call: call, prepare: prepare, open: open)
         guard waiting.add(job, of: call.sender, content: call.message.contentSize) == .waits else {
-            return call.fail(.limitExceeded, "too many listings wait; wait for answers before asking on")
+            return call.fail(.limitExceeded, "too many lists are waiting; wait for answers before calling again")
         }
         guard !isMaking else { return }
         isMaking = true
@@ -49,7 +50,7 @@ final class Listings {
         while let job = waiting.take() {
             guard job.call.isWaiting, isThere(job.call.sender) else { continue }
             return job.prepare { [self] in
-                // A connection that is lost meanwhile takes with it what the rows would be read from.
+                // If the connection was lost meanwhile, the objects that `open` reads from are released.
                 guard job.call.isWaiting else { return Loop.shared.afterPoll { self.next() } }
                 advance(job.call, ArrayReply(to: job.call, of: "a{sv}"), job.open())
             }
@@ -65,7 +66,7 @@ final class Listings {
                 guard reply.size <= Listings.maximumSize else {
                     throw PermissionError(
                         .limitExceeded,
-                        "these rows are more than \(Listings.maximumSize >> 20) MiB; ask with limit and offset")
+                        "the rows exceed \(Listings.maximumSize >> 20) MiB; call again with limit and offset")
                 }
                 return Loop.shared.afterPoll { self.advance(call, reply, slice) }
             }
@@ -77,7 +78,7 @@ final class Listings {
     }
 }
 
-/// The part of a list that is asked for, cut out of it as it comes.
+/// The part of a list that `limit` and `offset` select.
 struct RowPage {
     private var skipped: Int
     private var left: Int
@@ -87,7 +88,7 @@ struct RowPage {
         left = limit == 0 ? .max : limit
     }
 
-    /// Nothing that comes is asked for any more.
+    /// Whether all requested rows have been returned.
     var isFull: Bool { left == 0 }
 
     mutating func cut<Row>(_ rows: [Row]) -> [Row] {

@@ -1,4 +1,4 @@
-// Reads the a{sv} options of a call: unknown keys are ignored, a known key of the wrong type is InvalidArguments.
+// Reads the a{sv} options of a call. Unknown keys are ignored; a known key of the wrong type is an error.
 
 import DBus
 import PermissionCore
@@ -9,7 +9,7 @@ struct Options {
 
     init(_ value: Value) throws(PermissionError) {
         guard let values = value.properties else {
-            throw PermissionError(.invalidArguments, "the options are no a{sv} dictionary")
+            throw PermissionError(.invalidArguments, "the options are not an a{sv} dictionary")
         }
         self.values = values
     }
@@ -30,7 +30,7 @@ struct Options {
         }
     }
 
-    /// An array of structures of that signature, each with its fields.
+    /// The fields of each structure in an array of structures of that signature.
     func structures(_ key: String, _ signature: String) throws(PermissionError) -> [[Value]]? {
         try read(key, "a\(signature)") { value in
             guard case .array(signature, let elements) = value else { return nil }
@@ -38,19 +38,19 @@ struct Options {
         }
     }
 
-    /// An app of one of the contract's forms; nil when absent or empty.
+    /// The option `app`; nil if absent or empty.
     func app() throws(PermissionError) -> AppID? {
         guard let text = try string("app"), !text.isEmpty else { return nil }
         return try parseApp(text)
     }
 
-    /// What rows may be about, in the option `permission`; nil when absent or empty.
+    /// The option `permission`, which may also name a portal's question; nil if absent or empty.
     func question() throws(PermissionError) -> Question? {
         guard let text = try string("permission"), !text.isEmpty else { return nil }
         return try parseQuestion(text)
     }
 
-    /// A time of day in seconds since the epoch, `t`.
+    /// A time in seconds since the epoch, `t`.
     func time(_ key: String) throws(PermissionError) -> EpochSeconds? {
         guard let value = try uint64(key) else { return nil }
         return EpochSeconds(clamping: value)
@@ -62,7 +62,7 @@ struct Options {
         guard let value = values[key] else { return nil }
         guard let decoded = decode(value) else {
             throw PermissionError(
-                .invalidArguments, "the option \(key) is of type \(value.signature), not \(signature)")
+                .invalidArguments, "the option \(key) has type \(value.signature) instead of \(signature)")
         }
         return decoded
     }
@@ -73,7 +73,7 @@ func parsePermission(_ text: String) throws(PermissionError) -> Permission {
     return permission
 }
 
-/// A permission, or a question of portals, whose rows can be listed and whose pauses can be lifted.
+/// Parses a permission or a portal's question. Both have rows that can be listed and pauses that can be lifted.
 func parseQuestion(_ text: String) throws(PermissionError) -> Question {
     guard let question = Question(name: text) else { throw unknownPermission(text) }
     return question
@@ -81,27 +81,27 @@ func parseQuestion(_ text: String) throws(PermissionError) -> Question {
 
 private func unknownPermission(_ text: String) -> PermissionError {
     let known = Permission.allCases.map(\.rawValue).joined(separator: ", ")
-    return PermissionError(.invalidArguments, "there is no permission \(quoted(text)); there are \(known)")
+    return PermissionError(.invalidArguments, "there is no permission \(quoted(text)); the permissions are \(known)")
 }
 
 func parseApp(_ text: String) throws(PermissionError) -> AppID {
     guard let app = AppID(text) else {
         throw PermissionError(
             .invalidArguments,
-            "\(quoted(text)) is no app: an app is flatpak:ID, snap:NAME, desktop:ID, exe:/path or exe:/path:/script")
+            "\(quoted(text)) is not an app: use flatpak:ID, snap:NAME, desktop:ID, exe:/path or exe:/path:/script")
     }
     return app
 }
 
-/// The permissions of a call, in its order; none twice.
+/// Parses the permissions of a call and keeps their order. Throws if one is named twice.
 func parsePermissions(_ value: Value) throws(PermissionError) -> [Permission] {
     guard let texts = value.strings else {
-        throw PermissionError(.invalidArguments, "the permissions are no array of strings")
+        throw PermissionError(.invalidArguments, "the permissions are not an array of strings")
     }
-    // More than there are means one is twice or unknown; this bounds the work before each is looked at.
+    // A longer list must contain a repeated or unknown one. Rejecting it first limits the work.
     guard texts.count <= Permission.allCases.count else {
         throw PermissionError(
-            .invalidArguments, "\(texts.count) permissions are named; there are \(Permission.allCases.count)")
+            .invalidArguments, "\(texts.count) permissions are named, but only \(Permission.allCases.count) exist")
     }
     var permissions: [Permission] = []
     for text in texts {
@@ -114,7 +114,7 @@ func parsePermissions(_ value: Value) throws(PermissionError) -> [Permission] {
     return permissions
 }
 
-/// A caller's text inside one of our messages: short, and safe to show.
+/// Returns a caller's text shortened and sanitized for use in a message.
 func quoted(_ text: String) -> String {
     let shown = 64
     let isCut = !text.unicodeScalars.dropFirst(shown).isEmpty

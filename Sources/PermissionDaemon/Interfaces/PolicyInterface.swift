@@ -4,14 +4,14 @@ import DBus
 import PermissionCore
 import PermissionModel
 
-/// What settings programs change, and what is under way.
+/// The operations of settings programs, and the state that they list.
 @LoopActor
 protocol PolicyCalls: AnyObject {
     var now: @Sendable () -> EpochSeconds { get }
     var entries: [QueueEntry] { get }
-    /// Makes a decision; on disk before `completion` hears of it.
+    /// Makes a decision and calls `completion` after it is on disk.
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void)
-    /// Forgets decisions and lifts pauses; nil means any. The completion gets how many decisions went.
+    /// Deletes decisions and lifts pauses; nil means any. `completion` receives the number of deleted decisions.
     func reset(
         app: AppID?, question: Question?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void)
@@ -122,14 +122,14 @@ struct PolicyInterface {
         case .session: return .session
         case .until:
             guard let until else {
-                throw PermissionError(.invalidArguments, "the duration until needs the option until")
+                throw PermissionError(.invalidArguments, "the duration until requires the option until")
             }
             guard until > calls.now() else {
-                throw PermissionError(.invalidArguments, "until is a time that is over")
+                throw PermissionError(.invalidArguments, "the time in the option until has passed")
             }
             return .until(until)
         case .once:
-            throw PermissionError(.invalidArguments, "once belongs to an asking process, and here is none")
+            throw PermissionError(.invalidArguments, "the duration once requires a requesting process")
         case nil:
             throw PermissionError(.invalidArguments, "a duration is always, session or until, not \(quoted(word))")
         }
@@ -168,7 +168,7 @@ struct PolicyInterface {
         ]
     }
 
-    // MARK: Looking
+    // MARK: Lists
 
     private func listRequests(_ call: MethodCall) {
         call.reply(

@@ -1,12 +1,12 @@
-// The lists of org.permd.Policy1 that may be long: decisions and history.
+// The potentially long lists of org.permd.Policy1: decisions and history.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
 extension PolicyInterface {
-    /// A method that lists by a filter what is in the store. It comes after what is on its way there, so that whoever
-    /// saw something happen finds it.
+    /// A method that lists rows of the store by a filter. It waits for pending writes (`written`), so that the list
+    /// contains everything that the caller has been notified of.
     func listing(
         _ name: String, _ rows: String, after written: @escaping @LoopActor (@escaping @LoopActor () -> Void) -> Void,
         _ slices: @escaping @LoopActor (RowFilter) -> Listings.Slice
@@ -28,7 +28,7 @@ extension PolicyInterface {
             let rows =
                 decisions.map { (app: $0.app, question: Question.permission($0.permission), row: row($0)) }
                 + pauses(filter, range).map { (app: $0.app, question: $0.question, row: row($0)) }
-            // Stable: decisions stand before the pause of the same app and permission.
+            // The sort is stable: decisions precede the pause of the same app and permission.
             return rows.enumerated().sorted {
                 ($0.element.app, $0.element.question, $0.offset) < ($1.element.app, $1.element.question, $1.offset)
             }.map(\.element.row)
@@ -44,7 +44,7 @@ extension PolicyInterface {
         calls.pauses(app: filter.app, question: filter.question).filter { range.contains($0.app) }
     }
 
-    /// Slices of a list by app, each of the next few apps: those of the store, and those that only memory knows.
+    /// Returns slices of a list by app: each has the next few apps with rows in the store, or with pauses.
     func appSlices(
         _ filter: RowFilter, _ rows: @escaping @LoopActor (AppRange) throws(PermissionError) -> [Listings.Row]
     ) -> Listings.Slice {
@@ -91,7 +91,7 @@ struct RowFilter {
     let app: AppID?
     let question: Question?
     let since: EpochSeconds?
-    /// 0 is all.
+    /// 0 means no limit.
     let limit: Int
     let offset: Int
 

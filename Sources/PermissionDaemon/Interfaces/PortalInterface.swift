@@ -1,6 +1,6 @@
-// org.freedesktop.impl.portal.Access, for xdg-desktop-portal: its dialogs become requests of the one queue.
+// org.freedesktop.impl.portal.Access, for xdg-desktop-portal: its dialogs become requests in the queue.
 //
-// The portal says who asks; we look ourselves: the handle names the app's connection, and the kernel knows who that is.
+// Identifies the app by its connection, which the handle names, instead of relying on the portal's app ID.
 
 import DBus
 import Logging
@@ -9,9 +9,9 @@ import PermissionModel
 
 @LoopActor
 final class PortalInterface {
-    /// Choices of a dialog, and options of a choice: more fit on no screen.
+    /// The most choices of a dialog, and options of a choice, that fit on a screen.
     private static let maximumChoices = 16
-    /// Bytes of an app's id, as of a bus name: portals make the one of the other.
+    /// The most bytes of an app ID: the limit of bus names, which portals derive from app IDs.
     private static let maximumID = 255
 
     private let identifier: any CallerLookup
@@ -46,7 +46,7 @@ final class PortalInterface {
             ])
     }
 
-    /// At every handle, there or not: the portal may close a dialog while its caller is being identified.
+    /// Served at every path, because the portal may close a dialog while its caller is being identified.
     var request: Interface {
         Interface(
             name: BusNames.portalRequest,
@@ -63,10 +63,10 @@ final class PortalInterface {
         let texts = call.arguments[1...5].map { $0.stringValue ?? "" }
         let dialog = try PortalInterface.dialog(texts[2], texts[3], texts[4], Options(call.arguments[6]))
         guard let name = BusNames.portalCaller(ofHandle: handle) else {
-            throw PermissionError(.invalidArguments, "the handle \(quoted(handle)) names no caller")
+            throw PermissionError(.invalidArguments, "the handle \(quoted(handle)) does not name a caller")
         }
         guard texts[0].utf8.count <= PortalInterface.maximumID else {
-            throw PermissionError(.invalidArguments, "an app's id has at most \(PortalInterface.maximumID) bytes")
+            throw PermissionError(.invalidArguments, "an app ID may have at most \(PortalInterface.maximumID) bytes")
         }
         let key = PortalKey(appID: texts[0], question: PortalKinds.question(icon: dialog.icon))
         let origin = PortalDialogRequest(call, dialog, key, sync: sync)
@@ -107,17 +107,17 @@ final class PortalInterface {
             icon: SafeText.title(try options.string("icon") ?? ""), choices: try choices(options))
     }
 
-    /// `a(ssa(ss)s)`: id, label, options (id, label), initial selection.
+    /// `a(ssa(ss)s)`: ID, label, options (ID, label), initial selection.
     private static func choices(_ options: Options) throws(PermissionError) -> [PortalChoice] {
         let rows = try options.structures("choices", "(ssa(ss)s)") ?? []
         guard rows.count <= maximumChoices else {
-            throw PermissionError(.invalidArguments, "\(rows.count) choices are more than fit on a screen")
+            throw PermissionError(.invalidArguments, "the dialog has too many choices: \(rows.count)")
         }
         var choices: [PortalChoice] = []
         for row in rows {
             let listed = (row[2].elements ?? []).compactMap(\.elements)
             guard listed.count <= maximumChoices else {
-                throw PermissionError(.invalidArguments, "a choice of \(listed.count) options fits on no screen")
+                throw PermissionError(.invalidArguments, "a choice has too many options: \(listed.count)")
             }
             choices.append(
                 PortalChoice(

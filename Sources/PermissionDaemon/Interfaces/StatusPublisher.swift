@@ -1,4 +1,4 @@
-// What each connection was last told about its statuses, so that StatusChanged says only what changed.
+// Remembers the statuses last sent to each connection, so that StatusChanged is sent only for changes.
 
 import DBus
 import PermissionModel
@@ -20,7 +20,7 @@ final class StatusPublisher {
         self.status = status
     }
 
-    /// A connection called Access1: from now on it is told of changes.
+    /// Adds a connection that has called Access1; it is notified of changes from now on.
     func add(_ caller: Caller) {
         guard entries[caller.connection] == nil else { return }
         entries[caller.connection] = Entry(caller: caller, told: statuses(of: caller))
@@ -33,7 +33,7 @@ final class StatusPublisher {
         if namesOf[entry.caller.app]?.isEmpty == true { namesOf[entry.caller.app] = nil }
     }
 
-    /// Looks again at the connections of these apps, of all apps for nil.
+    /// Re-evaluates the statuses for the connections of these apps; nil means all apps.
     func refresh(_ apps: Set<AppID>?) {
         if let apps {
             for app in apps { for name in namesOf[app] ?? [] { refresh(name) } }

@@ -1,11 +1,11 @@
-// What each app's permissions come to, and why: the rows behind `permctl status`.
+// The status of each app's permissions and the reason for it: the rows of `permctl status`.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
 extension PolicyInterface {
-    /// Of every app that somebody decided about, or of one that is named, whether anybody has seen it or not.
+    /// The rows of all apps with decisions or pauses, or of the app in the filter, which need not have any.
     func statusRows(_ filter: RowFilter) -> Listings.Slice {
         appSlices(filter) { range throws(PermissionError) in
             let decisions = try decisions(filter, range)
@@ -23,7 +23,7 @@ extension PolicyInterface {
         }
     }
 
-    /// `decisions`: the app's own one if there is one, and those of its processes (`once`).
+    /// - Parameter decisions: The decision for the app, if there is one, and those for its processes (`once`).
     private func row(
         _ app: AppID, _ permission: Permission, _ decisions: [Decision], _ pause: Pause?
     ) -> [String: Value] {
@@ -46,7 +46,7 @@ extension PolicyInterface {
         }
         if status == .unavailable {
             let problem = devices.defaultDevice(permission)?.problem ?? ""
-            result["problem"] = .string(problem.isEmpty ? "no \(permission.rawValue) is there" : problem)
+            result["problem"] = .string(problem.isEmpty ? "no \(permission.rawValue) device was found" : problem)
         }
         return result
     }

@@ -1,4 +1,4 @@
-// Who subscribed to an interface's signals. They go unicast: a broadcast would tell every sandboxed app too.
+// The subscribers of an interface's signals. Signals are unicast, because sandboxed apps would also receive broadcasts.
 
 import DBus
 import PermissionModel
@@ -14,7 +14,6 @@ final class Subscribers {
         self.interface = interface
     }
 
-    /// `Subscribe` and `Unsubscribe`, rows of the interface's table.
     var methods: [Method] {
         [
             Method(name: "Subscribe", inputs: [], outputs: [], callers: .unsandboxed) { [self] call in

@@ -1,9 +1,9 @@
-// Which app a portal means: its ids have no prefix, ours do.
+// Maps between the app IDs of portals, which have no prefix, and those of permd, which do.
 
 import PermissionModel
 
 enum PortalApps {
-    /// The id portals know an app by; empty for a program they have none for.
+    /// Returns the ID that portals use for an app; empty for a program that has none.
     static func portalID(of app: AppID) -> String {
         switch app.kind {
         case .flatpak, .desktop: app.name
@@ -12,10 +12,10 @@ enum PortalApps {
         }
     }
 
-    /// The app that asks, `id` being what the portal calls it.
+    /// Returns the app that asks, where `id` is the app ID that the portal gives.
     ///
-    /// A sandboxed caller is itself, whatever the portal says. A program outside any sandbox may ask on behalf of a
-    /// sandboxed one, as a sound server does (org.freedesktop.portal.Device).
+    /// A sandboxed caller always keeps its own identity. A program outside any sandbox may ask on behalf of a sandboxed
+    /// one, as a sound server does (org.freedesktop.portal.Device).
     static func asking(_ caller: Caller, id: String) -> AppID {
         guard !caller.isSandboxed, id != portalID(of: caller.app), let meant = app(id: id), meant.isSandboxed else {
             return caller.app
@@ -23,7 +23,7 @@ enum PortalApps {
         return meant
     }
 
-    /// The likeliest app of that id; nil for none.
+    /// Returns the most likely app with that ID, or nil if there is none.
     static func app(id: String) -> AppID? {
         if id.isEmpty { return nil }
         if id.hasPrefix("snap."), let snap = AppID("snap:\(id.dropFirst("snap.".count))") { return snap }

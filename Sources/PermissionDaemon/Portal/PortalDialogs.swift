@@ -1,14 +1,14 @@
-// The portals' dialogs that wait for an answer: each is a call of AccessDialog, answered once with 0, 1 or 2.
+// The portals' open dialogs. Each is a call of AccessDialog, which is answered once, with 0, 1 or 2.
 
 import DBus
 import Logging
 import PermissionCore
 import PermissionModel
 
-/// One dialog: a request of the queue once it is known who asks.
+/// A dialog, which becomes a request in the queue once its caller is identified.
 @LoopActor
 final class PortalDialogRequest: RequestOrigin {
-    /// Responses as org.freedesktop.impl.portal.Access has them. The third is for every end that no person chose.
+    /// Responses of org.freedesktop.impl.portal.Access. The third is for every end that the user did not choose.
     private enum Response {
         static let granted: UInt32 = 0
         static let denied: UInt32 = 1
@@ -19,7 +19,7 @@ final class PortalDialogRequest: RequestOrigin {
     let key: PortalKey
     private let call: MethodCall
     private let sync: PortalStoreSync
-    /// Nil until it is known who asks.
+    /// Nil until the caller is identified.
     var caller: Caller?
 
     init(_ call: MethodCall, _ dialog: PortalDialog, _ key: PortalKey, sync: PortalStoreSync) {
@@ -56,7 +56,7 @@ final class PortalDialogRequest: RequestOrigin {
         }
     }
 
-    /// What the portal may store on our word is noted before the word is said.
+    /// Replies after the answer, which the portal may store, has been recorded.
     private func end(_ verdict: Verdict?, _ chosen: [String: String]) {
         var results: [String: Value] = [:]
         if verdict != nil, !dialog.choices.isEmpty {
@@ -77,9 +77,8 @@ final class PortalDialogRequest: RequestOrigin {
 final class PortalDialogs {
     private let connection: Connection
     private let requests: InFlightRequests
-    /// Withdraws a request.
     private let withdraw: @LoopActor (RequestID) -> Void
-    /// Dialogs, by handle, whose app is being identified.
+    /// Dialogs whose caller is being identified, by handle.
     private var unidentified: [String: PortalDialogRequest] = [:]
     private var watches: [String: Subscription] = [:]
 
@@ -91,7 +90,7 @@ final class PortalDialogs {
 
     func open(_ handle: String, _ dialog: PortalDialogRequest) throws(PermissionError) {
         guard unidentified[handle] == nil, requests[handle] == nil else {
-            throw PermissionError(.invalidArguments, "the dialog \(handle) is open already")
+            throw PermissionError(.invalidArguments, "the dialog \(handle) is already open")
         }
         unidentified[handle] = dialog
         let portal = dialog.portal
@@ -99,13 +98,13 @@ final class PortalDialogs {
         watches[portal] = connection.whenNameVanishes(portal) { [weak self] in self?.portalLeft(portal) }
     }
 
-    /// It is known who asks; nil when the dialog has been closed meanwhile.
+    /// Removes a dialog whose caller has been identified. Returns nil if it was closed meanwhile.
     func identified(_ handle: String, _ dialog: PortalDialogRequest) -> PortalDialogRequest? {
         guard unidentified[handle] === dialog else { return nil }
         return unidentified.removeValue(forKey: handle)
     }
 
-    /// The portal, or the app through it, wants no answer any more.
+    /// Closes a dialog whose answer the portal, or the app, no longer needs.
     func close(handle: String) {
         if let dialog = unidentified.removeValue(forKey: handle) { return dialog.forget() }
         if let entry = requests[handle], entry.origin is PortalDialogRequest { withdraw(entry.request.id) }

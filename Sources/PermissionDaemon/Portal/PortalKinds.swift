@@ -1,7 +1,7 @@
-// What a portal's dialog is about, and where the portal keeps the answer: the one table of both.
+// The subject of a portal's dialog, and the place where the portal stores the answer.
 //
-// A dialog says what it is about in words for people only. Its icon is the same in every language; these are the icons of
-// xdg-desktop-portal 1.12 to 1.22, of which only the Background portal sets none.
+// The text of a dialog is translated, but its icon is the same in every language. The icons here are those of
+// xdg-desktop-portal 1.12 to 1.22; only the Background portal sets none.
 
 import DBus
 import PermissionCore
@@ -21,7 +21,7 @@ enum PortalKinds {
         "preferences-desktop-wallpaper-symbolic": .portal(.wallpaper), "": .portal(.background),
     ]
 
-    /// The Background portal stores nothing but a yes, so there is nothing of it to take back.
+    /// The Background portal stores only grants, so no entry of it has to be deleted.
     private static let places: [Question: Place] = [
         .permission(.camera): Place(table: "devices", id: "camera"),
         .permission(.microphone): Place(table: "devices", id: "microphone"),
@@ -31,7 +31,7 @@ enum PortalKinds {
         .portal(.wallpaper): Place(table: "wallpaper", id: "wallpaper"),
     ]
 
-    /// The places of what decisions are kept for, in a stable order.
+    /// The places of permissions, about which permd keeps decisions, in a stable order.
     static let decided = places.filter { $0.key.permission != nil }.sorted { $0.key < $1.key }
 
     static func question(icon: String) -> Question { icons[icon] ?? .portal(.other) }
@@ -40,7 +40,8 @@ enum PortalKinds {
 
     static func question(at place: Place) -> Question? { places.first { $0.value == place }?.key }
 
-    /// What an entry says: `yes`, `no`; for a location its accuracy and when it was used last. Nil is undecided.
+    /// Returns the verdict of an entry, or nil if it is undecided. An entry is `yes` or `no`; for the location, it is
+    /// the accuracy and the time of the last use.
     static func verdict(_ words: [String], of question: Question) -> Verdict? {
         if question == .permission(.location) {
             guard words.count == 2, let accuracy = words.first, !accuracy.isEmpty else { return nil }
@@ -53,7 +54,7 @@ enum PortalKinds {
         }
     }
 
-    /// The entries of an `a{sas}`, by app id; undecided ones are none.
+    /// Returns the decided entries of an `a{sas}`, by app ID.
     static func verdicts(_ value: Value?, of question: Question) -> [ExactText: Verdict] {
         guard case .dictionary("s", "as", let entries) = value else { return [:] }
         var verdicts: [ExactText: Verdict] = [:]

@@ -1,16 +1,16 @@
-// Keeps the portals' own store (org.freedesktop.impl.portal.PermissionStore) true to our decisions, and ours to it.
+// Synchronises the portals' store (org.freedesktop.impl.portal.PermissionStore) with permd's decisions, both ways.
 //
-// Nothing waits for it and nothing fails without it. It is never started to be looked at, only to take something back.
+// Nothing waits for that store, and nothing fails without it. permd starts it only to delete entries, never to read.
 
 import DBus
 import Logging
 import PermissionCore
 import PermissionModel
 
-/// Makes decisions of what other programs write into the portals' store.
+/// Turns what other programs write into the portals' store into decisions.
 @LoopActor
 protocol PortalDecisions: AnyObject {
-    /// True once it is a decision here.
+    /// Passes true once the decision is stored.
     func portalSettled(
         _ app: AppID, _ permission: Permission, _ verdict: Verdict, _ completion: @escaping @LoopActor (Bool) -> Void)
     func portalForgot(_ app: AppID, _ permission: Permission)
@@ -29,16 +29,16 @@ final class PortalStoreSync {
     private let log: Logger
     private var mirror: PortalSyncRule
     private var rows: [PortalKey: PortalAnswer]
-    /// Apps by the id their portal gave.
+    /// Apps by the ID that the portal gave.
     private var apps: [ExactText: Set<AppID>] = [:]
-    /// Who was granted something as a program without an id, while it is on the bus.
+    /// Callers without an app ID whose dialogs were answered, while they are on the bus.
     private var nameless: [PortalKey: [String: Caller]] = [:]
-    /// Entries that could not become decisions: since when, and what was decided then.
+    /// Entries that could not be saved as decisions, with the time of the failure and the decision at that time.
     private var unadopted: [PortalKey: (app: AppID, time: EpochSeconds, decision: Decision?)] = [:]
     private let name: TrustedName
-    /// The unique name of the portals' store, while it has one that is believed.
+    /// The unique name of the portals' store, if its owner is trusted.
     private var owner: String?
-    /// Entries found so far, while the store is being looked at.
+    /// The entries found so far while the store is being read.
     private var looking: (found: [PortalKey: Verdict], left: Int, isStale: Bool)?
 
     init(
@@ -75,8 +75,7 @@ final class PortalStoreSync {
         review()
     }
 
-    /// A dialog is about to be answered, by `caller` if that is known. What the portal may store is on disk when
-    /// `then` is called.
+    /// Records the answer to a dialog before it is sent. What the portal may store is on disk when `then` is called.
     func note(
         _ key: PortalKey, for caller: Caller?, _ verdict: Verdict?, then: @escaping @LoopActor () -> Void
     ) {
@@ -92,23 +91,22 @@ final class PortalStoreSync {
         rows[key] = answer
         store.commit([.savePortalAnswer(answer)], history: []) { [log] result in
             if case .failure(let error) = result {
-                log.error("What a portal is answered could not be noted, and may outlast its decision: \(error)")
+                log.error("An answer to a portal could not be recorded, and may outlast its decision: \(error)")
             }
             then()
         }
     }
 
-    /// Decisions or rules are not what they were.
+    /// Re-evaluates all entries after a change of decisions or rules.
     func review() { perform(mirror.review(at: Loop.uptimeMilliseconds(), by: Judge(answers: self))) }
 
-    /// Decisions can be written again: what other programs settled meanwhile becomes one now.
+    /// Saves the entries of other programs as decisions, after an earlier attempt failed.
     func adoptAgain() {
         for effect in mirror.adoptAgain() {
             if case .adopt(let key, _) = effect, isSuperseded(key) { adopted(key) } else { perform([effect]) }
         }
     }
 
-    /// A connection has left the bus.
     func left(_ name: String) {
         var isConcerned = false
         for key in nameless.keys where nameless[key]?.removeValue(forKey: name) != nil { isConcerned = true }
@@ -117,7 +115,6 @@ final class PortalStoreSync {
 
     // MARK: The portals' store
 
-    /// The name has another owner, or none.
     private func storeChanged() {
         owner = nil
         looking = nil
@@ -206,7 +203,7 @@ final class PortalStoreSync {
         var isGone = true
         if case .failure(let error) = result, error.name != PortalStoreSync.notFound {
             isGone = false
-            log.info("The portal's answer about \(key.question.name) stays for now: \(error.message)")
+            log.info("An answer about \(key.question.name) was not deleted from the portals' store: \(error.message)")
         }
         perform(mirror.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
     }
@@ -215,7 +212,7 @@ final class PortalStoreSync {
         let known = apps(of: key)
         guard let permission = key.question.permission, let app = known.first(where: \.isSandboxed) ?? known.first
         else { return }
-        log.notice("Another program settled \(key.question.name) for \(app) with the portals: \(verdict.rawValue)")
+        log.notice("Another program set \(key.question.name) for \(app) in the portals' store: \(verdict.rawValue)")
         decisions?.portalSettled(app, permission, verdict) { [weak self] isDone in
             guard let self else { return }
             guard isDone else {
@@ -232,7 +229,7 @@ final class PortalStoreSync {
         review()
     }
 
-    /// Whether somebody has decided since that entry could not be adopted.
+    /// Whether a decision was made after that entry could not be adopted.
     private func isSuperseded(_ key: PortalKey) -> Bool {
         guard let failure = unadopted[key],
             let permission = key.question.permission,
@@ -241,7 +238,7 @@ final class PortalStoreSync {
         return decision != failure.decision && decision.decided >= failure.time
     }
 
-    // MARK: Judging
+    // MARK: Comparing with decisions
 
     private func apps(of key: PortalKey) -> [AppID] {
         if let known = apps[key.exactID], !known.isEmpty { return known.sorted() }
@@ -249,10 +246,10 @@ final class PortalStoreSync {
     }
 
     fileprivate func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
-        // The portal alone keeps the answer to a question of its own.
+        // Only the portal stores the answers to its own questions.
         guard let permission = key.question.permission else { return true }
         if key.appID.isEmpty {
-            // One entry for every program without an id: a yes may stay while one that has it is there, a no never.
+            // All programs without an ID share one entry. A grant stays while one of them has it; a denial never stays.
             return verdict == .grant
                 && (nameless[key] ?? [:]).values.contains { facts.standing(of: permission, for: $0) == .granted }
         }

@@ -1,27 +1,27 @@
-// The requests under way: the one table that knows them.
+// The table of all requests in progress.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
-/// Where a request came from and its answer goes: an app's request object, or a portal's dialog. One for each request.
+/// The source of one request, which receives its answer: an app's request object or a portal's dialog.
 @LoopActor
 protocol RequestOrigin: AnyObject {
     /// The queue has taken the request.
     func accept()
-    /// The queue does not take it; nothing else follows.
+    /// The queue has rejected the request. No other call follows.
     func refuse(_ error: PermissionError)
     func moved(_ state: RequestState, position: Int)
-    /// The answer; nothing else follows.
+    /// Receives the answer. No other call follows.
     func respond(_ reply: Reply, isStopping: Bool)
-    /// It ended without an answer; nothing else follows.
+    /// The request has ended without an answer. No other call follows.
     func forget()
 }
 
 struct InFlightRequest {
     let request: AccessRequest
     let origin: any RequestOrigin
-    /// What settings programs were told last.
+    /// The state last sent to settings programs.
     var told: RequestState?
 }
 
@@ -31,10 +31,10 @@ final class InFlightRequests {
     private var idOfPath: [String: RequestID] = [:]
     private var lastID: UInt64
 
-    /// - Parameter old: numbers go on after those of an earlier connection.
+    /// - Parameter old: The requests of the lost connection; IDs continue after theirs.
     init(after old: InFlightRequests?) { lastID = old?.lastID ?? 0 }
 
-    /// What `newID` gives next.
+    /// The ID that `newID` returns next.
     var nextID: RequestID { RequestID(lastID + 1) }
 
     func newID() -> RequestID {
@@ -55,10 +55,10 @@ final class InFlightRequests {
 
     subscript(id: RequestID) -> InFlightRequest? { requests[id] }
 
-    /// The request with that object path, or of that portal's handle.
+    /// The request with that object path, or portal handle.
     subscript(path: String) -> InFlightRequest? { idOfPath[path].flatMap { requests[$0] } }
 
-    /// Notes what settings programs are told; false when it is what they were told last.
+    /// Records the state to send to settings programs. Returns false if it was the last one sent.
     func tell(_ id: RequestID, _ state: RequestState) -> Bool {
         guard let told = requests[id]?.told else {
             requests[id]?.told = state

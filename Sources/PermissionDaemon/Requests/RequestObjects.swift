@@ -1,4 +1,4 @@
-// The objects of apps' requests, org.permd.Request1: each is there for its owner alone.
+// The objects of apps' requests, org.permd.Request1. Each exists only for its owner.
 
 import DBus
 import PermissionCore
@@ -22,7 +22,7 @@ final class RequestObject: RequestOrigin {
         owner = call.sender
     }
 
-    /// The owner has its path.
+    /// Whether the path has been sent to the owner.
     var isAnnounced: Bool { call == nil }
 
     func accept() {
@@ -37,7 +37,6 @@ final class RequestObject: RequestOrigin {
 
     func forget() {}
 
-    /// Sends Response to the owner.
     func respond(_ reply: Reply, isStopping: Bool) {
         let (code, results) = RequestObject.encoded(reply, isStopping)
         connection.send(
@@ -65,7 +64,6 @@ final class RequestObject: RequestOrigin {
         }
     }
 
-    /// Notes a new state or place, and tells the owner.
     func moved(_ state: RequestState, position: Int) {
         var changed: [String: Value] = [:]
         if self.state != state { changed["State"] = .string(state.rawValue) }
@@ -84,21 +82,21 @@ final class RequestObject: RequestOrigin {
 @LoopActor
 struct RequestObjects {
     let requests: InFlightRequests
-    /// The owner withdraws a request.
+    /// Withdraws a request for its owner.
     let close: @LoopActor (RequestID) -> Void
 
     var tree: ObjectTree {
         ObjectTree(interfaces: { interfaces(at: $0, for: $1) }, children: { children(of: $0, for: $1) })
     }
 
-    /// A path for a new request of that owner. Throws when the owner uses that token already.
+    /// Returns a path for a new request of that owner. Throws if the owner already uses that token.
     func newPath(_ id: RequestID, owner: String, token: String?) throws(PermissionError) -> String {
         let path = BusNames.requestPath(owner: owner, token: token ?? "permd\(id.number)")
         if requests[path] == nil { return path }
         if let token {
-            throw PermissionError(.invalidArguments, "handle_token \(token) is in use by a request that still waits")
+            throw PermissionError(.invalidArguments, "handle_token \(token) is in use by an unfinished request")
         }
-        // A caller may have chosen a token of our form: ours steps aside.
+        // The caller may have chosen a token of this form itself; then a suffix makes the generated one unique.
         var suffix = 0
         while true {
             suffix += 1
@@ -107,7 +105,7 @@ struct RequestObjects {
         }
     }
 
-    /// What `sender` sees at `path`, nil when there is nothing for it.
+    /// Returns the interfaces that `sender` sees at `path`, or nil if no object exists for it there.
     private func interfaces(at path: String, for sender: String) -> [Interface]? {
         guard let entry = requests[path], let object = entry.origin as? RequestObject, object.owner == sender,
             object.isAnnounced
@@ -115,7 +113,7 @@ struct RequestObjects {
         return [interface(entry.request.id, object)]
     }
 
-    /// The names below `path` that `sender` may know of.
+    /// Returns the names below `path` that `sender` may see.
     private func children(of path: String, for sender: String) -> [String] {
         let prefix = path + "/"
         let paths = requests.all { ($0.origin as? RequestObject)?.owner == sender && $0.request.path.hasPrefix(prefix) }

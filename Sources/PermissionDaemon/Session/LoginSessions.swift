@@ -1,4 +1,4 @@
-// The user's login sessions, by logind: when the last one ends, so does what was decided for the session.
+// The user's login sessions, from logind. Session decisions end with the last one.
 
 import CSystemd
 import DBus
@@ -7,21 +7,20 @@ import Logging
 
 @LoopActor
 final class LoginSessions {
-    /// The last session has ended.
     var onLastEnded: (@LoopActor () -> Void)?
     var onChange: (@LoopActor ([String]) -> Void)?
     private(set) var current: [String]
-    /// Milliseconds until sessions are looked for again when that was not possible.
+    /// Milliseconds until sessions are listed again after a failure.
     private static let retryTime: Int64 = 10_000
     private var monitor: OpaquePointer?
     private let list: @LoopActor () -> [String]?
 
-    /// Without logind there are no sessions, and nothing ends before $XDG_RUNTIME_DIR goes.
+    /// Without logind there are no sessions, and session decisions end when $XDG_RUNTIME_DIR is removed.
     init(log: Logger, list: @escaping @LoopActor () -> [String]? = LoginSessions.userSessions) {
         self.list = list
         current = list() ?? []
         guard sd_login_monitor_new("session", &monitor) >= 0, let monitor else {
-            log.info("There is no logind: session decisions hold until XDG_RUNTIME_DIR goes")
+            log.info("logind is not available: session decisions hold until XDG_RUNTIME_DIR is removed")
             return
         }
         Loop.shared.watch(sd_login_monitor_get_fd(monitor), .readable) { [weak self] _ in self?.look() }
@@ -40,13 +39,13 @@ final class LoginSessions {
         onChange?(found)
     }
 
-    /// Whether every session of an earlier run is over.
+    /// Whether all sessions of an earlier run have ended.
     nonisolated static func sessionEnded(saved: [String], current: [String]) -> Bool {
         !saved.isEmpty && Set(saved).isDisjoint(with: current)
     }
 
-    /// The ids of this user's own sessions that are not closing; managers and greeters are none. Nil when nobody can tell: with
-    /// no descriptors left no session has ended.
+    /// Returns the IDs of this user's sessions, without closing ones, managers and greeters. Returns nil on a failure,
+    /// such as a lack of descriptors, which must not count as the end of a session.
     private nonisolated static func userSessions() -> [String]? {
         var raw: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
         let count = sd_uid_get_sessions(getuid(), 0, &raw)
@@ -71,7 +70,7 @@ final class LoginSessions {
     ) -> String? {
         var pointer: UnsafeMutablePointer<CChar>?
         let result = get(&pointer)
-        // A session that has gone meanwhile is none; anything else says nothing about it.
+        // These errors mean that the session has ended meanwhile. After any other error the list is incomplete.
         if result < 0, ![ENXIO, ENOENT, ENODATA].contains(-result) { isWhole = false }
         guard result >= 0, let pointer else { return nil }
         defer { free(pointer) }

@@ -1,4 +1,4 @@
-// Whether a person is in front of one of this user's sessions, by logind: not while all are locked or in the background.
+// Whether the user is present, according to logind: not while all sessions of the user are locked or in the background.
 
 import DBus
 import Glibc
@@ -6,18 +6,18 @@ import Logging
 
 @LoopActor
 final class SeatActivity {
-    /// True as well where there is no logind, or no session of this user: somebody asked for permd to run.
+    /// Whether prompts may be shown. Also true without logind, or if the user has no session.
     private(set) var isThere = true
 
     private struct Session {
         var isActive: Bool
         var isLocked: Bool
-        /// It has a screen and a keyboard here; one from afar, as by ssh, is always active and never locked.
+        /// Whether it is a local session. A remote one, such as that of ssh, is always active and never locked.
         var hasSeat: Bool
     }
 
-    /// How long logind has to answer, in milliseconds; a prompt that should not be on a locked screen waits for it. Seconds
-    /// go by while a login starts everything at once.
+    /// Milliseconds for logind's answer. Prompts wait for it, so that none appears on a locked screen. The answer can
+    /// take seconds while a login starts everything at once.
     private static let answerTime: Int32 = 10_000
 
     private let bus: SystemBus
@@ -25,9 +25,9 @@ final class SeatActivity {
     private let log: Logger
     private var onChange: (@LoopActor (Bool) -> Void)?
     private var onSwitch: (@LoopActor () -> Void)?
-    /// By object path; nil while logind has not been heard.
+    /// Sessions by object path; nil until logind has answered.
     private var sessions: [String: Session]?
-    /// Answers of an earlier logind do not count.
+    /// Incremented whenever the answers to earlier calls become invalid.
     private var epoch = 0
 
     init(address: BusAddress = .system, user: UInt32 = getuid(), log: Logger) {
@@ -36,8 +36,8 @@ final class SeatActivity {
         self.log = log
     }
 
-    /// Reports each change of ``isThere``, and when a session has come to the front or left it. Until logind has answered
-    /// nobody is there; without one, or without a system bus that answers, somebody.
+    /// Reports each change of ``isThere`` and each switch of a session to or from the foreground. ``isThere`` is false
+    /// until logind has answered, and true without logind or without a system bus that answers.
     func start(onChange: @escaping @LoopActor (Bool) -> Void, onSwitch: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
         self.onSwitch = onSwitch
@@ -47,12 +47,11 @@ final class SeatActivity {
             case .opened(let connection):
                 self?.subscribe(connection)
                 self?.list()
-            // What logind said last stands meanwhile: whoever can cut our connection must not bring prompts onto a locked
-            // screen.
+            // The last state stays in force, so that cutting the connection cannot bring prompts onto a locked screen.
             case .lost: self?.epoch += 1
             case .silent:
                 self?.log.warning(
-                    "The system bus does not answer: whether the session is locked stays as logind said last")
+                    "The system bus does not answer: the last state of the session that logind reported stays in force")
             case .absent(let error): self?.forget(.failure(error))
             }
         }
@@ -86,7 +85,7 @@ final class SeatActivity {
 
     private func ownerChanged(_ signal: Message) {
         guard signal.body.count == 3, let owner = signal.body[2].stringValue else { return }
-        // A new one is asked anew; while it restarts, what the last one said stands.
+        // While logind restarts, the last state stays in force.
         if !owner.isEmpty { list() }
     }
 
@@ -95,7 +94,7 @@ final class SeatActivity {
         call(Login.path, Login.manager, "ListSessions") { [weak self] result in
             guard let self else { return }
             guard let rows = try? result.get().first?.elements else { return forget(result) }
-            // Rows of id, uid, name of the user, seat and object.
+            // Each row has the session ID, user ID, user name, seat and object path.
             let own = rows.compactMap { row -> String? in
                 guard let fields = row.elements, fields.count == 5, fields[1].uint32Value == user else { return nil }
                 return fields[4].objectPathValue
@@ -106,12 +105,12 @@ final class SeatActivity {
         }
     }
 
-    /// Other people's sessions change all day.
+    /// Ignores other users' sessions.
     private func changed(_ path: String?) {
         if let path, sessions?[path] != nil { ask(path) }
     }
 
-    /// Looks at one session; those of others and of no person are left alone.
+    /// Queries one session. Sessions of other users, and those of managers and greeters, are ignored.
     private func ask(_ path: String?) {
         guard let path, sessions != nil else { return }
         call(path, Login.properties, "GetAll", [.string(Login.session)]) { [weak self] result in
@@ -125,7 +124,7 @@ final class SeatActivity {
                 isActive: found["Active"]?.boolValue ?? true, isLocked: found["LockedHint"]?.boolValue ?? false,
                 hasSeat: found["Seat"]?.elements?.first?.stringValue?.isEmpty == false)
             sessions?[path] = now
-            // logind answers after it has handed over the devices.
+            // By the time of this answer, logind has changed the access rights of the devices.
             if before?.isActive != now.isActive { onSwitch?() }
             weigh()
         }
@@ -156,17 +155,17 @@ final class SeatActivity {
         sessions = nil
         var why = ""
         if case .failure(let error) = answer { why = " (\(error.message))" }
-        become(true, "logind does not tell whether the session is locked\(why): prompts are always shown")
+        become(true, "logind does not report whether the session is locked\(why): prompts are always shown")
     }
 
-    /// One session in front is enough, on a screen or in a terminal. Sessions from afar count where there are no others:
-    /// they would show prompts behind a locked screen.
+    /// One active and unlocked session is enough. Remote sessions count only if there are no local ones, because they
+    /// would bring prompts onto a locked screen.
     private func weigh() {
         guard let sessions else { return }
         let here = sessions.values.filter(\.hasSeat)
         let counting = here.isEmpty ? Array(sessions.values) : here
         if counting.isEmpty || counting.contains(where: { $0.isActive && !$0.isLocked }) {
-            become(true, "somebody is in front: prompts are shown")
+            become(true, "the user's session is active and unlocked, or there is none: prompts are shown")
         } else {
             become(false, "the session is locked or in the background: prompts wait")
         }

@@ -29,12 +29,12 @@ struct BoundedLogTests {
     @Test func aFloodBecomesAFewLinesAndACount() async throws {
         let lines = EventLog<String>()
         let logger = Logger(label: "test") { _ in Recorder(lines: lines) }
-        let log = BoundedLog(logger, "connections were nobody", minute: 50)
+        let log = BoundedLog(logger, "connections were not identified", minute: 50)
         for round in 1...2 {
             for number in 0..<1000 { log.notice("\(round): \(number)") }
             let first = (0..<BoundedLog.linesPerMinute).map { "\(round): \($0)" }
             #expect(lines.all.suffix(BoundedLog.linesPerMinute) == first[...])
-            let sum = "\(1000 - BoundedLog.linesPerMinute) more connections were nobody within a minute"
+            let sum = "\(1000 - BoundedLog.linesPerMinute) more connections were not identified within a minute"
             try await lines.wait(for: round * (BoundedLog.linesPerMinute + 1))
             #expect(lines.all.last == sum)
         }
