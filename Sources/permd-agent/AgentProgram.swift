@@ -23,6 +23,7 @@ enum AgentProgram {
 
     static func main() {
         var idle = idleSeconds
+        var isBorrowing = false
         var arguments = CommandLine.arguments.dropFirst()
         while let argument = arguments.popFirst() {
             switch argument {
@@ -33,7 +34,7 @@ enum AgentProgram {
                 }
                 idle = seconds
             case IconDecoder.argument: IconDecoder.main(arguments.popFirst() ?? "")
-            case "--portal": return borrow()
+            case "--portal": isBorrowing = true
             case "--help", "-h": return print(usage, terminator: "")
             case "--version": return print("permd-agent \(version)")
             default:
@@ -41,6 +42,7 @@ enum AgentProgram {
                 exit(Exit.usage)
             }
         }
+        if isBorrowing { return borrow() }
         preferSmallRenderer()
         Style.prepare()
         Texts.bind()

@@ -31,6 +31,9 @@ struct TextTests {
         for text in ["00:00", "12:34", "23:59:59"] {
             let moment = try #require(TimeText.moment(text, now: now))
             #expect(moment > now && moment <= now + 25 * 3600)
+            // In the past it means the last one.
+            let past = try #require(TimeText.past(text, now: now))
+            #expect(past <= now && past >= now - 25 * 3600)
         }
         for text in ["", "@", "@x", "soon", "25:00", "12:60", "2030-13-01", "2030-06-01T", "12:00 tomorrow", "١٢:٠٠"] {
             #expect(TimeText.moment(text, now: now) == nil, "\(text)")

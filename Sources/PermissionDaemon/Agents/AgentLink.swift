@@ -69,7 +69,7 @@ final class AgentLink {
 
     static func read(_ message: Message) -> Result {
         guard message.signature == "sa{sa{sv}}", message.body.count == 2, let outcome = message.body[0].stringValue
-        else { return .failed("its answer has type \(message.signature) instead of sa{sa{sv}}") }
+        else { return .failed("its answer has the type “\(message.signature)” instead of sa{sa{sv}}") }
         switch outcome {
         case "dismissed": return .answered(.dismissed)
         case "answered": break

@@ -61,6 +61,11 @@ enum TimeText {
             fields.tm_isdst = -1
             if matches(text, pattern, &fields) { return EpochSeconds(mktime(&fields)) }
         }
+        return timeOfDay(text, now: now, isPast: false)
+    }
+
+    /// The last occurrence of a time of day, now included, or the next one.
+    private static func timeOfDay(_ text: String, now: EpochSeconds, isPast: Bool) -> EpochSeconds? {
         for pattern in ["%H:%M:%S", "%H:%M"] {
             var current = time_t(now)
             var fields = tm()
@@ -69,8 +74,8 @@ enum TimeText {
             guard matches(text, pattern, &fields) else { continue }
             fields.tm_isdst = -1
             let today = EpochSeconds(mktime(&fields))
-            if today > now { return today }
-            fields.tm_mday += 1
+            if (today <= now) == isPast { return today }
+            fields.tm_mday += isPast ? -1 : 1
             fields.tm_isdst = -1
             return EpochSeconds(mktime(&fields))
         }
@@ -84,9 +89,10 @@ enum TimeText {
         }
     }
 
-    /// Reads a duration as that long ago (`2d`), and anything else like ``moment(_:now:)``.
+    /// Reads a duration as that long ago (`2d`), a time of day as its last occurrence, and anything else like
+    /// ``moment(_:now:)``.
     static func past(_ text: String, now: EpochSeconds = now()) -> EpochSeconds? {
         if let ago = duration(text) { return max(0, now - ago) }
-        return moment(text, now: now)
+        return timeOfDay(text, now: now, isPast: true) ?? moment(text, now: now)
     }
 }
