@@ -1,19 +1,19 @@
-// Which agents are there, in which order they are asked, and when one is given up.
+// The registered agents: their order of preference, and when one that fails is unregistered.
 
 public import PermissionModel
 
 public struct RegisteredAgent: Sendable, Hashable {
     public let id: AgentID
     public let level: AgentLevel
-    /// Failed prompts in a row.
+    /// The number of consecutive failed prompts.
     public var failures = 0
 }
 
 struct AgentRoster {
-    /// Best first: by level, within a level the newest.
+    /// Ordered by preference: the highest level first, within a level the newest first.
     private(set) var agents: [RegisteredAgent] = []
 
-    /// Registers an agent; one that is there already takes the new level and counts as new.
+    /// Registers an agent. One that is already registered takes the new level and counts as the newest.
     mutating func add(_ id: AgentID, _ level: AgentLevel) {
         let failures = remove(id)?.failures ?? 0
         let place = agents.firstIndex { $0.level <= level } ?? agents.endIndex
@@ -37,7 +37,7 @@ struct AgentRoster {
         if let index = agents.firstIndex(where: { $0.id == id }) { agents[index].failures = 0 }
     }
 
-    /// Counts a failure; true when it was one too many and the agent is gone.
+    /// Counts a failure. Returns true if the agent has reached the limit and was unregistered.
     mutating func failed(_ id: AgentID) -> Bool {
         guard let index = agents.firstIndex(where: { $0.id == id }) else { return false }
         agents[index].failures += 1

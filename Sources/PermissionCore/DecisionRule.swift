@@ -1,12 +1,12 @@
-// Whether a decision is in force: the only place that judges it.
+// Whether a decision is in force. No other code judges this.
 
 public import PermissionModel
 
-/// What is current of the spans that decisions are tied to.
+/// The current session and boot, which some decisions are tied to.
 public struct DecisionScopes: Sendable, Hashable {
     /// The token of the user's session: a random value that is replaced when the last login session ends.
     public var session: String
-    /// The kernel's boot ID. A process ID and start time name a process within one boot only.
+    /// The kernel's boot ID. A process ID and start time identify a process only within one boot.
     public var boot: String
 
     public init(session: String, boot: String) {
@@ -16,11 +16,11 @@ public struct DecisionScopes: Sendable, Hashable {
 }
 
 extension Decision {
-    /// Whether the decision is in force. Nothing has to be written or removed for one to end.
+    /// Whether the decision is in force. A decision ends without a write or a removal.
     ///
     /// - Parameters:
     ///   - now: the wall clock.
-    ///   - isAlive: whether exactly that process, not a later one with its number, is running.
+    ///   - isAlive: whether exactly this process is running, not a later one with the same process ID.
     public func holds(
         at now: @autoclosure () -> EpochSeconds, in scopes: @autoclosure () -> DecisionScopes,
         isAlive: (ProcessKey) -> Bool

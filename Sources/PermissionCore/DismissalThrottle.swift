@@ -1,15 +1,15 @@
-// Three dismissals in a row, and an app is not shown for a while.
+// Pauses an app's prompts about a question after several dismissals in a row (`Settings.nagLimit`).
 
 public import PermissionModel
 
-/// What the guard remembers of (app, question). A count of 0 without a pause is nothing to remember.
+/// The dismissals of one question of one app.
 public struct DismissalRecord: Sendable, Hashable {
     public var app: AppID
     public var question: Question
-    /// Dismissals by the person in a row.
+    /// The number of consecutive dismissals by the person.
     public var count: Int
     public var pausedUntil: EpochSeconds?
-    /// When it was last changed.
+    /// The time of the last change.
     public var since: EpochSeconds
 
     public init(app: AppID, question: Question, count: Int, pausedUntil: EpochSeconds?, since: EpochSeconds) {
@@ -35,7 +35,7 @@ struct DismissalThrottle {
         for record in restored { records[Key(app: record.app, question: record.question)] = record }
     }
 
-    /// Whether the guard dismisses now.
+    /// Whether the throttle dismisses this question now.
     func isPaused(_ app: AppID, _ question: Question, at now: EpochSeconds) -> Bool {
         guard let end = records[Key(app: app, question: question)]?.pausedUntil else { return false }
         return end > now
@@ -48,7 +48,7 @@ struct DismissalThrottle {
         }
     }
 
-    /// Counts a dismissal by the person; the record to be kept.
+    /// Counts a dismissal by the person. Returns the record to store.
     mutating func dismissed(
         _ app: AppID, _ question: Question, at now: EpochSeconds, settings: Settings
     ) -> DismissalRecord {
@@ -66,13 +66,13 @@ struct DismissalThrottle {
         return record
     }
 
-    /// An answer ends the row of dismissals; the record to be kept, nil when there was none.
+    /// Ends the row of dismissals after an answer. Returns the record to store, or nil if there was none.
     mutating func answered(_ app: AppID, _ question: Question, at now: EpochSeconds) -> DismissalRecord? {
         guard records.removeValue(forKey: Key(app: app, question: question)) != nil else { return nil }
         return DismissalRecord(app: app, question: question, count: 0, pausedUntil: nil, since: now)
     }
 
-    /// Forgets; nil means any.
+    /// Forgets the matching records; nil matches all.
     mutating func lift(app: AppID?, question: Question?) {
         records = records.filter { key, _ in
             !((app == nil || key.app == app) && (question == nil || key.question == question))

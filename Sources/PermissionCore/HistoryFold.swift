@@ -1,9 +1,9 @@
-// Keeps an app that does the same thing again and again from filling the history and the disk: repeated rows are one row
-// with a count, and what an app causes is written at most every few seconds, however fast it is.
+// Keeps an app that repeats itself from filling the history and the disk: repeated rows become one row with a count,
+// and rows that apps cause are written at most every few seconds, regardless of their rate.
 
 public import PermissionModel
 
-/// A row and its place in the history: the higher the number, the newer.
+/// A row and its place in the history. Newer rows have higher numbers.
 public struct NumberedRow: Sendable, Hashable {
     public var number: Int64
     public var row: HistoryRow
@@ -14,7 +14,7 @@ public struct NumberedRow: Sendable, Hashable {
     }
 }
 
-/// Rows of the last minute, with their counts. Pure; the store writes what it hands out.
+/// The rows of the last minute with their counts. Does no I/O: the store writes the rows that this returns.
 public struct HistoryFold {
     private struct Key: Hashable {
         let app: AppID
@@ -30,29 +30,29 @@ public struct HistoryFold {
 
     private struct Entry {
         var numbered: NumberedRow
-        /// Uptime of the first, in milliseconds: the clock may be set.
+        /// Uptime of the first row in milliseconds; the wall clock may be set.
         let since: Int64
         var isWritten = false
     }
 
-    /// Milliseconds in which repeated rows are one.
+    /// Milliseconds within which repeated rows are merged.
     private static let window: Int64 = 60_000
-    /// Rows remembered of either kind: more than happen within a minute on any desktop; bounds the memory that programs
-    /// under ever new names can take. Beyond, a repeated row is one of its own again.
+    /// The capacity of `caused` and of `decided`: more rows than any desktop produces in a minute. It bounds the memory
+    /// that programs under ever new names can use. Beyond it, a repeated row is stored separately.
     static let capacity = 1024
 
-    /// What apps cause by themselves, each outcome for itself.
+    /// Rows that apps cause by themselves, one for each outcome.
     private var caused: [Key: Entry] = [:]
-    /// What somebody decided: the newest alone, as a grant, a denial and a grant are three rows.
+    /// Rows of decisions. Only the newest of a subject is kept, since a grant, a denial and a grant are three rows.
     private var decided: [Subject: Entry] = [:]
     private var lastNumber: Int64 = 0
 
     public init() {}
 
-    /// Rows must be written before more can be remembered.
+    /// Whether rows must be written before more can be remembered.
     public var isFull: Bool { caused.count >= HistoryFold.capacity }
 
-    /// Numbers go on after the rows that are in the store. What is not written yet comes after them.
+    /// Continues the numbering after the last row in the store. Rows that are not written yet are numbered after it.
     public mutating func goOn(after number: Int64) {
         guard number > lastNumber else { return }
         caused = caused.filter { !$0.value.isWritten }.mapValues { entry in
@@ -64,7 +64,7 @@ public struct HistoryFold {
         lastNumber += number
     }
 
-    /// Takes a row in. It is new when it is none that is there already, with a higher count now.
+    /// Adds a row. `isNew` is false if it was merged with an earlier row, whose count it raised.
     public mutating func add(_ row: HistoryRow, at uptime: Int64) -> (numbered: NumberedRow, isNew: Bool) {
         if row.by.isDecision {
             let subject = Subject(app: row.app, question: row.question)
@@ -91,7 +91,7 @@ public struct HistoryFold {
         return (Entry(numbered: NumberedRow(number: lastNumber, row: row), since: uptime), true)
     }
 
-    /// The rows that were added or counted up since the last time, oldest first; they count as written from now on.
+    /// Returns the rows added or counted up since the last call, oldest first, and marks them as written.
     public mutating func takeUnwritten(at uptime: Int64) -> [NumberedRow] {
         var rows: [NumberedRow] = []
         for (key, entry) in caused where !entry.isWritten {
@@ -107,10 +107,10 @@ public struct HistoryFold {
         return rows.sorted { $0.number < $1.number }
     }
 
-    /// Rows that were written with something else.
+    /// Marks rows as written that are written together with a change.
     public mutating func wrote(_ rows: [NumberedRow]) { mark(rows, isWritten: true) }
 
-    /// Rows of what did not happen, as it could not be written: nothing is counted up to them.
+    /// Forgets rows of a change that could not be written, so that later rows are not merged with them.
     public mutating func forget(_ rows: [NumberedRow]) {
         for numbered in rows {
             let subject = Subject(app: numbered.row.app, question: numbered.row.question)
@@ -118,7 +118,7 @@ public struct HistoryFold {
         }
     }
 
-    /// Rows that could not be written after all.
+    /// Marks rows whose write failed as not written.
     public mutating func failed(_ rows: [NumberedRow]) { mark(rows, isWritten: false) }
 
     private mutating func mark(_ rows: [NumberedRow], isWritten: Bool) {
@@ -131,7 +131,7 @@ public struct HistoryFold {
         }
     }
 
-    /// Forgets what is over, then what is written, then the oldest.
+    /// Removes written rows that are older than the window, then all written rows, then the oldest row.
     private static func makeRoom<Key>(_ entries: inout [Key: Entry], _ uptime: Int64) {
         guard entries.count >= capacity else { return }
         entries = entries.filter { !$0.value.isWritten || uptime - $0.value.since < window }
@@ -144,7 +144,7 @@ public struct HistoryFold {
 }
 
 extension Author {
-    /// Whether a row of this author is what somebody settled. The rest is what an app causes by itself.
+    /// Whether a row of this author records a decision. All other rows are caused by apps themselves.
     public var isDecision: Bool { self == .person || self == .permctl }
 }
 

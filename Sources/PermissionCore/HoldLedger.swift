@@ -1,4 +1,4 @@
-// One hold a minute for an app: when each app's last hold began.
+// When each app's last hold began. An app gets at most one hold per `Limits.holdInterval`.
 
 import PermissionModel
 
@@ -6,21 +6,21 @@ struct HoldLedger {
     private var began: [AppID: Int64] = [:]
     private static let interval = Limits.holdInterval * 1000
 
-    /// Whether a new hold may begin now; notes it if so.
+    /// Returns whether a new hold may begin now, and records it if so.
     mutating func begin(_ app: AppID, at uptime: Int64) -> Bool {
         if let last = began[app], uptime - last < HoldLedger.interval { return false }
-        // What is older than the interval says nothing any more; dropping it here bounds the ledger.
+        // Entries older than the interval have no effect; removing them bounds the ledger.
         began = began.filter { uptime - $0.value < HoldLedger.interval }
         began[app] = uptime
         return true
     }
 }
 
-/// A place in the queue that waits for its connection's next request.
+/// A place in the queue that is reserved for the next request of a connection.
 struct Hold {
     let connection: String
     let app: AppID
-    /// Milliseconds it may stay idle, counted from `since`.
+    /// Milliseconds for which it may stay unused, counted from `since`.
     let remaining: Int64
     let since: Int64
 

@@ -1,13 +1,13 @@
-// What the portals' own store says, held against our decisions: two places, one truth.
+// Synchronizes the portals' permission store with permd's decisions.
 //
-// xdg-desktop-portal keeps the yes or no of every dialog for good, per app id. What we answered is ours to take back when
-// the decision behind it ends; what another program writes there becomes our decision.
+// xdg-desktop-portal stores the yes or no of every dialog permanently, per app ID. An answer given by permd is removed
+// when the decision behind it ends; an answer written by another program becomes a decision.
 
 public import PermissionModel
 
-/// An entry of the portals' store: an app id as portals have it, and what it is about.
+/// An entry of the portals' store: an app ID as portals use it, and the question.
 public struct PortalKey: Sendable, Hashable {
-    /// Empty for a program outside any sandbox whose id the portal does not know.
+    /// Empty for a program outside any sandbox whose ID the portal does not know.
     public let appID: String
     public let question: Question
 
@@ -16,10 +16,10 @@ public struct PortalKey: Sendable, Hashable {
         self.question = question
     }
 
-    /// The portal keeps the answer, and no decision stands behind it.
+    /// Whether only the portal stores the answer, without a decision of permd.
     var isOfPortal: Bool { question.permission == nil }
 
-    /// Of the id, byte for byte.
+    /// The app ID, to be compared byte for byte.
     public var exactID: ExactText { ExactText(appID) }
 
     public static func == (a: PortalKey, b: PortalKey) -> Bool {
@@ -27,53 +27,53 @@ public struct PortalKey: Sendable, Hashable {
     }
 }
 
-/// Decisions and rules at this moment.
+/// The current decisions and rules.
 public protocol PortalJudge {
-    /// Whether the portals' store may say that: a decision or a rule says so too.
+    /// Whether a decision or a rule gives the same verdict, so that the entry may stay.
     func stands(_ verdict: Verdict, for key: PortalKey) -> Bool
 }
 
 public enum PortalEffect: Sendable, Hashable {
-    /// Delete the entry; then say ``PortalSyncRule/took(_:isGone:at:by:)``.
+    /// Delete the entry, then call ``PortalSyncRule/took(_:isGone:at:by:)``.
     case takeBack(PortalKey)
-    /// Another program wrote it: make it a decision; then say ``PortalSyncRule/adopted(_:)`` or ``PortalSyncRule/notAdopted(_:)``.
+    /// Another program wrote the entry: make it a decision, then call `adopted(_:)` or `notAdopted(_:)`.
     case adopt(PortalKey, Verdict)
-    /// Another program deleted it: forget the decision.
+    /// Another program deleted the entry: forget the decision.
     case forget(PortalKey)
-    /// Nothing of ours is in the portals' store any more.
+    /// The portals' store has no answer of permd left: delete the row that records it.
     case dropRow(PortalKey)
 }
 
 public struct PortalSyncRule {
-    /// Milliseconds in which a portal stores what it was answered: it does so at once, on a busy machine a little later.
+    /// Milliseconds within which a portal stores an answer: usually at once, later on a loaded system.
     static let echoTime: Int64 = 10_000
-    /// Milliseconds in which a portal may write anew what it read before we deleted it.
+    /// Milliseconds within which a portal may write back an entry that it read before permd deleted it.
     static let rewriteTime: Int64 = 5_000
 
     private struct Echo {
         let verdict: Verdict
         let deadline: Int64
-        /// Nobody said that: the dialog went away without an answer.
+        /// The dialog ended without an answer.
         let isUnsaid: Bool
     }
 
-    /// What we answered and the portal may have stored.
+    /// Answers that permd gave and the portal may have stored.
     private var given: [PortalKey: Verdict]
-    /// What is in the store; nil while that is not known.
+    /// The content of the portals' store; nil while it is unknown.
     private var stored: [PortalKey: Verdict]?
     private var echoes: [PortalKey: [Echo]] = [:]
     private var takenBack: [PortalKey: (verdict: Verdict, until: Int64)] = [:]
     private var deleting: Set<PortalKey> = []
     private var adopting: Set<PortalKey> = []
-    /// Could not be written as decisions.
+    /// Entries that could not be written as decisions.
     private var unadopted: Set<PortalKey> = []
 
-    /// - Parameter given: what earlier runs answered.
+    /// - Parameter given: the answers given by earlier runs.
     public init(given: [PortalKey: Verdict]) { self.given = given }
 
     // MARK: Events
 
-    /// A dialog is about to be answered; nil: nobody said anything, which a portal stores as a no.
+    /// A dialog is about to be answered. A nil verdict means that nobody answered, which a portal stores as a no.
     public mutating func answers(_ key: PortalKey, _ verdict: Verdict?, at uptime: Int64) {
         let word = verdict ?? .deny
         if !key.isOfPortal { given[key] = word }
@@ -82,7 +82,7 @@ public struct PortalSyncRule {
             Echo(verdict: word, deadline: uptime + PortalSyncRule.echoTime, isUnsaid: verdict == nil))
     }
 
-    /// The store is there, with these entries of decisions' permissions.
+    /// The portals' store is available and has these entries about permissions.
     public mutating func looked(
         _ entries: [PortalKey: Verdict], at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
@@ -93,20 +93,20 @@ public struct PortalSyncRule {
             effects.append(.dropRow(key))
         }
         for (key, verdict) in entries.sorted(by: { $0.key < $1.key }) where given[key] != verdict {
-            // Of two that differ, the refusal wins.
+            // If the entry and a decision differ, the denial wins.
             if judge.stands(verdict, for: key) || verdict == .grant && judge.stands(.deny, for: key) { continue }
             effects += adopt(key, verdict)
         }
         return effects + review(at: uptime, by: judge)
     }
 
-    /// The store went away.
+    /// The portals' store is no longer available.
     public mutating func lost() {
         stored = nil
         deleting = []
     }
 
-    /// One id of the store has these entries now.
+    /// The entries about one question have changed to these.
     public mutating func changed(
         _ question: Question, _ entries: [ExactText: Verdict], at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
@@ -127,9 +127,9 @@ public struct PortalSyncRule {
         return effects + review(at: uptime, by: judge)
     }
 
-    /// Decisions or rules are not what they were.
+    /// Decisions or rules have changed.
     public mutating func review(at uptime: Int64, by judge: some PortalJudge) -> [PortalEffect] {
-        // Of an entry that cannot be seen, what we answered is what may be there.
+        // While the entries are unknown, assume that what permd answered is still stored.
         let entries = (stored ?? given).sorted { $0.key < $1.key }
         return entries.flatMap { key, verdict -> [PortalEffect] in
             guard !key.isOfPortal, !adopting.contains(key), !judge.stands(verdict, for: key) else {
@@ -139,30 +139,30 @@ public struct PortalSyncRule {
         }
     }
 
-    /// An order to take back was carried out, or could not be: then it waits for the next event.
+    /// A ``PortalEffect/takeBack(_:)`` was carried out or has failed. After a failure it is retried at the next event.
     public mutating func took(
         _ key: PortalKey, isGone: Bool, at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
         guard deleting.remove(key) != nil, isGone else { return [] }
         if stored == nil { return given.removeValue(forKey: key) == nil ? [] : [.dropRow(key)] }
-        // The portal may have written it anew meanwhile.
+        // The portal may have written the entry again in the meantime.
         return review(at: uptime, by: judge)
     }
 
-    /// An entry has become a decision, or a later decision has taken its place.
+    /// An entry has become a decision, or a later decision has replaced it.
     @discardableResult
     public mutating func adopted(_ key: PortalKey) -> [PortalEffect] {
         adopting.remove(key)
         unadopted.remove(key)
-        // Deleted again before it was written.
+        // The entry was deleted before the decision was written.
         guard let stored, stored[key] == nil, given[key] == nil else { return [] }
         return [.forget(key)]
     }
 
-    /// It could not be written as a decision: it is left alone until it is tried again.
+    /// The entry could not be written as a decision. It is left alone until ``adoptAgain()``.
     public mutating func notAdopted(_ key: PortalKey) { unadopted.insert(key) }
 
-    /// Decisions can be written again.
+    /// Retries the entries of ``notAdopted(_:)`` because decisions can be written again.
     public mutating func adoptAgain() -> [PortalEffect] {
         let keys = unadopted.sorted()
         unadopted = []
@@ -175,7 +175,7 @@ public struct PortalSyncRule {
         }
     }
 
-    // MARK: What happened to an entry
+    // MARK: Changed entries
 
     private mutating func written(_ key: PortalKey, _ verdict: Verdict, _ uptime: Int64) -> [PortalEffect] {
         if let index = echoes[key]?.firstIndex(where: { $0.verdict == verdict && $0.deadline > uptime }),
@@ -203,7 +203,7 @@ public struct PortalSyncRule {
     }
 
     private mutating func adopt(_ key: PortalKey, _ verdict: Verdict) -> [PortalEffect] {
-        // Programs that share the empty id cannot be told apart; their entry is reviewed like a stale one.
+        // Programs that share the empty ID cannot be told apart. Their entry is only reviewed, like a stale one.
         guard !key.appID.isEmpty, !key.isOfPortal else { return [] }
         adopting.insert(key)
         unadopted.remove(key)

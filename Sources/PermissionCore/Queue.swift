@@ -1,4 +1,4 @@
-// The one queue: a state machine that takes events and gives effects. Nothing in it waits, so nothing can come between.
+// The queue of requests: a state machine that takes events and returns effects. Nothing in it waits.
 
 public import PermissionModel
 
@@ -9,14 +9,14 @@ public struct Queue {
     var dismissals = DismissalThrottle()
     var holds = HoldLedger()
     var withdrawals = WithdrawalThrottle()
-    /// Requests among the slots, and of each app.
+    /// The number of requests in the slots, in total and of each app.
     var count = 0
     var countOf: [AppID: Int] = [:]
     var isWaitingForAgent = false
-    /// A person is in front: prompts may be shown.
+    /// Whether a person is in front of the screen, so that prompts may be shown.
     var isSeatActive = true
     var lastPrompt: UInt64 = 0
-    /// Places or states may have changed.
+    /// Whether positions or states may have changed.
     var mustRenumber = false
     private var toldLength = 0
     private var isShutDown = false
@@ -24,7 +24,7 @@ public struct Queue {
 
     public init(settings: Settings) { self.settings = settings }
 
-    /// Takes one event; the effects are to be carried out in order.
+    /// Handles one event. The returned effects are to be carried out in order.
     public mutating func handle(_ event: QueueEvent, at now: Moment, in facts: some Facts) -> [QueueEffect] {
         if isShutDown { return refuseAfterShutdown(event) }
         take(event, now, facts)
@@ -38,12 +38,12 @@ public struct Queue {
         return effects
     }
 
-    // MARK: Looking
+    // MARK: Queries
 
-    /// Requests not yet answered, the one on screen included.
+    /// The number of requests not yet answered, including the one on screen.
     public var length: Int { count }
 
-    /// Who asked, while it is not yet answered.
+    /// The caller of a request that is not yet answered.
     public func caller(of id: RequestID) -> Caller? { index(of: id).flatMap { slots[$0].request?.request.caller } }
 
     public var entries: [QueueEntry] {
@@ -52,7 +52,7 @@ public struct Queue {
         }
     }
 
-    /// Best first.
+    /// Ordered by preference.
     public var agents: [RegisteredAgent] { roster.agents }
 
     public func pauses(at now: Moment) -> [Pause] { dismissals.pauses(at: now.epoch) }
@@ -92,10 +92,10 @@ public struct Queue {
         }
     }
 
-    // MARK: The end
+    // MARK: Disconnection and shutdown
 
-    /// Everybody is gone at once, and nobody withdrew anything. What is being written stays written; no one is left to hear
-    /// of it.
+    /// Drops everything after the connection to the bus was lost. This counts as a withdrawal of no app. Decisions that
+    /// are being written stay, but no caller is left to notify.
     private mutating func disconnected(_ now: Moment, _ facts: some Facts) {
         roster = AgentRoster()
         stopWaitingForAgent()
@@ -142,20 +142,19 @@ public struct Queue {
 
     private static let stopping = PermissionError(.noAgent, "permd is stopping; ask again when it is back")
 
-    // MARK: Places
+    // MARK: Positions
 
     func index(of id: RequestID) -> Int? {
         slots.firstIndex { $0.id == id }
     }
 
-    /// Changes the request at `index` in place.
     mutating func update(at index: Int, _ body: (inout WaitingRequest) -> Void) {
         guard case .request(var waiting) = slots[index] else { return }
         body(&waiting)
         slots[index] = .request(waiting)
     }
 
-    /// Tells of every state and place that is not what it was.
+    /// Reports every state and position that has changed.
     private mutating func renumber() {
         guard mustRenumber else { return }
         mustRenumber = false

@@ -1,12 +1,12 @@
-// What happens to the queue, as past facts, and what it wants done, as orders.
+// The events that the queue handles, and the effects that it requests.
 
 public import PermissionModel
 
-/// A moment on both clocks.
+/// A point in time on two clocks.
 public struct Moment: Sendable, Hashable {
     /// The wall clock.
     public var epoch: EpochSeconds
-    /// Milliseconds since boot; never set, never back.
+    /// Milliseconds since boot. This clock is never set and never goes back.
     public var uptime: Int64
 
     public init(epoch: EpochSeconds, uptime: Int64) {
@@ -15,23 +15,23 @@ public struct Moment: Sendable, Hashable {
     }
 }
 
-/// Decisions, rules and devices at this moment.
+/// The current decisions, rules and devices.
 public protocol Facts {
     func status(of permission: Permission, for caller: Caller) -> Status
 }
 
-/// One offering of a request to one agent.
+/// Identifies one offer of a request to one agent.
 public struct PromptID: Sendable, Hashable {
     public let number: UInt64
     public init(_ number: UInt64) { self.number = number }
 }
 
 public enum TimerID: Sendable, Hashable {
-    /// The whole queue waits for an agent.
+    /// Limits how long the whole queue waits for an agent.
     case agentWait
-    /// A person looks at a prompt, or nobody does.
+    /// Limits how long a prompt waits for an answer.
     case prompt(PromptID)
-    /// The place kept for a connection's next request.
+    /// Limits how long a place is kept for a connection's next request.
     case hold(connection: String)
 }
 
@@ -39,46 +39,46 @@ public enum QueueEvent: Sendable, Hashable {
     case requested(AccessRequest)
     case closed(RequestID)
     case callerLeft(String)
-    /// A connection gives back the place that is kept for it.
+    /// A connection releases the place that is kept for it.
     case holdReleased(String)
     case agentArrived(AgentID, AgentLevel)
-    /// Every agent of a connection that left the bus.
+    /// A connection has left the bus, with all its agents.
     case agentLeft(connection: String)
     case agentUnregistered(AgentID)
     case agentAnswered(AgentID, PromptID, Answer)
     case agentFailed(AgentID, PromptID, why: String)
-    /// Decisions, rules or devices are not what they were.
+    /// Decisions, rules or devices have changed.
     case factsChanged
-    /// Whether a person is in front of the screen: not when it is locked or somebody else's.
+    /// Whether a person is in front of the screen: false while the session is locked or in the background.
     case seatActivity(Bool)
-    /// What an agent decided is on disk, or holds as well as it can.
+    /// What an agent decided is on disk, or in force as far as possible if it could not be written.
     case committed(RequestID)
     case timerFired(TimerID)
     case settingsChanged(Settings)
     case dismissalsRestored([DismissalRecord])
-    /// A decision or a reset ends the counts of dismissals, and that the app is throttled; nil means any.
+    /// A decision or a reset clears dismissal counts and stops throttling the app; nil matches all.
     case throttleLifted(app: AppID?, question: Question?)
-    /// The connection to the bus is gone, and with it everybody on it.
+    /// The connection to the bus was lost, and with it every caller and agent.
     case disconnected
     case shutdown
 }
 
 public enum QueueEffect: Sendable, Hashable {
-    /// Answer the call with the request's object.
+    /// Reply to the call with the request's object.
     case accept(RequestID)
-    /// Answer the call with an error; there is no request.
+    /// Reply to the call with an error; there is no request.
     case refuse(RequestID, PermissionError)
     case respond(RequestID, Reply)
-    /// The request is gone without a Response.
+    /// The request has ended without a Response.
     case forget(RequestID)
     case showPrompt(AgentID, Prompt)
     case withdrawPrompt(AgentID, PromptID, why: String)
-    /// Stop listening to a prompt whose agent is gone.
+    /// Stop listening to a prompt whose agent has left.
     case dropPrompt(PromptID)
     /// The agent failed too often and is not asked any more.
     case unregisterAgent(AgentID)
     case startAgentService
-    /// Write, then say `committed`.
+    /// Write these, then send the event `committed`.
     case commit(RequestID, [Decision], [HistoryRow])
     case record([HistoryRow])
     case saveDismissals(DismissalRecord)
@@ -88,7 +88,7 @@ public enum QueueEffect: Sendable, Hashable {
     case stopTimer(TimerID)
 }
 
-/// What a request comes to.
+/// The outcome of a request.
 public struct Reply: Sendable, Hashable {
     public enum Code: Sendable, Hashable {
         case answered, dismissed
@@ -96,13 +96,13 @@ public struct Reply: Sendable, Hashable {
     }
 
     public var code: Code
-    /// For every permission asked.
+    /// The status of every requested permission.
     public var statuses: [Permission: Status]
-    /// The first in the asked order that is not granted.
+    /// The first permission, in the order of the request, that is not granted.
     public var firstRefused: Permission?
-    /// Seconds the place is kept; 0 for none.
+    /// Seconds for which the place is kept; 0 for none.
     public var hold: UInt32 = 0
-    /// What the person said to this very request.
+    /// The person's answers to this request.
     public var answers: [Question: ItemDecision] = [:]
 
     public init(code: Code, statuses: [Permission: Status], firstRefused: Permission?, hold: UInt32 = 0) {
@@ -113,13 +113,13 @@ public struct Reply: Sendable, Hashable {
     }
 }
 
-/// What a person is to be asked.
+/// What the person is to be asked.
 public struct Prompt: Sendable, Hashable {
     public let id: PromptID
     public let request: AccessRequest
-    /// In the asked order.
+    /// In the order of the request.
     public let items: [Question]
-    /// Requests behind this one.
+    /// The number of requests behind this one.
     public let waiting: Int
 }
 

@@ -1,11 +1,11 @@
-// The front of the queue: which agent shows its prompt, what it answers, and what happens when none can.
+// The front of the queue: which agent shows its prompt, how answers are handled, and what happens without an agent.
 
 import PermissionModel
 
 extension Queue {
     // MARK: The front
 
-    /// Brings the first request to an agent, answering on the way what has nothing left to ask.
+    /// Offers the first request to an agent, after answering those before it that have nothing left to ask.
     mutating func advance(_ now: Moment, _ facts: some Facts) {
         while true {
             guard let waiting = slots.first?.request, !waiting.isSettling, waiting.prompt == nil else {
@@ -52,11 +52,11 @@ extension Queue {
         effects.append(.stopTimer(.agentWait))
     }
 
-    /// Nobody came: every waiting request ends.
+    /// No agent has registered in time: every waiting request fails.
     mutating func agentWaitIsOver(_ now: Moment, _ facts: some Facts) {
         guard isWaitingForAgent else { return }
         isWaitingForAgent = false
-        let error = PermissionError(.noAgent, "no agent came to show the prompt; start one, for example permctl agent")
+        let error = PermissionError(.noAgent, "no agent can show the prompt; start one, for example permctl agent")
         var index = 0
         while index < slots.count {
             guard slots[index].request != nil else {
@@ -69,7 +69,7 @@ extension Queue {
 
     // MARK: Answers
 
-    /// Only the first request can have a prompt, and only that agent's answer to that prompt counts.
+    /// Whether an answer of this agent to this prompt counts. Only the first request can have a prompt.
     func isOpen(_ prompt: PromptID, _ agent: AgentID) -> Bool {
         guard let waiting = slots.first?.request, let open = waiting.prompt, !waiting.isSettling else { return false }
         return open.id == prompt && open.agent == agent
@@ -83,7 +83,7 @@ extension Queue {
         case .dismissed:
             roster.succeeded(agent)
             takePromptAway()
-            // Somebody is there: what is left is a prompt of its own.
+            // A person is present: the remaining questions become a new prompt, which any agent may show.
             update(at: 0) { $0.tried = [] }
             dismissed(shown.items, waiting, now, facts)
         case .answered(let decisions):
@@ -95,7 +95,7 @@ extension Queue {
         }
     }
 
-    /// "Not now": those questions leave everything the app has waiting.
+    /// Handles "Not now": removes these questions from all waiting requests of the app.
     private mutating func dismissed(
         _ items: [Question], _ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts
     ) {
@@ -114,9 +114,9 @@ extension Queue {
         var made: [Decision] = []
         var rows: [HistoryRow] = []
         var answers: [Question: ItemDecision] = [:]
-        /// Asked and answered: not asked again, whatever comes of it.
+        /// Questions that were asked and are not asked again, whether or not they were decided.
         var over: [Question] = []
-        // What was settled meanwhile is not asked any more; an answer to it is not wanted.
+        // Questions that were settled in the meantime are skipped: their answers are not used.
         for question in waiting.open(in: facts) where waiting.prompt?.items.contains(question) == true {
             over.append(question)
             guard let decision = decisions[question] else {
@@ -124,7 +124,7 @@ extension Queue {
                 continue
             }
             answers[question] = decision
-            // The portal keeps the answer to a question of its own.
+            // The answer to a portal question is stored by the portal.
             if let permission = question.permission { made.append(waiting.decision(permission, decision, now)) }
             rows.append(row(request, question, decision.verdict == .grant ? .granted : .denied, .person, now))
             if let record = dismissals.answered(waiting.app, question, at: now.epoch) {
@@ -156,19 +156,19 @@ extension Queue {
         settleAll(now, facts)
     }
 
-    // MARK: Prompts that end otherwise
+    // MARK: Prompts that end without an answer
 
     mutating func promptTimedOut(_ id: PromptID, _ now: Moment, _ facts: some Facts) {
         guard let waiting = slots.first?.request, let prompt = waiting.prompt, prompt.id == id, !waiting.isSettling
         else { return }
-        effects.append(.withdrawPrompt(prompt.agent, id, why: "nobody answered it"))
+        effects.append(.withdrawPrompt(prompt.agent, id, why: "it was not answered in time"))
         update(at: 0) { $0.prompt = nil }
         mustRenumber = true
         leaveOut(prompt.items, of: waiting.app, by: .timeout, now, facts)
         settleAll(now, facts)
     }
 
-    /// The agent answered what is no answer; the prompt goes to the next one.
+    /// The agent failed or gave an invalid answer: the prompt goes to the next agent.
     mutating func failed(_ agent: AgentID) {
         takePromptAway()
         if roster.failed(agent) { effects.append(.unregisterAgent(agent)) }
@@ -193,12 +193,12 @@ extension Queue {
         roster.remove(agent)
     }
 
-    /// Nobody is in front: what is on screen goes away, and comes again as if it had never been there.
+    /// Withdraws the open prompt when nobody is in front of the screen. It is offered again later.
     mutating func attend(_ isSeatActive: Bool) {
         self.isSeatActive = isSeatActive
         guard !isSeatActive, let waiting = slots.first?.request, let prompt = waiting.prompt, !waiting.isSettling
         else { return }
-        withdrawPrompt(prompt.id, prompt.agent, "the session is locked or in the background; it comes again")
+        withdrawPrompt(prompt.id, prompt.agent, "the session is locked or in the background; it will be shown again")
         update(at: 0) {
             $0.prompt = nil
             $0.tried.remove(prompt.agent)
@@ -211,7 +211,6 @@ extension Queue {
         effects.append(.stopTimer(.prompt(id)))
     }
 
-    /// The first request is not on screen any more.
     private mutating func takePromptAway() {
         guard let prompt = slots.first?.request?.prompt else { return }
         effects.append(.stopTimer(.prompt(prompt.id)))

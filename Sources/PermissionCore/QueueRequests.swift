@@ -1,9 +1,9 @@
-// How requests come into the queue and leave it, with their answers and their rows of history.
+// How requests enter and leave the queue, with their answers and history rows.
 
 import PermissionModel
 
 extension Queue {
-    // MARK: Coming
+    // MARK: Arrival
 
     mutating func arrive(_ request: AccessRequest, _ now: Moment, _ facts: some Facts) {
         guard request.isInteractive else {
@@ -26,7 +26,7 @@ extension Queue {
             waiting.heldBefore = hold.left(at: now.uptime)
             effects.append(.stopTimer(.hold(connection: hold.connection)))
             slots[index] = .request(waiting)
-            // Told of its place even when that is the first.
+            // An invalid position makes `renumber` report the real one even if it is 0.
             update(at: index) { $0.position = -1 }
             mustRenumber = true
         } else {
@@ -36,7 +36,7 @@ extension Queue {
         }
     }
 
-    /// A request with nothing to ask never waits, and counts for no limit.
+    /// Answers a request that has nothing to ask. It never waits and counts towards no limit.
     private mutating func answerAtOnce(_ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts) {
         let request = waiting.request
         effects.append(.accept(request.id))
@@ -76,7 +76,7 @@ extension Queue {
                 .limitExceeded, "this app has \(own) requests waiting; ask again when one is answered")
         }
         if count >= settings.waiting {
-            return PermissionError(.limitExceeded, "\(count) requests wait in all; ask again later")
+            return PermissionError(.limitExceeded, "\(count) requests are waiting in total; ask again later")
         }
         return nil
     }
@@ -93,7 +93,7 @@ extension Queue {
 
     // MARK: Settling
 
-    /// Looks at every waiting request again; what has nothing left to ask is answered.
+    /// Re-evaluates every waiting request and answers those with nothing left to ask.
     mutating func settleAll(_ now: Moment, _ facts: some Facts) {
         var index = 0
         while index < slots.count {
@@ -108,7 +108,7 @@ extension Queue {
         }
     }
 
-    /// Takes questions, undecided, out of everything an app has waiting.
+    /// Removes questions, undecided, from all waiting requests of an app.
     mutating func leaveOut(
         _ questions: [Question], of app: AppID, by author: Author, _ now: Moment, _ facts: some Facts
     ) {
@@ -125,7 +125,7 @@ extension Queue {
         record(rows)
     }
 
-    /// Answers the request at `index` with what is; true when a hold stays in its place.
+    /// Answers the request at `index` with the current statuses. Returns true if a hold takes its place.
     @discardableResult
     mutating func finish(at index: Int, _ now: Moment, _ facts: some Facts) -> Bool {
         guard let waiting = slots[index].request else { return false }
@@ -136,7 +136,7 @@ extension Queue {
         return seconds > 0
     }
 
-    /// Answers the request at `index` with an error; true when a hold stays in its place.
+    /// Answers the request at `index` with an error. Returns true if a hold takes its place.
     mutating func fail(at index: Int, _ error: PermissionError, _ now: Moment, _ facts: some Facts) -> Bool {
         guard let waiting = slots[index].request else { return false }
         let open = waiting.open(in: facts)
@@ -149,7 +149,7 @@ extension Queue {
         return seconds > 0
     }
 
-    // MARK: Leaving
+    // MARK: Withdrawal
 
     mutating func closed(_ id: RequestID, _ now: Moment, _ facts: some Facts) {
         guard let index = index(of: id), let app = slots[index].request?.app else { return }
@@ -168,24 +168,24 @@ extension Queue {
             default: break
             }
         }
-        // A program that ends withdraws once, however much it had asked.
+        // A program that exits counts as one withdrawal, regardless of how many requests it had.
         if let withdrew { countWithdrawal(by: withdrew, now, facts) }
     }
 
-    /// The owner wants no answer any more; false when it has one, which is being written.
+    /// Removes a request whose caller wants no answer. Returns false if its answer is already being written.
     private mutating func withdraw(at index: Int, _ why: String, _ now: Moment, _ facts: some Facts) -> Bool {
         guard let waiting = slots[index].request else { return false }
         if let prompt = waiting.prompt, !waiting.isSettling { withdrawPrompt(prompt.id, prompt.agent, why) }
         let open = waiting.isSettling ? [] : waiting.open(in: facts)
         remove(at: index)
-        // Until its answer is on disk, the app's next request would ask the same again.
+        // Until the answer is on disk, the app's next request would ask the same question again.
         if waiting.isSettling { slots.insert(.settling(waiting.request.id), at: index) }
         effects.append(.forget(waiting.request.id))
         record(open.map { row(waiting.request, $0, .withdrawn, .nobody, now) })
         return !waiting.isSettling
     }
 
-    /// Enough withdrawals end what else the app has waiting. What a person is looking at stays.
+    /// Counts a withdrawal. If the app is now throttled, its other requests fail, except the one on screen.
     private mutating func countWithdrawal(by app: AppID, _ now: Moment, _ facts: some Facts) {
         guard withdrawals.withdrew(app, at: now.uptime) else { return }
         let error = Queue.throttled(withdrawals.remaining(app, at: now.uptime) ?? 0)
@@ -217,14 +217,14 @@ extension Queue {
         effects.append(.stopTimer(.hold(connection: connection)))
     }
 
-    /// Puts a hold where the request stood, if it wants one and may have it; the seconds it lasts.
+    /// Replaces a request by a hold if it asked for one and may have it. Returns the seconds that the hold lasts.
     private mutating func keepPlace(of waiting: WaitingRequest, at index: Int, _ now: Moment) -> UInt32 {
         let request = waiting.request
         guard request.hold > 0 else { return 0 }
         let wanted = Int64(min(request.hold, Limits.maximumHold)) * 1000
         let milliseconds: Int64
         if let left = waiting.heldBefore {
-            // The same hold goes on: one hold, however many requests pass through it.
+            // The same hold continues, regardless of how many requests use it.
             milliseconds = min(left, wanted)
         } else {
             milliseconds = holds.begin(waiting.app, at: now.uptime) ? wanted : 0
@@ -248,7 +248,7 @@ extension Queue {
         return Reply(code: code, statuses: statuses, firstRefused: permissions.first { statuses[$0] != .granted })
     }
 
-    /// Answered if anything in it was decided, or nothing was left undecided; else dismissed.
+    /// The reply is "answered" if anything was decided or nothing is left undecided, otherwise "dismissed".
     private func settledReply(to waiting: WaitingRequest, _ facts: some Facts, hold: UInt32) -> Reply {
         var reply = reply(to: waiting.request, .answered, facts)
         reply.hold = hold
@@ -263,7 +263,7 @@ extension Queue {
         return reply
     }
 
-    /// The history's rows for what was settled without this request's own prompt.
+    /// Records outcomes that did not come from this request's own prompt.
     private mutating func recordSettled(_ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts) {
         let rows = waiting.request.questions.filter { !waiting.recorded.contains($0) }.compactMap {
             question -> HistoryRow? in

@@ -1,8 +1,8 @@
-// What stands in the queue: requests that wait, and places that are held.
+// The slots of the queue: waiting requests and held places.
 
 public import PermissionModel
 
-/// A row of the queue for those who look at it.
+/// A row of the queue for a listing.
 public struct QueueEntry: Sendable, Hashable {
     public let request: AccessRequest
     public let state: RequestState
@@ -12,18 +12,18 @@ public struct QueueEntry: Sendable, Hashable {
 /// A request that is not answered yet.
 struct WaitingRequest {
     let request: AccessRequest
-    /// Taken out undecided: dismissed, left out by the person, or paused by the dismissal throttle.
+    /// Questions removed without a decision: dismissed, left out by the person, or paused by the dismissal throttle.
     var leftOut: Set<Question> = []
-    /// Questions whose outcome is in the history already.
+    /// Questions whose outcome is already in the history.
     var recorded: Set<Question> = []
-    /// What the person said to it.
+    /// The person's answers to this request.
     var answers: [Question: ItemDecision] = [:]
-    /// Agents that were offered it.
+    /// Agents that this request was offered to.
     var tried: Set<AgentID> = []
     var prompt: (id: PromptID, agent: AgentID, items: [Question])?
-    /// An answer is being written.
+    /// Whether an answer is being written.
     var isSettling = false
-    /// Milliseconds left of the hold whose place it took.
+    /// Milliseconds left of the hold whose place this request took.
     var heldBefore: Int64?
     var state = RequestState.queued
     var position = 0
@@ -38,7 +38,7 @@ struct WaitingRequest {
             by: .person, process: answer.duration == .once ? request.caller.process : nil)
     }
 
-    /// What is still to be asked, in the asked order.
+    /// The questions that are still to be asked, in the order of the request.
     func open(in facts: some Facts) -> [Question] {
         request.questions.filter { question in
             guard !leftOut.contains(question) else { return false }
@@ -48,11 +48,11 @@ struct WaitingRequest {
     }
 }
 
-/// In a box: walking along a thousand of them must not copy each.
+/// Indirect, so that iterating over a thousand slots does not copy each request.
 indirect enum Slot {
     case request(WaitingRequest)
     case hold(Hold)
-    /// A request that is over for its owner, while what a person answered is on its way to the disk.
+    /// A request that has ended for its caller while the person's answer is still being written.
     case settling(RequestID)
 
     var id: RequestID? {

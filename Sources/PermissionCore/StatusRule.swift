@@ -1,8 +1,8 @@
-// What (app, permission) comes to: the contract's order, the first that applies.
+// The status of (app, permission): the first condition that applies, in the order of the contract.
 
 public import PermissionModel
 
-/// A refused app learns nothing about devices: they are looked at only behind the refusals.
+/// Devices are checked only after the refusals, so that a refused app learns nothing about them.
 public func status(
     restricted: Bool, decision: Verdict?, allowedByRule: Bool, isUsable: @autoclosure () -> Bool
 ) -> Status {

@@ -1,16 +1,16 @@
-// An app that withdraws its own prompts again and again is not shown for a while: prompts that come and go at once make
-// the screen flicker, tempt to a click that hits the next one, and fill the history.
+// An app that repeatedly withdraws its own prompts gets none for a while: prompts that appear and vanish at once
+// flicker, provoke clicks that hit the next prompt, and fill the history.
 
 import PermissionModel
 
-/// Counts what each app withdrew within the last minute, over all its processes and connections.
+/// Counts the withdrawals of each app within the last minute, over all its processes and connections.
 struct WithdrawalThrottle {
     private struct Record {
-        /// When, the oldest first; uptime in milliseconds.
+        /// The times of withdrawals, oldest first, as uptime in milliseconds.
         var withdrawals: [Int64] = []
         var throttledUntil: Int64?
 
-        /// Nothing happens before that moment any more.
+        /// The uptime from which the record has no effect.
         var end: Int64 { throttledUntil ?? (withdrawals.last ?? 0) + WithdrawalThrottle.window }
     }
 
@@ -19,7 +19,7 @@ struct WithdrawalThrottle {
 
     private var records: [AppID: Record] = [:]
 
-    /// Counts one withdrawal; true when the app is throttled from now on.
+    /// Counts one withdrawal. Returns true if the app is throttled from now on.
     mutating func withdrew(_ app: AppID, at uptime: Int64) -> Bool {
         var record = records[app] ?? Record()
         guard record.throttledUntil.map({ $0 <= uptime }) ?? true else { return false }
@@ -36,18 +36,18 @@ struct WithdrawalThrottle {
         return isThrottled
     }
 
-    /// Milliseconds until the app may ask again; nil when it may.
+    /// Milliseconds until the app may ask again; nil if it may ask now.
     func remaining(_ app: AppID, at uptime: Int64) -> Int64? {
         guard !records.isEmpty, let end = records[app]?.throttledUntil, end > uptime else { return nil }
         return end - uptime
     }
 
-    /// Forgets; nil means any.
+    /// Forgets the records of an app; nil means all apps.
     mutating func lift(_ app: AppID?) {
         if let app { records[app] = nil } else { records = [:] }
     }
 
-    /// What is over is forgotten; of more apps than are remembered, the one that is over first.
+    /// Makes room for another app: removes expired records, or else the one that expires first.
     private mutating func makeRoom(at uptime: Int64) {
         guard records.count >= Limits.withdrawingApps else { return }
         records = records.filter { $0.value.end > uptime }
