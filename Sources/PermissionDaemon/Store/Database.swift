@@ -1,19 +1,18 @@
-// SQLite's C interface with Swift's manners: errors are thrown, statements are prepared once, texts are bound.
+// A wrapper of SQLite's C interface: errors are thrown, statements are prepared once, values are bound.
 
 import CSQLite
 
-/// What SQLite says went wrong.
 struct DatabaseError: Error, Sendable, CustomStringConvertible {
     let code: Int32
     let description: String
 
-    /// The file is no database, its pages contradict each other, or it ends too early (SQLITE_IOERR_SHORT_READ).
+    /// The file is not a database, is malformed, or ends too early (SQLITE_IOERR_SHORT_READ).
     var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) || code == SQLITE_IOERR | 2 << 8 }
     var isReadOnly: Bool { code & 0xFF == SQLITE_READONLY }
-    /// The files that are open are not those at their path any more.
+    /// The open files are no longer those at their path.
     var isLoss: Bool { code == DatabaseError.moved }
 
-    /// SQLITE_READONLY_DBMOVED, a macro that is not imported.
+    /// SQLITE_READONLY_DBMOVED, a macro that Swift does not import.
     private static let moved = SQLITE_READONLY | 4 << 8
     static let cannotOpen = SQLITE_CANTOPEN
 
@@ -23,25 +22,24 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// How a file is opened.
 enum DatabaseMode {
-    /// Created if it is not there.
+    /// Created if it does not exist.
     case writing
     case reading
-    /// For a file that nobody changes, such as one on a read-only disk: without SQLite's log, and without the files
-    /// beside it that would have to be made.
+    /// For a file that no process changes, such as one on a read-only disk: without SQLite's log and the files beside
+    /// the database that it would have to create.
     case unchanging
 }
 
-/// One connection to one file. Not shared between threads at the same time.
+/// A connection to a file. Two threads never use it at the same time.
 final class Database {
     // SAFETY: opened here, closed in deinit; sqlite3_threadsafe's default (serialized) covers the hand-over to a thread.
     private let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
     let path: String
     let mode: DatabaseMode
-    /// KiB of pages kept in memory. The kernel keeps the file as well, and for everybody: more than the branches of its
-    /// tables and a group of rows is of no use. SQLite's own bound is 2 MiB for each connection.
+    /// KiB of pages cached in memory. The kernel caches the file for all processes, so caching more than the interior
+    /// pages of the tables and one group of rows is of no use. SQLite's default is 2 MiB for each connection.
     private static let cacheSize = 256
     private static let isConfigured: Void = csqlite_configure()
 
@@ -59,14 +57,14 @@ final class Database {
         }
         let result = sqlite3_open_v2(name, &opened, flags, nil)
         guard result == SQLITE_OK, let opened else {
-            let text = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "no memory"
+            let text = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
             sqlite3_close_v2(opened)
             throw DatabaseError(code: result, description: text)
         }
         handle = opened
         self.path = path
         self.mode = mode
-        // Our own two connections meet for the length of a checkpoint; longer than this is somebody else's lock.
+        // The two connections of permd contend only during a checkpoint. A longer lock is held by another program.
         sqlite3_busy_timeout(handle, 2000)
         try execute("PRAGMA cache_size = -\(Database.cacheSize)")
     }
@@ -76,17 +74,17 @@ final class Database {
         sqlite3_close_v2(handle)
     }
 
-    /// SQLite opens a file it may not write for reading, and says nothing.
+    /// SQLite silently opens a file that may not be written for reading.
     var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
 
-    /// Whether the file at the path is another one than the one that is open.
+    /// Whether the file at the path is no longer the open one.
     var hasMoved: Bool {
         var moved: Int32 = 0
         let result = sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
         return result != SQLITE_OK || moved != 0
     }
 
-    /// A path as a part of a URI.
+    /// Escapes a path for a URI.
     static func escaped(_ path: String) -> String {
         path.utf8.reduce(into: "") { text, byte in
             switch byte {
@@ -99,12 +97,12 @@ final class Database {
         }
     }
 
-    /// Runs statements without values.
+    /// Runs statements without bound values.
     func execute(_ sql: String) throws(DatabaseError) {
         try check(sqlite3_exec(handle, sql, nil, nil, nil))
     }
 
-    /// Runs one statement; `row` is called for each row it gives.
+    /// Runs one statement and calls `row` for each row of the result.
     func run(
         _ sql: String, _ values: [SQLValue] = [], _ row: (Statement) -> Void = { _ in }
     ) throws(DatabaseError) {
@@ -126,7 +124,7 @@ final class Database {
         return found
     }
 
-    /// Runs `body` in one transaction, that is rolled back when it throws.
+    /// Runs `body` in a transaction, which is rolled back if it throws.
     func transaction(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
         try execute("BEGIN IMMEDIATE")
         do throws(DatabaseError) {
@@ -146,7 +144,7 @@ final class Database {
         if let statement = statements[sql] { return statement }
         var raw: OpaquePointer?
         try check(sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &raw, nil))
-        guard let raw else { throw DatabaseError(code: SQLITE_MISUSE, description: "an empty statement") }
+        guard let raw else { throw DatabaseError(code: SQLITE_MISUSE, description: "the statement is empty") }
         let statement = Statement(raw)
         statements[sql] = statement
         return statement
@@ -169,7 +167,7 @@ enum SQLValue {
     static func optional(_ value: Int64?) -> SQLValue { value.map { .integer($0) } ?? .null }
 }
 
-/// A prepared statement, and the row it stands on.
+/// A prepared statement and its current row.
 final class Statement {
     // SAFETY: finalized in deinit only, before its database closes.
     private let raw: OpaquePointer

@@ -1,11 +1,11 @@
-// The ends of decisions: noticed, told, and their rows removed. A decision is over by itself; see Decision.holds.
+// Notices when decisions end, notifies observers and removes rows. Decisions end without this; see Decision.holds.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
 extension DecisionStore {
-    /// Looks for what ended while nobody looked, and waits for the next end.
+    /// Notices decisions that ended while nothing watched for it, and waits for the next end.
     public func lookForEnds() {
         let once = try? rows(
             "SELECT \(DecisionRows.columns) FROM decision WHERE scope = ?", [.text(session.scopes.boot)],
@@ -19,8 +19,8 @@ extension DecisionStore {
         exited(process)
     }
 
-    /// Notices `until` decisions whose second has come. They were over by themselves; what is noticed here stays over when
-    /// the clock is set back.
+    /// Notices `until` decisions whose time has passed. They end by themselves; once noticed, they stay ended when the
+    /// clock is set back.
     public func noticeEnds() {
         let time = now()
         let over = try? rows(
@@ -51,7 +51,7 @@ extension DecisionStore {
         }
     }
 
-    /// The last login session is over.
+    /// Ends the session's decisions after the last login session has ended.
     public func endSession() {
         let over = try? rows(
             "SELECT \(DecisionRows.columns) FROM decision WHERE scope = ?", [.text(session.scopes.session)],
@@ -67,7 +67,7 @@ extension DecisionStore {
         if !removals.contains(removal) { removals.append(removal) }
     }
 
-    /// Decisions are over: their rows are removed, which may fail, and everybody is told.
+    /// Removes the rows of ended decisions, which may fail, and notifies observers.
     private func ended(_ decisions: [Decision], _ note: ([Decision]) -> Void) {
         guard !decisions.isEmpty else { return }
         note(decisions)
@@ -75,7 +75,7 @@ extension DecisionStore {
         tell([], decisions)
     }
 
-    /// The first end that was not noticed yet, which may be over.
+    /// The first end that was not noticed yet. It may be in the past.
     func nextEnd() -> EpochSeconds? {
         if soonestEnd.map({ $0 <= noticedEnds }) ?? true {
             let noticed = noticedEnds
@@ -100,7 +100,7 @@ extension DecisionStore {
         }
     }
 
-    // MARK: Taken back
+    // MARK: Revoked decisions
 
     func isOvertaken(_ changes: [Change], since void: Set<DecisionFilter>) -> Bool {
         let later = self.void.subtracting(void).filter { $0.until == nil }
@@ -110,7 +110,7 @@ extension DecisionStore {
         }
     }
 
-    /// What cannot be removed from the file is not in force any more all the same; the decisions that were.
+    /// Revokes decisions that cannot be removed from the file. Returns those that were in force.
     func takeBack(_ changes: [Change]) -> [Decision] {
         var gone: [Decision] = []
         for case .remove(let app, let permission) in changes {
@@ -122,13 +122,13 @@ extension DecisionStore {
         return gone
     }
 
-    /// False when too many are void already.
+    /// Returns false if too many filters are void already.
     @discardableResult
     func makeVoid(_ filter: DecisionFilter) -> Bool {
         if void.count >= DecisionStore.maximumVoid {
-            // An end needs no filter unless the clock is set back.
+            // The filter of an ended decision has an effect only if the clock is set back.
             guard let end = void.first(where: { $0.until != nil }) else {
-                file.note("\(void.count) resets could not be written; others have no effect until they can")
+                file.note("\(void.count) resets could not be written; further ones have no effect until they can be")
                 return false
             }
             void.remove(end)
@@ -137,7 +137,7 @@ extension DecisionStore {
         return true
     }
 
-    /// These rows are not in the file any more.
+    /// Drops filters whose rows were removed from the file.
     func dropRemoved(_ filters: Set<DecisionFilter>) {
         void.subtract(filters)
         for filter in filters {

@@ -1,13 +1,12 @@
-// What the store lists: decisions, whole or some apps at a time, and what is kept beside them.
+// Lists the store: decisions, all or those of some apps, and the other tables.
 
 public import PermissionCore
 public import PermissionModel
 
-/// The apps after one and up to another in the order of a list by app. Their texts, as they are in the table: one that is
-/// no app any more is passed over as well.
+/// A range of apps, ordered by their text in the table. A text that is no longer a valid app belongs to the range too.
 public struct AppRange: Sendable {
     var after: ExactText?
-    /// Nil: up to the last of all.
+    /// Nil if the range has no upper end.
     var last: ExactText?
 
     public init(after: ExactText? = nil, last: ExactText? = nil) {
@@ -31,24 +30,24 @@ extension RowCondition {
 }
 
 extension DecisionStore {
-    /// How often prompts were dismissed in this session.
+    /// The dismissals and pauses of this session.
     public func listDismissals() -> [DismissalRecord] {
         (try? rows(
             "SELECT app, permission, count, paused_until, since FROM dismissal WHERE session = ?",
             [.text(session.scopes.session)], StoreRows.dismissals)) ?? []
     }
 
-    /// The last good texts of rule files.
+    /// The last valid texts of rule and settings files.
     public func ruleFiles() -> [(path: String, text: String)] {
         (try? rows("SELECT path, text FROM rule_file", []) { ($0.text(0), $0.text(1)) }) ?? []
     }
 
-    /// What portals may have stored on our word.
+    /// Answers of permd that portals may have stored.
     public func portalAnswers() -> [PortalAnswer] {
         (try? rows("SELECT portal_app, permission, app, verdict FROM portal_answer", [], StoreRows.portalAnswer)) ?? []
     }
 
-    /// What holds, by app and permission.
+    /// The decisions in force, ordered by app and permission.
     public func listDecisions(
         app: AppID?, permission: Permission?, among range: AppRange = AppRange()
     ) throws(PermissionError) -> [Decision] {
@@ -66,7 +65,7 @@ extension DecisionStore {
         }
     }
 
-    /// The next apps that anything may be decided about, at most so many, `others` among them.
+    /// The range of the next apps, at most `most`, that have decisions or are among `others`.
     public func appRange(
         after: ExactText?, most: Int, and others: [AppID]
     ) throws(PermissionError) -> AppRange {

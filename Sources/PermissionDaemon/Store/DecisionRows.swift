@@ -1,9 +1,9 @@
-// The table of decisions: a row is one decision of an app, or of one of its processes.
+// The table of decisions. A row is one decision about an app or one of its processes.
 
 import PermissionCore
 import PermissionModel
 
-/// Decisions by app and permission, nil meaning any; with `until`, only those that end at that second.
+/// Selects decisions by app and permission, where nil matches all; with `until`, only those that end at that second.
 struct DecisionFilter: Sendable, Hashable {
     var app: AppID?
     var permission: Permission?
@@ -18,7 +18,7 @@ struct DecisionFilter: Sendable, Hashable {
 enum DecisionRows {
     static let columns = "app, permission, verdict, lifetime, until, decided, by, scope, pid, start, checksum"
 
-    /// A row of `columns`; nil when it is no decision, or not the one that was written.
+    /// Decodes a row of `columns`. Returns nil if it is not a valid decision or its checksum does not match.
     static func decision(_ row: Statement) -> Decision? {
         let pid = row.integer(8)
         let checked: [SQLValue] =
@@ -46,7 +46,7 @@ enum DecisionRows {
             process: pid == 0 ? nil : process, scope: row.optionalText(7))
     }
 
-    /// A decision about the app replaces what its processes were allowed; one of a process replaces only its own.
+    /// A decision about an app also replaces those about its processes; one about a process replaces only its own.
     static func set(_ decision: Decision, _ database: Database) throws(DatabaseError) {
         if decision.process == nil {
             try delete(DecisionFilter(app: decision.app, permission: decision.permission), database)
@@ -72,7 +72,7 @@ enum DecisionRows {
             """, values + process + [RowChecksum.of(values + process)])
     }
 
-    /// The decisions that the filter meant.
+    /// Deletes the matching decisions and returns them.
     @discardableResult
     static func delete(_ filter: DecisionFilter, _ database: Database) throws(DatabaseError) -> [Decision] {
         var condition = RowCondition(app: filter.app, question: filter.permission.map(Question.permission))
@@ -90,8 +90,7 @@ enum DecisionRows {
             [.integer(Int64(process.pid)), .integer(Int64(bitPattern: process.startTime))])
     }
 
-    /// Removes the rows of sessions and boots that are over, except those whose checksum does not fit: what they were about
-    /// is unknown.
+    /// Removes the rows of earlier sessions and boots, except those with a wrong checksum: their content is unknown.
     static func endScopes(_ current: DecisionScopes, _ database: Database) throws(DatabaseError) {
         var over: [Decision] = []
         try database.run(
@@ -110,7 +109,7 @@ enum DecisionRows {
     }
 }
 
-/// How often each app's prompts were dismissed in a row, and until when it is throttled.
+/// How often each app's prompts were dismissed in a row, and until when they are paused.
 enum DismissalRows {
     static func save(_ record: DismissalRecord, session: String, _ database: Database) throws(DatabaseError) {
         if record.isEmpty { return try remove(app: record.app, question: record.question, database) }

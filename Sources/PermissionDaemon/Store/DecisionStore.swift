@@ -1,4 +1,4 @@
-// Decisions: read from memory and the file, judged as they are looked at, and told about once a change is on disk.
+// The decisions: cached from the file, judged at each access, and published once a change is on disk.
 
 public import DBus
 import Glibc
@@ -6,21 +6,21 @@ public import Logging
 import PermissionCore
 public import PermissionModel
 
-/// Tells whether processes are running, and when they exit.
+/// Reports whether processes are running and when they exit.
 @LoopActor
 public protocol ProcessLiveness: AnyObject {
     var onExit: (@LoopActor (ProcessKey) -> Void)? { get set }
-    /// Whether exactly that process is running; if so, `onExit` follows when it has exited.
+    /// Whether exactly this process is running. If so, `onExit` is called when it exits.
     func isAlive(_ process: ProcessKey) -> Bool
 }
 
 @LoopActor
 public final class DecisionStore {
-    /// Apps whose decisions are kept in memory: more than run at once on any desktop.
+    /// The number of apps whose decisions are cached: more than run at once on any desktop.
     private static let cachedApps = 4096
-    /// Filters of decisions that are taken back and cannot be removed from the file: each is compared at every look.
+    /// The maximum number of `void` filters: each is compared at every access.
     static let maximumVoid = 1024
-    /// Rows of exited processes that cannot be removed from the file. They are found again at the next start.
+    /// The maximum number of `removals`. Further rows are found again at the next start.
     static let maximumRemovals = 1024
 
     struct Subject: Hashable {
@@ -44,31 +44,31 @@ public final class DecisionStore {
         didSet { file.writer.setHistoryLimits(rows: historyLimits.rows, days: historyLimits.days) }
     }
 
-    /// Decisions were made, or have ended.
+    /// Called when decisions were made or have ended.
     public var onChange: (@LoopActor ([DecisionChange]) -> Void)?
-    /// The file's decisions are others than a moment ago, as it can be read again.
+    /// Called when the file can be read again; its decisions may differ from those known so far.
     var onReadAgain: (@LoopActor () -> Void)?
-    /// A change was written after others could not be.
+    /// Called when a change was written after others could not be.
     var onWritableAgain: (@LoopActor () -> Void)?
 
     var cache: [AppID: Rows] = [:]
-    /// What could not be written: it holds for the asking process, in memory alone.
+    /// Decisions that could not be written. They hold for the asking process, in memory only.
     var held: [ProcessKey: [Subject: Decision]] = [:]
-    /// Decisions that were taken back or have ended, whose rows may still be in the file.
+    /// Selects revoked or ended decisions whose rows may still be in the file.
     var void: Set<DecisionFilter> = []
-    /// Rows that say nothing any more, to be removed with the next change.
+    /// Obsolete rows, to be removed with the next change.
     var removals: [Removal] = []
-    /// What happened within the last minute.
+    /// The history rows of the last minute.
     var fold = HistoryFold()
     var historyTimer: LoopTimer?
-    /// The second up to which `until` decisions that are over were noticed.
+    /// The time up to which ended `until` decisions were noticed.
     var noticedEnds = EpochSeconds.min
-    /// No other `until` decision ends before; nil: not looked yet.
+    /// The first end of an `until` decision after `noticedEnds`; nil if it is not known yet.
     var soonestEnd: EpochSeconds?
-    /// The next end of a decision.
+    /// The next end of a decision, and the timer for it.
     var watchedEnd: (end: EpochSeconds, timer: LoopTimer)?
 
-    /// Opens the file. A store that cannot be opened works in memory, and `findings` says why.
+    /// Opens the file. If that fails, the store works in memory and `findings` gives the reason.
     /// - Parameter now: the wall clock.
     public init(
         paths: StorePaths, bootID: String, now: @escaping @Sendable () -> EpochSeconds,
@@ -105,14 +105,13 @@ public final class DecisionStore {
         }
     }
 
-    // MARK: Looking
+    // MARK: Queries
 
     public var state: StoreState { file.state }
 
-    /// What is wrong now, each a sentence.
+    /// The current problems, each as a sentence.
     public var findings: [String] { file.findings }
 
-    /// Whether a decision is in force.
     func holds(_ decision: Decision) -> Bool {
         decision.holds(at: now(), in: session.scopes) { processes.isAlive($0) }
     }
@@ -147,7 +146,7 @@ public final class DecisionStore {
         }
     }
 
-    /// Whether a process of the app has been granted that once.
+    /// Whether a process of the app has a grant of its own.
     func isGrantedOnce(_ app: AppID, _ permission: Permission) -> Bool {
         (heldDecisions + rows(of: app).ofProcesses.filter { !isVoid($0) }).contains {
             $0.app == app && $0.permission == permission && $0.verdict == .grant && holds($0)
@@ -160,7 +159,7 @@ public final class DecisionStore {
         !void.isEmpty && void.contains { $0.matches(decision) }
     }
 
-    /// SQLite's own check of the file adds to the findings. Reads everything.
+    /// Adds the result of SQLite's check of the file to the findings. Reads the whole file.
     public func checkIntegrity() {
         var problems: [String] = []
         _ = file.read { (reader) throws(DatabaseError) in
@@ -173,14 +172,14 @@ public final class DecisionStore {
 
     // MARK: Changing
 
-    /// Makes the changes, all or none; `then` hears once they are on disk, and gets the decisions that are gone. Everybody
-    /// else is told after that.
+    /// Makes the changes, all or none. Calls `then` once they are on disk, with the decisions that were removed, and
+    /// then notifies observers.
     public func commit(
         _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
         guard session.ensureSaved() || !changes.contains(where: \.isForSession) else {
-            // In the order of the calls.
-            return whenWritten { then(.failure(StoreError(reason: "the session's file cannot be written"))) }
+            // Reported in the order of the calls.
+            return whenWritten { then(.failure(StoreError(reason: "the session's token cannot be written"))) }
         }
         let uptime = Loop.uptimeMilliseconds()
         let rows = history.map { fold.add($0, at: uptime).numbered }
@@ -191,7 +190,7 @@ public final class DecisionStore {
         }
     }
 
-    /// Ties a decision to the session or the boot it is made in.
+    /// Ties a decision to the current session or boot.
     private func scoped(_ change: Change) -> Change {
         guard case .set(var decision) = change else { return change }
         scope(&decision)
@@ -213,7 +212,7 @@ public final class DecisionStore {
         submit(changes, history, removes: !(changes.isEmpty && history.isEmpty), then)
     }
 
-    /// - Parameter removes: whether rows that say nothing any more are removed with it.
+    /// - Parameter removes: whether obsolete rows are removed as well.
     func submit(
         _ changes: [Change], _ history: [NumberedRow], removes: Bool,
         _ then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
@@ -227,7 +226,7 @@ public final class DecisionStore {
             guard let self else { return then(result) }
             switch result {
             case .success(let removed):
-                // Queued before a removal that failed: it is written again behind that.
+                // An earlier reset of these decisions failed after this job was queued: write the job again.
                 if isOvertaken(changes, since: void) { return submit(changes, history, removes: true, then) }
                 let gone = removed.filter { holds($0) && !isVoid($0) } + changes.flatMap(apply)
                 dropRemoved(void)
@@ -242,13 +241,13 @@ public final class DecisionStore {
         }
     }
 
-    /// What a change, now on disk, does to memory; the decisions that only memory had and that are gone.
+    /// Applies a change that is on disk to memory. Returns the removed decisions that only memory had.
     private func apply(_ change: Change) -> [Decision] {
         switch change {
         case .set(let decision):
             if let end = decision.duration.end {
                 soonestEnd = soonestEnd.map { min($0, end) }
-                // It may have ended while it was being written.
+                // The decision may have ended while it was being written.
                 noticedEnds = min(noticedEnds, end - 1)
             }
             if let process = decision.process {
@@ -296,7 +295,7 @@ public final class DecisionStore {
         for case .set(let decision) in changes { watch(decision) }
     }
 
-    /// What could not be written, for one process, until it ends or permd does.
+    /// Keeps a decision that could not be written, for one process, until that process or permd exits.
     func hold(_ decision: Decision) {
         guard let process = decision.process else { return }
         var decision = decision
@@ -306,21 +305,21 @@ public final class DecisionStore {
         tell([.set(decision)], [])
     }
 
-    /// Tries a file again that could not be read, for a caller that lists before its change does.
+    /// Retries a file that could not be read, for a caller that lists before its change would retry it.
     func readAgain() { file.readAgain() }
 
-    /// Calls `body` once everything that was queued before is on disk, or could not be written.
+    /// Calls `body` once everything queued before is on disk or has failed.
     public func whenWritten(_ body: @escaping @LoopActor () -> Void) {
         write([], []) { _ in body() }
     }
 
-    /// Calls `body` once it was looked whether the files are still there, which the findings tell then.
+    /// Calls `body` once the writer has checked that the files still exist; `findings` then has the result.
     public func whenLookedAt(_ body: @escaping @LoopActor () -> Void) {
         session.ensureSaved()
         file.write(StoreJob(aim: .look)) { _ in body() }
     }
 
-    /// Writes everything queued; nothing may be written after.
+    /// Writes everything queued. Nothing may be written afterwards.
     public func close(then: @escaping @LoopActor () -> Void) {
         writeHistory()
         watchedEnd?.timer.cancel()
@@ -328,7 +327,7 @@ public final class DecisionStore {
         file.close(then: then)
     }
 
-    // MARK: Inside
+    // MARK: Rows
 
     private func rows(of app: AppID) -> Rows {
         if let known = cache[app] { return known }
@@ -352,15 +351,15 @@ public final class DecisionStore {
         return found
     }
 
-    /// A row that a failing disk has ended is listed nowhere, so it is looked for here, as the index of ends has it.
+    /// Reads the rows that appear to have ended, to report those whose end a failing disk has changed.
     private func lookForBadEnds() {
         _ = try? rows(
             "SELECT \(DecisionRows.columns) FROM decision WHERE until <= ?", [.integer(now())], DecisionRows.decision)
     }
 
-    /// A row that a failing disk, or an editor, has changed. Told once.
+    /// Reports, only once, that a failing disk or an editor has changed rows.
     func foundBadRow() {
-        file.note("the store has damaged rows, which are left out; what they held is unknown now, apps ask again")
+        file.note("the store has damaged rows, which are left out; their content is unknown now, so apps ask again")
     }
 
     func rows<Row>(

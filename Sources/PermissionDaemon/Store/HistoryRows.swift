@@ -1,10 +1,10 @@
-// The history in the lasting database: written, and trimmed so that nobody can push out what others did.
+// The history in the database: written, and trimmed so that no app can push out the rows of others.
 
 import PermissionCore
 import PermissionModel
 
 enum HistoryRows {
-    /// A row that was counted up keeps its place.
+    /// Writes a row. A row whose count was raised keeps its place.
     static func write(_ numbered: NumberedRow, _ database: Database) throws(DatabaseError) {
         let row = numbered.row
         try database.run(
@@ -20,20 +20,20 @@ enum HistoryRows {
     }
 
     static func lastNumber(_ database: Database) throws(DatabaseError) -> Int64 {
-        // An id beyond, which no daemon ever gets to, is an accident, after which there would be none left.
+        // No daemon reaches a higher ID. Continuing after one that a failing disk has produced could use up all IDs.
         try database.integer("SELECT max(id) FROM history WHERE id < ?", [.integer(Int64.max / 4)]) ?? 0
     }
 
     // MARK: Trimming
 
-    /// What apps cause by themselves; the index `history_caused` has these rows.
+    /// Selects rows that apps cause by themselves; the index `history_caused` covers them.
     private static let caused = "by NOT IN ('person', 'permctl')"
-    /// Apps that no program can invent: whoever may copy a program has as many of the other kind as it likes.
+    /// Selects apps that no program can invent. A program that copies itself gets any number of other identities.
     private static let sandboxed = "(app GLOB 'flatpak:*' OR app GLOB 'snap:*')"
 
-    /// Removes what is over the bound. What was decided has three quarters of the rows for itself, and only decisions
-    /// push decisions out; what apps cause fills the rest, at least a quarter, half of it for sandboxed apps. Of either
-    /// half, the app with the most rows gives up its oldest, so that no app is pushed below its share by another.
+    /// Removes rows beyond the limit. Up to three quarters are for decisions, which only newer decisions push out. Rows
+    /// caused by apps fill the rest, at least a quarter, of which half is for sandboxed apps. Of either half, the app
+    /// with the most rows loses its oldest, so that no app is pushed below its share by another.
     static func trim(_ database: Database, rows limit: Int, before oldest: EpochSeconds) throws(DatabaseError) {
         try database.run("DELETE FROM history WHERE time < ?", [.integer(oldest)])
         let total = try count("TRUE", database)
@@ -58,7 +58,7 @@ enum HistoryRows {
         Int(try database.integer("SELECT count(*) FROM history WHERE \(condition)") ?? 0)
     }
 
-    /// Keeps the newest row of every app before the second of any, and so on.
+    /// Keeps the newest row of every app before the second newest of any, and so on.
     private static func trimFairly(_ condition: String, to rows: Int, _ database: Database) throws(DatabaseError) {
         try database.run(
             """

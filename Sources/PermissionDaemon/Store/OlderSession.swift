@@ -1,5 +1,5 @@
-// Stores before schema 5 kept what ends with the session in a second database, session.db under $XDG_RUNTIME_DIR. Its rows are
-// added to the store when that is migrated.
+// Stores before schema 5 kept what ends with the session in a second database, session.db under $XDG_RUNTIME_DIR. Its
+// rows are added to the store when the store is migrated.
 
 import Glibc
 import PermissionCore
@@ -8,19 +8,19 @@ import PermissionModel
 struct OlderSession {
     private struct Row {
         let decision: Decision
-        /// The higher of two rows about the same app and permission is the newer one.
+        /// Of two rows about the same app and permission, the one with the higher number is newer.
         let serial: Int64
     }
 
     private var rows: [Row] = []
     private var dismissals: [DismissalRecord] = []
     private let scopes: DecisionScopes
-    /// The login sessions that were there.
+    /// The login sessions that existed.
     private(set) var logins: [String] = []
-    /// Why nothing was brought over, as a sentence.
+    /// Why nothing was migrated, as a sentence.
     private(set) var finding: String?
 
-    /// Nil when there is no such file.
+    /// Returns nil if the file does not exist.
     init?(folder: String?, scopes: DecisionScopes) {
         guard let path = OlderSession.path(folder), StoreIdentity.File(path)?.kind == S_IFREG else { return nil }
         self.scopes = scopes
@@ -28,14 +28,14 @@ struct OlderSession {
             rows = []
             dismissals = []
             finding =
-                "decisions for the session, made before the update of permd, could not be read: \(error.description)"
+                "session decisions made before the update of permd could not be read: \(error.description)"
         }
     }
 
     private static func path(_ folder: String?) -> String? { folder.map { $0 + "/session.db" } }
 
     private mutating func read(_ database: Database) throws(DatabaseError) {
-        // Those of an earlier boot are over.
+        // The rows of an earlier boot have ended.
         guard try database.integer("SELECT count(*) FROM boot WHERE id = ?", [.text(scopes.boot)]) == 1 else { return }
         var found: [Row] = []
         try database.run(
@@ -68,7 +68,7 @@ struct OlderSession {
             decided: row.integer(3), by: by, process: process, scope: process == nil ? scopes.session : scopes.boot)
     }
 
-    /// Adds the rows to the tables of schema 5, while the decisions of schema 4 are still in `decision`.
+    /// Adds the rows to the tables of schema 5 while the decisions of schema 4 are still in `decision`.
     func add(to database: Database) throws(DatabaseError) {
         for row in rows {
             let key: [SQLValue] = [.text(row.decision.app.description), .text(row.decision.permission.rawValue)]
@@ -82,7 +82,7 @@ struct OlderSession {
         for record in dismissals { try DismissalRows.save(record, session: scopes.session, database) }
     }
 
-    /// Removes the file, which is of no use any more.
+    /// Removes the file, which is no longer used.
     static func remove(folder: String?) {
         guard let path = path(folder) else { return }
         for suffix in StoreIdentity.suffixes where StoreIdentity.File(path + suffix)?.kind == S_IFREG {

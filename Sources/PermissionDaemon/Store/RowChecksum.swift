@@ -1,11 +1,11 @@
-// A row's checksum, over its other columns: a row that a failing disk has changed is recognized and not trusted. SQLite has
-// checksums only in its write-ahead log. This one detects accidents, not attacks: whoever may write the file may compute it.
+// A checksum over the other columns of a row detects rows changed by a failing disk. SQLite has checksums only in its
+// write-ahead log. This detects accidents, not attacks: a program that may write the file can compute it.
 
 import PermissionModel
 
 enum RowChecksum {
-    /// FNV-1a over the fields, each with its type and length. NULL at the end is left out, so that a column added later
-    /// leaves the checksums of older rows as they are.
+    /// FNV-1a over the fields, each with its type and length. NULLs at the end are skipped, so that a column added
+    /// later does not change the checksums of older rows.
     static func of(_ fields: [SQLValue]) -> SQLValue {
         var hash = FNV1a()
         var count = fields.count
@@ -25,7 +25,7 @@ enum RowChecksum {
         return .integer(Int64(bitPattern: hash.value))
     }
 
-    /// Gives a checksum to rows of an older schema that had none.
+    /// Adds checksums to rows of an older schema that had none.
     static func addMissing(_ database: Database) throws(DatabaseError) {
         let columns = ["app", "permission", "verdict", "duration", "until", "decided", "by"]
         var rows: [[SQLValue]] = []
@@ -48,6 +48,6 @@ struct FNV1a {
         for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
     }
 
-    /// Eight bytes, the lowest first.
+    /// Adds eight bytes, the lowest first.
     mutating func add(_ number: UInt64) { add((0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }) }
 }

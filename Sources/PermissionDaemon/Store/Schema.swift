@@ -1,6 +1,6 @@
-// The tables of the store, and how an older file becomes a newer one.
+// The tables of the store, and the migration of older files.
 
-/// The steps from an empty file to the newest version; step N makes version N.
+/// The steps from an empty file to the current version; step N creates version N.
 struct Schema: Sendable {
     let steps: [String]
 
@@ -8,17 +8,17 @@ struct Schema: Sendable {
 
     enum State: Equatable {
         case ready
-        /// Written by a newer program: left untouched.
+        /// Written by a newer program; left untouched.
         case newer(Int64)
     }
 
-    /// The version that gave rows checksums.
+    /// The version that added checksums to rows.
     private static let checksums = 3
-    /// The version whose `decision_new` takes the rows of the session database that earlier versions had.
+    /// The version whose `decision_new` receives the rows of the earlier session database.
     private static let oneDatabase = 5
 
-    /// Brings a file forward, in one transaction.
-    /// - Parameter session: adds what an older version kept in its session database.
+    /// Migrates a file in one transaction.
+    /// - Parameter session: adds the rows of an older version's session database.
     func migrate(
         _ database: Database, session: (Database) throws(DatabaseError) -> Void = { _ in }
     ) throws(DatabaseError) -> State {
@@ -26,7 +26,7 @@ struct Schema: Sendable {
         if found > version { return .newer(found) }
         guard found < version else { return .ready }
         try database.transaction { () throws(DatabaseError) in
-            // Another permd may have been faster between the look and the lock.
+            // Another permd may have migrated the file since the version was read.
             let found = Int(try database.integer("PRAGMA user_version") ?? 0)
             for (index, step) in steps.enumerated().dropFirst(found) {
                 try database.execute(step)
@@ -64,7 +64,7 @@ struct Schema: Sendable {
             ALTER TABLE history ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
             CREATE INDEX history_caused ON history (app, id) WHERE by NOT IN ('person', 'permctl');
             """,
-            // A process of 0 is none: the decision is the app's.
+            // If pid is 0, the decision is about the app.
             """
             CREATE TABLE decision_new (
                 app TEXT NOT NULL, permission TEXT NOT NULL, pid INTEGER NOT NULL, start INTEGER NOT NULL,

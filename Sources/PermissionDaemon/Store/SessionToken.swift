@@ -1,7 +1,7 @@
-// The user's session, as decisions know it: a random token that is replaced when the last login session ends.
+// Identifies the user's session: a random token that is replaced when the last login session ends.
 //
-// It is kept in $XDG_RUNTIME_DIR/permd/session, so that a permd that is started again goes on with it, and compared in
-// memory: a session is over the moment its token is replaced here, whether or not that can be written.
+// It is stored in $XDG_RUNTIME_DIR/permd/session, so that a restarted permd continues with it, and compared in memory:
+// a session ends when its token is replaced here, even if the file cannot be written.
 
 import CLinux
 import Glibc
@@ -10,26 +10,26 @@ import PermissionModel
 
 final class SessionToken {
     private static let firstLine = "permd session 1"
-    /// Bytes of the file; a login session's ID has a few.
+    /// The maximum size of the file in bytes; the ID of a login session has a few.
     private static let maximumSize = 64 << 10
 
-    /// Nil keeps it in memory.
+    /// Nil if the token is kept in memory only.
     private let path: String?
     private(set) var scopes: DecisionScopes
-    /// The IDs of the user's login sessions, as logind has them.
+    /// The IDs of the user's login sessions in logind.
     private(set) var logins: [String] = []
-    /// The file that has the present token; nil when none has.
+    /// The file with the current token; nil if there is none.
     private var saved: StoreIdentity.File?
-    /// Sentences for a person.
+    /// Called with each problem, as a sentence.
     var onFinding: ((String) -> Void)?
-    /// What reading the file found.
+    /// Problems found while reading the file.
     private(set) var findings: [String] = []
 
     init(path: String?, boot: String) {
         self.path = path
         scopes = DecisionScopes(session: SessionToken.random(), boot: boot)
         guard let path else {
-            findings = ["XDG_RUNTIME_DIR is not set; decisions for the session are forgotten when permd ends"]
+            findings = ["XDG_RUNTIME_DIR is not set; decisions for the session are forgotten when permd exits"]
             return
         }
         switch SessionToken.read(path) {
@@ -42,11 +42,11 @@ final class SessionToken {
         }
     }
 
-    /// The last login session has ended: what was decided for it holds no more.
+    /// Ends the session because the last login session has ended; its decisions no longer hold.
     func replace() {
         scopes.session = SessionToken.random()
         saved = nil
-        // A file that cannot be replaced must not bring the old session back.
+        // The old session must not return from a file that cannot be replaced.
         if !save(), let path { unlink(path) }
     }
 
@@ -56,8 +56,8 @@ final class SessionToken {
         save()
     }
 
-    /// Writes the file again if it is not there any more, or another one; false when that fails. Before a decision is
-    /// acknowledged: one for the session holds in a permd that is started again only if that knows the session.
+    /// Writes the file again if it was deleted or replaced. Returns false if that fails. Called before a decision is
+    /// acknowledged: one for the session holds after a restart of permd only if the token was saved.
     @discardableResult
     func ensureSaved() -> Bool {
         guard let path else { return true }
@@ -75,8 +75,8 @@ final class SessionToken {
         guard let path else { return true }
         saved = nil
         let folder = StoreOpening.folder(of: path)
-        // With $XDG_RUNTIME_DIR itself the session is over.
-        guard access(StoreOpening.folder(of: folder), F_OK) == 0 else { return failed("\(folder) is gone") }
+        // If $XDG_RUNTIME_DIR itself does not exist, the session has ended.
+        guard access(StoreOpening.folder(of: folder), F_OK) == 0 else { return failed("\(folder) no longer exists") }
         if let problem = StoreOpening.prepareFolder(of: path) { return failed(problem) }
         let temporary = path + ".new"
         let text = SessionToken.text(scopes, logins)
@@ -87,7 +87,7 @@ final class SessionToken {
         let error = errno
         close(fd)
         guard written == text.utf8.count else { return failed(String(cString: strerror(error))) }
-        // A directory cannot be replaced by a file.
+        // A file cannot be renamed over a directory.
         if StoreIdentity.File(path).map({ $0.kind == S_IFDIR }) == true {
             rename(path, StoreOpening.freeName(path, "replaced", EpochSeconds(time(nil))))
         }
@@ -98,7 +98,7 @@ final class SessionToken {
 
     private func failed(_ reason: String) -> Bool {
         onFinding?(
-            "\(path ?? "") cannot be written: \(reason); decisions for the session are forgotten when permd ends")
+            "\(path ?? "") cannot be written: \(reason); decisions for the session are forgotten when permd exits")
         return false
     }
 
@@ -129,7 +129,7 @@ final class SessionToken {
         return .success((DecisionScopes(session: lines[1], boot: lines[2]), logins))
     }
 
-    /// 128 random bits (getrandom(2)).
+    /// A token of 128 random bits (getrandom(2)).
     private static func random() -> String {
         var generator = SystemRandomNumberGenerator()
         return (0..<2).map { _ in String(generator.next() as UInt64, radix: 16) }.joined(separator: "-")

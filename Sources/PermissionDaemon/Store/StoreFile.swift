@@ -1,5 +1,5 @@
-// The store's file: open for reading on the loop and for writing in the writer. A file that could not be opened, read or
-// written is tried again, one that was taken away is written again, one that is damaged is replaced.
+// The store's file: open for reading on the loop and for writing in the writer's thread. A file that cannot be opened,
+// read or written is retried, one that was deleted or replaced is written again, a damaged one is replaced.
 
 import DBus
 import Glibc
@@ -10,16 +10,16 @@ import PermissionModel
 @LoopActor
 final class StoreFile {
     enum Event {
-        /// Another file, or the same one anew: nothing that was read of it counts any more.
+        /// The file was opened or replaced; what was read from it before is obsolete.
         case opened
-        /// It could not be read before.
+        /// The file can be read again.
         case readable
-        /// It could not be written before.
+        /// The file can be written again.
         case writable
     }
 
-    /// An attempt to open the file that took longer waited for another program's lock, on the loop; the next attempt is not
-    /// made so soon. In milliseconds.
+    /// If an attempt to open the file blocks the loop for longer than this, because another program holds a lock, the
+    /// next attempt is delayed. In milliseconds.
     private static let longAttempt: Int64 = 1000
     private static let pauseAfterLongAttempt: Int64 = 30_000
 
@@ -28,24 +28,24 @@ final class StoreFile {
     private let log: Logger
     let writer = StoreWriter()
     private(set) var reader: Database?
-    /// The files that the reader has open; nil when they cannot be written.
+    /// The files that the reader has open; nil if they cannot be written.
     private var identity: StoreIdentity?
     private(set) var state = StoreState.readOnly(why: "the store is not open yet")
-    /// What was found, each once, as sentences.
+    /// The problems found so far, without duplicates, as sentences.
     private var notes: [String] = []
-    /// From here on they are told when they are made.
+    /// Whether the file was opened once; problems found after that are logged at once.
     private var isOpen = false
-    /// The writer has a file.
+    /// Whether the writer has a file.
     private var hasTarget = false
-    /// The writer is asked to close its connection.
+    /// Whether the writer was asked to close its connection.
     private var isPausing = false
-    /// `Loop.uptimeMilliseconds()` before which no attempt is made.
+    /// The `Loop.uptimeMilliseconds()` before which no attempt is made to open the file.
     private var nextAttempt: Int64 = 0
-    /// What memory holds of a file that is replaced, to be written into the next one.
+    /// Decisions in memory from a file that is being replaced, to be written to its replacement.
     private var remembered: [Decision] = []
 
     var onEvent: (@LoopActor (Event) -> Void)?
-    /// What memory holds of the file.
+    /// Returns the decisions of the file that are in memory.
     var memory: (@LoopActor () -> [Decision])?
 
     init(path: String, origin: SessionOrigin, log: Logger) {
@@ -62,7 +62,7 @@ final class StoreFile {
         writer.start()
     }
 
-    /// What is wrong now, each a sentence.
+    /// The current problems, each as a sentence.
     var findings: [String] {
         switch state {
         case .writable, .closed: notes
@@ -79,7 +79,7 @@ final class StoreFile {
 
     // MARK: Reading and writing
 
-    /// Reads; nil when there is nothing to read, or it fails, which is noted.
+    /// Reads from the file. Returns nil if no file is open, or if the read fails, which is noted.
     func read<T>(_ body: (Database) throws(DatabaseError) -> T) -> T? {
         guard let reader else { return nil }
         do throws(DatabaseError) { return try body(reader) } catch {
@@ -88,7 +88,7 @@ final class StoreFile {
         }
     }
 
-    /// Makes the changes of a job, all or none. `then` comes in the order of the calls.
+    /// Makes the changes of a job, all or none. `then` is called in the order of the jobs.
     func write(_ job: StoreJob, then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void) {
         reopenIfRefused()
         let isEmpty = job.isEmpty
@@ -97,11 +97,11 @@ final class StoreFile {
             guard let self else { return }
             switch result {
             case .success(let removed):
-                // A barrier has written nothing, and proves nothing.
+                // A job without changes has written nothing, so it does not show that the file can be written.
                 if !isEmpty { wrote() }
                 then(.success(removed))
             case .failure(let error):
-                // Nothing to write is a barrier, not a failure.
+                // A failure matters to a job without changes only if files were lost.
                 if isEmpty, !error.isLoss { return then(.success([])) }
                 failed(error)
                 then(isEmpty ? .success([]) : .failure(StoreError(reason: state.why ?? error.description)))
@@ -110,16 +110,16 @@ final class StoreFile {
         writer.add(job)
     }
 
-    /// Tries a file again that could not be read.
+    /// Retries a file that could not be read.
     func readAgain() {
         if reader == nil { reopenIfRefused() }
     }
 
-    /// Writes everything queued. What is read afterwards is still there; nothing may be written.
+    /// Writes everything queued and closes the file. Nothing may be written afterwards.
     func close(then: @escaping @LoopActor () -> Void) {
         writer.stop { [self] in
             state = .closed
-            // The last connection puts the log back into the file.
+            // Closing the last connection copies the write-ahead log into the file.
             reader = nil
             then()
         }
@@ -133,7 +133,7 @@ final class StoreFile {
     private func becameWritable() {
         state = .writable
         log.notice("The store can be written again")
-        // Not within the change that was written.
+        // Posted, so that it does not run within the change that was written.
         Loop.shared.post { [weak self] in self?.onEvent?(.writable) }
     }
 
@@ -143,15 +143,15 @@ final class StoreFile {
         case .writable, .readOnly, .damaged: break
         }
         if error.isDamage { return reader?.mode == .unchanging ? openAnew() : replaceDamaged(error) }
-        // The reason stands already.
+        // The state already gives the reason.
         guard hasTarget else { return }
         if error.isLoss { return pause { $0.recover() } }
         become(.readOnly(why: "the store cannot be written: \(path): \(error.description)"))
-        // Connections that were opened on a read-only disk stay so: the next change opens the file anew.
+        // Connections that were opened on a read-only disk stay read-only, so the next change opens the file again.
         if error.isReadOnly { pause { $0.refuse() } }
     }
 
-    /// In the journal when it is another reason than before.
+    /// Sets the state, and logs a reason that has changed.
     private func become(_ state: StoreState) {
         guard self.state != state else { return }
         self.state = state
@@ -160,7 +160,7 @@ final class StoreFile {
 
     // MARK: Opening
 
-    /// The writer closes its connection before `then`, so that files can be moved.
+    /// Calls `then` after the writer has closed its connection, so that files can be moved.
     private func pause(then: @escaping @LoopActor (StoreFile) -> Void) {
         guard !isPausing else { return }
         isPausing = true
@@ -176,7 +176,7 @@ final class StoreFile {
         writer.refuse()
     }
 
-    /// Goes on with what opening came to. The writer has no connection.
+    /// Continues with an opened file. The writer must have no connection.
     private func adopt(_ opened: OpenedFile) {
         let couldRead = reader != nil
         reader = opened.database
@@ -194,11 +194,11 @@ final class StoreFile {
             become(opened.state)
         }
         guard isOpen, reader != nil, !couldRead else { return }
-        // Not within the change that is on its way.
+        // Posted, so that it does not run within the current change.
         Loop.shared.post { [weak self] in self?.onEvent?(.readable) }
     }
 
-    /// Before a change, if the writer has no file.
+    /// Opens the file again, before a change, if the writer has none.
     private func reopenIfRefused() {
         guard !hasTarget, !isPausing else { return }
         switch state {
@@ -212,28 +212,28 @@ final class StoreFile {
         if end - start > StoreFile.longAttempt { nextAttempt = end + StoreFile.pauseAfterLongAttempt }
     }
 
-    /// A file that was taken for unchanging is another one now.
+    /// Opens a file again that was opened as unchanging but has changed.
     private func openAnew() {
         reader = nil
         identity = nil
         recover()
     }
 
-    /// Puts files back that were taken away, and opens what is there. The writer has no connection.
+    /// Writes lost files again and opens what is there. The writer must have no connection.
     private func recover() {
         guard putBack() else { return }
         reader = nil
         adopt(StoreOpening.open(path, origin, now: EpochSeconds(time(nil))))
     }
 
-    /// The writer waits for the files.
+    /// Called while the writer waits for the files.
     private func filesLost() {
-        // Whoever asked the writer to pause goes on instead.
+        // If a pause was requested, its completion continues instead.
         if !isPausing { recover() }
     }
 
-    /// Writes what the reader has open at its path again, if it is not there; false when that fails: it is tried again at
-    /// the next change, and until then nothing can be written.
+    /// Writes the files that the reader has open to their path again if they are missing there. Returns false if that
+    /// fails: the next change retries it, and nothing can be written until then.
     private func putBack() -> Bool {
         guard let reader, let identity, StoreIdentity(of: path)?.goesOn(from: identity) != true else { return true }
         do throws(DatabaseError) {
@@ -251,9 +251,9 @@ final class StoreFile {
         }
     }
 
-    /// The open file is of no use either: what memory holds comes into the next one.
+    /// The open file is damaged too: the decisions in memory are written to the next one.
     private func giveUp() -> Bool {
-        note("\(path) was cut or damaged while permd ran; only what permd remembered is in it now")
+        note("\(path) was truncated or damaged while permd ran; it now has only the decisions that permd had in memory")
         remembered = memory?() ?? []
         _ = StoreOpening.setAside(path, EpochSeconds(time(nil)))
         return true
@@ -267,11 +267,11 @@ final class StoreFile {
             }
             remembered = []
         } catch {
-            note("what permd remembered could not be written: \(error.description)")
+            note("the decisions in memory could not be written: \(error.description)")
         }
     }
 
-    /// Sets the file aside, once the writer has closed it, and begins anew: what is unknown is undetermined.
+    /// Moves the damaged file aside once the writer has closed it, and creates an empty one.
     private func replaceDamaged(_ error: DatabaseError) {
         reader = nil
         identity = nil
@@ -283,7 +283,7 @@ final class StoreFile {
             if let finding { file.note(finding) }
             var opened = StoreOpening.open(file.path, file.origin, now: now)
             if finding == nil, opened.state == .writable {
-                // Still the damaged one, which opening does not see.
+                // The damaged file is still there, which opening does not detect.
                 opened.state = .readOnly(why: "\(file.path): \(error.description)")
                 opened.identity = nil
             }

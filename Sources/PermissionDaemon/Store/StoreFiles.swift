@@ -1,17 +1,17 @@
-// What SQLite passes over in silence when it opens its files, and a person should know: an emptied file, a broken log.
+// Reports what SQLite silently accepts when it opens its files: an emptied file, a damaged log.
 
 import CLinux
 import Glibc
 
-/// Looks at the files before they are opened (sqlite.org/fileformat2.html, "The Write-Ahead Log").
+/// Checks the files before they are opened (sqlite.org/fileformat2.html, "The Write-Ahead Log").
 enum StoreFiles {
     private static let headerSize = 32
     private static let frameHeaderSize = 24
 
-    /// What SQLite keeps beside a database, or an older program kept.
+    /// Suffixes of the files that SQLite keeps beside a database, or that an older program kept there.
     static let besides = ["-wal", "-shm", "-journal"]
 
-    /// What stands in the place of a file and is none: a link, a FIFO, a folder. SQLite's own words for it say little.
+    /// Describes what is in the place of a file: a link, a FIFO, a folder. SQLite's own message is less specific.
     static func obstacle(_ path: String) -> String? {
         for name in [path] + besides.map({ path + $0 }) {
             var status = stat()
@@ -23,23 +23,23 @@ enum StoreFiles {
                 case S_IFLNK: "a symbolic link"
                 default: "a device or a socket"
                 }
-            return "\(name) is \(kind), where a regular file belongs; move it away"
+            return "\(name) is \(kind) instead of a regular file; move it away"
         }
         return nil
     }
 
-    /// Sentences; none when all is well.
+    /// Returns the problems as sentences.
     static func lookAt(_ path: String) -> [String] {
         var status = stat()
         guard stat(path, &status) == 0 else { return [] }
         if status.st_size == 0 {
-            return ["\(path) was empty; what it held is unknown now, apps ask again"]
+            return ["\(path) was empty; its former content is unknown now, so apps ask again"]
         }
         guard let log = read(path + "-wal"), isBroken(log) else { return [] }
-        return ["a part of \(path)-wal is damaged and left out; the last decisions may be unknown now, apps ask again"]
+        return ["a part of \(path)-wal is damaged and left out; the last decisions may be unknown now"]
     }
 
-    /// Whether everything that was written is in the file itself, nothing in a log beside it.
+    /// Whether all content is in the file itself and none in a log beside it.
     static func isWhole(_ path: String) -> Bool {
         ["-wal", "-journal"].allSatisfy { suffix in
             var status = stat()
@@ -48,10 +48,9 @@ enum StoreFiles {
         }
     }
 
-    /// Whether frames of this log are behind one that does not fit: SQLite leaves out all of them. What an earlier round
-    /// of the log left at its end has another salt, and is no damage.
+    /// Whether the log has frames after one whose checksum does not match: SQLite ignores all of these. Frames from an
+    /// earlier cycle of the log, which may follow the current ones, have another salt and are no damage.
     static func isBroken(_ log: [UInt8]) -> Bool {
-        // Not yet begun.
         guard !log.isEmpty else { return false }
         guard log.count >= headerSize else { return true }
         let magic = word(log, 0)
@@ -81,7 +80,7 @@ enum StoreFiles {
             }
             offset = end
         }
-        // A frame that was cut within its header.
+        // The last frame is cut within its header.
         return fits && offset < log.count
     }
 
@@ -104,7 +103,7 @@ enum StoreFiles {
         }
     }
 
-    /// The log is there after a crash only, and bounded by SQLite's checkpoints.
+    /// The log exists only after a crash, and SQLite's checkpoints bound its size.
     private static func read(_ path: String) -> [UInt8]? {
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard fd >= 0 else { return nil }

@@ -1,16 +1,16 @@
-// The store's history: folded in memory, written now and then, listed.
+// The store's history: merged in memory, written from time to time, and listed.
 
 import DBus
 import PermissionCore
 public import PermissionModel
 
 extension DecisionStore {
-    /// Milliseconds after which rows that apps cause are on disk: bounds what an app can make the disk write to a few
-    /// pages in that time. As much of them is lost when the machine stops.
+    /// Milliseconds within which rows caused by apps are written. It limits what an app can make the disk write to a
+    /// few pages in that time. If the machine crashes, at most the rows of that time are lost.
     private static let historyDelay: Int64 = 10_000
 
-    /// Takes rows of history, for which nobody waits: what a person did is written at once, what apps cause by
-    /// themselves within `historyDelay`, all of it together. Returns the rows that are none that are there already.
+    /// Adds rows of history. Rows of a person's actions are written at once, rows caused by apps together within
+    /// `historyDelay`. Returns the rows that were not merged with earlier ones.
     @discardableResult
     public func record(_ rows: [HistoryRow]) -> [HistoryRow] {
         let uptime = Loop.uptimeMilliseconds()
@@ -31,18 +31,18 @@ extension DecisionStore {
         let rows = fold.takeUnwritten(at: Loop.uptimeMilliseconds())
         guard !rows.isEmpty else { return }
         write([], rows) { [weak self] result in
-            // They come with the next ones.
+            // They are written with the next rows.
             if case .failure = result { self?.fold.failed(rows) }
         }
     }
 
-    /// Calls `body` once the history is written, and within its bound, for a listing.
+    /// Calls `body` once the history is written and trimmed, for a listing.
     public func whenHistoryWritten(_ body: @escaping @LoopActor () -> Void) {
         writeHistory()
         file.write(StoreJob(aim: .trim)) { _ in body() }
     }
 
-    /// Rows with numbers below `before`, newest first; `last` is the number of the last that was looked at, nil for none.
+    /// Rows with numbers below `before`, newest first. `last` is the number of the last row read, if any.
     public func listHistory(
         app: AppID?, question: Question?, since: EpochSeconds?, before: Int64 = .max, limit: Int, offset: Int = 0
     ) throws(PermissionError) -> (rows: [HistoryRow], last: Int64?) {

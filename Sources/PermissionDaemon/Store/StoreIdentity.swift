@@ -1,13 +1,13 @@
-// Which files a store's connections have open, so that it is noticed when others, or none, are at their path.
+// Identifies the files that the store's connections have open, to detect when they are not those at their path.
 //
-// SQLite goes on with files that were deleted, moved or replaced: what is written then is in no file that anybody finds.
+// SQLite keeps using files that were deleted, moved or replaced; what it writes then is not in the files at the path.
 
 import CLinux
 import Glibc
 
-/// The files of an open database in WAL mode, by device and inode, which the open files keep from being used again. A
-/// folder that is another one has other files. Never opens anything: closing a descriptor of the database would give up
-/// SQLite's locks on it.
+/// The files of an open database in WAL mode, by device and inode number, which is not reused while the file is open. A
+/// replaced folder is detected because its files differ. Opens no file: closing a descriptor of the database would
+/// release SQLite's locks on it.
 struct StoreIdentity: Sendable {
     struct File: Sendable, Equatable {
         let device: UInt64
@@ -29,14 +29,14 @@ struct StoreIdentity: Sendable {
         }
     }
 
-    /// The files SQLite keeps beside an open database: its log, and what its connections share.
+    /// Suffixes of the database, its log and the memory that its connections share.
     static let suffixes = ["", "-wal", "-shm"]
 
     private let files: [File]
-    /// In bytes. None gets shorter while it is open.
+    /// In bytes. No file gets shorter while it is open.
     private let sizes: [Int64]
 
-    /// What is at the path now; nil when a part is missing or is no regular file.
+    /// The files at the path now; nil if one is missing or is not a regular file.
     init?(of path: String) {
         var files: [File] = []
         var sizes: [Int64] = []
@@ -50,12 +50,12 @@ struct StoreIdentity: Sendable {
         self.sizes = sizes
     }
 
-    /// Whether these are the same files, and none was cut.
+    /// Whether these are the same files and none was truncated.
     func goesOn(from earlier: StoreIdentity) -> Bool {
         files == earlier.files && zip(sizes, earlier.sizes).allSatisfy { $0 >= $1 }
     }
 
-    /// Whether what stands at a path is the file that is open as its `suffix`.
+    /// Whether the file at a path is the one that is open as its `suffix`.
     func isOpen(_ suffix: String, at path: String) -> Bool {
         guard let index = StoreIdentity.suffixes.firstIndex(of: suffix) else { return false }
         return File(path + suffix) == files[index]

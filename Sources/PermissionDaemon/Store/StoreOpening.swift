@@ -1,4 +1,4 @@
-// Opens the store: folders, modes, files that are damaged or of a newer schema.
+// Opens the store: creates folders, sets modes, and handles files that are damaged or have a newer schema.
 
 import CLinux
 import CSQLite
@@ -6,27 +6,26 @@ import Glibc
 import PermissionCore
 import PermissionModel
 
-/// What opening a file came to.
 struct OpenedFile {
     var database: Database?
-    /// Which files are open; nil when they cannot be written.
+    /// The open files; nil if they cannot be written.
     var identity: StoreIdentity?
-    /// Writable exactly when both of the others are there.
+    /// Writable exactly if `database` and `identity` are set.
     var state = StoreState.writable
-    /// What a person should know, as sentences.
+    /// Problems to report, as sentences.
     var findings: [String] = []
 }
 
-/// The session that permd goes on with, and where earlier versions kept what belongs to it.
+/// The session that permd continues, and the folder in which earlier versions stored its decisions.
 struct SessionOrigin {
     var folder: String?
     var scopes: DecisionScopes
-    /// Gets the login sessions that an earlier version had noted.
+    /// Receives the login sessions that an earlier version had stored.
     var logins: ([String]) -> Void = { _ in }
 }
 
 enum StoreOpening {
-    /// Opens the file for reading on the loop and for the writer, and brings an older one to the present schema.
+    /// Opens the file for reading on the loop and for the writer, and migrates an older one.
     static func open(_ path: String, _ origin: SessionOrigin, now: EpochSeconds) -> OpenedFile {
         var opened = OpenedFile()
         if let problem = prepareFolder(of: path) {
@@ -34,7 +33,7 @@ enum StoreOpening {
             return opened
         }
         opened.findings = StoreFiles.lookAt(path)
-        // A second try after a damaged file was set aside.
+        // The second attempt follows when a damaged file was moved aside.
         for attempt in 0...1 {
             do throws(DatabaseError) {
                 let findings = opened.findings
@@ -72,7 +71,7 @@ enum StoreOpening {
             if database.isReadOnly { opened.state = .readOnly(why: "\(path) cannot be written: it is read-only") }
         } catch {
             guard [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(error.code & 0xFF) else { throw error }
-            // What is there can still be read.
+            // The existing file can still be read.
             let (database, version) = try readable(path)
             if version > Schema.current.version { return newer(path, version) }
             guard version == Schema.current.version else { throw error }
@@ -80,7 +79,7 @@ enum StoreOpening {
             opened.state = .readOnly(
                 why: "\(path) cannot be written: \(StoreFiles.obstacle(path) ?? error.description)")
         }
-        // Damage in the first pages shows here rather than at somebody's request.
+        // Damage in the first pages is detected here rather than during a request.
         _ = try opened.database?.integer("SELECT count(*) FROM sqlite_master")
         restrict(path)
         guard opened.state == .writable, let database = opened.database else { return opened }
@@ -89,15 +88,15 @@ enum StoreOpening {
         return opened
     }
 
-    /// A file that can be read, and its schema's version.
+    /// Opens a file for reading, and returns the version of its schema.
     private static func readable(_ path: String) throws(DatabaseError) -> (Database, Int64) {
         func opened(_ mode: DatabaseMode) throws(DatabaseError) -> (Database, Int64) {
             let database = try Database(path: path, mode)
             return (database, try database.integer("PRAGMA user_version") ?? 0)
         }
         do throws(DatabaseError) { return try opened(.reading) } catch {
-            // A file in WAL mode takes files beside it, which a permd that ended well has removed. Never past a log that
-            // says something: without it, what was taken back would hold again.
+            // A file in WAL mode needs files beside it, which permd has removed if it exited cleanly. Never ignore a
+            // log that has content: revoked decisions would hold again.
             guard [SQLITE_READONLY, SQLITE_CANTOPEN].contains(error.code & 0xFF), StoreFiles.isWhole(path) else {
                 throw error
             }
@@ -118,15 +117,15 @@ enum StoreOpening {
         return OpenedFile(state: .newer(why: why))
     }
 
-    /// Moves a damaged file out of the way; what to tell, nil when it cannot be moved.
+    /// Moves a damaged file aside. Returns the message to report, or nil if the file cannot be moved.
     static func setAside(_ path: String, _ now: EpochSeconds) -> String? {
         let target = freeName(path, "damaged", now)
         guard rename(path, target) == 0 else { return nil }
         for suffix in ["-wal", "-shm"] { rename(path + suffix, target + suffix) }
-        return "the store was damaged and is set aside as \(target); what it held is unknown now, apps ask again"
+        return "the store was damaged and is set aside as \(target); its content is unknown now, so apps ask again"
     }
 
-    /// A name beside the file that nothing has yet.
+    /// A name beside the file that is not in use.
     static func freeName(_ path: String, _ why: String, _ now: EpochSeconds) -> String {
         var target = "\(path).\(why)-\(now)"
         var count = 0
@@ -139,14 +138,14 @@ enum StoreOpening {
 
     static func folder(of path: String) -> String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
-    /// Makes the folder, 0700 and ours; a sentence when that is impossible.
+    /// Creates the folder, with mode 0700 and owned by the user. Returns a sentence if that is impossible.
     static func prepareFolder(of path: String) -> String? {
         let folder = folder(of: path)
         if let problem = makeFolders(folder) { return problem }
         var status = stat()
-        guard lstat(folder, &status) == 0 else { return "\(folder) cannot be looked at: \(errorText())" }
-        guard status.st_mode & S_IFMT == S_IFDIR else { return "\(folder) is no folder" }
-        guard status.st_uid == geteuid() else { return "\(folder) belongs to somebody else" }
+        guard lstat(folder, &status) == 0 else { return "\(folder) cannot be accessed: \(errorText())" }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return "\(folder) is not a folder" }
+        guard status.st_uid == geteuid() else { return "\(folder) belongs to another user" }
         if status.st_mode & 0o077 != 0 { chmod(folder, 0o700) }
         return nil
     }
@@ -156,9 +155,9 @@ enum StoreOpening {
         for part in folder.split(separator: "/") {
             path += "/" + part
             if mkdir(path, 0o700) != 0, errno != EEXIST {
-                // A parent we may pass but not write (read-only, not ours) is there all the same.
+                // A parent folder that permd cannot write (read-only, or owned by another user) may exist nevertheless.
                 let error = errno
-                if access(path, F_OK) != 0 { return "\(path) cannot be made: \(String(cString: strerror(error)))" }
+                if access(path, F_OK) != 0 { return "\(path) cannot be created: \(String(cString: strerror(error)))" }
             }
         }
         return nil
@@ -172,7 +171,7 @@ enum StoreOpening {
 }
 
 extension StorePaths {
-    /// Where the XDG Base Directory specification puts them.
+    /// The locations of the XDG Base Directory specification.
     public static func standard() -> StorePaths {
         func variable(_ name: String) -> String? {
             getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
@@ -183,7 +182,7 @@ extension StorePaths {
     }
 }
 
-/// The kernel's name for this boot.
+/// The kernel's ID of this boot.
 public enum BootID {
     public static func current() -> String {
         guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return "" }

@@ -1,12 +1,12 @@
-// Writes a database again whose files were taken away: SQLite's connection has them open still, and all they held.
+// Writes a deleted or replaced database again: SQLite's connection still has its files open, with all content.
 
 import CLinux
 import Glibc
 import PermissionModel
 
 enum StoreReplacing {
-    /// Puts a whole copy of what `database` has open at its path. What somebody else put there is set aside. Returns what
-    /// to tell a person. Until it has returned, no other connection may write to the database.
+    /// Writes a complete copy of the open `database` to its path. Files that another program put there are moved aside.
+    /// Returns the message to report. No other connection may write to the database before it has returned.
     static func putBack(
         _ database: Database, identity: StoreIdentity, _ now: EpochSeconds
     ) throws(DatabaseError) -> String {
@@ -15,7 +15,7 @@ enum StoreReplacing {
             throw DatabaseError(code: DatabaseError.cannotOpen, description: problem)
         }
         let copy = path + ".new"
-        // Left behind by a daemon that was killed here.
+        // Left behind by a daemon that was killed at this point.
         if StoreIdentity.File(copy)?.kind == S_IFREG { unlink(copy) }
         try setAside(copy, now)
         try database.execute(
@@ -24,7 +24,7 @@ enum StoreReplacing {
         try sync(copy)
         var others: [String] = []
         for suffix in [""] + StoreFiles.besides {
-            // A log of the old file would be read into the copy.
+            // SQLite would apply a log of the old file to the copy.
             if identity.isOpen(suffix, at: path) {
                 if !suffix.isEmpty { unlink(path + suffix) }
             } else if let other = try setAside(path + suffix, now) {
@@ -33,11 +33,11 @@ enum StoreReplacing {
         }
         try check(rename(copy, path), path)
         try sync(StoreOpening.folder(of: path))
-        let found = others.isEmpty ? "" : "; what was there instead is now \(others.joined(separator: ", "))"
+        let found = others.isEmpty ? "" : "; the files found in their place are now \(others.joined(separator: ", "))"
         return "\(path), or a file beside it, was deleted or replaced while permd ran; it was written again\(found)"
     }
 
-    /// Renames whatever stands there; its new name.
+    /// Renames the file at the path, if any. Returns its new name.
     @discardableResult
     private static func setAside(_ path: String, _ now: EpochSeconds) throws(DatabaseError) -> String? {
         guard StoreIdentity.File(path) != nil else { return nil }

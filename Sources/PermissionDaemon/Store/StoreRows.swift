@@ -1,4 +1,4 @@
-// Rows as values and values as rows. A row that is no value (edited by hand) is skipped, never trusted.
+// Converts between rows and values. An invalid row, such as one edited by hand, is skipped.
 
 import PermissionCore
 import PermissionModel
@@ -15,7 +15,7 @@ enum StoreRows {
             count: UInt32(clamping: row.integer(6)))
     }
 
-    /// portal_app, permission, app, verdict
+    /// Columns: portal_app, permission, app, verdict.
     static func portalAnswer(_ row: Statement) -> PortalAnswer? {
         guard let question = Question(name: row.text(1)), let app = AppID(row.text(2)),
             let verdict = Verdict(rawValue: row.text(3))
@@ -23,7 +23,7 @@ enum StoreRows {
         return PortalAnswer(key: PortalKey(appID: row.text(0), question: question), app: app, verdict: verdict)
     }
 
-    /// app, permission, count, paused_until, since
+    /// Columns: app, permission, count, paused_until, since.
     static func dismissals(_ row: Statement) -> DismissalRecord? {
         guard let app = AppID(row.text(0)), let question = Question(name: row.text(1)) else { return nil }
         return DismissalRecord(
@@ -32,7 +32,6 @@ enum StoreRows {
     }
 }
 
-/// The WHERE of a filter by app and question.
 struct RowCondition {
     private(set) var sql = ""
     private(set) var values: [SQLValue] = []

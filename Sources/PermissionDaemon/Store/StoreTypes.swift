@@ -1,10 +1,9 @@
-// What goes into the store and what comes back.
+// The values that the store takes and returns.
 
 import DBus
 public import PermissionCore
 public import PermissionModel
 
-/// Where the store is kept.
 public struct StorePaths: Sendable {
     /// The folder of the database, `$XDG_STATE_HOME/permd`.
     public var state: String
@@ -23,11 +22,11 @@ public struct StorePaths: Sendable {
 /// Whether the store can be read and written. The reasons are sentences without a full stop.
 public enum StoreState: Sendable, Equatable {
     case writable
-    /// Nothing can be written, and perhaps nothing read. The next change tries again.
+    /// Nothing can be written, and possibly nothing read. The next change retries.
     case readOnly(why: String)
-    /// Written by a newer permd: left untouched and unread.
+    /// Written by a newer permd; left untouched and unread.
     case newer(why: String)
-    /// Contradicts itself, and is being replaced by a new file.
+    /// The file is corrupt and is being replaced by a new one.
     case damaged(why: String)
     case closed
 
@@ -40,22 +39,21 @@ public enum StoreState: Sendable, Equatable {
     }
 }
 
-/// A change that was not made.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
     public let reason: String
     public var description: String { reason }
     var asPermissionError: PermissionError {
-        PermissionError(.storeUnavailable, "nothing was changed, the store cannot be written: \(reason)")
+        PermissionError(.storeUnavailable, "nothing was changed because the store cannot be written: \(reason)")
     }
     var ofReset: PermissionError {
         PermissionError(
             .storeUnavailable,
-            "what permd knows of was taken back, but may hold again when permd is started again: the store cannot be written: \(reason)"
+            "the decisions in memory were revoked, but may hold again after a restart of permd: the store cannot be written: \(reason)"
         )
     }
 }
 
-/// What a decision about (app, permission) has become: nil after a reset or an end.
+/// A change of the decision about (app, permission); the verdict is nil after a reset or an end.
 public struct DecisionChange: Sendable, Hashable {
     public var app: AppID
     public var permission: Permission
@@ -63,34 +61,34 @@ public struct DecisionChange: Sendable, Hashable {
 }
 
 public enum Change: Sendable {
-    /// App-wide: ends everything else decided for that app and permission. Of a process: replaces only its own.
+    /// A decision about an app replaces all others for that app and permission; one about a process, only its own.
     case set(Decision)
-    /// Forgets decisions; nil means any.
+    /// Forgets decisions; nil matches all.
     case remove(app: AppID?, permission: Permission?)
     case saveDismissals(DismissalRecord)
     case removeDismissals(app: AppID?, question: Question?)
     case saveRuleFile(path: String, text: String)
     case removeRuleFile(path: String)
-    /// What a portal may have stored on our word.
+    /// An answer of permd that a portal may have stored.
     case savePortalAnswer(PortalAnswer)
     case removePortalAnswer(PortalKey)
 
-    /// Whether it takes the session's token to be known later.
+    /// Whether the change needs a saved session token to hold after a restart.
     var isForSession: Bool {
         if case .set(let decision) = self { decision.duration == .session } else { false }
     }
 }
 
-/// Rows that say nothing any more. That they are still there changes nothing, so removing them may fail.
+/// Obsolete rows. They have no effect, so removing them may fail.
 enum Removal: Sendable, Hashable {
     case decisions(DecisionFilter)
     /// `once` decisions of a process that has exited.
     case process(ProcessKey)
-    /// Whatever belongs to another session or boot than these.
+    /// Rows that belong to another session or boot than these.
     case otherScopes(DecisionScopes)
 }
 
-/// An answer that a portal was given and may have stored; of the app that was asked for last.
+/// An answer that a portal was given and may have stored, with the app that it was last requested for.
 public struct PortalAnswer: Sendable, Hashable {
     public var key: PortalKey
     public var app: AppID
@@ -103,14 +101,14 @@ public struct PortalAnswer: Sendable, Hashable {
     }
 }
 
-/// Some changes that are made together, with their rows of history.
+/// Changes that are made together, with their rows of history.
 struct StoreJob: Sendable {
     enum Aim: Sendable {
-        /// To be answered after all jobs before.
+        /// The job completes after all earlier jobs.
         case wait
-        /// To look whether the files are still there.
+        /// The writer checks that the files still exist.
         case look
-        /// To trim the history.
+        /// The writer trims the history.
         case trim
     }
 
@@ -119,13 +117,13 @@ struct StoreJob: Sendable {
     var history: [NumberedRow] = []
     /// The session that dismissals belong to.
     var session = ""
-    /// What it is for when it is empty.
+    /// The purpose of an empty job.
     var aim = Aim.wait
     var isEmpty: Bool { removals.isEmpty && changes.isEmpty && history.isEmpty }
-    /// On the loop: the decisions that the changes removed, or why nothing was changed.
+    /// Called on the loop with the decisions that the changes removed, or the reason why nothing was changed.
     var completion: @Sendable @LoopActor (Result<[Decision], DatabaseError>) -> Void = { _ in }
 
-    /// Within a transaction; the decisions that the changes removed.
+    /// Makes the changes within a transaction. Returns the decisions that the changes removed.
     func apply(to database: Database) throws(DatabaseError) -> [Decision] {
         for removal in removals {
             switch removal {

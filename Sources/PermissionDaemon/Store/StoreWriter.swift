@@ -1,7 +1,7 @@
-// The store's writer: one thread with its own connection. What is queued is committed together.
+// The store's writer: a thread with its own connection. Queued jobs are committed together.
 //
-// Files that were taken away are noticed before a group is written and before it is acknowledged. They are put back on the
-// loop, whose connection has them open, too: the writer waits for that.
+// The writer checks that the files still exist before it writes a group and before it acknowledges it. If they do not,
+// it waits until the loop, whose connection also has them open, has written them again.
 
 import CLinux
 import DBus
@@ -12,13 +12,12 @@ import PermissionModel
 // SAFETY: `jobs`, `target`, `paused`, `isStopping`, `onEnd` and `historyLimits` are touched under the mutex; `database`,
 // `identity` and `untrimmed` by the writer's thread alone.
 final class StoreWriter: @unchecked Sendable {
-    /// What there is to write to.
     private enum Target {
-        /// Opened here at the first write, not while permd starts.
+        /// Opened by the writer at the first write, not during the start of permd.
         case file(path: String, identity: StoreIdentity)
-        /// Every job fails.
+        /// There is no file: every job fails.
         case none
-        /// Jobs wait until it is known.
+        /// Jobs wait until `use` or `refuse`.
         case awaited
     }
 
@@ -33,17 +32,17 @@ final class StoreWriter: @unchecked Sendable {
 
     private var database: Database?
     private var identity: StoreIdentity?
-    /// Rows since the last trimming. The first row of a run trims: no run may add without ever removing.
+    /// Rows since the last trim. The first row of a run trims, so that even short runs remove old rows.
     private var untrimmed = StoreWriter.rowsBetweenTrims
 
-    /// The files are not at their path any more: `use` or `refuse` is to follow. Set before `start`.
+    /// Called when the files are no longer at their path; `use` or `refuse` must follow. Set before `start`.
     var onLoss: (@LoopActor () -> Void)?
 
-    /// Rows between two trimmings, as one on every write would double its cost. A listing trims before.
+    /// Rows between two trims, because a trim at every write would double its cost. A listing trims first.
     private static let rowsBetweenTrims = 1000
-    /// Jobs in one transaction: bounds how long the first of them waits for its answer.
+    /// The maximum number of jobs in a transaction. It bounds how long the first of them waits for its answer.
     private static let groupSize = 256
-    /// Times the files are put back for one group: whoever takes them away faster gets an error.
+    /// How often the files are written again for one group. If they are lost more often, its jobs fail.
     private static let lossesPerGroup = 3
     static let noFile = DatabaseError(code: 8, description: "there is no store that can be written")
 
@@ -54,7 +53,7 @@ final class StoreWriter: @unchecked Sendable {
 
     func start() {
         let failed = runDetached { self.run() }
-        precondition(failed == 0, "no thread is left for the store's writer")
+        precondition(failed == 0, "the thread of the store's writer cannot be created")
     }
 
     func add(_ job: StoreJob) { change { jobs.append(job) } }
@@ -73,7 +72,7 @@ final class StoreWriter: @unchecked Sendable {
 
     func refuse() { change { target = .none } }
 
-    /// Ends the thread once everything queued is written, and closes the connection; then calls `completion`.
+    /// Ends the thread and closes the connection once everything queued is written; then calls `completion`.
     func stop(then completion: @escaping @LoopActor () -> Void) {
         change {
             isStopping = true
@@ -119,7 +118,7 @@ final class StoreWriter: @unchecked Sendable {
         if case .awaited = target { true } else { false }
     }
 
-    /// Closes the connection, says so, and waits until there is something to write to again.
+    /// Closes the connection, reports that, and waits for the next target.
     private func awaitTarget() {
         guard locked({ isAwaiting }) else { return }
         closeDatabase()
@@ -139,8 +138,8 @@ final class StoreWriter: @unchecked Sendable {
         identity = nil
     }
 
-    /// Writes a group in one transaction; if it fails, each job alone, so that one does not spoil the others. What is
-    /// acknowledged is in files that are at their paths.
+    /// Writes a group in one transaction; if that fails, each job alone, so that one failure does not affect other
+    /// jobs. Acknowledged changes are in files at their paths.
     private func write(_ group: [StoreJob]) {
         var attempt = attempt(group)
         for _ in 0..<StoreWriter.lossesPerGroup {
@@ -169,11 +168,11 @@ final class StoreWriter: @unchecked Sendable {
 
     private struct Attempt {
         var result: Result<[[Decision]], DatabaseError>
-        /// What was committed, though perhaps into files that are not there any more.
+        /// The result of the commit, possibly to files that no longer exist.
         var done: [[Decision]]?
     }
 
-    /// Commits a group that is not yet `done`, and looks at the files.
+    /// Commits a group that is not yet `done`, and checks the files.
     private func attempt(_ group: [StoreJob], done: [[Decision]]? = nil) -> Attempt {
         var attempt = Attempt(result: .success([]), done: done)
         do throws(DatabaseError) {
@@ -187,7 +186,7 @@ final class StoreWriter: @unchecked Sendable {
     }
 
     private func commit(_ group: [StoreJob]) throws(DatabaseError) -> [[Decision]] {
-        // Barriers have nothing to write.
+        // Jobs without changes have nothing to write.
         guard group.contains(where: { !$0.isEmpty || $0.aim == .trim && untrimmed > 0 }) else {
             return group.map { _ in [] }
         }
@@ -213,7 +212,7 @@ final class StoreWriter: @unchecked Sendable {
         return database
     }
 
-    /// Throws when the files are not at their path, or there are none.
+    /// Throws if the files are not at their path, or if there are none.
     private func lookAtFiles() throws(DatabaseError) {
         guard case .file(let path, let given) = locked({ target }) else { throw StoreWriter.noFile }
         guard let found = StoreIdentity(of: path), found.goesOn(from: identity ?? given) else {
@@ -224,7 +223,7 @@ final class StoreWriter: @unchecked Sendable {
 
     private func trimHistory(_ database: Database, isDue: Bool) throws(DatabaseError) {
         guard untrimmed >= StoreWriter.rowsBetweenTrims || isDue && untrimmed > 0 else { return }
-        // A failure, as of a full disk, spoils this group's transaction, not also the jobs when they are tried alone.
+        // Reset first: a failure, such as a full disk, must not also fail the group's jobs when they are retried alone.
         untrimmed = 0
         let limits = locked { historyLimits }
         try HistoryRows.trim(
