@@ -1,5 +1,5 @@
-// The daemon from its start to its end: what lives as long as the process, and a service on the bus that comes back when
-// the connection is lost.
+// The daemon: components that live as long as the process, and a service on the bus that is replaced after the
+// connection is lost.
 
 import DBus
 import Glibc
@@ -15,13 +15,13 @@ final class Daemon {
     private typealias Parts = (store: DecisionStore, policy: PolicySet, devices: DeviceCatalog)
     private var parts: Parts?
     private var service: BusService?
-    /// Served by the connection before, until there is a service again.
+    /// The broker of the lost connection, until there is a new service.
     private var lost: Broker?
     private var sessions: LoginSessions?
     private var seatActivity: SeatActivity?
-    /// From the loss of the connection until there is a service again.
+    /// Set from the loss of the connection until there is a new service.
     private var outage: Reconnection?
-    /// Until a name that somebody else has is free.
+    /// Set while another program owns the name.
     private var nameWatch: Subscription?
     private var isStopping = false
     private(set) var exitStatus: Int32 = 0
@@ -33,7 +33,7 @@ final class Daemon {
 
     // MARK: Starting
 
-    /// Opens everything and asks for the name; without a bus, or without the name, ends the loop with an exit status.
+    /// Connects to the bus and requests the name. Without a bus or the name, ends the loop with an exit status.
     func start() {
         let connection: Connection
         do throws(BusError) { connection = try Connection.open(.session) } catch {
@@ -56,31 +56,31 @@ final class Daemon {
             switch result {
             case .success(true): serve(on: connection)
             case .success(false):
-                // The bus may not have noticed yet that our last connection is gone.
+                // The bus may not have noticed yet that permd's previous connection is closed.
                 if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
                 if outage != nil { return waitForName(on: connection) }
-                log.error("Another permd serves this session bus already; this one leaves")
+                log.error("Another permd serves this session bus already; this one exits")
                 leave(1)
             case .failure where !connection.isConnected: break
             case .failure(let error):
-                // A bus that is flooded may refuse for want of a quota what it allows a moment later.
+                // A flooded bus may exceed a quota now and accept the request a moment later.
                 if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
-                log.error("The bus does not let permd own \(BusNames.service): \(error.message)")
+                log.error("The bus does not allow permd to own \(BusNames.service): \(error.message)")
                 leave(Program.unavailable)
             }
         }
     }
 
-    /// Somebody who waited for the name got it when the connection was cut, and may keep it: that ends nothing either.
+    /// Waits until a program that was queued for the name, and got it when the connection was lost, releases it.
     private func waitForName(on connection: Connection) {
         guard nameWatch == nil else { return }
         log.error("\(BusNames.service) was taken by another program; permd waits until it is free")
         nameWatch = connection.whenNameVanishes(BusNames.service) { [weak self] in self?.claimName(on: connection) }
-        // It may have become free before the bus had our match.
+        // The name may have been released before the bus received the match rule.
         claimName(on: connection)
     }
 
-    /// Once the name is ours: another permd may have the store's files open until then.
+    /// Called once permd owns the name: until then, another permd may have the store's files open.
     private func openParts() -> Parts {
         let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: { Daemon.wallClock() }, log: log)
         let policy = PolicySet(root: root, lastGood: store.ruleFiles(), log: log)
@@ -111,8 +111,8 @@ final class Daemon {
         }
     }
 
-    /// Session decisions end with the last login session, also one that ended while nothing was served. Prompts wait while
-    /// nobody is in front of any.
+    /// The session's decisions end with the last login session, even if it ended while permd was not serving. Prompts
+    /// wait while nobody is in front of the screen.
     private func followSessions(_ broker: Broker) {
         let sessions = sessions ?? LoginSessions(log: log)
         self.sessions = sessions
@@ -133,22 +133,22 @@ final class Daemon {
 
     // MARK: A lost connection
 
-    /// A bus or libdbus may cut any connection: libdbus does for a message it finds invalid, whoever sent it. Callers see that
-    /// the name's owner has changed; requests are over, what was decided is not.
+    /// The bus or libdbus may close any connection; libdbus does so after a message that it finds invalid, whoever sent
+    /// it. Callers see that the name has a new owner. Requests end, decisions are kept.
     private func busLost() {
         guard !isStopping else { return }
         nameWatch = nil
         if let service {
-            log.warning("The connection to the session bus was lost; permd connects again")
+            log.warning("The connection to the session bus was lost; permd reconnects")
             service.broker.detach()
             lost = service.broker
             self.service = nil
         }
-        // The bus was there until now, however often and soon it cuts us off.
+        // Each loss restarts the period of reconnecting, because the bus existed until now.
         let isAgain = outage != nil
         outage = Reconnection()
         if isAgain { return tryLater() }
-        // What is being written belongs to the lost service, which has to see the end of it.
+        // Pending writes belong to the lost service, which must see them completed.
         parts?.store.whenWritten { self.reconnect() }
     }
 
@@ -159,7 +159,7 @@ final class Daemon {
 
     private func tryLater() {
         if outage?.tryLater({ self.reconnect() }) == true { return }
-        log.error("The session bus went away; permd leaves and comes back with it")
+        log.error("The session bus went away; permd exits and starts again with the bus")
         leave(1)
     }
 

@@ -1,4 +1,4 @@
-// What is true now: policy, decisions and devices, read in place. Nothing here changes anything.
+// The current facts: policy, decisions and devices, read directly. Nothing here changes anything.
 
 import DBus
 import PermissionCore
@@ -23,7 +23,7 @@ final class CurrentFacts {
             allowedByRule: policy.isGranted(caller.app, permission), isUsable: devices.isUsable(permission))
     }
 
-    /// What is settled, whether there is a device or not.
+    /// The status as if there were a usable device.
     func standing(of permission: Permission, for caller: Caller) -> Status {
         PermissionCore.status(
             restricted: policy.isRestricted(caller.app, permission),
@@ -31,8 +31,8 @@ final class CurrentFacts {
             allowedByRule: policy.isGranted(caller.app, permission), isUsable: true)
     }
 
-    /// What decisions and rules say about an app as portals know it, which is every process of it at once. The Camera
-    /// portal looks again when the camera is opened, so what one process has once stays as long as the process does.
+    /// What decisions and rules say about an app as portals know it: all its processes together. The Camera portal
+    /// checks again when the camera is opened, so a process's own grant counts while the process runs.
     func portalStanding(of permission: Permission, for app: AppID) -> Verdict? {
         if policy.isRestricted(app, permission) { return .deny }
         if let decided = store.appDecision(app, permission) { return decided.verdict }
@@ -40,7 +40,7 @@ final class CurrentFacts {
         return permission == .camera && store.isGrantedOnce(app, permission) ? .grant : nil
     }
 
-    /// For the queue, which is not bound to an actor.
+    /// The facts for the queue, which is not isolated to an actor.
     var forQueue: some Facts { QueueFacts(facts: self) }
 
     private struct QueueFacts: Facts {

@@ -1,4 +1,4 @@
-// What is wrong right now and what to do about it: the rows behind `permctl doctor`.
+// The current problems and what to do about them, as `permctl doctor` shows them.
 
 import PermissionCore
 import PermissionModel
@@ -17,16 +17,16 @@ extension Broker {
         var problems = store.findings.map {
             Problem(
                 about: "store", text: $0,
-                advice: "look at the folder's free space and owner; permctl export keeps what is there")
+                advice: "check the folder's free space and owner; permctl export saves the current decisions")
         }
         problems += policy.problems.map {
             Problem(
                 about: $0.file.split(separator: "/").contains { $0 == "policy.d" } ? "policy" : "settings",
                 file: $0.file, line: $0.line,
-                text: SafeText.line($0.message), advice: "mend it; it is read again when it changes")
+                text: SafeText.line($0.message), advice: "correct the file; it is read again when it changes")
         }
         problems += devices.problems.map {
-            Problem(about: "devices", text: $0, advice: "permctl devices shows what is there")
+            Problem(about: "devices", text: $0, advice: "permctl devices lists the known devices")
         }
         return problems
     }

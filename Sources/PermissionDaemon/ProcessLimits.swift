@@ -1,18 +1,18 @@
-// What the process may use of the machine: its file descriptors, and memory it does not keep.
+// The limits of the process: its file descriptors, and the memory that it keeps.
 
 import CLinux
 import Glibc
 
 enum ProcessLimits {
-    /// Below this it does not start. It has about 25 open when idle; opening devices, files and connections to the buses takes
-    /// some more for a moment, and so does each message with descriptors.
+    /// The minimum that permd needs to start. About 25 are open when idle; opening devices, files and connections to
+    /// the buses needs more for a moment, and so does each message with descriptors.
     static let fewestDescriptors = 64
-    /// Blocks of this size and more are mappings of their own, and go back to the system when they are freed. glibc raises its
-    /// threshold to the size of what was freed, up to 32 MiB, and would keep twice that for good after large messages.
+    /// Blocks of at least this size are separate mappings that return to the system when freed. By default, glibc
+    /// raises its threshold to the size of a freed block, up to 32 MiB, and keeps twice that after large messages.
     private static let mappedFrom: Int32 = 256 << 10
 
-    /// Raises the soft limit to the hard one, and returns it. permd uses no select(2), for which the soft limit is low. What
-    /// cannot be asked is no limit.
+    /// Raises the soft limit to the hard limit and returns it; no limit if it cannot be read. The low soft limit exists
+    /// for select(2), which permd does not use.
     static func raiseDescriptors() -> Int {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()

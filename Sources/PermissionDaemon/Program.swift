@@ -1,4 +1,4 @@
-// The program permd: its two flags, and what its process may use.
+// The program permd: its options and the setup of its process.
 
 import DBus
 import Glibc
@@ -8,7 +8,7 @@ import PermissionModel
 public enum Program {
     public static let version = "0.1.0"
 
-    /// Exit statuses as sysexits.h has them.
+    /// Exit statuses of sysexits.h.
     private enum Exit {
         static let usage: Int32 = 64
         static let unavailable: Int32 = 69
@@ -19,11 +19,11 @@ public enum Program {
         Usage: permd [--root DIR]
 
         Asks the person before apps use the camera, the microphone, Bluetooth or the location.
-        Serves org.permd on the session bus until SIGTERM; SIGHUP reads rules and settings and looks for devices again.
+        Serves org.permd on the session bus until SIGTERM; SIGHUP reads rules and settings again and rescans devices.
 
           --root DIR  read rules and settings under DIR instead of /
-          --help      say this
-          --version   say which version this is
+          --help      print this help
+          --version   print the version
 
         """
 
@@ -39,12 +39,12 @@ public enum Program {
             FileDescriptorText.writeError("permd: \(problem)\n\(usage)")
             return Exit.usage
         }
-        // A reader of our log that leaves, and a limit on a file's size, are errors of a write and no reason to die.
+        // A closed log pipe or a file size limit should make a write fail, not kill permd.
         for harmless in [SIGPIPE, SIGXFSZ] { signal(harmless, SIG_IGN) }
         let descriptors = ProcessLimits.raiseDescriptors()
         guard descriptors >= ProcessLimits.fewestDescriptors else {
             FileDescriptorText.writeError(
-                "permd: this process may have \(descriptors) file descriptors and needs \(ProcessLimits.fewestDescriptors); raise the limit, with LimitNOFILE= of its unit or ulimit -n\n"
+                "permd: this process may have \(descriptors) file descriptors and needs \(ProcessLimits.fewestDescriptors); raise the limit with LimitNOFILE= in its unit or with ulimit -n\n"
             )
             return Exit.osError
         }
@@ -75,7 +75,7 @@ public enum Program {
                 guard let directory = rest.popFirst() else { return .usage("--root needs a folder") }
                 root = directory
             case let text where text.hasPrefix("--root="): root = String(text.dropFirst("--root=".count))
-            default: return .usage("there is no argument \(quoted(argument))")
+            default: return .usage("unknown argument \(quoted(argument))")
             }
         }
         guard root.hasPrefix("/") else { return .usage("--root needs an absolute path, not \(quoted(root))") }
@@ -86,7 +86,7 @@ public enum Program {
 }
 
 enum FileDescriptorText {
-    /// To stderr, whole or not at all; nobody is left to tell if it fails.
+    /// Writes to stderr in one call. A failure is ignored because it cannot be reported.
     static func writeError(_ text: String) {
         var text = text
         text.withUTF8 { bytes in _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count) }

@@ -1,9 +1,9 @@
-// When to connect again to a bus that was lost.
+// When to reconnect to a bus that was lost.
 
 import DBus
 
-/// The tries after one loss: the first at once, each further one after twice the pause, for five seconds in all. A bus that
-/// only cut our connection, that starts again, or that is flooded, is back sooner; one that is not has gone with its session.
+/// The attempts after a loss: the first at once, each further one after twice the pause, for five seconds in all. A bus
+/// that only closed the connection, restarts or is flooded is back sooner; otherwise it has ended with its session.
 @LoopActor
 struct Reconnection {
     private static let patience: Int64 = 5000
@@ -13,7 +13,7 @@ struct Reconnection {
     private let since = Loop.uptimeMilliseconds()
     private var pause = Reconnection.firstPause
 
-    /// Calls `body` after the next pause; false when it is time to give up.
+    /// Calls `body` after the next pause. Returns false if it is time to give up.
     mutating func tryLater(_ body: @escaping @LoopActor () -> Void) -> Bool {
         guard Loop.uptimeMilliseconds() - since < Reconnection.patience else { return false }
         Loop.shared.after(milliseconds: pause, body)

@@ -1,14 +1,14 @@
-// Reads files that others put there: regular ones only, bounded, and without ever waiting for somebody.
+// Reads files that others control: only regular files, up to a maximum size, and without blocking.
 
 import CLinux
 import Glibc
 
 enum RegularFile {
     struct Failure: Error, Hashable {
-        /// errno, or 0 where the file itself is the reason.
+        /// errno, or 0 if the reason is the file itself.
         let code: Int32
         let reason: String
-        /// Nothing has that name, not even a link that leads nowhere.
+        /// Whether no file has that name. A broken link is not absent.
         let isAbsent: Bool
 
         init(_ reason: String) { (code, self.reason, isAbsent) = (0, reason, false) }
@@ -20,22 +20,22 @@ enum RegularFile {
                 code == ENOENT && !isAbsent ? "the link leads to nothing" : String(cString: strerror(code))
         }
 
-        /// Goes away by itself: no descriptors or no memory left, a disk that does not answer.
+        /// Whether the error may pass by itself: no descriptors or memory left, or a disk that does not respond.
         var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EIO, ESTALE].contains(code) }
     }
 
-    /// Nothing has that name, not even a link that leads nowhere. What cannot be found out is not absent.
+    /// Whether certainly no file has that name. A broken link is not absent.
     static func isAbsent(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) != 0 && errno == ENOENT
     }
 
-    /// Links are followed. A link to /dev/null is an empty file, as for systemd: it masks the file of its name below.
+    /// Follows links. As in systemd, a link to /dev/null is an empty file, which masks lower files of its name.
     static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
         var status = stat()
         guard stat(path, &status) == 0 else { throw Failure(system: errno, at: path) }
         if isNull(status) { return [] }
-        // Looked at before it is opened: to open a device may be to start it.
+        // Checked before opening, because opening a device may start it.
         guard isRegular(status) else { throw Failure(kind(status)) }
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard fd >= 0 else { throw Failure(system: errno, at: path) }

@@ -1,4 +1,4 @@
-// Which Bluetooth adapters there are, and whether rfkill lets them work.
+// Finds Bluetooth adapters, and whether rfkill blocks them.
 
 import DBus
 import PermissionCore
@@ -31,7 +31,7 @@ enum Adapters {
         }
     }
 
-    /// `switches` are the adapter's own entries of rfkill.
+    /// - Parameter switches: the rfkill entries of the adapter.
     static func problem(_ switches: [DeviceRecord]) -> String {
         if switches.contains(where: { $0.attributes["hard"] == "1" }) {
             return "a hardware switch or the firmware turned the radio off; turn it on there"

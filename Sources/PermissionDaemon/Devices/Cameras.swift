@@ -1,4 +1,4 @@
-// Which video4linux nodes are cameras, by what the node itself says.
+// Finds the video4linux nodes that are cameras, by querying the nodes.
 
 import CLinux
 import DBus
@@ -25,17 +25,17 @@ final class CameraKind: DeviceKind {
 }
 
 struct Cameras {
-    /// What nodes have answered. A node is opened once, not at each look.
+    /// What nodes have answered, so that a node is opened only once.
     private var answers: [String: VideoCapability] = [:]
 
-    /// A capture node, and neither a touch panel nor a codec. A UVC camera's metadata node does not capture video.
+    /// Whether a node captures video and is no touch panel or codec. The metadata node of a UVC camera does not.
     static func isCamera(_ flags: UInt32) -> Bool {
         let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_VIDEO_CAPTURE_MPLANE)
         let other = UInt32(V4L2_CAP_TOUCH) | UInt32(V4L2_CAP_VIDEO_M2M) | UInt32(V4L2_CAP_VIDEO_M2M_MPLANE)
         return flags & capture != 0 && flags & other == 0
     }
 
-    /// The next look asks the node anew: another device may have taken its place.
+    /// The next scan queries the node again, since another device may have taken its place.
     mutating func forget(_ syspath: String) { answers[syspath] = nil }
     mutating func forgetAll() { answers = [:] }
 
@@ -53,7 +53,7 @@ struct Cameras {
             guard Cameras.isCamera(known.flags) else { return nil }
             card = known.card
             code = probe.access(record.node, writing: true)
-            // Its node goes before its event comes.
+            // The node disappears before its event arrives.
             if code == ENOENT { return nil }
         } else {
             switch probe.video(record.node) {
@@ -64,7 +64,7 @@ struct Cameras {
             case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
             case .unopened(let failure), .unanswered(let failure):
                 guard Cameras.isLikelyCamera(record) else { return nil }
-                // In use is in order: whoever opens it is told.
+                // A camera in use is usable: opening it reports that it is in use.
                 code = failure == EBUSY ? 0 : failure
             }
         }
@@ -77,7 +77,7 @@ struct Cameras {
         return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
     }
 
-    /// For a node that cannot be asked: what udev found out, else whether it is its device's first video node.
+    /// For a node that cannot be queried: what udev knows, otherwise whether it is the first video node of its device.
     static func isLikelyCamera(_ record: DeviceRecord) -> Bool {
         if let capabilities = record.properties["ID_V4L_CAPABILITIES"] {
             return capabilities.split(separator: ":").contains("capture")

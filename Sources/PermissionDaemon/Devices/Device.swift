@@ -1,18 +1,18 @@
-// What the catalog knows of a device, and how it changes.
+// A device in the catalog, and the changes between two snapshots.
 
 public import PermissionModel
 
-/// Something a permission is about: a camera, a microphone, an adapter, a source of positions.
+/// Something that a permission covers: a camera, a microphone, an adapter, a source of positions.
 public struct Device: Sendable, Hashable {
     public var permission: Permission
-    /// Stable over re-plugging, and never twice within a permission.
+    /// Stable when the device is plugged in again, and unique within a permission.
     public var id: String
     /// Its path below `/dev`, or empty.
     public var node: String
     /// Safe to show.
     public var name: String
     public var isUsable: Bool
-    /// Why it is not usable and what to do; empty if it is.
+    /// Why it is not usable and what to do; empty if it is usable.
     public var problem: String
 
     public init(permission: Permission, id: String, node: String = "", name: String, problem: String = "") {
@@ -28,10 +28,10 @@ public struct Device: Sendable, Hashable {
 public enum DeviceChange: Sendable, Hashable {
     case added(Device)
     case removed(Permission, id: String)
-    /// Its node, name or usability.
+    /// Its node, name or usability has changed.
     case changed(Device)
 
-    /// What leads from one snapshot to the next: what left first, then what came, then what changed.
+    /// The changes from one snapshot to the next: first what was removed, then what was added, then what changed.
     static func between(_ old: [Device], _ new: [Device]) -> [DeviceChange] {
         struct Key: Hashable {
             let permission: Permission
@@ -48,12 +48,12 @@ public enum DeviceChange: Sendable, Hashable {
     }
 }
 
-/// A device with what only the catalog needs of it.
+/// A device with the data that only the catalog needs.
 struct FoundDevice: Sendable, Hashable {
     var device: Device
     var syspath = ""
-    /// The kernel's number of its node (dev_t), if it has one.
+    /// The device number (dev_t) of its node, if it has one.
     var number: UInt64?
-    /// Its place among the usable, or the unusable, ones of its permission.
+    /// Its place among the usable or the unusable devices of its permission.
     var order = 0
 }

@@ -1,14 +1,13 @@
-// The devices of all kinds: one snapshot, kept up to date by events, that answers without asking anybody.
+// The devices of all kinds: one snapshot that events keep up to date, so that queries need no I/O.
 
 public import DBus
 public import Logging
 import PermissionCore
 public import PermissionModel
 
-/// What devices there are and whether this user can use them.
 @LoopActor
 public final class DeviceCatalog {
-    /// By permission; the default device of each first.
+    /// Ordered by permission; the default device of each comes first.
     public private(set) var devices: [Device] = []
 
     private let log: Logger
@@ -18,7 +17,7 @@ public final class DeviceCatalog {
     private(set) var found: [Permission: [FoundDevice]] = [:]
     private var usable: Set<Permission> = []
     private var names = DeviceNames()
-    /// Reported as removed, though sysfs may still list them for a moment.
+    /// Devices reported as removed, which sysfs may still list for a moment.
     private var gone: Set<String> = []
 
     public convenience init(log: Logger) {
@@ -32,13 +31,13 @@ public final class DeviceCatalog {
         self.kinds = kinds
     }
 
-    /// Takes the first snapshot at once; reports what differs from it from then on. GeoClue answers later. Started already,
-    /// only who is told changes.
+    /// Takes the first snapshot at once, and reports all later changes; GeoClue answers later. If already started, it
+    /// only replaces `onChange`.
     public func start(onChange: @escaping @LoopActor ([DeviceChange]) -> Void) {
         let isStarted = self.onChange != nil
         self.onChange = onChange
         if isStarted { return }
-        // Watching comes first, so that nothing falls between the snapshot and the events.
+        // Watch first, so that no event between the snapshot and the watch is lost.
         source.start(kinds.flatMap(\.subsystems)) { [weak self] in self?.received($0) }
         for kind in kinds { found[kind.permission] = look(for: kind) }
         publish()
@@ -46,14 +45,14 @@ public final class DeviceCatalog {
         for problem in source.problems { log.notice("\(problem)") }
     }
 
-    /// No report comes any more.
+    /// Nothing is reported afterwards.
     public func stop() {
         source.stop()
         for kind in kinds { kind.stop() }
         onChange = nil
     }
 
-    /// Looks at everything anew and asks every node again.
+    /// Scans all devices again and queries every node again.
     public func rescan() {
         for kind in kinds { kind.forget(nil) }
         gone = []
@@ -61,11 +60,11 @@ public final class DeviceCatalog {
         for kind in kinds { kind.askAgain() }
     }
 
-    /// Looks again at who may open the nodes: udev does not tell when logind hands them to another person.
+    /// Checks again who may open the nodes: udev sends no event when logind gives them to another user.
     func checkRights() { refresh(Set(kinds.filter { $0.nodeUse != .none }.map(\.permission))) }
 
-    /// Calls `body` once the first snapshot is whole: when every service that is asked has answered, failed, or taken that
-    /// long. At once if it is.
+    /// Calls `body` once the first snapshot is complete: every queried service has answered, failed, or exceeded the
+    /// time limit. Calls it at once if the snapshot is complete already.
     public func whenComplete(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
         var left = kinds.count
         guard left > 0 else { return body() }
@@ -81,10 +80,10 @@ public final class DeviceCatalog {
 
     public func defaultDevice(_ permission: Permission) -> Device? { found[permission]?.first?.device }
 
-    /// What keeps devices from being noticed, for a person to read.
+    /// Reasons why devices may go unnoticed, for a person to read.
     public var problems: [String] { source.problems }
 
-    // MARK: Keeping up
+    // MARK: Updates
 
     private func received(_ events: [DeviceEvent]) {
         var touched: Set<Permission> = []
@@ -92,7 +91,7 @@ public final class DeviceCatalog {
             if event.syspath.isEmpty { gone = [] }
             if event.isRemoval { gone.insert(event.syspath) } else { gone.remove(event.syspath) }
             for kind in kinds where kind.subsystems.contains(event.subsystem) {
-                // Whatever happened to it, what is there now may be another device.
+                // After any event, the entry may be another device.
                 kind.forget(event.syspath.isEmpty ? nil : event.syspath)
                 touched.insert(kind.permission)
             }
@@ -114,9 +113,9 @@ public final class DeviceCatalog {
 
     private func look(for kind: any DeviceKind) -> [FoundDevice] {
         var all = kind.devices(in: records)
-        // A stable order before ids are given, the usable ones first after it.
+        // A stable order for assigning IDs; the usable devices come first afterwards.
         all.sort { ($0.order, $0.syspath) < ($1.order, $1.syspath) }
-        // Serial numbers are what the hardware says.
+        // A serial number can contain anything that the hardware reports.
         for index in all.indices { all[index].device.id = SafeText.identity(all[index].device.id) }
         all = names.withUniqueIDs(all)
         return all.filter(\.device.isUsable) + all.filter { !$0.device.isUsable }

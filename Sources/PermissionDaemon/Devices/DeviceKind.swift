@@ -1,35 +1,35 @@
-// What counts as a device of one permission. Each conforming type stands in a file of its own; `DeviceKinds` lists them.
+// What counts as a device of a permission. Each conforming type has a file of its own; `DeviceKinds` lists them.
 
 import DBus
 import PermissionModel
 
-/// How the nodes of a kind of device are opened for apps that do not say.
+/// How the nodes of a kind are opened for apps that do not specify it.
 enum NodeUse {
-    /// There is no node that an app could be handed.
+    /// There is no node that an app could receive.
     case none
     case reading
-    /// What V4L2 buffers and ALSA's mapped control page need.
+    /// Required for V4L2 buffers and ALSA's mapped control page.
     case readingAndWriting
 }
 
 @LoopActor
 protocol DeviceKind: AnyObject {
     var permission: Permission { get }
-    /// udev's subsystems of the devices, and of what decides whether they are usable.
+    /// The udev subsystems of the devices, and of what determines whether they are usable.
     var subsystems: [String] { get }
     var nodeUse: NodeUse { get }
-    /// The devices among what is in sysfs now, in any order.
+    /// The devices among the current entries of sysfs, in any order.
     func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice]
-    /// What is known of an entry, of all for nil, counts no more: another device may have taken its place.
+    /// Forgets what is known of an entry, or of all if nil: another device may have taken its place.
     func forget(_ syspath: String?)
-    /// Whether a device of that name, empty for the default, is one that can be opened.
+    /// Whether a device with that name (the default one if empty) can be opened.
     func canOpen(_ name: String, among found: [FoundDevice]) -> Bool
-    /// Reports changes that udev does not tell of.
+    /// Reports changes for which udev sends no events.
     func start(onChange: @escaping @LoopActor () -> Void)
     func stop()
-    /// Asks anew what does not answer by itself.
+    /// Queries again what does not report changes by itself.
     func askAgain()
-    /// Calls `body` once everything that has to be asked has answered, or taken that long.
+    /// Calls `body` once everything that must be queried has answered or exceeded the time limit.
     func whenSettled(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void)
 }
 
@@ -42,7 +42,7 @@ extension DeviceKind {
     func whenSettled(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) { body() }
 }
 
-/// Every kind of device there is: one for each permission.
+/// All kinds of devices, one for each permission.
 enum DeviceKinds {
     @LoopActor
     static func all(_ probe: any NodeProbe, _ geoclue: GeoClueProbe?) -> [any DeviceKind] {

@@ -1,4 +1,4 @@
-// Gives each device of a permission an id of its own, when two call themselves the same.
+// Gives each device of a permission a unique ID, even if several have the same one.
 
 import PermissionModel
 
@@ -9,7 +9,7 @@ struct DeviceNames {
         let wanted: String
     }
 
-    /// Who is there keeps its id, whoever comes or leaves.
+    /// A device keeps its ID while others come and go.
     private var given: [Key: String] = [:]
 
     mutating func withUniqueIDs(_ devices: [FoundDevice]) -> [FoundDevice] {

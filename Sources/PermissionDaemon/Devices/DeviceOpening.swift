@@ -1,19 +1,17 @@
-// Opening a device's node for an app, and making sure that what was opened is that device.
+// Opens a device's node for an app, and verifies that the opened node is that device.
 
 import CLinux
 import Glibc
 public import PermissionModel
 
 extension DeviceCatalog {
-    /// Whether a device of that name, empty for the default, is one that can be opened, whether it is there or not.
+    /// Whether a device with that name (the default one if empty) can be opened, whether or not it is present.
     public func canOpen(_ permission: Permission, device name: String = "") -> Bool {
         kind(of: permission)?.canOpen(name, among: found[permission, default: []]) ?? false
     }
 
-    /// Opens the default device (an empty name), or the one of that id or node. The descriptor is the caller's, who
-    /// closes it; it blocks, as a freshly opened one does, and is closed on exec.
-    ///
-    /// Unless told otherwise, it is opened as its kind says.
+    /// Opens the default device (for an empty name), or the one with that ID or node. The caller must close the
+    /// descriptor, which is blocking and close-on-exec. If `writable` is nil, the kind of device determines the mode.
     public func open(
         _ permission: Permission, device name: String, writable: Bool?
     ) throws(PermissionError) -> (fd: Int32, isWritable: Bool, device: Device) {
@@ -26,7 +24,7 @@ extension DeviceCatalog {
         switch NodeOpener.open(node, number: chosen.number, isWritable: isWritable) {
         case .success(let fd): return (fd, isWritable, chosen.device)
         case .failure(.otherDevice):
-            throw PermissionError(.deviceUnavailable, "\(node) is another device now; ask again")
+            throw PermissionError(.deviceUnavailable, "\(node) is now another device; try again")
         case .failure(.system(let code)) where code == EBUSY || code == EAGAIN:
             throw PermissionError(.deviceUnavailable, "\(chosen.device.name) is in use by another program")
         case .failure(.system(let code)):
@@ -35,41 +33,41 @@ extension DeviceCatalog {
         }
     }
 
-    /// The device that a name means. Without a name, a usable one with a node.
+    /// The device with that name. Without a name, the first one with a node.
     static func choose(
         _ name: String, from all: [FoundDevice], _ permission: Permission
     ) throws(PermissionError) -> FoundDevice {
         let withNode = all.filter { !$0.device.node.isEmpty }
         guard !name.isEmpty else {
             guard let first = withNode.first else {
-                throw PermissionError(.deviceUnavailable, "no \(permission.rawValue) is there now")
+                throw PermissionError(.deviceUnavailable, "no \(permission.rawValue) device is present")
             }
             guard first.device.isUsable else { throw PermissionError(.deviceUnavailable, first.device.problem) }
             return first
         }
         guard let named = withNode.first(where: { $0.device.id == name || $0.device.node == name }) else {
-            throw PermissionError(.notFound, "there is no \(permission.rawValue) of that name")
+            throw PermissionError(.notFound, "there is no \(permission.rawValue) device with that name")
         }
         guard named.device.isUsable else { throw PermissionError(.deviceUnavailable, named.device.problem) }
         return named
     }
 }
 
-/// Opens a node and checks on what was opened that it is the one meant.
+/// Opens a node and verifies that the opened file is the intended device.
 enum NodeOpener {
     enum Failure: Error, Equatable {
         case system(Int32)
-        /// The path leads to something else by now.
+        /// The path now leads to another file.
         case otherDevice
     }
 
     static func open(_ node: String, number: UInt64?, isWritable: Bool) -> Result<Int32, Failure> {
         if let failure = check(node, number) { return .failure(failure) }
-        // Opening must not wait: a busy microphone would hold up everybody.
+        // Opening must not block: a microphone in use would stop the whole daemon.
         let fd = Glibc.open(node, (isWritable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard fd >= 0 else { return .failure(.system(errno)) }
-        // The path is looked at on both sides of the opening, since mock devices have their number there only. Nobody
-        // but root could swap it there and back meanwhile.
+        // The path is checked before and after opening, because only the path of a mock device has its number. Only
+        // root could replace the path and restore it in between.
         var status = stat()
         guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFCHR, check(node, number) == nil else {
             close(fd)

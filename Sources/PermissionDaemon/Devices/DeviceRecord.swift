@@ -1,6 +1,6 @@
-// What the kernel and udev say of one device, as values, and what can be told from that alone.
+// What the kernel and udev report about a device, and what follows from that alone.
 
-/// One entry of sysfs, with the attributes and properties that matter here.
+/// An entry of sysfs with the attributes and properties that are used.
 struct DeviceRecord: Sendable, Hashable {
     var subsystem: String
     /// `/sys/devices/…`
@@ -10,9 +10,9 @@ struct DeviceRecord: Sendable, Hashable {
     var number: UInt64?
     var attributes: [String: String] = [:]
     var properties: [String: String] = [:]
-    /// Attributes of the device it belongs to: a sound card's `id`, for one.
+    /// Attributes of the parent device, such as the `id` of a sound card.
     var parentAttributes: [String: String] = [:]
-    /// What the USB device it is part of calls itself, or empty.
+    /// The product name of the USB device that it is part of, or empty.
     var product = ""
 
     static let attributeNames = ["name", "index", "pcm_class", "type", "soft", "hard"]
@@ -24,10 +24,10 @@ struct DeviceRecord: Sendable, Hashable {
         String(syspath[(syspath.lastIndex(of: "/").map { syspath.index(after: $0) } ?? syspath.startIndex)...])
     }
 
-    /// The number its name ends with.
+    /// The number at the end of its name.
     var sysnum: Int { Int(String(sysname.reversed().prefix(while: \.isWholeNumber).reversed())) ?? 0 }
 
-    /// Where the hardware sits: the path without the part that the kernel numbers anew at each plugging.
+    /// The location of the hardware: the path without the part that the kernel renumbers at each plugging.
     var place: String {
         var path = Substring(syspath)
         if path.hasPrefix("/sys/devices/") { path = path.dropFirst("/sys/devices/".count) }
@@ -38,7 +38,7 @@ struct DeviceRecord: Sendable, Hashable {
         return parts[..<cut].joined(separator: "/")
     }
 
-    /// Names the hardware over re-plugging: by its own serial number if it has one, else by where it sits.
+    /// Identifies the hardware across re-plugging: by its serial number if it has one, otherwise by its location.
     var hardware: String {
         if let serial = properties["ID_SERIAL"], properties["ID_SERIAL_SHORT"]?.isEmpty == false { return serial }
         return properties["ID_PATH"] ?? place

@@ -1,21 +1,21 @@
-// Where devices come from. `Udev` is the real one; tests bring their own.
+// The source of devices: `Udev`, or a fake one in tests.
 
 import DBus
 
 struct DeviceEvent: Sendable, Hashable {
     let subsystem: String
-    /// Empty when nobody can say which one it is about: any of the subsystem may be another one now, or gone.
+    /// Empty if the device is not known: any device of the subsystem may have changed or vanished.
     let syspath: String
     let isRemoval: Bool
 }
 
 @LoopActor
 protocol DeviceSource: AnyObject {
-    /// Everything of a subsystem that is there now; nothing when sysfs is not.
+    /// All current entries of a subsystem; none if sysfs is not available.
     func records(of subsystem: String) -> [DeviceRecord]
-    /// Reports events of these subsystems from now on, those that arrive together in one call.
+    /// Reports events of these subsystems from now on. Events that arrive together are reported in one call.
     func start(_ subsystems: [String], onEvents: @escaping @LoopActor ([DeviceEvent]) -> Void)
     func stop()
-    /// Why events may not come, for a person to read.
+    /// Reasons why events may not arrive, for a person to read.
     var problems: [String] { get }
 }

@@ -1,27 +1,27 @@
-// Whether the kernel dropped messages that a socket had no room for.
+// Detects that the kernel has dropped messages because a socket's buffer was full.
 
 import CLinux
 import Glibc
 
-/// Of a netlink socket every event that did not fit into its buffer.
+/// For a netlink socket, this counts every event that did not fit into the buffer.
 struct DropCounter {
     private let descriptor: Int32
     private var seen: UInt32
 
-    /// - Parameter descriptor: of a socket, which stays its owner's; of anything else nothing is ever dropped.
+    /// - Parameter descriptor: a socket, which is not closed here. For other descriptors no drops are reported.
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
         seen = DropCounter.count(descriptor)
     }
 
-    /// Since the last look.
+    /// Whether messages were dropped since the last call.
     mutating func hasGrown() -> Bool {
         let now = DropCounter.count(descriptor)
         defer { seen = now }
         return now != seen
     }
 
-    /// By socket(7)'s SO_MEMINFO, since Linux 4.12.
+    /// Reads SO_MEMINFO (socket(7)), available since Linux 4.12.
     private static func count(_ descriptor: Int32) -> UInt32 {
         let place = Int(SK_MEMINFO_DROPS)
         var numbers = [UInt32](repeating: 0, count: place + 1)

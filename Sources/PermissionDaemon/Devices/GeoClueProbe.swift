@@ -1,4 +1,4 @@
-// Whether the location service GeoClue is there: running or startable on the system bus, and answering.
+// Determines whether the location service GeoClue runs or can be activated on the system bus, and answers.
 
 import DBus
 import PermissionCore
@@ -9,10 +9,10 @@ final class GeoClueProbe {
     static let deviceID = "geoclue"
     static let service = "org.freedesktop.GeoClue2"
 
-    /// How long the service has to answer, its start included. It starts in well under a second.
+    /// The time that the service has to answer, including its start, which takes well under a second.
     private static let answerTime: Int32 = 10_000
 
-    /// Nil while the service neither runs nor can be started, or there is no system bus.
+    /// Nil while the service neither runs nor can be activated, or if there is no system bus.
     private(set) var device: Device?
 
     private let system: SystemBus
@@ -23,7 +23,7 @@ final class GeoClueProbe {
 
     init(address: BusAddress) { system = SystemBus(address) }
 
-    /// Reports each change of ``device``. Nothing is asked of the bus when there is none.
+    /// Reports each change of ``device``.
     func start(onChange: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
         system.start { [weak self] event in
@@ -43,12 +43,12 @@ final class GeoClueProbe {
         settle()
     }
 
-    /// Looks and asks again, as after a failed start.
+    /// Queries the service again, for example after it has failed to start.
     func askAgain() {
         if system.connection == nil { system.tryNow() } else if ping == nil { look(mayAsk: true) }
     }
 
-    /// Calls `body` when the first answer has come, or that much later.
+    /// Calls `body` once the first answer has arrived or the time limit is exceeded.
     func whenSettled(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
         guard !isSettled else { return body() }
         var body: (@LoopActor () -> Void)? = body
@@ -66,7 +66,7 @@ final class GeoClueProbe {
     // MARK: The bus
 
     private func opened(_ connection: Connection) {
-        // Only this name's changes: the system bus has many others.
+        // Only this name's changes, because the system bus has many other names.
         connection.onSignal(
             sender: Bus.name, path: Bus.path, interface: Bus.name, member: "NameOwnerChanged",
             firstArgument: GeoClueProbe.service
@@ -84,7 +84,7 @@ final class GeoClueProbe {
         if !owner.isEmpty {
             ask()
         } else {
-            // It leaves when idle and is started again at need: asking now would start it at once.
+            // The service exits when idle and is activated on demand; a query would start it again at once.
             look(mayAsk: false)
         }
     }
@@ -133,9 +133,9 @@ final class GeoClueProbe {
         static let path = "/org/freedesktop/DBus"
     }
 
-    // MARK: The verdict
+    // MARK: Result
 
-    /// Any reply of the service itself is an answer, a refusal of this very method too.
+    /// Any reply of the service itself counts as an answer, even an error about this method.
     static func problem(_ result: Result<Message, BusError>) -> String {
         guard case .failure(let error) = result else { return "" }
         let refusals = [BusError.Name.unknownMethod, BusError.Name.unknownObject, BusError.Name.unknownInterface]

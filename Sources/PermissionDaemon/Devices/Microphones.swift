@@ -1,4 +1,4 @@
-// Which ALSA nodes are microphones.
+// Finds the ALSA nodes that are microphones.
 
 import DBus
 import PermissionCore
@@ -35,7 +35,7 @@ enum Microphones {
         let code = probe.access(record.node, writing: true)
         let group = code == 0 ? nil : probe.group(of: record.node)
         let device = Device(
-            // As ALSA itself names it, so that an app can hand it on.
+            // The name that ALSA uses, so that an app can pass it on.
             permission: .microphone, id: "hw:CARD=\(id),DEV=\(number)", node: record.node, name: name,
             problem: NodeProblem.text(code, node: record.node, group: group))
         return FoundDevice(
@@ -51,7 +51,7 @@ enum Microphones {
     }
 }
 
-/// Digits only: `Int` itself also takes a sign.
+/// Accepts digits only; `Int` also accepts a sign.
 func decimal(_ text: Substring) -> Int? {
     text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(text) : nil
 }

@@ -1,30 +1,30 @@
-// The questions asked of a device node itself. Every system call about usability stands here.
+// Queries device nodes. All system calls that determine whether a device is usable are in this file.
 
 import CLinux
 import Glibc
 
-/// What VIDIOC_QUERYCAP said.
+/// The answer to VIDIOC_QUERYCAP.
 struct VideoCapability: Sendable, Hashable {
-    /// Of this node, not of the whole device.
+    /// The capabilities of this node, not of the whole device.
     var flags: UInt32
     var card: String
 }
 
 enum VideoAnswer: Sendable, Hashable {
     case capability(VideoCapability)
-    /// errno of open(2), or of the ioctl.
+    /// The errno of open(2); for `unanswered`, of the ioctl.
     case unopened(Int32)
     case unanswered(Int32)
 }
 
-/// Tests answer in its place.
+/// Tests replace this with a fake.
 protocol NodeProbe: Sendable {
     func video(_ node: String) -> VideoAnswer
-    /// 0 if this user may open it so, else errno. Opens nothing: that would seize a microphone, or power a receiver.
+    /// 0 if this user may open the node, otherwise errno. Opening it would occupy a microphone or power up a receiver.
     func access(_ node: String, writing: Bool) -> Int32
-    /// The name of the group it belongs to.
+    /// The name of the group that owns the node.
     func group(of node: String) -> String?
-    /// Names of sound cards by their ids.
+    /// The names of sound cards by ID.
     func soundCards() -> [String: String]
 }
 
@@ -63,7 +63,7 @@ struct SystemProbe: NodeProbe {
         SoundCards.parse(SystemProbe.text(of: "/proc/asound/cards"))
     }
 
-    /// The beginning of a small file, or nothing.
+    /// The beginning of a small file; empty if it cannot be read.
     private static func text(of path: String) -> String {
         let fd = open(path, O_RDONLY | O_CLOEXEC)
         guard fd >= 0 else { return "" }
@@ -106,11 +106,11 @@ enum NodeProblem {
             if let group, group != "root" {
                 "permission denied: \(node) belongs to group \(group); log in on the seat or add the user to the group"
             } else {
-                "permission denied: \(node) is root's alone; log in on the seat or let a udev rule tag it uaccess"
+                "permission denied: only root can open \(node); log in on the seat or tag it uaccess in a udev rule"
             }
-        case ENOENT: "\(node) is not there; let udev create it, or hand it into the container"
-        case ENODEV, ENXIO: "\(node) has no hardware behind it any more; plug it in again"
-        default: "\(node) cannot be opened: \(String(cString: strerror(code))); journalctl -k may say more"
+        case ENOENT: "\(node) does not exist; let udev create it, or pass it into the container"
+        case ENODEV, ENXIO: "\(node) no longer has hardware behind it; plug it in again"
+        default: "\(node) cannot be opened: \(String(cString: strerror(code))); see journalctl -k"
         }
     }
 }

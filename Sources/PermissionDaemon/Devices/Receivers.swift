@@ -1,4 +1,4 @@
-// Where positions come from: satellite receivers, and the location service.
+// Sources of positions: satellite receivers and the location service.
 
 import DBus
 import PermissionCore
@@ -21,7 +21,7 @@ final class LocationKind: DeviceKind {
         return Receivers.find(in: records("gnss"), probe) + (service.map { [$0] } ?? [])
     }
 
-    /// The service has no node; without a receiver there is nothing to open.
+    /// The location service has no node, so without a receiver there is nothing to open.
     func canOpen(_ name: String, among found: [FoundDevice]) -> Bool {
         found.contains { !$0.device.node.isEmpty } && name != GeoClueProbe.deviceID
     }

@@ -1,4 +1,4 @@
-// Devices by libsystemd's sd-device, and its monitor pumped from our own loop. That library's pointers stay here.
+// Finds and watches devices with libsystemd's sd-device. Only this file uses the library's pointers.
 
 import CSystemd
 import DBus
@@ -11,36 +11,36 @@ final class Udev: DeviceSource {
     private var token: WatchToken?
     private var pending: [DeviceEvent] = []
     private var onEvents: (@LoopActor ([DeviceEvent]) -> Void)?
-    /// What the running monitor knows this object by.
+    /// The reference to this object that the running monitor uses.
     private var context: Unmanaged<Udev>?
     private var watchProblems: [String] = []
-    /// What there was at the last look, for the time in which no look is possible.
+    /// The records of the last scan, for use while no scan is possible.
     private var seen: [String: [DeviceRecord]] = [:]
     private var unseen: Set<String> = []
     private var subsystems: [String] = []
-    /// Of the monitor's socket.
+    /// Counts drops of the monitor's socket.
     var drops: DropCounter?
-    /// The next report is not before it fires.
+    /// No report is sent until this timer fires.
     private var reportTimer: LoopTimer?
 
-    /// A burst of hot-plugging fits; the kernel gives what the user may have of it.
+    /// Large enough for a burst of hot-plug events. The kernel may grant less.
     private static let receiveBuffer = 8 << 20
-    /// Milliseconds between two reports: what is plugged in and out all the time costs others nothing.
+    /// Milliseconds between two reports, so that constant plugging in and out does not delay other work.
     private static let reportInterval: Int64 = 50
-    /// Milliseconds until a look is tried again that was not possible.
+    /// Milliseconds until a scan is retried that was not possible.
     private static let retryTime: Int64 = 10_000
-    /// Descriptors that looking at a device takes at once, and one to spare.
+    /// The number of descriptors that scanning a device needs at once, and one to spare.
     private static let descriptors = 4
 
     init() {}
 
     var problems: [String] {
         unseen.isEmpty
-            ? watchProblems : watchProblems + ["no descriptors are left to look at devices; it is tried again"]
+            ? watchProblems : watchProblems + ["no descriptors are left to look at devices; permd will try again"]
     }
 
     func records(of subsystem: String) -> [DeviceRecord] {
-        // libsystemd would say that there are no devices.
+        // Without free descriptors, libsystemd would report that there are no devices.
         guard Udev.hasDescriptors() else {
             if unseen.isEmpty {
                 Loop.shared.after(milliseconds: Udev.retryTime) { [weak self] in self?.lookAgain() }
@@ -74,7 +74,7 @@ final class Udev: DeviceSource {
         var enumerator: OpaquePointer?
         guard sd_device_enumerator_new(&enumerator) >= 0 else { return [] }
         defer { sd_device_enumerator_unref(enumerator) }
-        // Without udevd nothing is ever initialised, and is there all the same.
+        // Without udevd, devices exist but are never initialised.
         guard sd_device_enumerator_add_match_subsystem(enumerator, subsystem, 1) >= 0,
             sd_device_enumerator_allow_uninitialized(enumerator) >= 0
         else { return [] }
@@ -99,7 +99,7 @@ final class Udev: DeviceSource {
         for name in DeviceRecord.propertyNames {
             record.properties[name] = text { sd_device_get_property_value(device, name, $0) }
         }
-        // Parents belong to the device: they are not released here.
+        // Parents belong to the device and are not released here.
         var parent: OpaquePointer?
         if sd_device_get_parent(device, &parent) >= 0, let parent {
             for name in DeviceRecord.parentAttributeNames {
@@ -124,10 +124,10 @@ final class Udev: DeviceSource {
         guard event == nil else { return }
         self.onEvents = onEvents
         self.subsystems = subsystems
-        // udev(7) announces itself by this socket; mock devices bring their own announcements.
+        // This socket shows that udevd runs; mock devices send events without it.
         if access("/run/udev/control", F_OK) != 0 && getenv("UMOCKDEV_DIR") == nil {
             watchProblems.append(
-                "udev is not running: devices that come and go are noticed after: systemctl --user reload permd")
+                "udev is not running; after plugging a device in or out, run: systemctl --user reload permd")
         }
         let failure = open(subsystems)
         guard failure < 0 else { return pump() }
@@ -145,21 +145,21 @@ final class Udev: DeviceSource {
         var result = sd_event_new(&event)
         if result >= 0 { result = sd_device_monitor_new(&monitor) }
         guard result >= 0, let event, let monitor else { return min(result, -1) }
-        // May be refused over the system's limit; the default does then.
+        // The kernel may refuse this size; then the default applies.
         sd_device_monitor_set_receive_buffer_size(monitor, Udev.receiveBuffer)
         for subsystem in subsystems where result >= 0 {
             result = sd_device_monitor_filter_add_match_subsystem_devtype(monitor, subsystem, nil)
         }
         if result >= 0 { result = sd_device_monitor_attach_event(monitor, event) }
         guard result >= 0 else { return result }
-        // SAFETY: the monitor's context is a reference of its own, which close() gives back after the monitor is gone.
+        // SAFETY: the monitor's context is a separate reference, which close() releases once the monitor is gone.
         let context = Unmanaged.passRetained(self)
         self.context = context
         result = sd_device_monitor_start(monitor, Udev.received, context.toOpaque())
         guard result >= 0 else { return result }
         let fd = sd_event_get_fd(event)
         guard fd >= 0 else { return fd }
-        // libsystemd takes the socket's word that messages were dropped (ENOBUFS), and says nothing of it.
+        // libsystemd consumes the socket's error about dropped messages (ENOBUFS) without reporting it.
         drops = DropCounter(sd_event_source_get_io_fd(sd_device_monitor_get_event_source(monitor)))
         token = Loop.shared.watch(fd, .readable) { [weak self] _ in self?.pump() }
         return 0
@@ -175,7 +175,7 @@ final class Udev: DeviceSource {
         }
         if let event { sd_event_unref(event) }
         (monitor, event, drops) = (nil, nil, nil)
-        // SAFETY: gives back the reference of open(); no callback can come any more.
+        // SAFETY: releases the reference of open(); no callback can follow.
         context?.release()
         context = nil
     }
@@ -204,7 +204,7 @@ final class Udev: DeviceSource {
             DeviceEvent(subsystem: subsystem, syspath: syspath, isRemoval: isKnown && action == SD_DEVICE_REMOVE))
     }
 
-    /// Takes everything that has arrived; it is reported together. Where something was lost, everything may have changed.
+    /// Processes and reports everything that has arrived. After lost events, any device may have changed.
     func pump() {
         var result: Int32 = 0
         repeat {
@@ -213,9 +213,9 @@ final class Udev: DeviceSource {
             if result > 0 { result = sd_event_dispatch(event) }
         } while result > 0
         if result < 0 {
-            // Its descriptor would stay ready, and the loop would spin.
+            // The descriptor would stay ready, and the loop would spin.
             token?.cancel()
-            watchProblems.append("devices are watched no longer: \(String(cString: strerror(-result)))")
+            watchProblems.append("devices are no longer watched: \(String(cString: strerror(-result)))")
         }
         if drops?.hasGrown() == true { pending = Udev.unknownEvents(subsystems) }
         report()

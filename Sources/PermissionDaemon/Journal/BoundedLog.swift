@@ -1,16 +1,16 @@
-// Lines of the journal that anybody can cause: a few a minute as they are, the rest as a number.
+// Limits log lines that any program can cause: a few per minute are logged, the rest are only counted.
 
 import DBus
 import Logging
 
 @LoopActor
 final class BoundedLog {
-    /// Enough to see what goes wrong; the journal keeps some 10,000 lines of a service in 30 seconds and drops what comes
-    /// then, and older ones of everybody have to go for them (journald.conf(5)).
+    /// Enough to see what goes wrong. The journal keeps about 10,000 lines of a service in 30 seconds and drops the
+    /// rest, and older lines of all services are removed to make room (journald.conf(5)).
     static let linesPerMinute = 10
 
     private let log: Logger
-    /// After the number: what they say in one word.
+    /// Describes the lines after their number: "12 more … within a minute".
     private let summary: String
     private let minute: Int64
     private var count = 0
@@ -26,7 +26,7 @@ final class BoundedLog {
         count += 1
         if count <= BoundedLog.linesPerMinute { log.notice("\(line())") }
         guard count == 1 else { return }
-        // Nothing wakes up while nothing is said.
+        // The timer runs only after a line was logged.
         Loop.shared.after(milliseconds: minute) { [self] in
             let more = count - BoundedLog.linesPerMinute
             count = 0

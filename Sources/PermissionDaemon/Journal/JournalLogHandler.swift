@@ -1,4 +1,4 @@
-// Logs to the journal with fields when stderr is the journal, in plain lines otherwise.
+// Logs to the journal with fields if stderr is connected to the journal, otherwise in plain lines.
 
 import CLinux
 import CSystemd
@@ -7,7 +7,7 @@ import Logging
 import PermissionModel
 
 struct JournalLogHandler: LogHandler {
-    /// Scalars of a line: more than any of ours, with two paths in it.
+    /// The maximum length of a line in scalars: more than any message of permd with two paths in it.
     private static let maximumLine = 12 << 10
 
     var metadata: Logger.Metadata = [:]
@@ -29,7 +29,7 @@ struct JournalLogHandler: LogHandler {
         }
     }
 
-    /// `permd: warning: text (key=value …)`; what could break the line is made visible.
+    /// `permd: warning: text (key=value …)`; characters that could break the line are shown as escapes.
     static func line(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) -> String {
         var text = level == .info || level == .notice ? "permd: " : "permd: \(level.rawValue): "
         text += message
@@ -45,13 +45,14 @@ struct JournalLogHandler: LogHandler {
         return shown(text) + "\n"
     }
 
-    /// Safe to show, and of a bounded length whatever somebody's error message was.
+    /// Makes a message safe to show and limits its length.
     private static func shown(_ text: String) -> String {
         let isLong = text.utf8.count > maximumLine && !text.unicodeScalars.dropFirst(maximumLine).isEmpty
         return isLong ? SafeText.line(String(text.unicodeScalars.prefix(maximumLine))) + "…" : SafeText.line(text)
     }
 
-    /// The message is safe to show; the fields are what programs look for, byte for byte: PERMD_REQUEST, PERMD_APP, PERMD_PERMISSION, PERMD_OUTCOME and their like (sd_journal_sendv(3)).
+    /// The message is made safe to show. The fields are sent unchanged, because programs match them: PERMD_REQUEST,
+    /// PERMD_APP, PERMD_PERMISSION, PERMD_OUTCOME and others (sd_journal_sendv(3)).
     private func send(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) {
         var entries = [
             "MESSAGE=\(message)", "PRIORITY=\(JournalLogHandler.priority(level))", "SYSLOG_IDENTIFIER=permd",

@@ -1,4 +1,4 @@
-// Tells systemd how the daemon is (sd_notify(3)), and feeds its watchdog when it asks for one.
+// Reports the daemon's state to systemd (sd_notify(3)), and feeds the watchdog if systemd has enabled it.
 
 import CLinux
 import CSystemd
@@ -13,7 +13,7 @@ final class Notifier {
         sd_notify(0, "READY=1\nSTATUS=Serving org.permd")
         var microseconds: UInt64 = 0
         if interval == 0, sd_watchdog_enabled(0, &microseconds) > 0 {
-            // Twice as often as it must be, so that one late turn does not end us.
+            // Twice as often as required, so that systemd does not kill permd because of one late turn.
             interval = max(1, Int64(microseconds / 2000))
             feedWatchdog()
         }

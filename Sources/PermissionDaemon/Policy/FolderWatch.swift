@@ -1,4 +1,4 @@
-// Notices that something in folders has changed (inotify(7)), and says so when it cannot.
+// Watches folders for changes (inotify(7)), and reports when it cannot.
 
 import CLinux
 import DBus
@@ -12,10 +12,10 @@ final class FolderWatch {
     private var descriptor: Int32 = -1
     private let onEvents: @LoopActor ([String]) -> Void
 
-    /// - Parameter onEvents: gets the names of what has changed; an empty one is the folder itself, or everything.
+    /// - Parameter onEvents: called with the names of what has changed; an empty one means the folder or everything.
     init(onEvents: @escaping @LoopActor ([String]) -> Void) { self.onEvents = onEvents }
 
-    /// Watches these folders too; one that is watched already stays so. What failed is tried again.
+    /// Watches these folders too. Folders that are already watched stay watched; those that failed are retried.
     func watch(_ folders: Set<String>) {
         problem = nil
         if descriptor < 0 {
@@ -30,7 +30,7 @@ final class FolderWatch {
 
     private func fail(_ folder: String, _ code: Int32) {
         guard problem == nil else { return }
-        // inotify has its own words for errno.
+        // inotify uses these errno values with other meanings.
         let reason =
             switch code {
             case ENOSPC: "the limit fs.inotify.max_user_watches is reached"
@@ -39,7 +39,7 @@ final class FolderWatch {
             }
         problem = PolicyProblem(
             file: folder, line: 0,
-            message: "it cannot be watched: \(reason); changes are noticed after: systemctl --user reload permd")
+            message: "the folder cannot be watched: \(reason); after a change, run: systemctl --user reload permd")
     }
 
     private func read() {

@@ -1,9 +1,9 @@
-// An INI file as sections of keys, read with libinih; the first thing wrong is an error with its line.
+// Parses an INI file into sections of keys with libinih. The first error is thrown with its line.
 
 import CInih
 import PermissionModel
 
-/// What is wrong in a file, and where. Line 0 is the whole file.
+/// An error in a file. Line 0 means the whole file.
 struct FileProblem: Error, Sendable, Hashable {
     let line: Int
     let message: String
@@ -18,17 +18,17 @@ struct IniFile {
 
     private(set) var sections: [Section] = []
 
-    /// libinih's own bound of a line (INI_MAX_LINE, with its end): longer ones it would silently break in two.
+    /// libinih's limit of a line (INI_MAX_LINE, terminator included). It would silently split longer lines.
     private static let maximumLine = 198
-    /// libinih's own bound of a section's name (MAX_SECTION, with its end): longer ones it would silently cut.
+    /// libinih's limit of a section's name (MAX_SECTION, terminator included). It would silently truncate longer names.
     private static let maximumSection = 49
 
-    /// Lines end with LF or CRLF; a byte order mark is left out.
+    /// Lines end with LF or CRLF. A byte order mark is skipped.
     init(_ text: String) throws(FileProblem) {
         let mark = "\u{FEFF}".utf8
         let bytes = text.utf8.starts(with: mark) ? text.utf8.dropFirst(mark.count) : text.utf8[...]
         guard !bytes.contains(0) else { throw FileProblem(line: 0, message: "the file contains a NUL character") }
-        // By bytes: LF after CR, and a mark after a bracket, are one Character.
+        // Split by bytes: CR LF is one Character, and so is a bracket with a combining mark.
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
         }
@@ -52,12 +52,12 @@ struct IniFile {
                 line: number, message: "the name of the section is longer than \(IniFile.maximumSection) bytes")
         }
         guard !sections.contains(where: { $0.name == name }) else {
-            throw FileProblem(line: number, message: "the section [\(name)] is there twice")
+            throw FileProblem(line: number, message: "the section [\(name)] is given twice")
         }
         sections.append(Section(name: name, line: number))
     }
 
-    /// libinih calls for each key, in order; sections come in the order found above.
+    /// libinih calls the handler for each key in order; the sections are in the order found above.
     private mutating func parse(_ lines: [[UInt8]]) throws(FileProblem) {
         let reading = Reading()
         // SAFETY: the handler runs within the call, which `reading` outlives.
@@ -75,7 +75,7 @@ struct IniFile {
         }
         for (section, key, value) in reading.found {
             guard let index = sections.firstIndex(where: { $0.name == section }) else {
-                throw FileProblem(line: 1, message: "\(key) stands before any section")
+                throw FileProblem(line: 1, message: "\(key) is given before any section")
             }
             let line = IniFile.line(of: key, in: lines, after: sections[index].line)
             guard !sections[index].values.contains(where: { $0.key == key }) else {
@@ -86,7 +86,7 @@ struct IniFile {
         }
     }
 
-    /// libinih does not say where a key stood.
+    /// Finds the line of a key, which libinih does not report.
     private static func line(of key: String, in lines: [[UInt8]], after start: Int) -> Int {
         for index in start..<max(start, lines.count) {
             let line = lines[index].drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }

@@ -1,12 +1,11 @@
-// The last good text of each rule and settings file, for the time in which the file cannot be read or is wrong.
+// The last valid text of each rule and settings file, for use while the file is invalid or cannot be read.
 
 import PermissionModel
 
 struct LastGoodFiles {
-    /// What the store does not have yet.
+    /// Changes that are not in the store yet.
     struct Changes: Sendable {
         var texts: [(path: String, text: String)]
-        /// Files that are gone.
         var removed: [String]
     }
 
@@ -14,7 +13,7 @@ struct LastGoodFiles {
     private var texts: [ExactText: ExactText]
     private var stored: [ExactText: ExactText]
 
-    /// - Parameter stored: what earlier runs have saved.
+    /// - Parameter stored: the texts that earlier runs have saved.
     init(_ stored: [(path: String, text: String)]) {
         self.stored = Dictionary(stored.map { (ExactText($0.path), ExactText($0.text)) }) { _, last in last }
         texts = self.stored
@@ -26,10 +25,10 @@ struct LastGoodFiles {
 
     mutating func keep(_ text: String, of path: String) { texts[ExactText(path)] = ExactText(text) }
 
-    /// Forgets the files that are not there any more.
+    /// Forgets the files that no longer exist.
     mutating func drop(except present: Set<ExactText>) { texts = texts.filter { present.contains($0.key) } }
 
-    /// Nil when the store has everything.
+    /// Nil if the store has everything.
     var unsaved: Changes? {
         let changed = texts.filter { stored[$0.key] != $0.value }.sorted { $0.key < $1.key }
         let changes = Changes(

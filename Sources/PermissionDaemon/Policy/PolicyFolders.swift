@@ -1,31 +1,30 @@
-// Which files count: drop-ins of three folders, read in name order, a file higher up replacing one of the same name.
+// Finds the files that apply, in name order: a file replaces those of its name in lower folders.
 
 import Glibc
 import PermissionModel
 
-/// A file as found on disk.
 struct FoundFile {
     let path: String
     let content: Result<[UInt8], RegularFile.Failure>
 }
 
-/// Everything that was found at one look.
+/// The result of one scan.
 struct FoundFiles {
-    /// Those that count, in order.
+    /// The files that apply, in order.
     var files: [FoundFile] = []
-    /// Folders that could not be listed to their end. What is known of their files counts, as files with an error.
+    /// Folders that could not be listed completely. Their known files count as files with an error.
     var unreadable: [(path: String, failure: RegularFile.Failure)] = []
-    /// All that are there, those that are replaced too.
+    /// All existing files, including those that are replaced.
     var present: Set<ExactText> = []
 }
 
 struct PolicyFolders {
-    /// Rules of a whole distribution are a few KiB; more is a mistake.
+    /// The maximum size of a file. The rules of a whole distribution are a few KiB; more is a mistake.
     private static let maximumFile = 1 << 20
-    /// A file that goes between listing and reading makes the list wrong; one that comes and goes all the time is an error.
+    /// A file that vanishes between listing and reading makes a scan wrong; one that keeps vanishing is an error.
     private static let maximumLooks = 3
 
-    /// Highest first.
+    /// Highest priority first.
     private let bases: [String]
 
     init(root: String) {
@@ -33,7 +32,7 @@ struct PolicyFolders {
         bases = ["/etc", "/run", "/usr/lib"].map { prefix + $0 + "/permd" }
     }
 
-    /// - Parameter known: paths of files that were good once: they are looked for where a folder cannot be listed.
+    /// - Parameter known: paths of files that were valid once. They are looked up if their folder cannot be listed.
     func rules(known: Set<ExactText>) -> FoundFiles {
         look { dropIns("policy.d", known, &$0) }
     }
@@ -52,7 +51,7 @@ struct PolicyFolders {
         }
     }
 
-    /// Folders to watch, with the nearest that is there for each that is not.
+    /// The folders to watch; for each that does not exist, its nearest existing parent.
     func watched() -> Set<String> {
         var folders: Set<String> = []
         for base in bases {
@@ -67,7 +66,7 @@ struct PolicyFolders {
         return folders
     }
 
-    /// Looks again when the list was wrong as soon as it was made.
+    /// Scans again if the list was outdated when the files were read.
     private func look(_ body: (inout FoundFiles) -> Bool) -> FoundFiles {
         var found = FoundFiles()
         for _ in 1...PolicyFolders.maximumLooks {
@@ -77,7 +76,7 @@ struct PolicyFolders {
         return found
     }
 
-    /// False when a file that was listed is not there.
+    /// Returns false if a listed file no longer exists.
     private func dropIns(_ name: String, _ known: Set<ExactText>, _ found: inout FoundFiles) -> Bool {
         var paths: [ExactText: String] = [:]
         for base in bases {
@@ -102,9 +101,9 @@ struct PolicyFolders {
         return isWhole
     }
 
-    /// Files of a folder that were good once, without those that are seen to be gone.
+    /// The known files of a folder, except those that certainly no longer exist.
     private static func names(of known: Set<ExactText>, in folder: String, beside listed: [String]) -> [String] {
-        // Below a link that leads nowhere everything looks as if it were gone.
+        // Below a broken link, every file seems not to exist.
         let isThere = access(folder, F_OK) == 0
         let prefix = Array("\(folder)/".utf8)
         let listed = Set(listed.map { ExactText($0) })
@@ -129,7 +128,7 @@ extension FoundFile {
     }
 }
 
-/// The names in a folder. A folder that is not there is an empty one; a link that leads nowhere is none that is not there.
+/// The names in a folder. A folder that does not exist counts as empty; a broken link is a failure.
 private struct Listing {
     var names: [String] = []
     var failure: RegularFile.Failure?
@@ -148,7 +147,7 @@ private struct Listing {
             if let name = String(validating: bytes, as: UTF8.self) {
                 names.append(name)
             } else {
-                failure = RegularFile.Failure("a name in it is not UTF-8")
+                failure = RegularFile.Failure("a file name in it is not UTF-8")
             }
         }
         if errno != 0 { failure = RegularFile.Failure(system: errno, at: folder) }

@@ -1,4 +1,4 @@
-// The administrator's rules and settings as they hold now, kept true while files change.
+// The administrator's current rules and settings, updated when files change.
 
 import DBus
 import Logging
@@ -6,21 +6,20 @@ import PermissionModel
 
 struct PolicyProblem: Sendable, Hashable {
     let file: String
-    /// 0 is the whole file.
+    /// 0 means the whole file.
     let line: Int
     let message: String
 
-    /// As a log has it.
     fileprivate var text: String { line == 0 ? "\(file): \(message)" : "\(file):\(line): \(message)" }
 }
 
 @LoopActor
 final class PolicySet {
     private(set) var rules: [Rule] = []
-    /// What is wrong with files, and why changes of them may go unnoticed.
+    /// Errors in files, and reasons why changes may go unnoticed.
     var problems: [PolicyProblem] { fileProblems + (watch?.problem.map { [$0] } ?? []) }
     private(set) var settings = Settings()
-    /// Saves the last good texts of files, and forgets those of files that are gone; then says whether that is on disk.
+    /// Saves and removes last valid texts of files in the store, then reports whether that is on disk.
     typealias Saving = @LoopActor (LastGoodFiles.Changes, _ then: @escaping @LoopActor (Bool) -> Void) -> Void
     var saveLastGood: Saving? {
         didSet { keepLastGood() }
@@ -31,12 +30,12 @@ final class PolicySet {
         var granted: Set<Permission> = []
     }
 
-    /// Apps whose rules are kept matched: more than run at once on any desktop.
+    /// The number of apps whose matching rules are cached: more than run at once on any desktop.
     private static let cachedApps = 4096
-    /// Milliseconds from the first change of a file until it is read: an editor replaces a file in several steps, and between
-    /// them it restricts nothing.
+    /// Milliseconds from the first change of a file until it is read. An editor replaces a file in several steps, and
+    /// between them the file restricts nothing.
     private static let settleTime: Int64 = 200
-    /// Milliseconds until files are tried again that could not be read or watched for want of descriptors or the like.
+    /// Milliseconds until files are retried that could not be read or watched, for example for lack of descriptors.
     private static let retryTime: Int64 = 10_000
 
     private let folders: PolicyFolders
@@ -65,7 +64,7 @@ final class PolicySet {
         !rules.isEmpty && answer(app).granted.contains(permission)
     }
 
-    /// The first rule of that action that matches.
+    /// The first matching rule with that action.
     func rule(_ action: Rule.Action, _ app: AppID, _ permission: Permission) -> Rule? {
         let name = app.description
         return rules.first { $0.action == action && $0.permissions.contains(permission) && $0.matches(name) }
@@ -88,12 +87,12 @@ final class PolicySet {
 
     // MARK: Reading
 
-    /// Reads everything again; whether anything is different now.
+    /// Reads everything again. Returns whether anything has changed.
     func reload() -> Bool {
         let found = (rules: folders.rules(known: lastGood.paths), settings: folders.settings(known: lastGood.paths))
         var reading = Reading()
         for (path, failure) in found.rules.unreadable + found.settings.unreadable {
-            reading.note(path, 0, "\(failure.reason); what its files last said stays", failure)
+            reading.note(path, 0, "\(failure.reason); what its files restricted or set before stays", failure)
         }
         var rules: [Rule] = []
         for file in found.rules.files { rules += self.rules(of: file, &reading) }
@@ -111,10 +110,9 @@ final class PolicySet {
         return isChanged
     }
 
-    /// What is found on the way.
     private struct Reading {
         var problems: [PolicyProblem] = []
-        /// Trying again may help though no file changes.
+        /// Whether a retry may help even if no file changes.
         var mayPass = false
 
         mutating func note(_ file: String, _ line: Int, _ message: String, _ failure: RegularFile.Failure? = nil) {
@@ -123,7 +121,7 @@ final class PolicySet {
         }
     }
 
-    /// A good file's rules; of a bad one, what its last good version restricted.
+    /// The rules of a valid file; of an invalid one, the restrictions of its last valid version.
     private func rules(of file: FoundFile, _ reading: inout Reading) -> [Rule] {
         var rules: [Rule] = []
         let isGood = take(file, "what it restricted before stays restricted", &reading) {
@@ -134,7 +132,7 @@ final class PolicySet {
         return old.filter { $0.action == .restrict }
     }
 
-    /// A good file's settings; of a bad one, those of its last good version: the defaults may allow more.
+    /// Applies the settings of a valid file, or those of its last valid version: the defaults may allow more.
     private func apply(_ file: FoundFile, to settings: inout Settings, _ reading: inout Reading) {
         let isGood = take(file, "what it set before stays", &reading) {
             (text) throws(FileProblem) in try SettingsFile.read(text, into: &settings)
@@ -142,12 +140,12 @@ final class PolicySet {
         if !isGood, let text = lastGood[file.path] { try? SettingsFile.read(text, into: &settings) }
     }
 
-    /// Whether the file is good; then its text is the last good one.
+    /// Reads a file. If it is valid, keeps its text as the last valid one and returns true.
     private func take(
         _ file: FoundFile, _ consequence: String, _ reading: inout Reading,
         _ body: (String) throws(FileProblem) -> Void
     ) -> Bool {
-        let end = lastGood[file.path] == nil ? "the file is ignored" : "the file is ignored, \(consequence)"
+        let end = lastGood[file.path] == nil ? "the file is ignored" : "the file is ignored, but \(consequence)"
         switch file.content {
         case .failure(let failure):
             reading.note(file.path, 0, "\(failure.reason); \(end)", failure)
@@ -167,8 +165,8 @@ final class PolicySet {
         return false
     }
 
-    /// Saves what is not saved yet. What cannot be saved now is tried again after the next look, and when the store can be
-    /// written again.
+    /// Saves the texts that are not saved yet. If that fails, it is retried after the next reading and when the store
+    /// can be written again.
     func keepLastGood() {
         guard let saveLastGood, !isSaving, let changes = lastGood.unsaved else { return }
         isSaving = true
@@ -183,7 +181,7 @@ final class PolicySet {
 
     // MARK: Noticing changes
 
-    /// Calls `onChange` after files changed and were read. Started already, only who is told changes.
+    /// Calls `onChange` after files have changed and were read. If already started, it only replaces `onChange`.
     func start(onChange: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
         guard watch == nil else { return }
@@ -200,7 +198,7 @@ final class PolicySet {
         tryLater()
     }
 
-    /// The nearest folder of a missing one may be busy with others' files.
+    /// Other files change too in the nearest existing parent of a missing folder, so names are checked.
     private func filesChanged(_ names: [String]) {
         guard !isReadingSoon, names.contains(where: PolicySet.isOurs) else { return }
         isReadingSoon = true
@@ -223,7 +221,7 @@ final class PolicySet {
         }
     }
 
-    /// Reads again and tells, as SIGHUP asks for.
+    /// Reads everything again and notifies, as SIGHUP requires.
     func reloadAndTell() {
         watchFolders()
         if reload() { onChange?() }

@@ -1,4 +1,4 @@
-// An administrator's rule, and how a file of them is read.
+// An administrator's rule, and how a file of rules is read.
 
 import Glibc
 public import PermissionModel
@@ -7,24 +7,24 @@ public struct Rule: Sendable, Hashable {
     public enum Action: String, Sendable { case restrict, grant }
 
     public let name: String
-    /// Shell patterns; `*` crosses `/`.
+    /// Shell patterns, in which `*` also matches `/`.
     public let apps: [String]
     public let permissions: [Permission]
     public let action: Action
     public let file: String
-    /// Of its section.
+    /// The line of its section.
     public let line: Int
 
-    /// Its patterns byte for byte, as they are matched.
+    /// Compares the patterns byte for byte, as they are matched.
     public static func == (a: Rule, b: Rule) -> Bool {
         a.name == b.name && a.apps.elementsEqual(b.apps) { ExactText($0) == ExactText($1) }
             && a.permissions == b.permissions && a.action == b.action && a.file == b.file && a.line == b.line
     }
 
-    /// Whether one of its patterns matches the whole identity (fnmatch(3) without flags: `*` crosses `/`).
+    /// Whether a pattern matches the whole identity (fnmatch(3) without flags, so `*` also matches `/`).
     func matches(_ app: String) -> Bool { apps.contains { fnmatch($0, app, 0) == 0 } }
 
-    /// Every rule of a file, or the first thing that is wrong with it.
+    /// The rules of a file. Throws the first error in it.
     static func read(_ text: String, file: String) throws(FileProblem) -> [Rule] {
         var rules: [Rule] = []
         for section in try IniFile(text).sections { rules.append(try Rule(section, file: file)) }
@@ -35,13 +35,13 @@ public struct Rule: Sendable, Hashable {
         let words = section.name.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0] == "Rule" else {
             throw FileProblem(
-                line: section.line, message: "there is no section [\(section.name)]; a rule is [Rule name]")
+                line: section.line, message: "unknown section [\(section.name)]; a rule is a section [Rule NAME]")
         }
         var apps: [String]?
         var permissions: [Permission]?
         var action: Action?
         for (key, value, line) in section.values {
-            // By bytes: a space and a mark after it are one Character.
+            // Split by bytes: a space with a combining mark is one Character.
             let parts = value.utf8.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.map {
                 String(decoding: $0, as: UTF8.self)
             }
@@ -51,10 +51,10 @@ public struct Rule: Sendable, Hashable {
             case "Action":
                 action = Action(rawValue: value)
                 if action == nil {
-                    throw FileProblem(line: line, message: "Action is restrict or grant, not \(value)")
+                    throw FileProblem(line: line, message: "Action must be restrict or grant, not \(value)")
                 }
             default:
-                throw FileProblem(line: line, message: "a rule has no key \(key); it has Apps, Permissions and Action")
+                throw FileProblem(line: line, message: "unknown key \(key); the keys are Apps, Permissions and Action")
             }
         }
         guard let apps, let permissions, let action else {
@@ -74,7 +74,7 @@ public struct Rule: Sendable, Hashable {
         for word in words {
             guard let permission = Permission(rawValue: word) else {
                 let known = Permission.allCases.map(\.rawValue).joined(separator: ", ")
-                throw FileProblem(line: line, message: "there is no permission \(word); there are \(known)")
+                throw FileProblem(line: line, message: "unknown permission \(word); the permissions are \(known)")
             }
             if !permissions.contains(permission) { permissions.append(permission) }
         }

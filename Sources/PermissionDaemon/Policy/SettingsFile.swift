@@ -1,4 +1,4 @@
-// The keys of permd.conf: what each sets, and what it may be.
+// The keys of permd.conf: what each sets, and its valid range.
 
 import PermissionModel
 
@@ -10,7 +10,7 @@ enum SettingsFile {
         let set: @Sendable (inout Settings, Int64) -> Void
     }
 
-    /// A day is as long as anybody waits; more requests than a million do not fit a desktop's memory.
+    /// No one waits longer than a day for a prompt; more than a million requests do not fit into a desktop's memory.
     private static let keys: [Key] = [
         Key(section: "Prompts", name: "AgentWaitSec", range: 1...86_400) { $0.agentWait = $1 },
         Key(section: "Prompts", name: "TimeoutSec", range: 1...86_400) { $0.promptTimeout = $1 },
@@ -22,14 +22,14 @@ enum SettingsFile {
         Key(section: "History", name: "MaxDays", range: 0...36_500) { $0.historyDays = Int($1) },
     ]
 
-    /// Changes what the file sets; on an error, nothing.
+    /// Applies a file. An invalid one changes nothing.
     static func read(_ text: String, into settings: inout Settings) throws(FileProblem) {
         var changed = settings
         for section in try IniFile(text).sections {
             guard keys.contains(where: { $0.section == section.name }) else {
                 let known = Set(keys.map(\.section)).sorted().map { "[\($0)]" }.joined(separator: ", ")
                 throw FileProblem(
-                    line: section.line, message: "there is no section [\(section.name)]; there are \(known)")
+                    line: section.line, message: "unknown section [\(section.name)]; the sections are \(known)")
             }
             for (name, value, line) in section.values {
                 guard let key = keys.first(where: { $0.section == section.name && $0.name == name }) else {
@@ -39,7 +39,7 @@ enum SettingsFile {
                     throw FileProblem(
                         line: line,
                         message:
-                            "\(name) is a number from \(key.range.lowerBound) to \(key.range.upperBound), not \(value)")
+                            "\(name) must be from \(key.range.lowerBound) to \(key.range.upperBound), not \(value)")
                 }
                 key.set(&changed, number)
             }
