@@ -52,7 +52,8 @@ public struct HistoryFold {
     /// Whether rows must be written before more can be remembered.
     public var isFull: Bool { caused.count >= HistoryFold.capacity }
 
-    /// Continues the numbering after the last row in the store. Rows that are not written yet are numbered after it.
+    /// Continues the numbering after the last row in the store. Rows that apps caused and that are not written yet are
+    /// numbered after it. Rows of decisions are written with them, and those still under way fail or succeed as they are.
     public mutating func goOn(after number: Int64) {
         guard number > lastNumber else { return }
         caused = caused.filter { !$0.value.isWritten }.mapValues { entry in

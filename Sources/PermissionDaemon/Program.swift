@@ -6,7 +6,7 @@ import Logging
 import PermissionModel
 
 public enum Program {
-    public static let version = "0.1.0"
+    static let version = "0.1.0"
 
     /// Exit statuses of sysexits.h.
     private enum Exit {

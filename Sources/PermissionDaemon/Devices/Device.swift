@@ -1,21 +1,21 @@
 // A device in the catalog, and the changes between two snapshots.
 
-public import PermissionModel
+import PermissionModel
 
 /// Something that a permission covers: a camera, a microphone, an adapter, a source of positions.
-public struct Device: Sendable, Hashable {
-    public var permission: Permission
+struct Device: Sendable, Hashable {
+    var permission: Permission
     /// Stable when the device is plugged in again, and unique within a permission.
-    public var id: String
+    var id: String
     /// Its path below `/dev`, or empty.
-    public var node: String
+    var node: String
     /// Safe to show.
-    public var name: String
-    public var isUsable: Bool
+    var name: String
+    var isUsable: Bool
     /// Why it is not usable and what to do; empty if it is usable.
-    public var problem: String
+    var problem: String
 
-    public init(permission: Permission, id: String, node: String = "", name: String, problem: String = "") {
+    init(permission: Permission, id: String, node: String = "", name: String, problem: String = "") {
         self.permission = permission
         self.id = id
         self.node = node
@@ -25,7 +25,7 @@ public struct Device: Sendable, Hashable {
     }
 }
 
-public enum DeviceChange: Sendable, Hashable {
+enum DeviceChange: Sendable, Hashable {
     case added(Device)
     case removed(Permission, id: String)
     /// Its node, name or usability has changed.

@@ -1,14 +1,14 @@
 // The devices of all kinds: one snapshot that events keep up to date, so that queries need no I/O.
 
-public import DBus
-public import Logging
+import DBus
+import Logging
 import PermissionCore
-public import PermissionModel
+import PermissionModel
 
 @LoopActor
-public final class DeviceCatalog {
+final class DeviceCatalog {
     /// Ordered by permission; the default device of each comes first.
-    public private(set) var devices: [Device] = []
+    private(set) var devices: [Device] = []
 
     private let log: Logger
     private let source: any DeviceSource
@@ -20,7 +20,7 @@ public final class DeviceCatalog {
     /// Devices reported as removed, which sysfs may still list for a moment.
     private var gone: Set<String> = []
 
-    public convenience init(log: Logger) {
+    convenience init(log: Logger) {
         self.init(
             log: log, source: Udev(), kinds: DeviceKinds.all(SystemProbe(), GeoClueProbe(address: .system)))
     }
@@ -33,7 +33,7 @@ public final class DeviceCatalog {
 
     /// Takes the first snapshot at once, and reports all later changes; GeoClue answers later. If already started, it
     /// only replaces `onChange`.
-    public func start(onChange: @escaping @LoopActor ([DeviceChange]) -> Void) {
+    func start(onChange: @escaping @LoopActor ([DeviceChange]) -> Void) {
         let isStarted = self.onChange != nil
         self.onChange = onChange
         if isStarted { return }
@@ -46,14 +46,14 @@ public final class DeviceCatalog {
     }
 
     /// Nothing is reported afterwards.
-    public func stop() {
+    func stop() {
         source.stop()
         for kind in kinds { kind.stop() }
         onChange = nil
     }
 
     /// Scans all devices again and queries every node again.
-    public func rescan() {
+    func rescan() {
         for kind in kinds { kind.forget(nil) }
         gone = []
         refresh(Set(kinds.map(\.permission)))
@@ -65,7 +65,7 @@ public final class DeviceCatalog {
 
     /// Calls `body` once the first snapshot is complete: every queried service has answered, failed, or exceeded the
     /// time limit. Calls it at once if the snapshot is complete already.
-    public func whenComplete(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
+    func whenComplete(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
         var left = kinds.count
         guard left > 0 else { return body() }
         for kind in kinds {
@@ -76,12 +76,12 @@ public final class DeviceCatalog {
         }
     }
 
-    public func isUsable(_ permission: Permission) -> Bool { usable.contains(permission) }
+    func isUsable(_ permission: Permission) -> Bool { usable.contains(permission) }
 
-    public func defaultDevice(_ permission: Permission) -> Device? { found[permission]?.first?.device }
+    func defaultDevice(_ permission: Permission) -> Device? { found[permission]?.first?.device }
 
     /// Reasons why devices may go unnoticed, for a person to read.
-    public var problems: [String] { source.problems }
+    var problems: [String] { source.problems }
 
     // MARK: Updates
 

@@ -2,17 +2,17 @@
 
 import CLinux
 import Glibc
-public import PermissionModel
+import PermissionModel
 
 extension DeviceCatalog {
     /// Whether a device with that name (the default one if empty) can be opened, whether or not it is present.
-    public func canOpen(_ permission: Permission, device name: String = "") -> Bool {
+    func canOpen(_ permission: Permission, device name: String = "") -> Bool {
         kind(of: permission)?.canOpen(name, among: found[permission, default: []]) ?? false
     }
 
     /// Opens the default device (for an empty name), or the one with that ID or node. The caller must close the
     /// descriptor, which is blocking and close-on-exec. If `writable` is nil, the kind of device determines the mode.
-    public func open(
+    func open(
         _ permission: Permission, device name: String, writable: Bool?
     ) throws(PermissionError) -> (fd: Int32, isWritable: Bool, device: Device) {
         guard canOpen(permission, device: name) else {

@@ -91,7 +91,9 @@ struct IniFile {
         for index in start..<max(start, lines.count) {
             let line = lines[index].drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
             if line.first == UInt8(ascii: "[") { break }
-            if line.starts(with: key.utf8) { return index + 1 }
+            guard line.starts(with: key.utf8) else { continue }
+            let end = line.dropFirst(key.utf8.count).first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
+            if end == UInt8(ascii: "=") || end == UInt8(ascii: ":") { return index + 1 }
         }
         return start
     }

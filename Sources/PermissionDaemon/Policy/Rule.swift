@@ -1,22 +1,22 @@
 // An administrator's rule, and how a file of rules is read.
 
 import Glibc
-public import PermissionModel
+import PermissionModel
 
-public struct Rule: Sendable, Hashable {
-    public enum Action: String, Sendable { case restrict, grant }
+struct Rule: Sendable, Hashable {
+    enum Action: String, Sendable { case restrict, grant }
 
-    public let name: String
+    let name: String
     /// Shell patterns, in which `*` also matches `/`.
-    public let apps: [String]
-    public let permissions: [Permission]
-    public let action: Action
-    public let file: String
+    let apps: [String]
+    let permissions: [Permission]
+    let action: Action
+    let file: String
     /// The line of its section.
-    public let line: Int
+    let line: Int
 
     /// Compares the patterns byte for byte, as they are matched.
-    public static func == (a: Rule, b: Rule) -> Bool {
+    static func == (a: Rule, b: Rule) -> Bool {
         a.name == b.name && a.apps.elementsEqual(b.apps) { ExactText($0) == ExactText($1) }
             && a.permissions == b.permissions && a.action == b.action && a.file == b.file && a.line == b.line
     }

@@ -6,7 +6,7 @@ import PermissionModel
 
 extension DecisionStore {
     /// Notices decisions that ended while nothing watched for it, and waits for the next end.
-    public func lookForEnds() {
+    func lookForEnds() {
         let once = try? rows(
             "SELECT \(DecisionRows.columns) FROM decision WHERE scope = ?", [.text(session.scopes.boot)],
             DecisionRows.decision)
@@ -21,7 +21,7 @@ extension DecisionStore {
 
     /// Notices `until` decisions whose time has passed. They end by themselves; once noticed, they stay ended when the
     /// clock is set back.
-    public func noticeEnds() {
+    func noticeEnds() {
         let time = now()
         let over = try? rows(
             "SELECT \(DecisionRows.columns) FROM decision WHERE until <= ?", [.integer(time)], DecisionRows.decision)
@@ -52,7 +52,7 @@ extension DecisionStore {
     }
 
     /// Ends the session's decisions after the last login session has ended.
-    public func endSession() {
+    func endSession() {
         let over = try? rows(
             "SELECT \(DecisionRows.columns) FROM decision WHERE scope = ?", [.text(session.scopes.session)],
             DecisionRows.decision)

@@ -1,15 +1,15 @@
 // Lists the store: decisions, all or those of some apps, and the other tables.
 
-public import PermissionCore
-public import PermissionModel
+import PermissionCore
+import PermissionModel
 
 /// A range of apps, ordered by their text in the table. A text that is no longer a valid app belongs to the range too.
-public struct AppRange: Sendable {
+struct AppRange: Sendable {
     var after: ExactText?
     /// Nil if the range has no upper end.
     var last: ExactText?
 
-    public init(after: ExactText? = nil, last: ExactText? = nil) {
+    init(after: ExactText? = nil, last: ExactText? = nil) {
         self.after = after
         self.last = last
     }
@@ -31,24 +31,24 @@ extension RowCondition {
 
 extension DecisionStore {
     /// The dismissals and pauses of this session.
-    public func listDismissals() -> [DismissalRecord] {
+    func listDismissals() -> [DismissalRecord] {
         (try? rows(
             "SELECT app, permission, count, paused_until, since FROM dismissal WHERE session = ?",
             [.text(session.scopes.session)], StoreRows.dismissals)) ?? []
     }
 
     /// The last valid texts of rule and settings files.
-    public func ruleFiles() -> [(path: String, text: String)] {
+    func ruleFiles() -> [(path: String, text: String)] {
         (try? rows("SELECT path, text FROM rule_file", []) { ($0.text(0), $0.text(1)) }) ?? []
     }
 
     /// Answers of permd that portals may have stored.
-    public func portalAnswers() -> [PortalAnswer] {
+    func portalAnswers() -> [PortalAnswer] {
         (try? rows("SELECT portal_app, permission, app, verdict FROM portal_answer", [], StoreRows.portalAnswer)) ?? []
     }
 
     /// The decisions in force, ordered by app and permission.
-    public func listDecisions(
+    func listDecisions(
         app: AppID?, permission: Permission?, among range: AppRange = AppRange()
     ) throws(PermissionError) -> [Decision] {
         var condition = RowCondition(app: app, question: permission.map(Question.permission))
@@ -66,7 +66,7 @@ extension DecisionStore {
     }
 
     /// The range of the next apps, at most `most`, that have decisions or are among `others`.
-    public func appRange(
+    func appRange(
         after: ExactText?, most: Int, and others: [AppID]
     ) throws(PermissionError) -> AppRange {
         var condition = RowCondition(app: nil, question: nil)

@@ -1,21 +1,21 @@
 // The decisions: cached from the file, judged at each access, and published once a change is on disk.
 
-public import DBus
+import DBus
 import Glibc
-public import Logging
+import Logging
 import PermissionCore
-public import PermissionModel
+import PermissionModel
 
 /// Reports whether processes are running and when they exit.
 @LoopActor
-public protocol ProcessLiveness: AnyObject {
+protocol ProcessLiveness: AnyObject {
     var onExit: (@LoopActor (ProcessKey) -> Void)? { get set }
     /// Whether exactly this process is running. If so, `onExit` is called when it exits.
     func isAlive(_ process: ProcessKey) -> Bool
 }
 
 @LoopActor
-public final class DecisionStore {
+final class DecisionStore {
     /// The number of apps whose decisions are cached: more than run at once on any desktop.
     private static let cachedApps = 4096
     /// The maximum number of `void` filters: each is compared at every access.
@@ -40,12 +40,12 @@ public final class DecisionStore {
     let now: @Sendable () -> EpochSeconds
     let log: Logger
 
-    public var historyLimits: (rows: Int, days: Int) = (10_000, 90) {
+    var historyLimits: (rows: Int, days: Int) = (10_000, 90) {
         didSet { file.writer.setHistoryLimits(rows: historyLimits.rows, days: historyLimits.days) }
     }
 
     /// Called when decisions were made or have ended.
-    public var onChange: (@LoopActor ([DecisionChange]) -> Void)?
+    var onChange: (@LoopActor ([DecisionChange]) -> Void)?
     /// Called when the file can be read again; its decisions may differ from those known so far.
     var onReadAgain: (@LoopActor () -> Void)?
     /// Called when a change was written after others could not be.
@@ -70,7 +70,7 @@ public final class DecisionStore {
 
     /// Opens the file. If that fails, the store works in memory and `findings` gives the reason.
     /// - Parameter now: the wall clock.
-    public init(
+    init(
         paths: StorePaths, bootID: String, now: @escaping @Sendable () -> EpochSeconds,
         processes: (any ProcessLiveness)? = nil, log: Logger
     ) {
@@ -107,26 +107,26 @@ public final class DecisionStore {
 
     // MARK: Queries
 
-    public var state: StoreState { file.state }
+    var state: StoreState { file.state }
 
     /// The current problems, each as a sentence.
-    public var findings: [String] { file.findings }
+    var findings: [String] { file.findings }
 
     func holds(_ decision: Decision) -> Bool {
         decision.holds(at: now(), in: session.scopes) { processes.isAlive($0) }
     }
 
     /// The decision that is in force for a process of the app.
-    public func decision(_ app: AppID, _ permission: Permission, for process: ProcessKey) -> Decision? {
+    func decision(_ app: AppID, _ permission: Permission, for process: ProcessKey) -> Decision? {
         let rows = rows(of: app)
         return inForce(rows, permission) ?? inForce(rows, app, permission, process)
     }
 
     /// The decision that is in force for every process of the app.
-    public func appDecision(_ app: AppID, _ permission: Permission) -> Decision? { inForce(rows(of: app), permission) }
+    func appDecision(_ app: AppID, _ permission: Permission) -> Decision? { inForce(rows(of: app), permission) }
 
     /// The decision that is in force for one process alone.
-    public func processDecision(_ app: AppID, _ permission: Permission, _ process: ProcessKey) -> Decision? {
+    func processDecision(_ app: AppID, _ permission: Permission, _ process: ProcessKey) -> Decision? {
         inForce(rows(of: app), app, permission, process)
     }
 
@@ -160,7 +160,7 @@ public final class DecisionStore {
     }
 
     /// Adds the result of SQLite's check of the file to the findings. Reads the whole file.
-    public func checkIntegrity() {
+    func checkIntegrity() {
         var problems: [String] = []
         _ = file.read { (reader) throws(DatabaseError) in
             try reader.run("PRAGMA quick_check(5)") { problems.append($0.text(0)) }
@@ -174,7 +174,7 @@ public final class DecisionStore {
 
     /// Makes the changes, all or none. Calls `then` once they are on disk, with the decisions that were removed, and
     /// then notifies observers.
-    public func commit(
+    func commit(
         _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
         guard session.ensureSaved() || !changes.contains(where: \.isForSession) else {
@@ -309,18 +309,18 @@ public final class DecisionStore {
     func readAgain() { file.readAgain() }
 
     /// Calls `body` once everything queued before is on disk or has failed.
-    public func whenWritten(_ body: @escaping @LoopActor () -> Void) {
+    func whenWritten(_ body: @escaping @LoopActor () -> Void) {
         write([], []) { _ in body() }
     }
 
     /// Calls `body` once the writer has checked that the files still exist; `findings` then has the result.
-    public func whenLookedAt(_ body: @escaping @LoopActor () -> Void) {
+    func whenLookedAt(_ body: @escaping @LoopActor () -> Void) {
         session.ensureSaved()
         file.write(StoreJob(aim: .look)) { _ in body() }
     }
 
     /// Writes everything queued. Nothing may be written afterwards.
-    public func close(then: @escaping @LoopActor () -> Void) {
+    func close(then: @escaping @LoopActor () -> Void) {
         writeHistory()
         watchedEnd?.timer.cancel()
         watchedEnd = nil

@@ -84,9 +84,9 @@ final class SessionToken {
         let fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard fd >= 0 else { return failed(String(cString: strerror(errno))) }
         let written = text.withCString { write(fd, $0, strlen($0)) }
-        let error = errno
+        let reason = written < 0 ? String(cString: strerror(errno)) : "only \(written) bytes were written"
         close(fd)
-        guard written == text.utf8.count else { return failed(String(cString: strerror(error))) }
+        guard written == text.utf8.count else { return failed(reason) }
         // A file cannot be renamed over a directory.
         if StoreIdentity.File(path).map({ $0.kind == S_IFDIR }) == true {
             rename(path, StoreOpening.freeName(path, "replaced", EpochSeconds(time(nil))))

@@ -2,7 +2,7 @@
 
 import DBus
 import PermissionCore
-public import PermissionModel
+import PermissionModel
 
 extension DecisionStore {
     /// Milliseconds within which rows caused by apps are written. It limits what an app can make the disk write to a
@@ -12,7 +12,7 @@ extension DecisionStore {
     /// Adds rows of history. Rows of a person's actions are written at once, rows caused by apps together within
     /// `historyDelay`. Returns the rows that were not merged with earlier ones.
     @discardableResult
-    public func record(_ rows: [HistoryRow]) -> [HistoryRow] {
+    func record(_ rows: [HistoryRow]) -> [HistoryRow] {
         let uptime = Loop.uptimeMilliseconds()
         let new = rows.filter { fold.add($0, at: uptime).isNew }
         if rows.contains(where: \.by.isDecision) || fold.isFull {
@@ -37,13 +37,13 @@ extension DecisionStore {
     }
 
     /// Calls `body` once the history is written and trimmed, for a listing.
-    public func whenHistoryWritten(_ body: @escaping @LoopActor () -> Void) {
+    func whenHistoryWritten(_ body: @escaping @LoopActor () -> Void) {
         writeHistory()
         file.write(StoreJob(aim: .trim)) { _ in body() }
     }
 
     /// Rows with numbers below `before`, newest first. `last` is the number of the last row read, if any.
-    public func listHistory(
+    func listHistory(
         app: AppID?, question: Question?, since: EpochSeconds?, before: Int64 = .max, limit: Int, offset: Int = 0
     ) throws(PermissionError) -> (rows: [HistoryRow], last: Int64?) {
         var condition = RowCondition(app: app, question: question)

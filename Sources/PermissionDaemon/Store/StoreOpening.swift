@@ -172,7 +172,7 @@ enum StoreOpening {
 
 extension StorePaths {
     /// The locations of the XDG Base Directory specification.
-    public static func standard() -> StorePaths {
+    static func standard() -> StorePaths {
         func variable(_ name: String) -> String? {
             getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
         }
@@ -183,8 +183,8 @@ extension StorePaths {
 }
 
 /// The kernel's ID of this boot.
-public enum BootID {
-    public static func current() -> String {
+enum BootID {
+    static func current() -> String {
         guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return "" }
         defer { fclose(file) }
         var bytes = [CChar](repeating: 0, count: 64)

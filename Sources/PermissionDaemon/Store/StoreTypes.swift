@@ -1,16 +1,16 @@
 // The values that the store takes and returns.
 
 import DBus
-public import PermissionCore
-public import PermissionModel
+import PermissionCore
+import PermissionModel
 
-public struct StorePaths: Sendable {
+struct StorePaths: Sendable {
     /// The folder of the database, `$XDG_STATE_HOME/permd`.
-    public var state: String
+    var state: String
     /// The folder of the session's token, `$XDG_RUNTIME_DIR/permd`; nil keeps it in memory.
-    public var session: String?
+    var session: String?
 
-    public init(state: String, session: String?) {
+    init(state: String, session: String?) {
         self.state = state
         self.session = session
     }
@@ -20,7 +20,7 @@ public struct StorePaths: Sendable {
 }
 
 /// Whether the store can be read and written. The reasons are sentences without a full stop.
-public enum StoreState: Sendable, Equatable {
+enum StoreState: Sendable, Equatable {
     case writable
     /// Nothing can be written, and possibly nothing read. The next change retries.
     case readOnly(why: String)
@@ -39,28 +39,28 @@ public enum StoreState: Sendable, Equatable {
     }
 }
 
-public struct StoreError: Error, Sendable, CustomStringConvertible {
-    public let reason: String
-    public var description: String { reason }
+struct StoreError: Error, Sendable, CustomStringConvertible {
+    let reason: String
+    var description: String { reason }
     var asPermissionError: PermissionError {
-        PermissionError(.storeUnavailable, "nothing was changed because the store cannot be written: \(reason)")
+        PermissionError(.storeUnavailable, "nothing was changed: \(reason)")
     }
     var ofReset: PermissionError {
         PermissionError(
             .storeUnavailable,
-            "the decisions in memory were revoked, but may hold again after a restart of permd: the store cannot be written: \(reason)"
+            "the decisions in memory were revoked, but may hold again after a restart of permd: \(reason)"
         )
     }
 }
 
 /// A change of the decision about (app, permission); the verdict is nil after a reset or an end.
-public struct DecisionChange: Sendable, Hashable {
-    public var app: AppID
-    public var permission: Permission
-    public var verdict: Verdict?
+struct DecisionChange: Sendable, Hashable {
+    var app: AppID
+    var permission: Permission
+    var verdict: Verdict?
 }
 
-public enum Change: Sendable {
+enum Change: Sendable {
     /// A decision about an app replaces all others for that app and permission; one about a process, only its own.
     case set(Decision)
     /// Forgets decisions; nil matches all.
@@ -89,12 +89,12 @@ enum Removal: Sendable, Hashable {
 }
 
 /// An answer that a portal was given and may have stored, with the app that it was last requested for.
-public struct PortalAnswer: Sendable, Hashable {
-    public var key: PortalKey
-    public var app: AppID
-    public var verdict: Verdict
+struct PortalAnswer: Sendable, Hashable {
+    var key: PortalKey
+    var app: AppID
+    var verdict: Verdict
 
-    public init(key: PortalKey, app: AppID, verdict: Verdict) {
+    init(key: PortalKey, app: AppID, verdict: Verdict) {
         self.key = key
         self.app = app
         self.verdict = verdict

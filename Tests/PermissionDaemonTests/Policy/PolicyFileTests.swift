@@ -98,4 +98,13 @@ struct PolicyFileTests {
         #expect(throws: FileProblem.self) { try SettingsFile.read("[History]\nMaxRows=5\n" + text, into: &settings) }
         #expect(settings == before)
     }
+
+    /// One name may be the beginning of another.
+    @Test func aProblemIsOnTheLineOfItsKey() {
+        var settings = Settings()
+        let error = #expect(throws: FileProblem.self) {
+            try SettingsFile.read("[Limits]\nWaitingPerApp=5\nWaiting = x\n", into: &settings)
+        }
+        #expect(error?.line == 3)
+    }
 }
