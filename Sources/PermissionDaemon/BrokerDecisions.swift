@@ -24,7 +24,7 @@ extension Broker: PolicyCalls, PortalDecisions {
     private func holdInMemory(_ decision: Decision, _ caller: Caller?) {
         var held = decision
         held.process = decision.process ?? caller?.process
-        store.hold(held)
+        store.holdInMemory(held)
     }
 
     /// Makes a decision of `permctl` or a settings program, and calls `completion` after it is on disk.
@@ -61,9 +61,9 @@ extension Broker: PolicyCalls, PortalDecisions {
         var rows: [HistoryRow] = []
         // There are no decisions about portals' questions, only pauses.
         if question == nil || question?.permission != nil {
-            let permission = question?.permission
-            changes.append(.remove(app: app, permission: permission))
-            rows = ((try? store.listDecisions(app: app, permission: permission)) ?? []).map {
+            let filter = DecisionFilter(app: app, permission: question?.permission)
+            changes.append(.remove(filter))
+            rows = ((try? store.listDecisions(filter)) ?? []).map {
                 HistoryRow(
                     time: time, request: "", app: $0.app, question: .permission($0.permission), outcome: .reset, by: by)
             }.filter { seen.insert($0).inserted }

@@ -52,19 +52,17 @@ final class Daemon {
 
     private func claimName(on connection: Connection) {
         connection.requestName(BusNames.service) { [weak self] result in
-            guard let self, !isStopping else { return }
+            guard let self, !isStopping, connection.isConnected else { return }
+            if case .success(true) = result { return serve(on: connection) }
+            // After an outage the bus may not have noticed yet that permd's previous connection is closed, and a flooded
+            // bus may exceed a quota now and accept the request a moment later.
+            if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
             switch result {
-            case .success(true): serve(on: connection)
-            case .success(false):
-                // The bus may not have noticed yet that permd's previous connection is closed.
-                if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
-                if outage != nil { return waitForName(on: connection) }
+            case .success where outage != nil: waitForName(on: connection)
+            case .success:
                 log.error("Another permd serves this session bus already; this one exits")
                 leave(1)
-            case .failure where !connection.isConnected: break
             case .failure(let error):
-                // A flooded bus may exceed a quota now and accept the request a moment later.
-                if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
                 log.error("The bus does not allow permd to own \(BusNames.service): \(error.message)")
                 leave(Program.unavailable)
             }

@@ -17,18 +17,21 @@ final class CurrentFacts {
     }
 
     func status(of permission: Permission, for caller: Caller) -> Status {
-        PermissionCore.status(
-            restricted: policy.isRestricted(caller.app, permission),
-            decision: store.decision(caller.app, permission, for: caller.process)?.verdict,
-            allowedByRule: policy.isGranted(caller.app, permission), isUsable: devices.isUsable(permission))
+        status(of: permission, for: caller, isUsable: devices.isUsable(permission))
     }
 
     /// The status as if there were a usable device.
     func standing(of permission: Permission, for caller: Caller) -> Status {
+        status(of: permission, for: caller, isUsable: true)
+    }
+
+    private func status(
+        of permission: Permission, for caller: Caller, isUsable: @autoclosure () -> Bool
+    ) -> Status {
         PermissionCore.status(
             restricted: policy.isRestricted(caller.app, permission),
             decision: store.decision(caller.app, permission, for: caller.process)?.verdict,
-            allowedByRule: policy.isGranted(caller.app, permission), isUsable: true)
+            allowedByRule: policy.isGranted(caller.app, permission), isUsable: isUsable())
     }
 
     /// What decisions and rules say about an app as portals know it: all its processes together. The Camera portal

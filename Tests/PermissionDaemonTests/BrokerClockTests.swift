@@ -1,7 +1,6 @@
 // All components with a clock that the test controls: a decision ends exactly at its time, however the clock is set.
 
 import DBus
-import Logging
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -21,19 +20,10 @@ struct BrokerClockTests {
     init() async throws {
         folder = try TemporaryFolder()
         bus = try await PrivateBus()
-        var log = Logger(label: "test")
-        log.logLevel = .critical
         var camera = DeviceRecord(subsystem: "video4linux", syspath: "/sys/camera")
         camera.node = "/dev/null"
         let clock = clock
-        let store = DecisionStore(
-            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b",
-            now: { clock.now },
-            log: log)
-        broker = Broker(
-            connection: try bus.connect(), store: store, policy: PolicySet(root: folder.path, lastGood: [], log: log),
-            devices: DeviceCatalog(log: log, source: FakeSource([camera]), kinds: DeviceKinds.all(FakeProbe(), nil)),
-            now: { clock.now }, log: log)
+        broker = DaemonParts(folder, devices: [camera]) { clock.now }.broker(try bus.connect())
         broker.start()
     }
 
@@ -88,7 +78,7 @@ struct BrokerClockTests {
         try await decide(until: 10_010)
         clock.advance(by: 10)
         #expect(!isDecided)
-        #expect(try broker.store.listDecisions(app: nil, permission: nil).isEmpty)
+        #expect(try broker.store.listDecisions().isEmpty)
         await bus.stop()
     }
 

@@ -1,7 +1,6 @@
 // A service on one connection: who may call it, how it stops, and that it is released from memory.
 
 import DBus
-import Logging
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
@@ -12,30 +11,19 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct BusServiceTests {
-    private static let log = {
-        var log = Logger(label: "test")
-        log.logLevel = .critical
-        return log
-    }()
-
     /// A peer that can cut the connection can do so repeatedly, so no service may stay in memory.
     @Test func aServiceIsReleasedAfterItsConnectionIsLost() async throws {
         let folder = try TemporaryFolder()
         let bus = try await PrivateBus()
-        let store = DecisionStore(
-            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: { 0 },
-            log: BusServiceTests.log)
-        let rules = PolicySet(root: folder.path, lastGood: [], log: BusServiceTests.log)
-        let devices = DeviceCatalog(
-            log: BusServiceTests.log, source: FakeSource([]), kinds: DeviceKinds.all(FakeProbe(), nil))
+        let parts = DaemonParts(folder)
+        let store = parts.store
         let client = try bus.connect()
         weak var broker: Broker?
         weak var connection: Connection?
         do {
             let open = try bus.connect()
-            let lost = Broker(
-                connection: open, store: store, policy: rules, devices: devices, now: { 0 }, log: BusServiceTests.log)
-            let service = BusService(lost, log: BusServiceTests.log)
+            let lost = parts.broker(open)
+            let service = BusService(lost, log: quietLog)
             lost.start()
             (broker, connection) = (lost, open)
             // The service gets subscribers and identifies their caller. Other tests may occupy the loop: no timeouts.
@@ -95,7 +83,7 @@ struct BusServiceTests {
     @Test func callsDuringShutdownGetAnError() async throws {
         let folder = try TemporaryFolder()
         let (bus, broker) = try await BusServiceTests.broker(folder)
-        let service = BusService(broker, log: BusServiceTests.log)
+        let service = BusService(broker, log: quietLog)
         broker.start()
         let client = try bus.connect()
         let status = BusServiceTests.call(broker.connection, BusNames.access, "GetStatus", [.strings([])])
@@ -132,14 +120,7 @@ struct BusServiceTests {
 
     private static func broker(_ folder: TemporaryFolder) async throws -> (PrivateBus, Broker) {
         let bus = try await PrivateBus()
-        let store = DecisionStore(
-            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: { 0 },
-            log: log)
-        let devices = DeviceCatalog(log: log, source: FakeSource([]), kinds: DeviceKinds.all(FakeProbe(), nil))
-        let broker = Broker(
-            connection: try bus.connect(), store: store,
-            policy: PolicySet(root: folder.path, lastGood: [], log: log), devices: devices, now: { 0 }, log: log)
-        return (bus, broker)
+        return (bus, DaemonParts(folder).broker(try bus.connect()))
     }
 
     private static let decision = Decision(

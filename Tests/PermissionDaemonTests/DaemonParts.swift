@@ -20,6 +20,7 @@ struct DaemonParts {
     let store: DecisionStore
     let policy: PolicySet
     let devices: DeviceCatalog
+    let now: @Sendable () -> EpochSeconds
 
     /// - Parameters:
     ///   - folder: The store's files, and the root of the policy folders.
@@ -28,17 +29,17 @@ struct DaemonParts {
         _ folder: TemporaryFolder, devices records: [DeviceRecord] = [],
         now: @escaping @Sendable () -> EpochSeconds = { 0 }
     ) {
+        self.now = now
         store = DecisionStore(
             paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: now,
             log: quietLog)
         policy = PolicySet(root: folder.path, lastGood: [], log: quietLog)
-        devices = DeviceCatalog(
-            log: quietLog, source: FakeSource(records), kinds: DeviceKinds.all(FakeProbe(), nil))
+        devices = DeviceCatalog(log: quietLog, source: FakeSource(records), kinds: DeviceKinds.all(FakeProbe(), nil))
     }
 
     var facts: CurrentFacts { CurrentFacts(store: store, policy: policy, devices: devices) }
 
-    func broker(_ connection: Connection, now: @escaping @Sendable () -> EpochSeconds = { 0 }) -> Broker {
+    func broker(_ connection: Connection) -> Broker {
         Broker(connection: connection, store: store, policy: policy, devices: devices, now: now, log: quietLog)
     }
 }

@@ -2,7 +2,6 @@
 
 import DBus
 import Glibc
-import Logging
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -24,21 +23,14 @@ struct ListingsTests {
         private let service: BusService
 
         init() async throws {
-            var log = Logger(label: "test")
-            log.logLevel = .critical
             folder = try TemporaryFolder()
             bus = try await PrivateBus()
-            store = DecisionStore(
-                paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b",
-                now: { 1000 }, log: log)
+            let parts = DaemonParts(folder) { 1000 }
+            store = parts.store
             connection = try bus.connect()
             client = try bus.connect()
-            broker = Broker(
-                connection: connection, store: store,
-                policy: PolicySet(root: folder.path, lastGood: [], log: log),
-                devices: DeviceCatalog(log: log, source: FakeSource([]), kinds: DeviceKinds.all(FakeProbe(), nil)),
-                now: { 1000 }, log: log)
-            service = BusService(broker, log: log)
+            broker = parts.broker(connection)
+            service = BusService(broker, log: quietLog)
             broker.start()
         }
 

@@ -37,7 +37,8 @@ extension PolicyInterface {
 
     func decisions(_ filter: RowFilter, _ range: AppRange) throws(PermissionError) -> [Decision] {
         if case .portal = filter.question { return [] }
-        return try store.listDecisions(app: filter.app, permission: filter.question?.permission, among: range)
+        return try store.listDecisions(
+            DecisionFilter(app: filter.app, permission: filter.question?.permission), among: range)
     }
 
     func pauses(_ filter: RowFilter, _ range: AppRange) -> [Pause] {

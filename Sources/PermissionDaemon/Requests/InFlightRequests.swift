@@ -60,10 +60,7 @@ final class InFlightRequests {
 
     /// Records the state to send to settings programs. Returns false if it was the last one sent.
     func tell(_ id: RequestID, _ state: RequestState) -> Bool {
-        guard let told = requests[id]?.told else {
-            requests[id]?.told = state
-            return true
-        }
+        let told = requests[id]?.told
         requests[id]?.told = state
         return told != state
     }

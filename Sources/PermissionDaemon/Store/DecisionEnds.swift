@@ -7,10 +7,7 @@ import PermissionModel
 extension DecisionStore {
     /// Notices decisions that ended while nothing watched for it, and waits for the next end.
     func lookForEnds() {
-        let once = try? rows(
-            "SELECT \(DecisionRows.columns) FROM decision WHERE scope = ?", [.text(session.scopes.boot)],
-            DecisionRows.decision)
-        for decision in once ?? [] { watch(decision) }
+        for decision in (try? decisions(" WHERE scope = ?", [.text(session.scopes.boot)])) ?? [] { watch(decision) }
         noticeEnds()
     }
 
@@ -23,9 +20,7 @@ extension DecisionStore {
     /// clock is set back.
     func noticeEnds() {
         let time = now()
-        let over = try? rows(
-            "SELECT \(DecisionRows.columns) FROM decision WHERE until <= ?", [.integer(time)], DecisionRows.decision)
-        if let over {
+        if let over = try? decisions(" WHERE until <= ?", [.integer(time)]) {
             noticedEnds = time
             ended(over.filter { ($0.duration.end ?? .max) <= time && !isVoid($0) }) {
                 for decision in $0 {
@@ -39,12 +34,12 @@ extension DecisionStore {
     }
 
     func exited(_ process: ProcessKey) {
-        let stored = try? rows(
-            "SELECT \(DecisionRows.columns) FROM decision WHERE scope = ? AND pid = ? AND start = ?",
+        let stored = try? decisions(
+            " WHERE scope = ? AND pid = ? AND start = ?",
             [
                 .text(session.scopes.boot), .integer(Int64(process.pid)),
                 .integer(Int64(bitPattern: process.startTime)),
-            ], DecisionRows.decision)
+            ])
         ended((stored ?? []).filter { !isVoid($0) } + (held.removeValue(forKey: process) ?? [:]).values) { gone in
             for decision in gone { cache[decision.app]?.ofProcesses.removeAll { $0.process == process } }
             remove(.process(process))
@@ -53,9 +48,7 @@ extension DecisionStore {
 
     /// Ends the session's decisions after the last login session has ended.
     func endSession() {
-        let over = try? rows(
-            "SELECT \(DecisionRows.columns) FROM decision WHERE scope = ?", [.text(session.scopes.session)],
-            DecisionRows.decision)
+        let over = try? decisions(" WHERE scope = ?", [.text(session.scopes.session)])
         session.replace()
         removals.removeAll { if case .otherScopes = $0 { true } else { false } }
         remove(.otherScopes(session.scopes))
@@ -113,9 +106,8 @@ extension DecisionStore {
     /// Revokes decisions that cannot be removed from the file. Returns those that were in force.
     func takeBack(_ changes: [Change]) -> [Decision] {
         var gone: [Decision] = []
-        for case .remove(let app, let permission) in changes {
-            let filter = DecisionFilter(app: app, permission: permission)
-            let known = try? listDecisions(app: app, permission: permission)
+        for case .remove(let filter) in changes {
+            let known = try? listDecisions(filter)
             let held = dropHeld(filter)
             gone += makeVoid(filter) ? known ?? held : held
         }

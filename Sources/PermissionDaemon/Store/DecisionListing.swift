@@ -9,11 +9,6 @@ struct AppRange: Sendable {
     /// Nil if the range has no upper end.
     var last: ExactText?
 
-    init(after: ExactText? = nil, last: ExactText? = nil) {
-        self.after = after
-        self.last = last
-    }
-
     func contains(_ app: AppID) -> Bool {
         let text = ExactText(app.description)
         if let after, text <= after { return false }
@@ -49,15 +44,12 @@ extension DecisionStore {
 
     /// The decisions in force, ordered by app and permission.
     func listDecisions(
-        app: AppID?, permission: Permission?, among range: AppRange = AppRange()
+        _ filter: DecisionFilter = DecisionFilter(), among range: AppRange = AppRange()
     ) throws(PermissionError) -> [Decision] {
-        var condition = RowCondition(app: app, question: permission.map(Question.permission))
+        var condition = filter.condition
         condition.add(range)
-        let stored = try rows(
-            "SELECT \(DecisionRows.columns) FROM decision\(condition.sql) ORDER BY app, permission, pid, start",
-            condition.values, DecisionRows.decision
-        ).filter { holds($0) && !isVoid($0) }
-        let filter = DecisionFilter(app: app, permission: permission)
+        let stored = try decisions("\(condition.sql) ORDER BY app, permission, pid, start", condition.values)
+            .filter { holds($0) && !isVoid($0) }
         let held = heldDecisions.filter { filter.matches($0) && range.contains($0.app) && holds($0) }
         guard !held.isEmpty else { return stored }
         return (stored + held).sorted {

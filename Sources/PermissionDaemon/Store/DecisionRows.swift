@@ -9,6 +9,12 @@ struct DecisionFilter: Sendable, Hashable {
     var permission: Permission?
     var until: EpochSeconds?
 
+    var condition: RowCondition {
+        var condition = RowCondition(app: app, question: permission.map(Question.permission))
+        if let until { condition.add("until = ?", .integer(until)) }
+        return condition
+    }
+
     func matches(_ decision: Decision) -> Bool {
         (app == nil || app == decision.app) && (permission == nil || permission == decision.permission)
             && (until == nil || until == decision.duration.end)
@@ -75,8 +81,7 @@ enum DecisionRows {
     /// Deletes the matching decisions and returns them.
     @discardableResult
     static func delete(_ filter: DecisionFilter, _ database: Database) throws(DatabaseError) -> [Decision] {
-        var condition = RowCondition(app: filter.app, question: filter.permission.map(Question.permission))
-        if let until = filter.until { condition.add("until = ?", .integer(until)) }
+        let condition = filter.condition
         var removed: [Decision] = []
         try database.run("DELETE FROM decision\(condition.sql) RETURNING \(columns)", condition.values) { row in
             if let decision = decision(row) { removed.append(decision) }

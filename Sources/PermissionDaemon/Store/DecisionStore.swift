@@ -125,11 +125,6 @@ final class DecisionStore {
     /// The decision that is in force for every process of the app.
     func appDecision(_ app: AppID, _ permission: Permission) -> Decision? { inForce(rows(of: app), permission) }
 
-    /// The decision that is in force for one process alone.
-    func processDecision(_ app: AppID, _ permission: Permission, _ process: ProcessKey) -> Decision? {
-        inForce(rows(of: app), app, permission, process)
-    }
-
     private func inForce(_ rows: Rows, _ permission: Permission) -> Decision? {
         guard let decision = rows.ofApp[permission], holds(decision), !isVoid(decision) else { return nil }
         return decision
@@ -262,9 +257,9 @@ final class DecisionStore {
                 _ = dropHeld(DecisionFilter(app: decision.app, permission: decision.permission))
             }
             return []
-        case .remove(let app, let permission):
-            if let app { cache[app] = nil } else { cache = [:] }
-            return dropHeld(DecisionFilter(app: app, permission: permission))
+        case .remove(let filter):
+            if let app = filter.app { cache[app] = nil } else { cache = [:] }
+            return dropHeld(filter)
         case .saveDismissals, .removeDismissals, .saveRuleFile, .removeRuleFile, .savePortalAnswer,
             .removePortalAnswer:
             return []
@@ -296,7 +291,7 @@ final class DecisionStore {
     }
 
     /// Keeps a decision that could not be written, for one process, until that process or permd exits.
-    func hold(_ decision: Decision) {
+    func holdInMemory(_ decision: Decision) {
         guard let process = decision.process else { return }
         var decision = decision
         decision.duration = .once
@@ -353,13 +348,17 @@ final class DecisionStore {
 
     /// Reads the rows that appear to have ended, to report those whose end a failing disk has changed.
     private func lookForBadEnds() {
-        _ = try? rows(
-            "SELECT \(DecisionRows.columns) FROM decision WHERE until <= ?", [.integer(now())], DecisionRows.decision)
+        _ = try? decisions(" WHERE until <= ?", [.integer(now())])
     }
 
     /// Reports, only once, that a failing disk or an editor has changed rows.
     func foundBadRow() {
         file.note("the store has damaged rows, which are left out; their content is unknown now, so apps ask again")
+    }
+
+    /// The decisions whose rows are selected by `clauses`, in force or not.
+    func decisions(_ clauses: String, _ values: [SQLValue]) throws(PermissionError) -> [Decision] {
+        try rows("SELECT \(DecisionRows.columns) FROM decision\(clauses)", values, DecisionRows.decision)
     }
 
     func rows<Row>(

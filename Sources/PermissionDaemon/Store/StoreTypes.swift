@@ -10,11 +10,6 @@ struct StorePaths: Sendable {
     /// The folder of the session's token, `$XDG_RUNTIME_DIR/permd`; nil keeps it in memory.
     var session: String?
 
-    init(state: String, session: String?) {
-        self.state = state
-        self.session = session
-    }
-
     var stateFile: String { state + "/permd.db" }
     var sessionFile: String? { session.map { $0 + "/session" } }
 }
@@ -42,14 +37,10 @@ enum StoreState: Sendable, Equatable {
 struct StoreError: Error, Sendable, CustomStringConvertible {
     let reason: String
     var description: String { reason }
-    var asPermissionError: PermissionError {
-        PermissionError(.storeUnavailable, "nothing was changed: \(reason)")
-    }
+    var asPermissionError: PermissionError { PermissionError(.storeUnavailable, "nothing was changed: \(reason)") }
     var ofReset: PermissionError {
-        PermissionError(
-            .storeUnavailable,
-            "the decisions in memory were revoked, but may hold again after a restart of permd: \(reason)"
-        )
+        let effect = "the decisions in memory were revoked, but may hold again after a restart of permd"
+        return PermissionError(.storeUnavailable, "\(effect): \(reason)")
     }
 }
 
@@ -63,8 +54,7 @@ struct DecisionChange: Sendable, Hashable {
 enum Change: Sendable {
     /// A decision about an app replaces all others for that app and permission; one about a process, only its own.
     case set(Decision)
-    /// Forgets decisions; nil matches all.
-    case remove(app: AppID?, permission: Permission?)
+    case remove(DecisionFilter)
     case saveDismissals(DismissalRecord)
     case removeDismissals(app: AppID?, question: Question?)
     case saveRuleFile(path: String, text: String)
@@ -93,12 +83,6 @@ struct PortalAnswer: Sendable, Hashable {
     var key: PortalKey
     var app: AppID
     var verdict: Verdict
-
-    init(key: PortalKey, app: AppID, verdict: Verdict) {
-        self.key = key
-        self.app = app
-        self.verdict = verdict
-    }
 }
 
 /// Changes that are made together, with their rows of history.
@@ -143,8 +127,7 @@ struct StoreJob: Sendable {
     private func apply(_ change: Change, _ database: Database) throws(DatabaseError) -> [Decision] {
         switch change {
         case .set(let decision): try DecisionRows.set(decision, database)
-        case .remove(let app, let permission):
-            return try DecisionRows.delete(DecisionFilter(app: app, permission: permission), database)
+        case .remove(let filter): return try DecisionRows.delete(filter, database)
         case .saveDismissals(let record): try DismissalRows.save(record, session: session, database)
         case .removeDismissals(let app, let question):
             try DismissalRows.remove(app: app, question: question, database)

@@ -87,7 +87,7 @@ struct PortalStoreSyncTests {
             await commit([.set(decision)])
         }
 
-        func reset() async { await commit([.remove(app: nil, permission: nil)]) }
+        func reset() async { await commit([.remove(DecisionFilter())]) }
 
         private func commit(_ changes: [Change]) async {
             await withCheckedContinuation { done in

@@ -105,13 +105,13 @@ struct LifetimeTests {
         try obstruct(.newerSchema)
         let store = open()
         #expect(inForce(store).isEmpty)
-        store.hold(decision(.location, .once))
+        store.holdInMemory(decision(.location, .once))
         #expect(inForce(store) == [.location])
         let changes = changes(of: store)
         store.endSession()
         #expect(inForce(store) == [.location])
         // A reset fails for the file, but removes the decisions in memory.
-        await #expect(throws: StoreError.self) { try await commit(store, .remove(app: app, permission: nil)) }
+        await #expect(throws: StoreError.self) { try await commit(store, .remove(DecisionFilter(app: app))) }
         #expect(inForce(store).isEmpty && changes.all == ["location -"])
         await close(store)
         try Database(path: paths.stateFile).execute("PRAGMA user_version = \(Schema.current.version)")
@@ -132,7 +132,7 @@ struct LifetimeTests {
         await #expect(throws: StoreError.self) { try await commit(store, .set(decision(.camera, .session))) }
         #expect(inForce(store) == [.microphone, .bluetooth, .location])
         try await commit(store, .set(decision(.camera, .until(3000))))
-        try await commit(store, .remove(app: app, permission: .camera))
+        try await commit(store, .remove(DecisionFilter(app: app, permission: .camera)))
         await close(store)
         let again = open()
         #expect(inForce(again) == [.microphone, .bluetooth, .location])
@@ -231,7 +231,7 @@ struct LifetimeTests {
         try await decideAll(store)
         try obstruct(obstacle)
         let changes = changes(of: store)
-        let reset = Change.remove(app: app, permission: nil)
+        let reset = Change.remove(DecisionFilter(app: app))
         if obstacle == .none {
             try await commit(store, reset)
         } else {
@@ -262,8 +262,8 @@ struct LifetimeTests {
         }
         await written(store)
         try obstruct(.fullDisk)
-        for other in others { store.commit([.remove(app: other, permission: nil)], history: []) { _ in } }
-        await #expect(throws: StoreError.self) { try await commit(store, .remove(app: app, permission: nil)) }
+        for other in others { store.commit([.remove(DecisionFilter(app: other))], history: []) { _ in } }
+        await #expect(throws: StoreError.self) { try await commit(store, .remove(DecisionFilter(app: app))) }
         #expect(inForce(store) == Permission.allCases)
         #expect(store.findings.contains { $0.contains("resets could not be written") }, "\(store.findings)")
         try mend()
@@ -280,7 +280,7 @@ struct LifetimeTests {
             "CREATE TRIGGER full BEFORE DELETE ON decision WHEN old.permission = 'location' BEGIN SELECT RAISE(ABORT, 'full'); END"
         )
         let results = EventLog<String>()
-        store.commit([.remove(app: app, permission: nil)], history: []) {
+        store.commit([.remove(DecisionFilter(app: app))], history: []) {
             results.add("reset \((try? $0.get()) != nil)")
         }
         store.commit([.set(decision(.camera, .until(5000)))], history: []) {
@@ -353,11 +353,11 @@ struct LifetimeTests {
         #expect(store.state == .writable)
         #expect(store.findings.contains { $0.contains("set aside") }, "\(store.findings)")
         try await decide(900..<1000, store)
-        let there = try store.listDecisions(app: nil, permission: nil)
+        let there = try store.listDecisions()
         #expect(there.count >= 100)
         await close(store)
         let again = open()
-        #expect(try again.listDecisions(app: nil, permission: nil) == there)
+        #expect(try again.listDecisions() == there)
         #expect(again.findings.isEmpty, "\(again.findings)")
         await close(again)
     }

@@ -66,7 +66,7 @@ struct OlderSessionTests {
     }
 
     private func listed(_ store: DecisionStore) throws -> [String] {
-        try store.listDecisions(app: nil, permission: nil).map {
+        try store.listDecisions().map {
             "\($0.app.name) \($0.permission.rawValue) \($0.verdict.rawValue) \($0.duration.word.rawValue)"
         }
     }
@@ -130,7 +130,7 @@ struct OlderSessionTests {
             """)
         let store = openStore(paths)
         #expect(try list(store) == [rows.expected])
-        #expect(store.processDecision(app, .camera, process) == nil)
+        #expect(store.decision(app, .camera, for: process)?.process == nil)
         await close(store)
     }
 
@@ -174,7 +174,7 @@ struct OlderSessionTests {
             }
         }
         let store = openStore(paths)
-        let found = try store.listDecisions(app: nil, permission: nil)
+        let found = try store.listDecisions()
         #expect(found.count == count && found.count { $0.verdict == .deny } == (count + 2) / 3)
         #expect(store.findings.isEmpty && store.state == .writable)
         await close(store)

@@ -82,7 +82,7 @@ struct StoreLossTests {
         #expect(store.state == .writable)
         #expect(store.findings.contains { $0.contains("while permd ran") }, "\(store.findings)")
         // The store works on, and a second loss is noticed too.
-        try await commit(store, .remove(app: app, permission: .location))
+        try await commit(store, .remove(DecisionFilter(app: app, permission: .location)))
         #expect(try await afterKill() == ["grant always"])
         try inflict(.allFiles, paths.stateFile)
         try await commit(store, set(.deny, .microphone))
@@ -156,7 +156,7 @@ struct StoreLossTests {
         try #require(system("mkdir \(copy) && cp -a \(folder.file("state")) \(copy)/") == 0)
         let again = open(StorePaths(state: copy + "/state", session: nil))
         let there = Set(
-            try again.listDecisions(app: nil, permission: nil).map(\.app.description))
+            try again.listDecisions().map(\.app.description))
         #expect(there.isSuperset(of: told))
         await close(again)
         await close(store)

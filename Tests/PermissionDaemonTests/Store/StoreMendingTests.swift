@@ -63,7 +63,7 @@ struct StoreMendingTests {
         await close(store)
         let other = StorePaths(state: folder.file("other"), session: nil)
         let running = open()
-        try await commit(running, .remove(app: app, permission: nil))
+        try await commit(running, .remove(DecisionFilter(app: app)))
         try #require(mkdir(other.state, 0o700) == 0)
         for suffix in ["", "-wal"] {
             let copy = try ChildProcess("cp", [paths.stateFile + suffix, other.stateFile + suffix])

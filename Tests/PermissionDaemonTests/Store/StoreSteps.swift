@@ -50,7 +50,7 @@ func close(_ store: DecisionStore) async {
 
 @LoopActor
 func list(_ store: DecisionStore) throws -> [String] {
-    try store.listDecisions(app: nil, permission: nil).map {
+    try store.listDecisions().map {
         "\($0.verdict.rawValue) \($0.duration.word.rawValue)"
     }
 }
