@@ -25,6 +25,17 @@ extension Connection {
         }
     }
 
+    /// Calls `body` when `name` gets another owner, nil if it has none (org.freedesktop.DBus.NameOwnerChanged).
+    @discardableResult
+    public func onOwnerChange(of name: String, _ body: @escaping @LoopActor (String?) -> Void) -> Subscription {
+        onSignal(
+            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged", firstArgument: name
+        ) { message in
+            guard message.body.count == 3, let owner = message.body[2].stringValue else { return }
+            body(owner.isEmpty ? nil : owner)
+        }
+    }
+
     /// Calls `body` when `name` has no owner any more; changes of other names do not wake the process. A unique name
     /// that has already vanished counts as well, in a later turn: it is never reused.
     public func whenNameVanishes(_ name: String, _ body: @escaping @LoopActor () -> Void) -> Subscription {
@@ -34,11 +45,7 @@ extension Connection {
             isOver = name.hasPrefix(":")
             body()
         }
-        let token = onSignal(
-            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged", firstArgument: name
-        ) { message in
-            if message.body.count == 3, message.body[2].stringValue == "" { vanished() }
-        }
+        let token = onOwnerChange(of: name) { if $0 == nil { vanished() } }
         guard name.hasPrefix(":") else { return token }
         // The peer may have left before the bus received the match rule.
         let question = call(.busCall("GetNameOwner", [.string(name)])) { result in
@@ -72,12 +79,7 @@ extension Connection {
         let entry = NameOwner()
         entry.listeners = 1
         owners[name] = entry
-        entry.token = onSignal(
-            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged", firstArgument: name
-        ) { message in
-            guard message.body.count == 3, let owner = message.body[2].stringValue else { return }
-            entry.become(owner.isEmpty ? nil : owner)
-        }
+        entry.token = onOwnerChange(of: name) { entry.become($0) }
         // The bus sends the reply and the signals in the order of the ownership changes.
         call(.busCall("GetNameOwner", [.string(name)])) { result in
             if case .success(let message) = result { entry.become(message.body.first?.stringValue) }

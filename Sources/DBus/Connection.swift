@@ -277,7 +277,7 @@ public final class Connection {
         case .methodReturn, .error: receiveReply(message, raw)
         case .signal:
             // libdbus's local message has no sender; messages from peers always have one, set by the bus.
-            if message.interface == "org.freedesktop.DBus.Local", message.sender == nil {
+            if message.interface == StandardInterfaces.local, message.sender == nil {
                 if message.member == "Disconnected" { disconnected() }
             } else {
                 receiveSignal(message, raw)

@@ -84,7 +84,12 @@ public struct BusError: Error, Sendable, CustomStringConvertible {
 
     /// The error names of the D-Bus specification that this module handles or sends.
     public enum Name {
-        static let prefix = "org.freedesktop.DBus.Error."
+        private static let prefix = "org.freedesktop.DBus.Error."
+        /// The beginning of every error about a service that could not be started.
+        public static let spawn = prefix + "Spawn"
+        public static let fileNotFound = prefix + "FileNotFound"
+        public static let badAddress = prefix + "BadAddress"
+        public static let authFailed = prefix + "AuthFailed"
         public static let noReply = prefix + "NoReply"
         public static let disconnected = prefix + "Disconnected"
         public static let noServer = prefix + "NoServer"

@@ -58,8 +58,8 @@ extension Message {
             case .error: replySerial != 0 && errorName != nil
             }
         guard isComplete else { throw EncodingError("a \(kind) message lacks a required header field") }
-        guard path != "/org/freedesktop/DBus/Local", interface != "org.freedesktop.DBus.Local" else {
-            throw EncodingError("org.freedesktop.DBus.Local is reserved")
+        guard path != "/org/freedesktop/DBus/Local", interface != StandardInterfaces.local else {
+            throw EncodingError("\(StandardInterfaces.local) is reserved")
         }
         var bytes = 0
         for value in body { bytes += value.signature.utf8.count }

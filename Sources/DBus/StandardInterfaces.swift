@@ -1,9 +1,13 @@
 // org.freedesktop.DBus.Introspectable and .Properties, answered from the tables (D-Bus specification). libdbus itself
 // answers .Peer.
 
-enum StandardInterfaces {
-    static let introspectable = "org.freedesktop.DBus.Introspectable"
-    static let properties = "org.freedesktop.DBus.Properties"
+/// The names of the standard interfaces (D-Bus specification).
+public enum StandardInterfaces {
+    public static let introspectable = "org.freedesktop.DBus.Introspectable"
+    public static let properties = "org.freedesktop.DBus.Properties"
+    public static let peer = "org.freedesktop.DBus.Peer"
+    /// Of libdbus's own signals; no other program may send one.
+    static let local = "org.freedesktop.DBus.Local"
 }
 
 extension ObjectServer {
@@ -109,12 +113,12 @@ enum IntrospectionXML {
     }
 
     private static let standard = """
-          <interface name="org.freedesktop.DBus.Introspectable">
+          <interface name="\(StandardInterfaces.introspectable)">
             <method name="Introspect">
               <arg name="xml_data" type="s" direction="out"/>
             </method>
           </interface>
-          <interface name="org.freedesktop.DBus.Properties">
+          <interface name="\(StandardInterfaces.properties)">
             <method name="Get">
               <arg name="interface_name" type="s" direction="in"/>
               <arg name="property_name" type="s" direction="in"/>
@@ -135,7 +139,7 @@ enum IntrospectionXML {
               <arg name="invalidated_properties" type="as"/>
             </signal>
           </interface>
-          <interface name="org.freedesktop.DBus.Peer">
+          <interface name="\(StandardInterfaces.peer)">
             <method name="Ping"/>
             <method name="GetMachineId">
               <arg name="machine_uuid" type="s" direction="out"/>

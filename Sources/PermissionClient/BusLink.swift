@@ -88,13 +88,7 @@ final class BusLink {
     }
 
     private func watchDaemon(_ connection: Connection) {
-        connection.onSignal(
-            sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-            firstArgument: BusNames.service
-        ) { [weak self] message in
-            guard message.body.count == 3, let now = message.body[2].stringValue else { return }
-            self?.ownerChanged(now.isEmpty ? nil : now)
-        }
+        connection.onOwnerChange(of: BusNames.service) { [weak self] in self?.ownerChanged($0) }
         connection.call(.busCall("GetNameOwner", [.string(BusNames.service)])) { [weak self] reply in
             if let name = (try? reply.get())?.body.first?.stringValue { self?.owner = name }
         }

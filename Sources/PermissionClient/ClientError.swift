@@ -57,12 +57,12 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
             return
         }
         switch error.name {
-        case BusError.Name.noServer, BusError.Name.disconnected, "org.freedesktop.DBus.Error.FileNotFound",
-            "org.freedesktop.DBus.Error.BadAddress", "org.freedesktop.DBus.Error.AuthFailed":
+        case BusError.Name.noServer, BusError.Name.disconnected, BusError.Name.fileNotFound,
+            BusError.Name.badAddress, BusError.Name.authFailed:
             self.init(kind: .noBus, message: "there is no session bus: \(error.message)", isRetryable: true)
         case BusError.Name.serviceUnknown, BusError.Name.nameHasNoOwner, BusError.Name.noReply:
             self = .noDaemon
-        case let name where name.hasPrefix("org.freedesktop.DBus.Error.Spawn"):
+        case let name where name.hasPrefix(BusError.Name.spawn):
             self.init(
                 kind: .noDaemon, message: "permd could not be started: \(error.message)", isRetryable: true)
         default:

@@ -111,7 +111,7 @@ public final class PermissionSettings: Sendable {
     /// Of the daemon that runs.
     public func programVersion() async throws(ClientError) -> String {
         let body = try await call(
-            "org.freedesktop.DBus.Properties", "Get", [.string(BusNames.policy), .string("ProgramVersion")])
+            StandardInterfaces.properties, "Get", [.string(BusNames.policy), .string("ProgramVersion")])
         guard case .variant(.string(let version))? = body.first else { throw .unexpected("no version") }
         return version
     }

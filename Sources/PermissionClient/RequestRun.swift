@@ -109,7 +109,7 @@ final class RequestRun {
         for signal in signals { signal.cancel() }
         signals = [
             try link.onSignal(BusNames.request, "Response", path: path) { [self] in responded($0) },
-            try link.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged", path: path) { [self] in
+            try link.onSignal(StandardInterfaces.properties, "PropertiesChanged", path: path) { [self] in
                 if $0.body.count > 1 { moved($0.body[1].properties ?? [:]) }
             },
         ]
@@ -141,7 +141,7 @@ final class RequestRun {
         guard let connection = try? link.open() else { return }
         connection.call(
             .call(
-                destination: BusNames.service, path: path, interface: "org.freedesktop.DBus.Properties",
+                destination: BusNames.service, path: path, interface: StandardInterfaces.properties,
                 member: "GetAll", [.string(BusNames.request)], noAutoStart: true)
         ) { [self] in if let values = try? $0.get().body.first?.properties { moved(values) } }
     }

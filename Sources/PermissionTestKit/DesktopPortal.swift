@@ -27,9 +27,7 @@ public final class DesktopPortal {
                 throw TestKitError("\(program) does not exist; install the package xdg-desktop-portal")
             }
             let owned = EventLog<String>()
-            let token = connection.onSignal(
-                sender: Message.busName, member: "NameOwnerChanged", firstArgument: name
-            ) { message in owned.add(message.body.last?.stringValue ?? "") }
+            let token = connection.onOwnerChange(of: name) { owned.add($0 ?? "") }
             let process = try ChildProcess(
                 program, ["--verbose"].filter { _ in name == BusNames.portal }, environment: environment,
                 standardError: .pipe)

@@ -78,7 +78,7 @@ public final class FakeLogind {
         if let isLocked { sessions[id]?.isLocked = isLocked }
         connection.send(
             .signal(
-                path: path(id), interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+                path: path(id), interface: StandardInterfaces.properties, member: "PropertiesChanged",
                 [.string("\(FakeLogind.name).Session"), .properties([:]), .strings(["Active", "LockedHint"])]))
     }
 

@@ -114,7 +114,7 @@ final class DyingFault {
         let connection = try place.permd.bus.connect()
         var isShown = false
         var isAnswered = false
-        connection.onSignal(interface: "org.freedesktop.DBus.Properties", addMatch: false) { message in
+        connection.onSignal(interface: StandardInterfaces.properties, addMatch: false) { message in
             let state = message.body.count > 1 ? message.body[1].properties?["State"]?.stringValue : nil
             if state == "showing" { isShown = true }
         }

@@ -34,12 +34,7 @@ final class HonestDesk {
         agent = ScriptedAgent(try place.permd.bus.connect())
         try await agent.register(level: .system)
         if let error = await place.decide(HonestDesk.kept, "deny always") { report.lose("SetDecision: \(error)") }
-        agent.connection.onSignal(
-            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged",
-            firstArgument: BusNames.service
-        ) { [weak self] message in
-            if message.body.count == 3, message.body[2].stringValue != "" { self?.returned() }
-        }
+        agent.connection.onOwnerChange(of: BusNames.service) { [weak self] in if $0 != nil { self?.returned() } }
         answering = Task { [weak self] in
             while let self, !Task.isCancelled {
                 // A timeout without prompts is not an error.

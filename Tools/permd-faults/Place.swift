@@ -106,7 +106,7 @@ final class Place {
 
     /// The errors with which calls fail when the name has no owner any more.
     static let deaths: Set<String> = [
-        BusError.Name.noReply, BusError.Name.disconnected, "org.freedesktop.DBus.Error.ServiceUnknown",
+        BusError.Name.noReply, BusError.Name.disconnected, BusError.Name.serviceUnknown,
         BusError.Name.nameHasNoOwner,
     ]
 }

@@ -79,7 +79,7 @@ enum RandomCaller {
         var members: [RandomMessage.Member] = []
         for path in [BusNames.root, BusNames.portalRoot] {
             let call = Message.call(
-                destination: BusNames.service, path: path, interface: "org.freedesktop.DBus.Introspectable",
+                destination: BusNames.service, path: path, interface: StandardInterfaces.introspectable,
                 member: "Introspect")
             guard let xml = (try? await connection.call(call))?.body.first?.stringValue else { continue }
             members += parse(xml, path)

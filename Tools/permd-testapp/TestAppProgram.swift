@@ -91,7 +91,7 @@ final class TestAppProgram {
             call(
                 number,
                 ofRequest(
-                    arguments[0], "org.freedesktop.DBus.Properties", "GetAll", [.string(BusNames.request)]))
+                    arguments[0], StandardInterfaces.properties, "GetAll", [.string(BusNames.request)]))
         case ("call", 2):
             call(
                 number,
@@ -101,7 +101,7 @@ final class TestAppProgram {
             call(
                 number,
                 .call(
-                    destination: BusNames.service, path: BusNames.root, interface: "org.freedesktop.DBus.Properties",
+                    destination: BusNames.service, path: BusNames.root, interface: StandardInterfaces.properties,
                     member: "Get", arguments.map { .string($0) }))
         case ("camera", 1):
             connection.onSignal(sender: BusNames.portal, path: portalRequest(arguments[0]), member: "Response") { _ in }

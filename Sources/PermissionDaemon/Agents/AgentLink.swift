@@ -55,8 +55,7 @@ final class AgentLink {
     // MARK: Reading an answer
 
     private static let gone: Set<String> = [
-        "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected",
-        "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
+        BusError.Name.noReply, BusError.Name.disconnected, BusError.Name.serviceUnknown, BusError.Name.nameHasNoOwner,
     ]
 
     private static func read(_ reply: Swift.Result<Message, BusError>) -> Result {

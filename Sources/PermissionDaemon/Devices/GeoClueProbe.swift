@@ -67,10 +67,7 @@ final class GeoClueProbe {
 
     private func opened(_ connection: Connection) {
         // Only this name's changes, because the system bus has many other names.
-        connection.onSignal(
-            sender: Bus.name, path: Bus.path, interface: Bus.name, member: "NameOwnerChanged",
-            firstArgument: GeoClueProbe.service
-        ) { [weak self] in self?.ownerChanged($0) }
+        connection.onOwnerChange(of: GeoClueProbe.service) { [weak self] in self?.ownerChanged($0) }
         look(mayAsk: true)
     }
 
@@ -79,14 +76,9 @@ final class GeoClueProbe {
         become(nil)
     }
 
-    private func ownerChanged(_ signal: Message) {
-        guard signal.body.count == 3, let owner = signal.body[2].stringValue else { return }
-        if !owner.isEmpty {
-            ask()
-        } else {
-            // The service exits when idle and is activated on demand; a query would start it again at once.
-            look(mayAsk: false)
-        }
+    private func ownerChanged(_ owner: String?) {
+        // The service exits when idle and is activated on demand; a query would start it again at once.
+        if owner != nil { ask() } else { look(mayAsk: false) }
     }
 
     private func look(mayAsk: Bool) {
@@ -99,13 +91,13 @@ final class GeoClueProbe {
     }
 
     private func isOwned(_ then: @escaping @LoopActor (Bool) -> Void) {
-        system.connection?.call(bus("NameHasOwner", [.string(GeoClueProbe.service)])) { result in
+        system.connection?.call(.busCall("NameHasOwner", [.string(GeoClueProbe.service)])) { result in
             then((try? result.get())?.body.first?.boolValue ?? false)
         }
     }
 
     private func isStartable(_ then: @escaping @LoopActor (Bool) -> Void) {
-        system.connection?.call(bus("ListActivatableNames", [])) { result in
+        system.connection?.call(.busCall("ListActivatableNames")) { result in
             then((try? result.get())?.body.first?.strings?.contains(GeoClueProbe.service) ?? false)
         }
     }
@@ -117,20 +109,11 @@ final class GeoClueProbe {
             onChange?()
         }
         let question = Message.call(
-            destination: GeoClueProbe.service, path: "/", interface: "org.freedesktop.DBus.Peer", member: "Ping", [])
+            destination: GeoClueProbe.service, path: "/", interface: StandardInterfaces.peer, member: "Ping", [])
         ping = connection.call(question, timeoutMilliseconds: GeoClueProbe.answerTime) { [weak self] result in
             self?.ping = nil
             self?.become(GeoClueProbe.device(problem: GeoClueProbe.problem(result)))
         }
-    }
-
-    private func bus(_ member: String, _ body: [Value]) -> Message {
-        .call(destination: Bus.name, path: Bus.path, interface: Bus.name, member: member, body)
-    }
-
-    private enum Bus {
-        static let name = "org.freedesktop.DBus"
-        static let path = "/org/freedesktop/DBus"
     }
 
     // MARK: Result

@@ -58,13 +58,7 @@ final class PortalStoreSync {
     }
 
     func start() {
-        connection.onSignal(
-            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged",
-            firstArgument: BusNames.portalStore
-        ) { [weak self] message in
-            guard message.body.count == 3 else { return }
-            self?.storeChanged()
-        }
+        connection.onOwnerChange(of: BusNames.portalStore) { [weak self] _ in self?.storeChanged() }
         connection.onSignal(
             sender: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
             member: "Changed"

@@ -73,7 +73,7 @@ final class RequestObject: RequestOrigin {
         self.position = position
         connection.send(
             .signal(
-                path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+                path: path, interface: StandardInterfaces.properties, member: "PropertiesChanged",
                 [.string(BusNames.request), .properties(changed), .strings([])], destination: owner))
     }
 }

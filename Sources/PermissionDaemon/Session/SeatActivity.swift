@@ -65,12 +65,11 @@ final class SeatActivity {
             [weak self] in self?.remove($0.body.last?.objectPathValue)
         }
         connection.onSignal(
-            sender: Login.name, interface: Login.properties, member: "PropertiesChanged", firstArgument: Login.session
+            sender: Login.name, interface: StandardInterfaces.properties, member: "PropertiesChanged",
+            firstArgument: Login.session
         ) { [weak self] in self?.changed($0.path) }
-        connection.onSignal(
-            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged",
-            firstArgument: Login.name
-        ) { [weak self] in self?.ownerChanged($0) }
+        // While logind restarts, the last state stays in force.
+        connection.onOwnerChange(of: Login.name) { [weak self] in if $0 != nil { self?.list() } }
     }
 
     private enum Login {
@@ -78,16 +77,9 @@ final class SeatActivity {
         static let path = "/org/freedesktop/login1"
         static let manager = "org.freedesktop.login1.Manager"
         static let session = "org.freedesktop.login1.Session"
-        static let properties = "org.freedesktop.DBus.Properties"
     }
 
     // MARK: Asking logind
-
-    private func ownerChanged(_ signal: Message) {
-        guard signal.body.count == 3, let owner = signal.body[2].stringValue else { return }
-        // While logind restarts, the last state stays in force.
-        if !owner.isEmpty { list() }
-    }
 
     private func list() {
         epoch += 1
@@ -113,7 +105,7 @@ final class SeatActivity {
     /// Queries one session. Sessions of other users, and those of managers and greeters, are ignored.
     private func ask(_ path: String?) {
         guard let path, sessions != nil else { return }
-        call(path, Login.properties, "GetAll", [.string(Login.session)]) { [weak self] result in
+        call(path, StandardInterfaces.properties, "GetAll", [.string(Login.session)]) { [weak self] result in
             guard let self, sessions != nil else { return }
             let found = try? result.get().first?.properties
             guard let found, found["User"]?.elements?.first?.uint32Value == user,
