@@ -3,10 +3,7 @@
 public import ArgumentParser
 public import PermissionClient
 
-extension Permission: ExpressibleByArgument {
-    /// `camera, microphone, bluetooth, location`.
-    static let listed = allCases.map(\.rawValue).joined(separator: ", ")
-}
+extension Permission: ExpressibleByArgument {}
 
 /// What rows can be about; portals' questions are not offered in completions.
 extension Question: ExpressibleByArgument {

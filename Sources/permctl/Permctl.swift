@@ -10,7 +10,7 @@ struct Permctl: AsyncParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "permctl",
-        abstract: "Look at and change what apps may use: \(Permission.listed).",
+        abstract: "Look at and change what apps may use: \(Permission.allCases.map(\.rawValue).joined(separator: ", ")).",
         discussion: """
             APP is an identity as `permctl status` shows it (flatpak:ID, snap:NAME, desktop:ID, exe:/path), or a part \
             after its prefix that only one app matches.

@@ -24,7 +24,7 @@ struct DenyVerb: AsyncParsableCommand {
 struct DecisionArguments: ParsableArguments {
     @Argument(help: "The app; a full identity may name an app that permd does not know yet.")
     var app: AppName
-    @Argument(help: "One of \(Permission.listed).")
+    @Argument(help: "The permission.")
     var permission: Permission
     @OptionGroup var time: DurationOptions
     @Flag(help: "Print JSON.")

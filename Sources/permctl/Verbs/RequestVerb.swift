@@ -11,7 +11,7 @@ struct RequestVerb: AsyncParsableCommand {
             request waits; --wait limits the time. Exits 0 when everything is granted.
             """)
 
-    @Argument(help: "One or more of \(Permission.listed).")
+    @Argument(help: "One or more permissions.")
     var permissions: [Permission]
     @Option(help: ArgumentHelp("The reason to show in the prompt.", valueName: "text"))
     var reason: String?

@@ -11,7 +11,7 @@ struct ResetVerb: AsyncParsableCommand {
 
     @Argument(help: "The app; or a permission, for every app.")
     var app: AppName?
-    @Argument(help: "One of \(Permission.listed); all of them by default.")
+    @Argument(help: "The permission; all of them by default.")
     var permission: Question?
     @Flag(help: "Everything, of every app; asks first on a terminal.")
     var all = false
