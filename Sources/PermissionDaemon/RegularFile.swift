@@ -16,8 +16,7 @@ enum RegularFile {
         init(system code: Int32, at path: String) {
             self.code = code
             isAbsent = code == ENOENT && RegularFile.isAbsent(path)
-            reason =
-                code == ENOENT && !isAbsent ? "the link leads to nothing" : String(cString: strerror(code))
+            reason = code == ENOENT && !isAbsent ? "the link leads to nothing" : errorText(code)
         }
 
         /// Whether the error may pass by itself: no descriptors or memory left, or a disk that does not respond.
@@ -25,10 +24,7 @@ enum RegularFile {
     }
 
     /// Whether certainly no file has that name. A broken link is not absent.
-    static func isAbsent(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) != 0 && errno == ENOENT
-    }
+    static func isAbsent(_ path: String) -> Bool { stat(linkAt: path) == nil && errno == ENOENT }
 
     /// Follows links. As in systemd, a link to /dev/null is an empty file, which masks lower files of its name.
     static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
@@ -36,12 +32,12 @@ enum RegularFile {
         guard stat(path, &status) == 0 else { throw Failure(system: errno, at: path) }
         if isNull(status) { return [] }
         // Checked before opening, because opening a device may start it.
-        guard isRegular(status) else { throw Failure(kind(status)) }
+        guard status.kind == S_IFREG else { throw Failure(kind(status)) }
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard fd >= 0 else { throw Failure(system: errno, at: path) }
         defer { close(fd) }
         guard fstat(fd, &status) == 0 else { throw Failure(system: errno, at: path) }
-        guard isRegular(status) else { throw Failure(kind(status)) }
+        guard status.kind == S_IFREG else { throw Failure(kind(status)) }
         let content = try content(fd, path, maximum)
         var after = stat()
         guard fstat(fd, &after) == 0, after.st_size == status.st_size,
@@ -63,10 +59,8 @@ enum RegularFile {
         }
     }
 
-    private static func isRegular(_ status: stat) -> Bool { status.st_mode & S_IFMT == S_IFREG }
-
     private static func isNull(_ status: stat) -> Bool {
-        status.st_mode & S_IFMT == S_IFCHR && major(status.st_rdev) == 1 && minor(status.st_rdev) == 3
+        status.kind == S_IFCHR && major(status.st_rdev) == 1 && minor(status.st_rdev) == 3
     }
 
     private static func major(_ number: dev_t) -> UInt64 { UInt64(number) >> 8 & 0xFFF }
@@ -74,7 +68,7 @@ enum RegularFile {
 
     private static func kind(_ status: stat) -> String {
         let kind =
-            switch status.st_mode & S_IFMT {
+            switch status.kind {
             case S_IFIFO: "a FIFO"
             case S_IFSOCK: "a socket"
             case S_IFDIR: "a folder"
@@ -84,3 +78,17 @@ enum RegularFile {
         return "this is \(kind), not a regular file"
     }
 }
+
+extension stat {
+    /// The status of a file or of a link itself; nil if there is none, with the reason in errno.
+    init?(linkAt path: String) {
+        self.init()
+        guard lstat(path, &self) == 0 else { return nil }
+    }
+
+    /// Whether it is a regular file, a folder, a link and so on.
+    var kind: mode_t { st_mode & S_IFMT }
+}
+
+/// The system's text for an errno value.
+func errorText(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }

@@ -35,7 +35,7 @@ final class FolderWatch {
             switch code {
             case ENOSPC: "the limit fs.inotify.max_user_watches is reached"
             case EMFILE: "the limit of descriptors or fs.inotify.max_user_instances is reached"
-            default: String(cString: strerror(code))
+            default: errorText(code)
             }
         problem = PolicyProblem(
             file: folder, line: 0,

@@ -32,13 +32,14 @@ final class SessionToken {
             findings = ["XDG_RUNTIME_DIR is not set; decisions for the session are forgotten when permd exits"]
             return
         }
-        switch SessionToken.read(path) {
-        case .success(let read) where read.scopes.boot == boot:
-            (scopes, logins, saved) = (read.scopes, read.logins, StoreIdentity.File(path))
-        case .success: break
-        case .failure(let failure) where failure.isAbsent: break
-        case .failure(let failure):
-            findings = ["\(path) cannot be read: \(failure.reason); decisions for the session have ended"]
+        do throws(RegularFile.Failure) {
+            let read = try SessionToken.read(path)
+            if read.scopes.boot == boot {
+                (scopes, logins, saved) = (read.scopes, read.logins, StoreIdentity.File(path))
+            }
+        } catch {
+            guard !error.isAbsent else { return }
+            findings = ["\(path) cannot be read: \(error.reason); decisions for the session have ended"]
         }
     }
 
@@ -79,19 +80,18 @@ final class SessionToken {
         guard access(StoreOpening.folder(of: folder), F_OK) == 0 else { return failed("\(folder) no longer exists") }
         if let problem = StoreOpening.prepareFolder(of: path) { return failed(problem) }
         let temporary = path + ".new"
-        let text = SessionToken.text(scopes, logins)
         unlink(temporary)
         let fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard fd >= 0 else { return failed(String(cString: strerror(errno))) }
+        guard fd >= 0 else { return failed(errorText()) }
         let written = text.withCString { write(fd, $0, strlen($0)) }
-        let reason = written < 0 ? String(cString: strerror(errno)) : "only \(written) bytes were written"
+        let reason = written < 0 ? errorText() : "only \(written) bytes were written"
         close(fd)
         guard written == text.utf8.count else { return failed(reason) }
         // A file cannot be renamed over a directory.
-        if StoreIdentity.File(path).map({ $0.kind == S_IFDIR }) == true {
+        if StoreIdentity.File(path)?.kind == S_IFDIR {
             rename(path, StoreOpening.freeName(path, "replaced", EpochSeconds(time(nil))))
         }
-        guard rename(temporary, path) == 0 else { return failed(String(cString: strerror(errno))) }
+        guard rename(temporary, path) == 0 else { return failed(errorText()) }
         saved = StoreIdentity.File(path)
         return true
     }
@@ -102,9 +102,10 @@ final class SessionToken {
         return false
     }
 
-    private static func text(_ scopes: DecisionScopes, _ logins: [String]) -> String {
-        let content = [firstLine, scopes.session, scopes.boot, logins.joined(separator: " ")].joined(separator: "\n")
-        return content + "\n" + checksum(content) + "\n"
+    private var text: String {
+        let content = [SessionToken.firstLine, scopes.session, scopes.boot, logins.joined(separator: " ")]
+            .joined(separator: "\n")
+        return content + "\n" + SessionToken.checksum(content) + "\n"
     }
 
     private static func checksum(_ content: String) -> String {
@@ -115,18 +116,15 @@ final class SessionToken {
 
     private static func read(
         _ path: String
-    ) -> Result<(scopes: DecisionScopes, logins: [String]), RegularFile.Failure> {
-        let bytes: [UInt8]
-        do throws(RegularFile.Failure) { bytes = try RegularFile.read(path, maximum: maximumSize) } catch {
-            return .failure(error)
-        }
+    ) throws(RegularFile.Failure) -> (scopes: DecisionScopes, logins: [String]) {
+        let bytes = try RegularFile.read(path, maximum: maximumSize)
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
             .map(String.init)
         guard lines.count == 6, lines[0] == firstLine, lines[5].isEmpty,
             checksum(lines[0...3].joined(separator: "\n")) == lines[4]
-        else { return .failure(RegularFile.Failure("it is damaged")) }
+        else { throw RegularFile.Failure("it is damaged") }
         let logins = lines[3].split(separator: " ").map(String.init)
-        return .success((DecisionScopes(session: lines[1], boot: lines[2]), logins))
+        return (DecisionScopes(session: lines[1], boot: lines[2]), logins)
     }
 
     /// A token of 128 random bits (getrandom(2)).

@@ -14,10 +14,9 @@ enum StoreFiles {
     /// Describes what is in the place of a file: a link, a FIFO, a folder. SQLite's own message is less specific.
     static func obstacle(_ path: String) -> String? {
         for name in [path] + besides.map({ path + $0 }) {
-            var status = stat()
-            guard lstat(name, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { continue }
+            guard let status = stat(linkAt: name), status.kind != S_IFREG else { continue }
             let kind =
-                switch status.st_mode & S_IFMT {
+                switch status.kind {
                 case S_IFIFO: "a FIFO"
                 case S_IFDIR: "a folder"
                 case S_IFLNK: "a symbolic link"
@@ -35,16 +34,18 @@ enum StoreFiles {
         if status.st_size == 0 {
             return ["\(path) was empty; its former content is unknown now, so apps ask again"]
         }
-        guard let log = read(path + "-wal"), isBroken(log) else { return [] }
+        // The log exists only after a crash, and SQLite's checkpoints bound its size.
+        guard stat(linkAt: path + "-wal")?.kind == S_IFREG,
+            let log = try? RegularFile.read(path + "-wal", maximum: 64 << 20), isBroken(log)
+        else { return [] }
         return ["a part of \(path)-wal is damaged and left out; the last decisions may be unknown now"]
     }
 
     /// Whether all content is in the file itself and none in a log beside it.
     static func isWhole(_ path: String) -> Bool {
         ["-wal", "-journal"].allSatisfy { suffix in
-            var status = stat()
-            guard lstat(path + suffix, &status) == 0 else { return errno == ENOENT }
-            return status.st_mode & S_IFMT == S_IFREG && status.st_size == 0
+            guard let status = stat(linkAt: path + suffix) else { return errno == ENOENT }
+            return status.kind == S_IFREG && status.st_size == 0
         }
     }
 
@@ -101,18 +102,5 @@ enum StoreFiles {
             }
             return (first, second)
         }
-    }
-
-    /// The log exists only after a crash, and SQLite's checkpoints bound its size.
-    private static func read(_ path: String) -> [UInt8]? {
-        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard fd >= 0 else { return nil }
-        defer { close(fd) }
-        var status = stat()
-        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0, status.st_size < 64 << 20
-        else { return nil }
-        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        let count = pread(fd, &bytes, bytes.count, 0)
-        return count < 0 ? nil : Array(bytes.prefix(count))
     }
 }

@@ -15,17 +15,14 @@ struct StoreIdentity: Sendable {
         let kind: UInt32
 
         init?(_ path: String) {
-            var size: Int64 = 0
-            self.init(path, &size)
+            guard let status = stat(linkAt: path) else { return nil }
+            self.init(status)
         }
 
-        fileprivate init?(_ path: String, _ size: inout Int64) {
-            var status = stat()
-            guard lstat(path, &status) == 0 else { return nil }
-            size = Int64(status.st_size)
+        fileprivate init(_ status: stat) {
             device = UInt64(status.st_dev)
             inode = UInt64(status.st_ino)
-            kind = status.st_mode & S_IFMT
+            kind = status.kind
         }
     }
 
@@ -38,16 +35,10 @@ struct StoreIdentity: Sendable {
 
     /// The files at the path now; nil if one is missing or is not a regular file.
     init?(of path: String) {
-        var files: [File] = []
-        var sizes: [Int64] = []
-        for suffix in StoreIdentity.suffixes {
-            var size: Int64 = 0
-            guard let file = File(path + suffix, &size), file.kind == S_IFREG else { return nil }
-            files.append(file)
-            sizes.append(size)
-        }
-        self.files = files
-        self.sizes = sizes
+        let found = StoreIdentity.suffixes.compactMap { stat(linkAt: path + $0) }.filter { $0.kind == S_IFREG }
+        guard found.count == StoreIdentity.suffixes.count else { return nil }
+        files = found.map { File($0) }
+        sizes = found.map { Int64($0.st_size) }
     }
 
     /// Whether these are the same files and none was truncated.

@@ -55,7 +55,6 @@ enum StoreReplacing {
 
     private static func check(_ result: Int32, _ path: String) throws(DatabaseError) {
         guard result != 0 else { return }
-        throw DatabaseError(
-            code: DatabaseError.cannotOpen, description: "\(path): \(String(cString: strerror(errno)))")
+        throw DatabaseError(code: DatabaseError.cannotOpen, description: "\(path): \(errorText())")
     }
 }
