@@ -189,7 +189,7 @@ struct PolicyInterface {
                 policy.rules.flatMap { rule in
                     rule.apps.map { pattern in
                         [
-                            "app": .string(pattern), "permissions": .strings(rule.permissions.map(\.rawValue)),
+                            "app": .string(pattern.text), "permissions": .strings(rule.permissions.map(\.rawValue)),
                             "action": .string(rule.action.rawValue), "rule": .string(rule.name),
                             "file": .string(rule.file), "line": .uint32(UInt32(clamping: rule.line)),
                         ]

@@ -47,7 +47,7 @@ struct PolicyFolders {
                 found.files.append(file)
                 break
             }
-            return dropIns("permd.conf.d", known, &found)
+            dropIns("permd.conf.d", known, &found)
         }
     }
 
@@ -67,17 +67,17 @@ struct PolicyFolders {
     }
 
     /// Scans again if the list was outdated when the files were read.
-    private func look(_ body: (inout FoundFiles) -> Bool) -> FoundFiles {
+    private func look(_ body: (inout FoundFiles) -> Void) -> FoundFiles {
         var found = FoundFiles()
         for _ in 1...PolicyFolders.maximumLooks {
             found = FoundFiles()
-            if body(&found) { break }
+            body(&found)
+            if !found.files.contains(where: \.isAbsent) { break }
         }
         return found
     }
 
-    /// Returns false if a listed file no longer exists.
-    private func dropIns(_ name: String, _ known: Set<ExactText>, _ found: inout FoundFiles) -> Bool {
+    private func dropIns(_ name: String, _ known: Set<ExactText>, _ found: inout FoundFiles) {
         var paths: [ExactText: String] = [:]
         for base in bases {
             let folder = "\(base)/\(name)"
@@ -92,13 +92,7 @@ struct PolicyFolders {
                 if paths[ExactText(name)] == nil { paths[ExactText(name)] = "\(folder)/\(name)" }
             }
         }
-        var isWhole = true
-        for (_, path) in paths.sorted(by: { $0.key < $1.key }) {
-            let file = read(path)
-            if file.isAbsent { isWhole = false }
-            found.files.append(file)
-        }
-        return isWhole
+        found.files += paths.sorted { $0.key < $1.key }.map { read($0.value) }
     }
 
     /// The known files of a folder, except those that certainly no longer exist.
@@ -113,12 +107,10 @@ struct PolicyFolders {
     }
 
     private func read(_ path: String) -> FoundFile {
-        do throws(RegularFile.Failure) {
-            return FoundFile(
-                path: path, content: .success(try RegularFile.read(path, maximum: PolicyFolders.maximumFile)))
-        } catch {
-            return FoundFile(path: path, content: .failure(error))
+        let content = Result { () throws(RegularFile.Failure) in
+            try RegularFile.read(path, maximum: PolicyFolders.maximumFile)
         }
+        return FoundFile(path: path, content: content)
     }
 }
 

@@ -7,28 +7,20 @@ struct Rule: Sendable, Hashable {
     enum Action: String, Sendable { case restrict, grant }
 
     let name: String
-    /// Shell patterns, in which `*` also matches `/`.
-    let apps: [String]
+    /// Shell patterns, in which `*` also matches `/`. They are compared byte for byte, as they are matched.
+    let apps: [ExactText]
     let permissions: [Permission]
     let action: Action
     let file: String
     /// The line of its section.
     let line: Int
 
-    /// Compares the patterns byte for byte, as they are matched.
-    static func == (a: Rule, b: Rule) -> Bool {
-        a.name == b.name && a.apps.elementsEqual(b.apps) { ExactText($0) == ExactText($1) }
-            && a.permissions == b.permissions && a.action == b.action && a.file == b.file && a.line == b.line
-    }
-
     /// Whether a pattern matches the whole identity (fnmatch(3) without flags, so `*` also matches `/`).
-    func matches(_ app: String) -> Bool { apps.contains { fnmatch($0, app, 0) == 0 } }
+    func matches(_ app: String) -> Bool { apps.contains { fnmatch($0.text, app, 0) == 0 } }
 
     /// The rules of a file. Throws the first error in it.
     static func read(_ text: String, file: String) throws(FileProblem) -> [Rule] {
-        var rules: [Rule] = []
-        for section in try IniFile(text).sections { rules.append(try Rule(section, file: file)) }
-        return rules
+        try IniFile(text).sections.map { (section) throws(FileProblem) in try Rule(section, file: file) }
     }
 
     private init(_ section: IniFile.Section, file: String) throws(FileProblem) {
@@ -62,7 +54,7 @@ struct Rule: Sendable, Hashable {
             throw FileProblem(line: section.line, message: "[\(section.name)] has no \(missing)")
         }
         name = String(words[1])
-        self.apps = apps
+        self.apps = apps.map { ExactText($0) }
         self.permissions = permissions
         self.action = action
         self.file = file
