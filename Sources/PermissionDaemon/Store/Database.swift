@@ -117,11 +117,18 @@ final class Database {
         }
     }
 
+    /// The decoded rows of the result, without those that `decode` returns nil for.
+    func rows<Row>(
+        _ sql: String, _ values: [SQLValue] = [], _ decode: (Statement) -> Row?
+    ) throws(DatabaseError) -> [Row] {
+        var rows: [Row] = []
+        try run(sql, values) { if let row = decode($0) { rows.append(row) } }
+        return rows
+    }
+
     /// The first column of the first row.
     func integer(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Int64? {
-        var found: Int64?
-        try run(sql, values) { if found == nil { found = $0.optionalInteger(0) } }
-        return found
+        try rows(sql, values) { $0.optionalInteger(0) }.first
     }
 
     /// Runs `body` in a transaction, which is rolled back if it throws.
@@ -159,12 +166,13 @@ final class Database {
     }
 }
 
-enum SQLValue {
+enum SQLValue: Equatable {
     case integer(Int64)
     case text(String)
     case null
 
     static func optional(_ value: Int64?) -> SQLValue { value.map { .integer($0) } ?? .null }
+    static func optional(_ value: String?) -> SQLValue { value.map { .text($0) } ?? .null }
 }
 
 /// A prepared statement and its current row.
@@ -188,6 +196,14 @@ final class Statement {
         case .integer(let number): sqlite3_bind_int64(raw, index, number)
         case .text(let text): sqlite3_bind_text(raw, index, text, -1, csqlite_transient())
         case .null: sqlite3_bind_null(raw, index)
+        }
+    }
+
+    func value(_ column: Int32) -> SQLValue {
+        switch sqlite3_column_type(raw, column) {
+        case SQLITE_NULL: .null
+        case SQLITE_INTEGER: .integer(integer(column))
+        default: .text(text(column))
         }
     }
 

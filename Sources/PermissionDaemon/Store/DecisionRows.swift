@@ -26,21 +26,14 @@ enum DecisionRows {
 
     /// Decodes a row of `columns`. Returns nil if it is not a valid decision or its checksum does not match.
     static func decision(_ row: Statement) -> Decision? {
-        let pid = row.integer(8)
-        let checked: [SQLValue] =
-            (0...3).map { .text(row.text($0)) } + [
-                .optional(row.optionalInteger(4)), .integer(row.integer(5)), .text(row.text(6)),
-                row.optionalText(7).map { .text($0) } ?? .null, pid == 0 ? .null : .integer(pid),
-                pid == 0 ? .null : .integer(row.integer(9)),
-            ]
-        guard case .integer(row.optionalInteger(10)) = RowChecksum.of(checked), let app = AppID(row.text(0)),
+        let process = ProcessKey(row, at: 8)
+        let checked = (0..<(process == nil ? 8 : 10)).map { row.value($0) }
+        guard RowChecksum.of(checked) == row.value(10), let app = AppID(row.text(0)),
             let permission = Permission(rawValue: row.text(1)), let verdict = Verdict(rawValue: row.text(2)),
             let by = Author(rawValue: row.text(6))
         else { return nil }
-        let process = ProcessKey(
-            pid: Int32(truncatingIfNeeded: pid), startTime: UInt64(bitPattern: row.integer(9)))
         let duration: Duration
-        switch (Duration.Word(rawValue: row.text(3)), row.optionalInteger(4), row.optionalText(7), pid) {
+        switch (Duration.Word(rawValue: row.text(3)), row.optionalInteger(4), row.optionalText(7), row.integer(8)) {
         case (.always, nil, nil, 0): duration = .always
         case (.until, let end?, nil, 0): duration = .until(end)
         case (.session, nil, .some, 0): duration = .session
@@ -49,7 +42,7 @@ enum DecisionRows {
         }
         return Decision(
             app: app, permission: permission, verdict: verdict, duration: duration, decided: row.integer(5), by: by,
-            process: pid == 0 ? nil : process, scope: row.optionalText(7))
+            process: process, scope: row.optionalText(7))
     }
 
     /// A decision about an app also replaces those about its processes; one about a process replaces only its own.
@@ -61,56 +54,57 @@ enum DecisionRows {
     }
 
     static func insert(_ decision: Decision, into table: String, _ database: Database) throws(DatabaseError) {
-        let until = SQLValue.optional(decision.duration.end)
-        let scope = decision.scope.map { SQLValue.text($0) } ?? .null
-        let process: [SQLValue] =
-            decision.process.map { [.integer(Int64($0.pid)), .integer(Int64(bitPattern: $0.startTime))] }
-            ?? [.null, .null]
         let values: [SQLValue] = [
             .text(decision.app.description), .text(decision.permission.rawValue), .text(decision.verdict.rawValue),
-            .text(decision.duration.word.rawValue), until, .integer(decision.decided), .text(decision.by.rawValue),
-            scope,
+            .text(decision.duration.word.rawValue), .optional(decision.duration.end), .integer(decision.decided),
+            .text(decision.by.rawValue), .optional(decision.scope),
         ]
+        let process = ProcessKey.columns(decision.process)
+        let checked = decision.process == nil ? values : values + process
         try database.run(
-            """
-            INSERT OR REPLACE INTO \(table) (\(columns))
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ifnull(?, 0), ifnull(?, 0), ?)
-            """, values + process + [RowChecksum.of(values + process)])
+            "INSERT OR REPLACE INTO \(table) (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            values + process + [RowChecksum.of(checked)])
     }
 
     /// Deletes the matching decisions and returns them.
     @discardableResult
     static func delete(_ filter: DecisionFilter, _ database: Database) throws(DatabaseError) -> [Decision] {
         let condition = filter.condition
-        var removed: [Decision] = []
-        try database.run("DELETE FROM decision\(condition.sql) RETURNING \(columns)", condition.values) { row in
-            if let decision = decision(row) { removed.append(decision) }
-        }
-        return removed
+        return try database.rows(
+            "DELETE FROM decision\(condition.sql) RETURNING \(columns)", condition.values, decision)
     }
 
     static func endProcess(_ process: ProcessKey, _ database: Database) throws(DatabaseError) {
         try database.run(
-            "DELETE FROM decision WHERE scope IS NOT NULL AND pid = ? AND start = ?",
-            [.integer(Int64(process.pid)), .integer(Int64(bitPattern: process.startTime))])
+            "DELETE FROM decision WHERE scope IS NOT NULL AND pid = ? AND start = ?", ProcessKey.columns(process))
     }
 
     /// Removes the rows of earlier sessions and boots, except those with a wrong checksum: their content is unknown.
     static func endScopes(_ current: DecisionScopes, _ database: Database) throws(DatabaseError) {
-        var over: [Decision] = []
-        try database.run(
+        let over = try database.rows(
             "SELECT \(columns) FROM decision WHERE scope IS NOT NULL AND scope NOT IN (?, ?)",
-            [.text(current.session), .text(current.boot)]
-        ) { row in if let decision = decision(row) { over.append(decision) } }
+            [.text(current.session), .text(current.boot)], decision)
         for decision in over {
             try database.run(
                 "DELETE FROM decision WHERE app = ? AND permission = ? AND pid = ? AND start = ? AND scope = ?",
-                [
-                    .text(decision.app.description), .text(decision.permission.rawValue),
-                    .integer(Int64(decision.process?.pid ?? 0)),
-                    .integer(Int64(bitPattern: decision.process?.startTime ?? 0)), .text(decision.scope ?? ""),
-                ])
+                [.text(decision.app.description), .text(decision.permission.rawValue)]
+                    + ProcessKey.columns(decision.process) + [.optional(decision.scope)])
         }
+    }
+}
+
+extension ProcessKey {
+    /// Reads the columns `pid` and `start`, of which `pid` is 0 in a decision about an app.
+    init?(_ row: Statement, at column: Int32) {
+        guard row.integer(column) != 0 else { return nil }
+        self.init(
+            pid: Int32(truncatingIfNeeded: row.integer(column)),
+            startTime: UInt64(bitPattern: row.integer(column + 1)))
+    }
+
+    /// The values of these columns.
+    static func columns(_ process: ProcessKey?) -> [SQLValue] {
+        [.integer(Int64(process?.pid ?? 0)), .integer(Int64(bitPattern: process?.startTime ?? 0))]
     }
 }
 

@@ -37,32 +37,23 @@ struct OlderSession {
     private mutating func read(_ database: Database) throws(DatabaseError) {
         // The rows of an earlier boot have ended.
         guard try database.integer("SELECT count(*) FROM boot WHERE id = ?", [.text(scopes.boot)]) == 1 else { return }
-        var found: [Row] = []
-        try database.run(
+        rows = try database.rows(
             "SELECT app, permission, verdict, decided, by, pid, start, seal, serial FROM decision"
         ) { row in
-            if let decision = decision(row) { found.append(Row(decision: decision, serial: row.integer(8))) }
+            decision(row).map { Row(decision: $0, serial: row.integer(8)) }
         }
-        var records: [DismissalRecord] = []
-        try database.run("SELECT app, permission, count, paused_until, since FROM nag") { row in
-            if let record = StoreRows.dismissals(row) { records.append(record) }
-        }
-        var sessions: [String] = []
-        try database.run("SELECT id FROM login") { sessions.append($0.text(0)) }
-        (rows, dismissals, logins) = (found, records, sessions)
+        dismissals = try database.rows(
+            "SELECT app, permission, count, paused_until, since FROM nag", [], StoreRows.dismissals)
+        logins = try database.rows("SELECT id FROM login") { $0.text(0) }
     }
 
     private func decision(_ row: Statement) -> Decision? {
-        let fields: [SQLValue] =
-            (0...2).map { .text(row.text($0)) } + [
-                .integer(row.integer(3)), .text(row.text(4)), .integer(row.integer(5)), .integer(row.integer(6)),
-            ]
-        guard case .integer(row.optionalInteger(7)) = RowChecksum.of(fields), let app = AppID(row.text(0)),
+        let checked = (0..<7).map { row.value($0) }
+        guard RowChecksum.of(checked) == row.value(7), let app = AppID(row.text(0)),
             let permission = Permission(rawValue: row.text(1)), let verdict = Verdict(rawValue: row.text(2)),
             let by = Author(rawValue: row.text(4))
         else { return nil }
-        let pid = Int32(truncatingIfNeeded: row.integer(5))
-        let process = pid == 0 ? nil : ProcessKey(pid: pid, startTime: UInt64(bitPattern: row.integer(6)))
+        let process = ProcessKey(row, at: 5)
         return Decision(
             app: app, permission: permission, verdict: verdict, duration: process == nil ? .session : .once,
             decided: row.integer(3), by: by, process: process, scope: process == nil ? scopes.session : scopes.boot)

@@ -28,13 +28,9 @@ enum RowChecksum {
     /// Adds checksums to rows of an older schema that had none.
     static func addMissing(_ database: Database) throws(DatabaseError) {
         let columns = ["app", "permission", "verdict", "duration", "until", "decided", "by"]
-        var rows: [[SQLValue]] = []
-        try database.run("SELECT \(columns.joined(separator: ", ")) FROM decision WHERE seal IS NULL") { row in
-            rows.append(
-                (0...3).map { .text(row.text($0)) } + [
-                    .optional(row.optionalInteger(4)), .integer(row.integer(5)), .text(row.text(6)),
-                ])
-        }
+        let rows = try database.rows(
+            "SELECT \(columns.joined(separator: ", ")) FROM decision WHERE seal IS NULL"
+        ) { row in (0..<7).map { row.value($0) } }
         let match = columns.map { "\($0) IS ?" }.joined(separator: " AND ")
         for row in rows { try database.run("UPDATE decision SET seal = ? WHERE \(match)", [of(row)] + row) }
     }
