@@ -22,13 +22,12 @@ extension DecisionStore {
         let time = now()
         if let over = try? decisions(" WHERE until <= ?", [.integer(time)]) {
             noticedEnds = time
-            ended(over.filter { ($0.duration.end ?? .max) <= time && !isVoid($0) }) {
-                for decision in $0 {
-                    makeVoid(
-                        DecisionFilter(
-                            app: decision.app, permission: decision.permission, until: decision.duration.end))
-                }
+            let gone = over.filter { ($0.duration.end ?? .max) <= time && !isVoid($0) }
+            for decision in gone {
+                makeVoid(
+                    DecisionFilter(app: decision.app, permission: decision.permission, until: decision.duration.end))
             }
+            ended(gone)
         }
         watchNextEnd()
     }
@@ -36,14 +35,12 @@ extension DecisionStore {
     func exited(_ process: ProcessKey) {
         let stored = try? decisions(
             " WHERE scope = ? AND pid = ? AND start = ?",
-            [
-                .text(session.scopes.boot), .integer(Int64(process.pid)),
-                .integer(Int64(bitPattern: process.startTime)),
-            ])
-        ended((stored ?? []).filter { !isVoid($0) } + (held.removeValue(forKey: process) ?? [:]).values) { gone in
-            for decision in gone { cache[decision.app]?.ofProcesses.removeAll { $0.process == process } }
-            remove(.process(process))
-        }
+            [.text(session.scopes.boot)] + ProcessKey.columns(process))
+        let gone = (stored ?? []).filter { !isVoid($0) } + (held.removeValue(forKey: process) ?? [:]).values
+        guard !gone.isEmpty else { return }
+        for decision in gone { cache[decision.app]?.ofProcesses.removeAll { $0.process == process } }
+        remove(.process(process))
+        ended(gone)
     }
 
     /// Ends the session's decisions after the last login session has ended.
@@ -52,7 +49,7 @@ extension DecisionStore {
         session.replace()
         removals.removeAll { if case .otherScopes = $0 { true } else { false } }
         remove(.otherScopes(session.scopes))
-        ended((over ?? []).filter { !isVoid($0) }) { _ in }
+        ended((over ?? []).filter { !isVoid($0) })
     }
 
     func remove(_ removal: Removal) {
@@ -61,10 +58,9 @@ extension DecisionStore {
     }
 
     /// Removes the rows of ended decisions, which may fail, and notifies observers.
-    private func ended(_ decisions: [Decision], _ note: ([Decision]) -> Void) {
+    private func ended(_ decisions: [Decision]) {
         guard !decisions.isEmpty else { return }
-        note(decisions)
-        submit([], [], removes: true) { _ in }
+        write([], []) { _ in }
         tell([], decisions)
     }
 
@@ -98,9 +94,7 @@ extension DecisionStore {
     func isOvertaken(_ changes: [Change], since void: Set<DecisionFilter>) -> Bool {
         let later = self.void.subtracting(void).filter { $0.until == nil }
         guard !later.isEmpty else { return false }
-        return changes.contains { change in
-            if case .set(let decision) = change { later.contains { $0.matches(decision) } } else { false }
-        }
+        return changes.compactMap(\.decision).contains { decision in later.contains { $0.matches(decision) } }
     }
 
     /// Revokes decisions that cannot be removed from the file. Returns those that were in force.
@@ -127,13 +121,5 @@ extension DecisionStore {
         }
         void.insert(filter)
         return true
-    }
-
-    /// Drops filters whose rows were removed from the file.
-    func dropRemoved(_ filters: Set<DecisionFilter>) {
-        void.subtract(filters)
-        for filter in filters {
-            if let app = filter.app { cache[app] = nil } else { cache = [:] }
-        }
     }
 }

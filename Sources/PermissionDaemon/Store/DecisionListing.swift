@@ -61,7 +61,7 @@ extension DecisionStore {
     func appRange(
         after: ExactText?, most: Int, and others: [AppID]
     ) throws(PermissionError) -> AppRange {
-        var condition = RowCondition(app: nil, question: nil)
+        var condition = RowCondition()
         let rest = AppRange(after: after)
         condition.add(rest)
         let stored = try rows(

@@ -72,11 +72,10 @@ final class DecisionStore {
     /// - Parameter now: the wall clock.
     init(
         paths: StorePaths, bootID: String, now: @escaping @Sendable () -> EpochSeconds,
-        processes: (any ProcessLiveness)? = nil, log: Logger
+        processes: any ProcessLiveness = ProcessWatch(), log: Logger
     ) {
         self.log = log
         self.now = now
-        let processes = processes ?? ProcessWatch()
         self.processes = processes
         session = SessionToken(path: paths.sessionFile, boot: bootID)
         let session = session
@@ -99,7 +98,8 @@ final class DecisionStore {
             remove(.otherScopes(session.scopes))
             guard let reader = file.reader else { return }
             fold.goOn(after: (try? HistoryRows.lastNumber(reader)) ?? 0)
-            lookForBadEnds()
+            // Reads the rows that appear to have ended, to report those whose end a failing disk has changed.
+            _ = try? decisions(" WHERE until <= ?", [.integer(now())])
         case .readable: onReadAgain?()
         case .writable: onWritableAgain?()
         }
@@ -119,7 +119,13 @@ final class DecisionStore {
     /// The decision that is in force for a process of the app.
     func decision(_ app: AppID, _ permission: Permission, for process: ProcessKey) -> Decision? {
         let rows = rows(of: app)
-        return inForce(rows, permission) ?? inForce(rows, app, permission, process)
+        if let decision = inForce(rows, permission) { return decision }
+        if !held.isEmpty, let decision = held[process]?[Subject(app: app, permission: permission)], holds(decision) {
+            return decision
+        }
+        return rows.ofProcesses.first {
+            $0.permission == permission && $0.process == process && holds($0) && !isVoid($0)
+        }
     }
 
     /// The decision that is in force for every process of the app.
@@ -128,17 +134,6 @@ final class DecisionStore {
     private func inForce(_ rows: Rows, _ permission: Permission) -> Decision? {
         guard let decision = rows.ofApp[permission], holds(decision), !isVoid(decision) else { return nil }
         return decision
-    }
-
-    private func inForce(
-        _ rows: Rows, _ app: AppID, _ permission: Permission, _ process: ProcessKey
-    ) -> Decision? {
-        if !held.isEmpty, let decision = held[process]?[Subject(app: app, permission: permission)], holds(decision) {
-            return decision
-        }
-        return rows.ofProcesses.first {
-            $0.permission == permission && $0.process == process && holds($0) && !isVoid($0)
-        }
     }
 
     /// Whether a process of the app has a grant of its own.
@@ -156,12 +151,10 @@ final class DecisionStore {
 
     /// Adds the result of SQLite's check of the file to the findings. Reads the whole file.
     func checkIntegrity() {
-        var problems: [String] = []
         _ = file.read { (reader) throws(DatabaseError) in
-            try reader.run("PRAGMA quick_check(5)") { problems.append($0.text(0)) }
-        }
-        for problem in problems where problem != "ok" {
-            file.note("the store is damaged: \(file.path): \(problem)")
+            try reader.run("PRAGMA quick_check(5)") { row in
+                if row.text(0) != "ok" { file.note("the store is damaged: \(file.path): \(row.text(0))") }
+            }
         }
     }
 
@@ -172,7 +165,7 @@ final class DecisionStore {
     func commit(
         _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
-        guard session.ensureSaved() || !changes.contains(where: \.isForSession) else {
+        guard session.ensureSaved() || !changes.contains(where: { $0.decision?.duration == .session }) else {
             // Reported in the order of the calls.
             return whenWritten { then(.failure(StoreError(reason: "the session's token cannot be written"))) }
         }
@@ -187,33 +180,22 @@ final class DecisionStore {
 
     /// Ties a decision to the current session or boot.
     private func scoped(_ change: Change) -> Change {
-        guard case .set(var decision) = change else { return change }
-        scope(&decision)
-        return .set(decision)
-    }
-
-    private func scope(_ decision: inout Decision) {
+        guard var decision = change.decision else { return change }
         switch decision.duration {
         case .session: decision.scope = session.scopes.session
         case .once: decision.scope = session.scopes.boot
         case .until, .always: decision.scope = nil
         }
+        return .set(decision)
     }
 
+    /// Writes the changes, and removes obsolete rows as well.
     func write(
         _ changes: [Change], _ history: [NumberedRow],
         _ then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
-        submit(changes, history, removes: !(changes.isEmpty && history.isEmpty), then)
-    }
-
-    /// - Parameter removes: whether obsolete rows are removed as well.
-    func submit(
-        _ changes: [Change], _ history: [NumberedRow], removes: Bool,
-        _ then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
-    ) {
-        let (pending, void) = removes ? (removals, void) : ([], [])
-        if removes { removals = [] }
+        let (pending, void) = (removals, void)
+        removals = []
         let rowsToRemove = void.map { Removal.decisions($0) } + pending
         let job = StoreJob(
             removals: rowsToRemove, changes: changes, history: history, session: session.scopes.session)
@@ -222,11 +204,14 @@ final class DecisionStore {
             switch result {
             case .success(let removed):
                 // An earlier reset of these decisions failed after this job was queued: write the job again.
-                if isOvertaken(changes, since: void) { return submit(changes, history, removes: true, then) }
+                if isOvertaken(changes, since: void) { return write(changes, history, then) }
                 let gone = removed.filter { holds($0) && !isVoid($0) } + changes.flatMap(apply)
-                dropRemoved(void)
+                for filter in void {
+                    self.void.remove(filter)
+                    dropCached(filter)
+                }
                 then(.success(gone))
-                tell(changes, gone)
+                tell(changes.compactMap(\.decision), gone)
             case .failure(let error):
                 for removal in pending.reversed() where !removals.contains(removal) { removals.insert(removal, at: 0) }
                 let gone = takeBack(changes)
@@ -254,11 +239,11 @@ final class DecisionStore {
             } else {
                 cache[decision.app]?.ofApp[decision.permission] = decision
                 cache[decision.app]?.ofProcesses.removeAll { $0.permission == decision.permission }
-                _ = dropHeld(DecisionFilter(app: decision.app, permission: decision.permission))
+                dropHeld(DecisionFilter(app: decision.app, permission: decision.permission))
             }
             return []
         case .remove(let filter):
-            if let app = filter.app { cache[app] = nil } else { cache = [:] }
+            dropCached(filter)
             return dropHeld(filter)
         case .saveDismissals, .removeDismissals, .saveRuleFile, .removeRuleFile, .savePortalAnswer,
             .removePortalAnswer:
@@ -266,6 +251,11 @@ final class DecisionStore {
         }
     }
 
+    private func dropCached(_ filter: DecisionFilter) {
+        if let app = filter.app { cache[app] = nil } else { cache = [:] }
+    }
+
+    @discardableResult
     func dropHeld(_ filter: DecisionFilter) -> [Decision] {
         var gone: [Decision] = []
         for (process, decisions) in held {
@@ -278,16 +268,14 @@ final class DecisionStore {
         return gone
     }
 
-    func tell(_ changes: [Change], _ gone: [Decision]) {
-        var told: [DecisionChange] = []
-        for case .set(let decision) in changes {
-            told.append(DecisionChange(app: decision.app, permission: decision.permission, verdict: decision.verdict))
-        }
-        told += gone.map { DecisionChange(app: $0.app, permission: $0.permission, verdict: nil) }
+    func tell(_ made: [Decision], _ gone: [Decision]) {
+        let told =
+            made.map { DecisionChange(app: $0.app, permission: $0.permission, verdict: $0.verdict) }
+            + gone.map { DecisionChange(app: $0.app, permission: $0.permission, verdict: nil) }
         guard !told.isEmpty else { return }
         watchNextEnd()
         onChange?(told)
-        for case .set(let decision) in changes { watch(decision) }
+        for decision in made { watch(decision) }
     }
 
     /// Keeps a decision that could not be written, for one process, until that process or permd exits.
@@ -295,9 +283,9 @@ final class DecisionStore {
         guard let process = decision.process else { return }
         var decision = decision
         decision.duration = .once
-        scope(&decision)
+        decision.scope = session.scopes.boot
         held[process, default: [:]][Subject(app: decision.app, permission: decision.permission)] = decision
-        tell([.set(decision)], [])
+        tell([decision], [])
     }
 
     /// Retries a file that could not be read, for a caller that lists before its change would retry it.
@@ -305,7 +293,7 @@ final class DecisionStore {
 
     /// Calls `body` once everything queued before is on disk or has failed.
     func whenWritten(_ body: @escaping @LoopActor () -> Void) {
-        write([], []) { _ in body() }
+        file.write(StoreJob()) { _ in body() }
     }
 
     /// Calls `body` once the writer has checked that the files still exist; `findings` then has the result.
@@ -326,34 +314,18 @@ final class DecisionStore {
 
     private func rows(of app: AppID) -> Rows {
         if let known = cache[app] { return known }
-        let found = file.read { (reader) throws(DatabaseError) -> Rows in
-            var rows = Rows()
-            try reader.run(
-                "SELECT \(DecisionRows.columns) FROM decision WHERE app = ?", [.text(app.description)]
-            ) { row in
-                guard let decision = DecisionRows.decision(row) else { return foundBadRow() }
-                if decision.process == nil {
-                    rows.ofApp[decision.permission] = decision
-                } else {
-                    rows.ofProcesses.append(decision)
-                }
+        guard let found = try? decisions(" WHERE app = ?", [.text(app.description)]) else { return Rows() }
+        var rows = Rows()
+        for decision in found {
+            if decision.process == nil {
+                rows.ofApp[decision.permission] = decision
+            } else {
+                rows.ofProcesses.append(decision)
             }
-            return rows
         }
-        guard let found else { return Rows() }
         if cache.count >= DecisionStore.cachedApps { cache.removeAll(keepingCapacity: true) }
-        cache[app] = found
-        return found
-    }
-
-    /// Reads the rows that appear to have ended, to report those whose end a failing disk has changed.
-    private func lookForBadEnds() {
-        _ = try? decisions(" WHERE until <= ?", [.integer(now())])
-    }
-
-    /// Reports, only once, that a failing disk or an editor has changed rows.
-    func foundBadRow() {
-        file.note("the store has damaged rows, which are left out; their content is unknown now, so apps ask again")
+        cache[app] = rows
+        return rows
     }
 
     /// The decisions whose rows are selected by `clauses`, in force or not.
@@ -364,13 +336,19 @@ final class DecisionStore {
     func rows<Row>(
         _ sql: String, _ values: [SQLValue], _ decode: (Statement) -> Row?
     ) throws(PermissionError) -> [Row] {
-        var found: [Row] = []
-        let read: Void? = file.read { (reader) throws(DatabaseError) in
-            try reader.run(sql, values) { row in
-                if let value = decode(row) { found.append(value) } else { foundBadRow() }
+        let found = file.read { (reader) throws(DatabaseError) in
+            try reader.rows(sql, values) { row in
+                let value = decode(row)
+                // A failing disk or an editor has changed the row. This is reported only once.
+                if value == nil {
+                    file.note(
+                        "the store has damaged rows, which are left out; their content is unknown now, so apps ask again"
+                    )
+                }
+                return value
             }
         }
-        if read == nil {
+        guard let found else {
             throw PermissionError(.storeUnavailable, "the store cannot be read: \(state.why ?? "no file is open")")
         }
         return found

@@ -36,7 +36,7 @@ struct RowCondition {
     private(set) var sql = ""
     private(set) var values: [SQLValue] = []
 
-    init(app: AppID?, question: Question?) {
+    init(app: AppID? = nil, question: Question? = nil) {
         if let app { add("app = ?", .text(app.description)) }
         if let question { add("permission = ?", .text(question.name)) }
     }

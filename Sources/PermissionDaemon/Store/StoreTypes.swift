@@ -63,9 +63,9 @@ enum Change: Sendable {
     case savePortalAnswer(PortalAnswer)
     case removePortalAnswer(PortalKey)
 
-    /// Whether the change needs a saved session token to hold after a restart.
-    var isForSession: Bool {
-        if case .set(let decision) = self { decision.duration == .session } else { false }
+    /// The decision that is set, if any.
+    var decision: Decision? {
+        if case .set(let decision) = self { decision } else { nil }
     }
 }
 
