@@ -98,7 +98,7 @@ final class StoreFile {
             switch result {
             case .success(let removed):
                 // A job without changes has written nothing, so it does not show that the file can be written.
-                if !isEmpty { wrote() }
+                if !isEmpty, state != .writable, hasTarget { becameWritable() }
                 then(.success(removed))
             case .failure(let error):
                 // A failure matters to a job without changes only if files were lost.
@@ -125,11 +125,6 @@ final class StoreFile {
         }
     }
 
-    private func wrote() {
-        guard state != .writable, hasTarget else { return }
-        becameWritable()
-    }
-
     private func becameWritable() {
         state = .writable
         log.notice("The store can be written again")
@@ -142,7 +137,8 @@ final class StoreFile {
         case .closed, .newer: return
         case .writable, .readOnly, .damaged: break
         }
-        if error.isDamage { return reader?.mode == .unchanging ? openAnew() : replaceDamaged(error) }
+        // A file that was opened as unchanging may have changed.
+        if error.isDamage { return reader?.mode == .unchanging ? recover() : replaceDamaged(error) }
         // The state already gives the reason.
         guard hasTarget else { return }
         if error.isLoss { return pause { $0.recover() } }
@@ -210,13 +206,6 @@ final class StoreFile {
         recover()
         let end = Loop.uptimeMilliseconds()
         if end - start > StoreFile.longAttempt { nextAttempt = end + StoreFile.pauseAfterLongAttempt }
-    }
-
-    /// Opens a file again that was opened as unchanging but has changed.
-    private func openAnew() {
-        reader = nil
-        identity = nil
-        recover()
     }
 
     /// Writes lost files again and opens what is there. The writer must have no connection.

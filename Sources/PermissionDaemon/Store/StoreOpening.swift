@@ -27,29 +27,20 @@ struct SessionOrigin {
 enum StoreOpening {
     /// Opens the file for reading on the loop and for the writer, and migrates an older one.
     static func open(_ path: String, _ origin: SessionOrigin, now: EpochSeconds) -> OpenedFile {
+        if let problem = prepareFolder(of: path) { return OpenedFile(state: .readOnly(why: problem)) }
         var opened = OpenedFile()
-        if let problem = prepareFolder(of: path) {
-            opened.state = .readOnly(why: problem)
-            return opened
-        }
-        opened.findings = StoreFiles.lookAt(path)
-        // The second attempt follows when a damaged file was moved aside.
-        for attempt in 0...1 {
-            do throws(DatabaseError) {
-                let findings = opened.findings
+        var findings = StoreFiles.lookAt(path)
+        do throws(DatabaseError) {
+            do throws(DatabaseError) { opened = try openOnce(path, origin) } catch {
+                guard error.isDamage, let finding = setAside(path, now) else { throw error }
+                findings.append(finding)
                 opened = try openOnce(path, origin)
-                opened.findings = findings + opened.findings
-                return opened
-            } catch {
-                if error.isDamage, attempt == 0, let finding = setAside(path, now) {
-                    opened.findings.append(finding)
-                    continue
-                }
-                opened.state = .readOnly(
-                    why: "\(path) cannot be opened: \(StoreFiles.obstacle(path) ?? error.description)")
-                return opened
             }
+        } catch {
+            opened.state = .readOnly(
+                why: "\(path) cannot be opened: \(StoreFiles.obstacle(path) ?? error.description)")
         }
+        opened.findings = findings + opened.findings
         return opened
     }
 
@@ -81,7 +72,7 @@ enum StoreOpening {
         }
         // Damage in the first pages is detected here rather than during a request.
         _ = try opened.database?.integer("SELECT count(*) FROM sqlite_master")
-        restrict(path)
+        for suffix in StoreIdentity.suffixes { chmod(path + suffix, 0o600) }
         guard opened.state == .writable, let database = opened.database else { return opened }
         opened.identity = StoreIdentity(of: path)
         if opened.identity == nil || database.hasMoved { throw .loss(path) }
@@ -121,7 +112,7 @@ enum StoreOpening {
     static func setAside(_ path: String, _ now: EpochSeconds) -> String? {
         let target = freeName(path, "damaged", now)
         guard rename(path, target) == 0 else { return nil }
-        for suffix in ["-wal", "-shm"] { rename(path + suffix, target + suffix) }
+        for suffix in StoreIdentity.suffixes.dropFirst() { rename(path + suffix, target + suffix) }
         return "the store was damaged and is set aside as \(target); its content is unknown now, so apps ask again"
     }
 
@@ -142,9 +133,8 @@ enum StoreOpening {
     static func prepareFolder(of path: String) -> String? {
         let folder = folder(of: path)
         if let problem = makeFolders(folder) { return problem }
-        var status = stat()
-        guard lstat(folder, &status) == 0 else { return "\(folder) cannot be accessed: \(errorText())" }
-        guard status.st_mode & S_IFMT == S_IFDIR else { return "\(folder) is not a folder" }
+        guard let status = stat(linkAt: folder) else { return "\(folder) cannot be accessed: \(errorText())" }
+        guard status.kind == S_IFDIR else { return "\(folder) is not a folder" }
         guard status.st_uid == geteuid() else { return "\(folder) belongs to another user" }
         if status.st_mode & 0o077 != 0 { chmod(folder, 0o700) }
         return nil
@@ -157,17 +147,11 @@ enum StoreOpening {
             if mkdir(path, 0o700) != 0, errno != EEXIST {
                 // A parent folder that permd cannot write (read-only, or owned by another user) may exist nevertheless.
                 let error = errno
-                if access(path, F_OK) != 0 { return "\(path) cannot be created: \(String(cString: strerror(error)))" }
+                if access(path, F_OK) != 0 { return "\(path) cannot be created: \(errorText(error))" }
             }
         }
         return nil
     }
-
-    private static func restrict(_ path: String) {
-        for suffix in ["", "-wal", "-shm"] { chmod(path + suffix, 0o600) }
-    }
-
-    private static func errorText() -> String { String(cString: strerror(errno)) }
 }
 
 extension StorePaths {
@@ -185,10 +169,7 @@ extension StorePaths {
 /// The kernel's ID of this boot.
 enum BootID {
     static func current() -> String {
-        guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return "" }
-        defer { fclose(file) }
-        var bytes = [CChar](repeating: 0, count: 64)
-        guard fgets(&bytes, Int32(bytes.count), file) != nil else { return "" }
-        return String(decoding: bytes.prefix { $0 > 32 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let text = try? RegularFile.read("/proc/sys/kernel/random/boot_id", maximum: 64)
+        return String(decoding: (text ?? []).prefix { $0 > UInt8(ascii: " ") }, as: UTF8.self)
     }
 }

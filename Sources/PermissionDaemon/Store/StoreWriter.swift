@@ -141,48 +141,40 @@ final class StoreWriter: @unchecked Sendable {
     /// Writes a group in one transaction; if that fails, each job alone, so that one failure does not affect other
     /// jobs. Acknowledged changes are in files at their paths.
     private func write(_ group: [StoreJob]) {
-        var attempt = attempt(group)
+        var done: [[Decision]]?
+        var result = attempt(group, &done)
         for _ in 0..<StoreWriter.lossesPerGroup {
-            guard case .failure(let error) = attempt.result, error.isLoss else { break }
+            guard case .failure(let error) = result, error.isLoss else { break }
             locked {
                 target = .awaited
                 if paused == nil, let onLoss { Loop.shared.post(onLoss) }
             }
             awaitTarget()
-            attempt = self.attempt(group, done: attempt.done)
+            result = attempt(group, &done)
         }
-        var results: [Result<[Decision], DatabaseError>] = []
-        switch attempt.result {
-        case .success(let removed): results = removed.map { .success($0) }
-        case .failure(let error):
-            guard group.count == 1 || error.isLoss else {
-                for job in group { write([job]) }
-                return
-            }
-            results = group.map { _ in .failure(error) }
+        switch result {
+        case .success(let removed):
+            for (job, removed) in zip(group, removed) { Loop.shared.post { job.completion(.success(removed)) } }
+        case .failure(let error) where group.count == 1 || error.isLoss:
+            for job in group { Loop.shared.post { job.completion(.failure(error)) } }
+        case .failure:
+            for job in group { write([job]) }
         }
-        for (job, result) in zip(group, results) {
-            Loop.shared.post { job.completion(result) }
-        }
-    }
-
-    private struct Attempt {
-        var result: Result<[[Decision]], DatabaseError>
-        /// The result of the commit, possibly to files that no longer exist.
-        var done: [[Decision]]?
     }
 
     /// Commits a group that is not yet `done`, and checks the files.
-    private func attempt(_ group: [StoreJob], done: [[Decision]]? = nil) -> Attempt {
-        var attempt = Attempt(result: .success([]), done: done)
+    /// - Parameter done: the result of the commit, possibly to files that no longer exist.
+    private func attempt(
+        _ group: [StoreJob], _ done: inout [[Decision]]?
+    ) -> Result<[[Decision]], DatabaseError> {
         do throws(DatabaseError) {
-            if attempt.done == nil { attempt.done = try commit(group) }
+            let removed = if let done { done } else { try commit(group) }
+            done = removed
             if group.contains(where: { !$0.isEmpty || $0.aim == .look }) { try lookAtFiles() }
-            attempt.result = .success(attempt.done ?? [])
+            return .success(removed)
         } catch {
-            attempt.result = .failure(error)
+            return .failure(error)
         }
-        return attempt
     }
 
     private func commit(_ group: [StoreJob]) throws(DatabaseError) -> [[Decision]] {
