@@ -1,32 +1,46 @@
-// Who an app is: the five forms of the contract's Identity section, parsed and written in one place.
+// The identity of an app, and of a process.
 
-/// The identity of an app, as the kernel and the bus know it. The prefix is part of it, so kinds never share a grant.
+/// The identity of an app, as permd determines it from the bus and the kernel.
+///
+/// Its text is the key `app` of all rows on the bus, in one of these forms:
+///
+/// - `flatpak:ID`: the application ID in the sandbox's `/.flatpak-info`
+/// - `snap:NAME`: the name of the snap
+/// - `desktop:ID`: the ID of the desktop entry from which the desktop started the program
+/// - `exe:PATH`: the path of the executable
+/// - `exe:PATH:SCRIPT`: the path of an interpreter and of the script that it runs
+///
+/// In paths, `%XX` stands for `:`, `%`, control characters, and bytes that are not UTF-8. The prefix is part of the
+/// identity: apps of different kinds never share a decision.
 public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The kind of an identity. The raw value is the prefix of its text.
     public enum Kind: String, Sendable, CaseIterable {
         case flatpak, snap, desktop, exe
     }
 
+    /// The prefix.
     public let kind: Kind
-    /// The text after the prefix, as it stands in the identity.
+    /// The text after the prefix, with paths escaped.
     public let name: String
 
+    /// The identity as text, such as `flatpak:org.example.App`.
     public var description: String { "\(kind.rawValue):\(name)" }
-    /// Two names of ASCII alone are equal for `String` when their bytes are, which is fast.
+    /// For two ASCII names, `String` comparison is the same as byte comparison, and faster.
     private let isASCII: Bool
 
-    /// Byte for byte: for `String` two paths are equal that the kernel tells apart (canonical equivalence).
+    /// Compares bytes. `String` comparison would equate paths that are different files (Unicode canonical equivalence).
     public static func == (a: AppID, b: AppID) -> Bool {
         a.kind == b.kind && a.isASCII == b.isASCII && a.name == b.name
             && (a.isASCII || a.name.utf8.elementsEqual(b.name.utf8))
     }
 
-    /// Names alone tell nearly all apps apart. Those that are equal for `String` alone share a hash, which is allowed.
+    /// Hashes the name only, which tells nearly all apps apart.
     public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
-    /// Flatpaks and snaps run in a sandbox.
+    /// Whether the app runs in a sandbox: true for flatpaks and snaps.
     public var isSandboxed: Bool { kind == .flatpak || kind == .snap }
 
-    /// Parses a whole identity; nil when it has none of the contract's forms.
+    /// Parses an identity; returns nil if the text has none of the forms.
     public init?(_ text: String) {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
             let kind = Kind(rawValue: String(text[..<colon]))
@@ -36,7 +50,7 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
             !name.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F })
         else { return nil }
         if kind == .exe {
-            // By bytes, as paths are: a combining mark would make a character of its own with the slash before it.
+            // Split bytes, not characters: a slash and a combining mark after it are one character.
             let parts = name.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
             guard parts.count <= 2,
                 parts.allSatisfy({ $0.first == UInt8(ascii: "/") && AppID.isEscaped(Substring($0)) })
@@ -53,7 +67,11 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         isASCII = name.utf8.allSatisfy { $0 < 0x80 }
     }
 
-    /// The identity of a plain program, and of the script it runs if it is an interpreter. Paths are bytes as the kernel has them.
+    /// Returns the identity of a program outside sandboxes, and of the script that it runs if it is an interpreter.
+    ///
+    /// - Parameters:
+    ///   - path: The absolute path of the executable, in bytes.
+    ///   - script: The absolute path of the script, in bytes; nil if there is none.
     public static func executable(_ path: some Sequence<UInt8>, script: (some Sequence<UInt8>)? = [UInt8]?.none)
         -> AppID
     {
@@ -62,15 +80,16 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         return AppID(kind: .exe, name: name)
     }
 
-    /// The order of the bytes, as SQLite has it.
+    /// Compares bytes, like SQLite's default collation.
     public static func < (a: AppID, b: AppID) -> Bool {
         a.kind == b.kind ? a.name.utf8.lexicographicallyPrecedes(b.name.utf8) : a.kind.rawValue < b.kind.rawValue
     }
 
-    /// Longer than any path the kernel gives, twice, escaped. A longer text names no app.
-    public static let maximumLength = 4 * 4096 * 2
+    /// The maximum number of bytes in a name. Two escaped paths of PATH_MAX bytes fit.
+    static let maximumLength = 4 * 4096 * 2
 
-    /// `:` and `%` become `%3A` and `%25`; so do control characters and bytes that are not UTF-8, which D-Bus strings cannot carry.
+    /// Escapes `:`, `%` and control characters as `%XX`, and all bytes above 0x7F if the path is not UTF-8, because
+    /// D-Bus strings are UTF-8.
     static func escape(_ path: some Sequence<UInt8>) -> String {
         let bytes = Array(path)
         let isText = String(validating: bytes, as: UTF8.self) != nil
@@ -90,7 +109,7 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         return String(decoding: out, as: UTF8.self)
     }
 
-    /// Every `%` is followed by two upper-case hexadecimal digits.
+    /// Whether every `%` is followed by two upper-case hexadecimal digits.
     private static func isEscaped(_ text: Substring) -> Bool {
         let bytes = Array(text.utf8)
         var i = 0
@@ -109,12 +128,14 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
     }
 }
 
-/// One process, told apart from a later one with the same pid by its start time.
+/// A process. The start time distinguishes it from a later process with the same process ID.
 public struct ProcessKey: Sendable, Hashable {
+    /// The process ID.
     public let pid: Int32
-    /// Clock ticks after boot, field 22 of `/proc/PID/stat` (proc(5)).
+    /// The start time in clock ticks after boot: field 22 of `/proc/PID/stat` (proc(5)).
     public let startTime: UInt64
 
+    /// Creates the key of a process.
     public init(pid: Int32, startTime: UInt64) {
         self.pid = pid
         self.startTime = startTime

@@ -1,26 +1,30 @@
-// What a person or an administrator settled for (app, permission), and how long it holds.
+// Decisions, pauses and rows of the history.
 
-/// Seconds since the epoch, as D-Bus carries times of day in this contract.
+/// A wall-clock time in seconds since the Unix epoch. On the bus it is a `t` (UINT64).
 public typealias EpochSeconds = Int64
 
+/// What a decision says.
 public enum Verdict: String, Sendable, Hashable {
     case grant, deny
 }
 
-/// How long a decision holds.
+/// How long a decision is in force.
 public enum Duration: Sendable, Hashable {
-    /// For the asking process, until it has exited.
+    /// Until the requesting process exits, and for that process only.
     case once
     /// Until the user's last login session ends.
     case session
-    /// Until a time of day. The decision has ended at that second.
+    /// Until a time, at which it is no longer in force.
     case until(EpochSeconds)
+    /// Until it is changed or reset.
     case always
 
+    /// The value of the key `duration` on the bus.
     public enum Word: String, Sendable, CaseIterable {
         case once, session, until, always
     }
 
+    /// The value of the key `duration` on the bus.
     public var word: Word {
         switch self {
         case .once: .once
@@ -30,30 +34,48 @@ public enum Duration: Sendable, Hashable {
         }
     }
 
+    /// The time of ``until(_:)``; nil for the other durations.
     public var end: EpochSeconds? {
         if case .until(let end) = self { end } else { nil }
     }
 }
 
-/// Who settled something, as `by` names it in the contract's rows. `nobody` is the empty text.
+/// Who caused an outcome: the value of the key `by` in the rows of org.permd.Policy1.
 public enum Author: String, Sendable, Hashable {
-    case person, permctl, administrator, timeout, `guard`
+    /// The user, in a prompt or through the permission store of the portals.
+    case person
+    /// A settings program, such as permctl.
+    case permctl
+    /// A rule of the administrator.
+    case administrator
+    /// The end of the time in which a prompt has to be answered.
+    case timeout
+    /// The dismissal throttle.
+    case `guard`
+    /// None of these, for example for a withdrawn request.
     case nobody = ""
 }
 
-/// A decision about (app, permission). With `process` it counts for that process alone (`once`).
+/// A decision about one permission of one app.
 public struct Decision: Sendable, Hashable {
+    /// The app.
     public var app: AppID
+    /// The permission.
     public var permission: Permission
+    /// What was decided.
     public var verdict: Verdict
+    /// How long it is in force.
     public var duration: Duration
+    /// When it was made.
     public var decided: EpochSeconds
+    /// Who made it.
     public var by: Author
-    /// The asking process of a `once` decision, nil for all others.
+    /// The requesting process of a `once` decision; nil for the others.
     public var process: ProcessKey?
-    /// The session a `session` decision was made in, the boot a `once` decision was made in; nil for all others.
+    /// The token of the session of a `session` decision, or the boot ID of a `once` decision; nil for the others.
     public var scope: String?
 
+    /// Creates a decision.
     public init(
         app: AppID, permission: Permission, verdict: Verdict, duration: Duration, decided: EpochSeconds, by: Author,
         process: ProcessKey? = nil, scope: String? = nil
@@ -69,14 +91,18 @@ public struct Decision: Sendable, Hashable {
     }
 }
 
-/// The pause after dismissals: further requests are dismissed unseen until then.
+/// A pause of the dismissal throttle: requests are dismissed without a prompt.
 public struct Pause: Sendable, Hashable {
+    /// The app whose requests are dismissed.
     public var app: AppID
+    /// The question for which they are dismissed.
     public var question: Question
+    /// When the pause ends.
     public var until: EpochSeconds
-    /// When the guard stepped in.
+    /// When the pause began.
     public var since: EpochSeconds
 
+    /// Creates a pause.
     public init(app: AppID, question: Question, until: EpochSeconds, since: EpochSeconds) {
         self.app = app
         self.question = question
@@ -85,25 +111,31 @@ public struct Pause: Sendable, Hashable {
     }
 }
 
-/// What came of a request for one question, as the history names it.
+/// How one question of a request ended: the value of the key `outcome` in the history.
 public enum Outcome: String, Sendable, Hashable, CaseIterable {
     case granted, denied, dismissed, restricted, unavailable, withdrawn, failed, reset
-    /// A word of a newer daemon; none of its own has this one.
+    /// A value that this version does not know, from a newer daemon.
     case unknown
 }
 
-/// One row of the history.
+/// A row of the history, org.permd.Policy1.ListHistory.
 public struct HistoryRow: Sendable, Hashable {
+    /// When it happened.
     public var time: EpochSeconds
-    /// The request's object path, or empty when no request led to it.
+    /// The request's object path; empty if there was no request.
     public var request: String
+    /// The app.
     public var app: AppID
+    /// The question.
     public var question: Question
+    /// How it ended.
     public var outcome: Outcome
+    /// Who caused the outcome.
     public var by: Author
-    /// How often it happened within a minute; time and request are those of the first.
+    /// How often it happened within a minute. The time and the request are those of the first time.
     public var count: UInt32
 
+    /// Creates a row.
     public init(
         time: EpochSeconds, request: String, app: AppID, question: Question, outcome: Outcome, by: Author,
         count: UInt32 = 1

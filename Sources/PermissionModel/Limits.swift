@@ -1,46 +1,51 @@
-// Every limit of the contract, with its reason. The ones an administrator can set are in `Settings`.
+// All limits with their reasons. Those that an administrator can change are in `Settings`.
 
+/// The fixed limits.
 public enum Limits {
-    /// Scalars of a reason or an explanation's body: a person reads no more before answering.
+    /// Unicode scalars of a reason or of an explanation's body. Users do not read more before they answer.
     public static let bodyScalars = 512
-    /// Scalars of a title or an app's name: one line of a window.
+    /// Unicode scalars of a title or of an app's name: one line of a window.
     public static let titleScalars = 80
-    /// Seconds a place is kept: long enough for code between two questions, too short to lock others out.
+    /// Seconds for which a hold keeps a place in the queue: long enough for code between two requests, too short to
+    /// lock other apps out.
     public static let maximumHold: UInt32 = 15
-    /// Seconds between two holds of one app, so that holds cannot be chained into owning the queue.
+    /// Seconds between the starts of two holds of an app, so that an app cannot keep the queue with consecutive holds.
     public static let holdInterval: EpochSeconds = 60
-    /// Prompts an app may withdraw itself within `withdrawalWindow`: a person who changes their mind, or a program that
-    /// is started anew, needs fewer; a program in a loop gets there at once.
+    /// The number of requests withdrawn within ``withdrawalWindow`` that throttles an app. A user who changes their
+    /// mind, or a program that is restarted, withdraws fewer; a program in a loop reaches the number at once.
     public static let withdrawals = 5
-    /// Seconds in which withdrawals are counted.
+    /// Seconds in which withdrawn requests are counted.
     public static let withdrawalWindow: EpochSeconds = 60
-    /// Seconds for which such an app is not shown: as long, so that it gets at most `withdrawals` prompts in each.
+    /// Seconds for which a throttled app gets no prompts: as long as ``withdrawalWindow``, so that it gets at most
+    /// ``withdrawals`` prompts in that time.
     public static let withdrawalPause: EpochSeconds = 60
-    /// Apps whose withdrawals are remembered: more than ask within a minute on any desktop; bounds the memory that a
-    /// program under ever new names can take.
+    /// The number of apps whose withdrawals are counted. It bounds the memory that a program with ever new identities
+    /// can use, and exceeds the number of apps that make requests within a minute on any desktop.
     public static let withdrawingApps = 1024
-    /// Failed prompts in a row after which an agent is unregistered: it is broken, not unlucky.
+    /// Consecutive failed prompts after which an agent is unregistered.
     public static let agentFailures = 3
 }
 
-/// What an administrator can set in `permd.conf`; the defaults are the contract's. Times are seconds.
+/// The settings in `permd.conf`, with their defaults; see permd.conf(5).
 public struct Settings: Sendable, Hashable {
-    /// How long a queue without an agent waits for one: a bus-activated agent starts well within it.
+    /// `AgentWaitSec`: seconds to wait for an agent when a prompt is due and there is none. An agent that the bus
+    /// starts needs less.
     public var agentWait: Int64 = 10
-    /// A prompt nobody answers for so long has nobody in front of it.
+    /// `TimeoutSec`: seconds after which a prompt without an answer ends.
     public var promptTimeout: Int64 = 300
-    /// Dismissals in a row before the dismissal throttle steps in.
+    /// `NagLimit`: consecutive dismissals that start a pause of the dismissal throttle.
     public var nagLimit: Int = 3
-    /// How long the dismissal throttle dismisses unseen.
+    /// `NagPauseSec`: seconds of that pause.
     public var nagPause: Int64 = 600
-    /// Requests of one app not yet answered: more is a bug or a flood.
+    /// `WaitingPerApp`: requests of one app that may wait for an answer. More are a bug or a flood.
     public var waitingPerApp: Int = 32
-    /// Requests not yet answered in all: bounds the daemon's memory.
+    /// `Waiting`: requests of all apps that may wait for an answer; bounds the daemon's memory.
     public var waiting: Int = 1024
-    /// Rows of history kept.
+    /// `MaxRows`: rows of the history that are kept.
     public var historyRows: Int = 10_000
-    /// Days of history kept.
+    /// `MaxDays`: days for which rows of the history are kept.
     public var historyDays: Int = 90
 
+    /// Creates the defaults.
     public init() {}
 }

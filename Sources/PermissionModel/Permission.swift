@@ -1,10 +1,10 @@
-// The permissions apps ask for, and what each can come to.
+// Permissions, their statuses, and the levels of agents.
 
-/// Something a person can allow an app to use.
+/// A permission that an app can request. The raw value is its name on the bus and in the store.
 public enum Permission: String, Sendable, Hashable, CaseIterable, Comparable {
     case camera, microphone, bluetooth, location
 
-    /// Statuses are looked up by permission in every call: the raw value would be hashed as a string.
+    /// Hashes a number, which is faster than hashing the raw value; every call looks up statuses by permission.
     public func hash(into hasher: inout Hasher) { hasher.combine(number) }
 
     private var number: Int {
@@ -16,29 +16,36 @@ public enum Permission: String, Sendable, Hashable, CaseIterable, Comparable {
         }
     }
 
+    /// Compares names.
     public static func < (a: Permission, b: Permission) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What (app, permission) comes to right now.
+/// The current status of a permission for an app. If several apply, the first in the order of these cases does.
+///
+/// The raw value is its name on the bus: org.permd.Access1.GetStatus, `statuses` of org.permd.Request1.Response.
 public enum Status: String, Sendable, Hashable, CaseIterable {
-    /// An administrator's rule forbids it; nobody is ever asked.
+    /// An administrator's rule forbids it. No prompt is shown.
     case restricted
-    /// A person refused; nobody is asked again until a reset.
+    /// The user refused. No prompt is shown until the decision is reset or ends.
     case denied
-    /// No usable device is there; asking again helps when there is one.
+    /// There is no usable device. A request may succeed when there is one.
     case unavailable
-    /// A person or an administrator allowed it, and it still holds.
+    /// The user or an administrator allowed it, and the decision is still in force.
     case granted
-    /// Nobody decided yet: a request prompts.
+    /// There is no decision. A request shows a prompt.
     case undetermined
 }
 
-/// The levels of agents, the only table of them: a higher one shows the prompt.
+/// The level of an agent. The agent with the highest level shows a prompt; within a level, the newest.
+///
+/// The raw value is the option `level` of org.permd.AgentManager1.RegisterAgent.
 public enum AgentLevel: String, Sendable, Hashable, CaseIterable, Comparable {
     case fallback, terminal, desktop, system
 
+    /// The level of an agent that does not give one.
     public static let standard = AgentLevel.desktop
 
+    /// Compares levels. In ascending order they are `fallback`, `terminal`, `desktop` and `system`.
     public static func < (a: AgentLevel, b: AgentLevel) -> Bool { a.rank < b.rank }
 
     private var rank: Int {

@@ -1,14 +1,16 @@
 // What a prompt asks about: a permission, or something that only a desktop portal asks about.
 
-/// One subject of a prompt, of a row of the history, or of a pause.
+/// What a prompt, a row of the history, or a pause is about.
 ///
-/// Decisions, rules and devices know permissions only (``Permission``). A portal's question shares the queue, the prompt, the
-/// pause after dismissals and the history with them; the portal keeps its answer.
+/// Decisions, rules and devices exist only for a ``Permission``. A question that only portals ask shares the queue, the
+/// prompts, the dismissal throttle and the history; the portal stores its answer.
 public enum Question: Sendable, Hashable, Comparable {
+    /// Whether the app may have a permission.
     case permission(Permission)
+    /// A question that only a desktop portal asks.
     case portal(PortalQuestion)
 
-    /// The question of this name on the bus and in the store; nil for an unknown name.
+    /// The question with this name on the bus and in the store; nil for an unknown name.
     public init?(name: String) {
         if let permission = Permission(rawValue: name) {
             self = .permission(permission)
@@ -19,7 +21,7 @@ public enum Question: Sendable, Hashable, Comparable {
         }
     }
 
-    /// Its name on the bus and in the store.
+    /// The name on the bus and in the store.
     public var name: String {
         switch self {
         case .permission(let permission): permission.rawValue
@@ -27,18 +29,19 @@ public enum Question: Sendable, Hashable, Comparable {
         }
     }
 
-    /// The permission it asks for; nil for a portal's question.
+    /// The permission; nil for a portal's question.
     public var permission: Permission? {
         if case .permission(let permission) = self { permission } else { nil }
     }
 
+    /// Compares names.
     public static func < (a: Question, b: Question) -> Bool { a.name < b.name }
 }
 
-/// What only desktop portals ask about (org.freedesktop.impl.portal.Access). Apps cannot request it, and permd keeps no decision
-/// about it.
+/// A question that only desktop portals ask (org.freedesktop.impl.portal.Access). Apps cannot request it, and permd
+/// stores no decision about it.
 public enum PortalQuestion: String, Sendable, Hashable, CaseIterable {
     case background, screenshot, speakers, wallpaper
-    /// A dialog of a kind that has no name here yet.
+    /// Any other dialog of a portal.
     case other
 }

@@ -1,19 +1,24 @@
-// Texts of others, made safe to show: nothing in them hides a button, fakes a line of ours or outgrows its place.
+// Makes text from other programs safe to show.
 
+/// Makes text from other programs safe to show: it cannot imitate or displace other text in a prompt or a log.
 public enum SafeText {
-    /// Scalars of an app's identity: longer than any path that was not made to be long.
+    /// The maximum number of scalars in a shown identity. Ordinary paths are shorter.
     static let identityScalars = 512
-    /// Scalars looked at: what is removed is not counted against a limit, and a text without end is not read to its end.
+    /// The maximum number of scalars that are read of a text, because removed scalars do not count towards its limit.
     static let examinedScalars = 16 << 10
 
-    /// A title or an app's name.
+    /// Returns a title or an app's name with at most ``Limits/titleScalars`` scalars; see ``body(_:)``.
     public static func title(_ text: String) -> String { clean(text, limit: Limits.titleScalars) }
 
-    /// A reason or the body of an explanation.
+    /// Returns a reason or the body of an explanation with at most ``Limits/bodyScalars`` scalars.
+    ///
+    /// Controls, invisible and unassigned characters are removed, and runs of white space become one space. A text that
+    /// is too long is cut and ends with an ellipsis.
     public static func body(_ text: String) -> String { clean(text, limit: Limits.bodyScalars) }
 
-    /// An app's identity. What ``title(_:)`` would remove or change is shown as its bytes, `%E2%80%AE`: two apps that differ
-    /// never look the same. The middle of a long one is cut, so that both its kind and its program are seen.
+    /// Returns an app's identity. Characters that ``title(_:)`` would remove or change are shown as bytes, such as
+    /// `%E2%80%AE`, so that different identities never look the same. The middle of a long identity is cut, so that
+    /// both its kind and its program are visible.
     public static func identity(_ identity: String) -> String {
         let shown = visible(identity, keepsSpaces: false) { $0.utf8.map(percentEscaped).joined() }
         let scalars = shown.unicodeScalars
@@ -22,14 +27,15 @@ public enum SafeText {
         return String(scalars.prefix(half)) + "…" + String(scalars.suffix(half))
     }
 
-    /// A line for a log or an error. What ``title(_:)`` would remove or change is shown as `\u{202e}`; nothing is cut.
+    /// Returns a line for a log or an error message. Characters that ``title(_:)`` would remove or change are shown as
+    /// `\u{202e}`; nothing is cut.
     public static func line(_ text: String) -> String {
         if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return text }
         return visible(text, keepsSpaces: true) { "\\u{\(String($0.value, radix: 16))}" }
     }
 
-    /// Removes what is not seen and what only changes its surroundings; makes each run of white space one space; trims; cuts
-    /// to `limit` scalars, the ellipsis included. Reads no further than it must.
+    /// Removes scalars that are not shown, reduces white space to single spaces, trims, and cuts the text to `limit`
+    /// scalars including the ellipsis. Does not read more of the text than necessary.
     static func clean(_ text: String, limit: Int) -> String {
         var shown = ShownText()
         var isSpacePending = false
@@ -45,10 +51,10 @@ public enum SafeText {
         return string(shown.scalars)
     }
 
-    /// The first whole characters that leave space for the ellipsis.
+    /// Returns the first characters that leave space for the ellipsis, and the ellipsis.
     private static func cut(_ scalars: [Unicode.Scalar], _ limit: Int) -> String {
         var kept = 0
-        // One scalar more than fits shows whether the last character goes on.
+        // The scalars include one more than fits, which shows whether the last character is complete.
         for character in string(Array(scalars.prefix(limit))) {
             let count = character.unicodeScalars.count
             if kept + count > limit - 1 { break }
@@ -58,7 +64,7 @@ public enum SafeText {
         return string(Array(scalars.prefix(kept))) + "…"
     }
 
-    /// The text with what would not be shown, or not as it is, in its escaped form.
+    /// Returns the text with all scalars escaped that would be removed or changed.
     private static func visible(
         _ text: String, keepsSpaces: Bool, _ escaped: (Unicode.Scalar) -> String
     ) -> String {

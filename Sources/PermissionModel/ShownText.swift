@@ -1,24 +1,26 @@
-// Which scalars of a text of others are shown, and how many of them one character on the screen may be made of.
+// Which scalars of text from other programs are shown, and how many scalars a character may have.
 
-/// A text that grows by the scalars that may be shown. A character is what a cursor steps over (a grapheme cluster, UAX #29):
-/// it is drawn as one piece and never broken over two lines, so its size has to be bounded.
+/// A text to which only scalars that may be shown are added. A character (extended grapheme cluster, UAX #29) is drawn
+/// as one piece and never broken between two lines, so its size is limited.
 struct ShownText {
-    /// Non-spacing marks on one letter. A letter of Hebrew with its points, of Vietnamese in NFD, of Thai or of Burmese has at
-    /// most that many; more are drawn over the lines above and below.
+    /// The maximum number of non-spacing marks on a letter. Pointed Hebrew, Vietnamese in NFD, Thai and Burmese need no
+    /// more; more would be drawn over the lines above and below.
     static let marks = 4
-    /// Scalars of a character. A kiss of two people with skin tones has ten, the longest conjuncts of Sanskrit have twelve.
+    /// The maximum number of scalars of a character. The emoji of a kiss of two people with skin tones has ten, and the
+    /// longest Sanskrit conjuncts have twelve.
     static let characterScalars = 16
 
     private(set) var scalars: [Unicode.Scalar] = []
-    /// Of the last character.
+    /// The number of scalars of the last character.
     private var length = 0
+    /// The number of non-spacing marks on its last letter.
     private var markCount = 0
-    /// A joiner or a virama waits for a letter.
+    /// Whether the last character ends with a joiner or a virama, so that the next letter belongs to it.
     private var isLinked = false
-    /// The last character is full: what would go on with it is left out.
+    /// Whether the last character is full: more scalars of it are left out.
     private var isOver = false
 
-    /// Adds the scalar, after one space if there was white space before it; false when it is not shown here.
+    /// Adds a scalar, after a space if `afterSpace`. Returns false if the scalar is not shown here.
     mutating func append(_ scalar: Unicode.Scalar, afterSpace: Bool) -> Bool {
         guard ShownText.isShown(scalar) else { return false }
         let last = afterSpace || length == 0 ? nil : scalars.last
@@ -45,7 +47,7 @@ struct ShownText {
         return true
     }
 
-    /// The next scalar begins a character.
+    /// Makes the next scalar begin a new character.
     mutating func endCharacter() {
         length = 0
         markCount = 0
@@ -53,20 +55,21 @@ struct ShownText {
         isOver = false
     }
 
-    /// White space, and what is drawn as nothing though Unicode calls it a symbol (an empty Braille cell).
+    /// Whether the scalar is white space, or the empty Braille cell, which Unicode classifies as a symbol.
     static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
         scalar == " " || scalar.value > 0x7E && (scalar.properties.isWhitespace || scalar.value == 0x2800)
             || (0x09...0x0D).contains(scalar.value)
     }
 
-    /// Left out everywhere: controls (C0, C1, escape), the marks, overrides and isolates of bidi, tags and everything else that
-    /// is drawn as nothing, and what nobody knows how it is drawn (unassigned, private use).
+    /// Whether the scalar may be shown at all. Not shown are controls (C0, C1, escape), bidirectional marks, overrides
+    /// and isolates, tags and all other invisible characters, and unassigned and private-use characters, whose
+    /// appearance is unknown.
     private static func isShown(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.value < 0x7F { return scalar.value >= 0x20 }
         if isJoiner(scalar) || isSelector(scalar) { return true }
         switch scalar.properties.generalCategory {
         case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: return false
-        // Signs that enclose the digits of an Arabic or Kaithi number, and the like: they are seen.
+        // Visible format characters, such as the signs that enclose the digits of an Arabic or Kaithi number.
         case .format: return !scalar.properties.isDefaultIgnorableCodePoint && isNumberSign(scalar)
         default: return !scalar.properties.isDefaultIgnorableCodePoint
         }
@@ -79,10 +82,10 @@ struct ShownText {
         }
     }
 
-    /// Zero width non-joiner and joiner: Persian, the scripts of India and families of emoji need them.
+    /// Zero width joiner and non-joiner, which Persian, the scripts of India and emoji of families need.
     private static func isJoiner(_ scalar: Unicode.Scalar) -> Bool { (0x200C...0x200D).contains(scalar.value) }
 
-    /// Variation selectors, Mongolian ones too: how the letter before is drawn.
+    /// Variation selectors, including the Mongolian ones. They select how the letter before them is drawn.
     private static func isSelector(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x180B...0x180D, 0x180F, 0xFE00...0xFE0F, 0xE0100...0xE01EF: true
@@ -90,7 +93,7 @@ struct ShownText {
         }
     }
 
-    /// Has no place of its own: it needs a letter before it.
+    /// Whether the scalar needs a letter before it.
     private static func isAttached(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.value < 0x300 { return false }
         switch scalar.properties.generalCategory {
@@ -99,7 +102,7 @@ struct ShownText {
         }
     }
 
-    /// Drawn above, below or around what it is attached to.
+    /// Whether the scalar is drawn above, below or around the letter before it.
     private static func isStacked(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .nonspacingMark, .enclosingMark: !isSelector(scalar)
@@ -107,24 +110,26 @@ struct ShownText {
         }
     }
 
-    /// A joiner between Latin, Greek or Cyrillic letters does nothing but tell two equal words apart.
+    /// Whether the scalar has an effect after `last`. A joiner after a Latin, Greek or Cyrillic letter has none, and
+    /// would only make two words different that look the same.
     private static func mayAttach(_ scalar: Unicode.Scalar, to last: Unicode.Scalar) -> Bool {
         if isJoiner(scalar) { return last.value >= 0x0590 && !isJoiner(last) }
         if isSelector(scalar) { return !isJoiner(last) && !isSelector(last) }
         return true
     }
 
-    /// Joins the letter that follows to the one before, over marks between.
+    /// Whether the scalar joins the letter after it to the letter before it, even with marks in between.
     private static func isLink(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value == 0x200D || scalar.properties.canonicalCombiningClass == .virama
     }
 
-    /// What may follow a link; emoji too.
+    /// Whether the scalar may follow a joiner or virama in the same character.
     private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value >= 0x300 && (scalar.properties.isAlphabetic || scalar.properties.isEmoji)
     }
 
-    /// Whether a scalar goes on with the character of the one before it. A flag ends after two letters by itself.
+    /// Whether a scalar belongs to the same character as the one before it. False after a regional indicator: a flag
+    /// has only two of them anyway.
     private static func isJoined(_ last: Unicode.Scalar, _ scalar: Unicode.Scalar) -> Bool {
         if scalar.value < 0x300, last.value < 0x300 { return false }
         if (0x1F1E6...0x1F1FF).contains(last.value) { return false }

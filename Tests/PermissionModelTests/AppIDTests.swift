@@ -1,7 +1,8 @@
 // App identities: valid and invalid forms, escaping, and comparison.
 
-import PermissionModel
 import Testing
+
+@testable import PermissionModel
 
 @Suite
 struct AppIDTests {
