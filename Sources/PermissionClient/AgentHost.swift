@@ -1,29 +1,41 @@
-// An agent: a program that shows the daemon's prompts. This part talks; a presenter shows.
+// Registers an agent with the daemon, receives its prompts, and returns the answers of a presenter.
 
 import DBus
 public import PermissionModel
 
-/// Shows prompts to a person. One at a time, as the daemon promises.
+/// Shows prompts to the user, one at a time.
 public protocol PromptPresenter: Sendable {
-    /// Shows a prompt until it is answered. When it is withdrawn the Task is cancelled: take it off the screen and
-    /// return whatever; ``AgentPrompt/withdrawnWhy()`` says why.
+    /// Shows a prompt and returns the user's answer.
+    ///
+    /// There is no timeout on this side. If the prompt is withdrawn, the Task is cancelled: remove the prompt from the
+    /// screen and return any answer, which is ignored. ``AgentPrompt/withdrawnWhy()`` then returns the reason. The next
+    /// prompt is presented after this method has returned.
     func present(_ prompt: AgentPrompt) async -> AgentAnswer
 }
 
-/// Registers a ``PromptPresenter`` with the daemon and hands it the prompts.
+/// Registers an agent with the daemon, and passes its prompts to a ``PromptPresenter``.
+///
+/// It implements org.permd.Agent1 on a bus connection of its own. Sandboxed programs cannot be agents.
 ///
 /// ```swift
-/// try await AgentHost(level: .desktop, presenter: MyWindow()).run()
+/// try await AgentHost(presenter: presenter).run()
 /// ```
+///
+/// See <doc:WritingAnAgent>.
 public final class AgentHost: Sendable {
     private let bus: PermissionBus
     private let level: AgentLevel
     private let presenter: any PromptPresenter
     private let ownsServiceName: Bool
 
+    /// Creates an agent. It is registered by ``run(onEvent:)``.
+    ///
     /// - Parameters:
-    ///   - level: the highest level present shows the prompts; within a level, the newest agent.
-    ///   - ownsServiceName: for the agent that the bus starts by `org.permd.Agent`.
+    ///   - bus: The bus of the daemon.
+    ///   - level: The agent with the highest level shows the prompts; within a level, the newest.
+    ///   - presenter: Shows the prompts.
+    ///   - ownsServiceName: Whether to request the name `org.permd.Agent`: true for a program that the bus starts by
+    ///     this name when a prompt is due.
     public init(
         bus: PermissionBus = .session, level: AgentLevel = .standard, presenter: any PromptPresenter,
         ownsServiceName: Bool = false
@@ -34,9 +46,13 @@ public final class AgentHost: Sendable {
         self.presenter = presenter
     }
 
-    /// Serves until the Task is cancelled; registers anew with each new daemon.
-    /// - Parameter onEvent: told of registering and of losing the daemon.
-    /// - Throws: ``ClientError`` when the first registration fails.
+    /// Registers the agent and serves prompts until the Task is cancelled.
+    ///
+    /// If the daemon restarts, it registers the agent again. When it returns, the agent has left the bus, and an open
+    /// prompt goes to the next agent.
+    ///
+    /// - Parameter onEvent: Called when the agent is registered and when the daemon leaves the bus.
+    /// - Throws: ``ClientError`` if the first registration fails.
     public func run(onEvent: @escaping @Sendable (AgentEvent) -> Void = { _ in }) async throws(ClientError) {
         let server = await AgentServer(bus, level, presenter, ownsServiceName, onEvent)
         try await server.register()
@@ -45,17 +61,17 @@ public final class AgentHost: Sendable {
     }
 }
 
-/// What happens to an agent beside its prompts.
+/// A change of an agent's registration.
 public enum AgentEvent: Sendable, Hashable {
-    /// The daemon will send prompts.
+    /// The agent is registered; the daemon may send prompts.
     case registered
-    /// The daemon has gone; its successor is waited for.
+    /// The daemon has left the bus. The agent waits for the next one.
     case daemonLost
-    /// A new daemon did not take us.
+    /// A new daemon did not register the agent.
     case refused(ClientError)
 }
 
-/// Which prompt: paths start again with each daemon.
+/// Identifies a prompt. Each daemon counts the paths of its prompts from the start.
 private struct PromptKey: Hashable {
     /// The daemon's unique name.
     let daemon: String
@@ -69,7 +85,7 @@ private struct OpenPrompt {
 
 @LoopActor
 private final class AgentServer {
-    /// A daemon shows one prompt at a time; a second one may come before the first one's withdrawal is through.
+    /// The daemon shows one prompt at a time, but the next one may arrive before the last one has been removed.
     private static let maximumPrompts = 4
 
     private let link: BusLink
@@ -80,7 +96,7 @@ private final class AgentServer {
     private let onEvent: @Sendable (AgentEvent) -> Void
     private var server: ObjectServer?
     private var open: [PromptKey: OpenPrompt] = [:]
-    /// Ends when the presenter is done with the prompt before.
+    /// Ends when the presenter has returned from the last prompt.
     private var lastShown: Task<Void, Never>?
     private var listener: Subscription?
     private var cancelled: CheckedContinuation<Void, Never>?
@@ -89,7 +105,7 @@ private final class AgentServer {
         _ bus: PermissionBus, _ level: AgentLevel, _ presenter: any PromptPresenter, _ ownsServiceName: Bool,
         _ onEvent: @escaping @Sendable (AgentEvent) -> Void
     ) {
-        // A connection of its own: an app that also shows prompts stays one app.
+        // A connection of its own, which is closed when the agent ends.
         link = BusLink(bus, identifiesDaemon: true)
         self.level = level
         self.presenter = presenter
@@ -119,7 +135,7 @@ private final class AgentServer {
     private func daemonChanged(_ isThere: Bool) {
         guard isRegistered else { return }
         guard isThere else {
-            for key in Array(open.keys) { withdraw(key, "permd has gone") }
+            for key in Array(open.keys) { withdraw(key, "permd has left the bus") }
             return onEvent(.daemonLost)
         }
         Task {
@@ -140,7 +156,8 @@ private final class AgentServer {
         }
     }
 
-    /// Leaving the bus unregisters; the open prompt goes to the next agent. Returns when its presenter is done with it.
+    /// Closes the connection, which unregisters the agent; an open prompt goes to the next agent. Returns when the
+    /// presenter has returned.
     func leave() async {
         let tasks = open.values.map(\.task)
         for key in Array(open.keys) { withdraw(key, "this agent is leaving") }
@@ -153,13 +170,13 @@ private final class AgentServer {
     private static let daemon = CallerClass(rawValue: "daemon")
 
     private func serve(_ connection: Connection) {
-        // Somebody else may have it already: then there are two agents, which harms nobody.
+        // Another agent may own the name already; both can be registered.
         if ownsServiceName { _ = try? connection.requestName(BusNames.agentService) }
         let server = ObjectServer(connection: connection) { call, explanation in
             call.fail(name: ErrorKind.invalidArguments.name, body: [.string(explanation), .bool(false)])
         }
         server.authorize = { [weak self] call, _, proceed in
-            // Only the daemon may put something in front of a person.
+            // Only the daemon may show prompts to the user.
             guard let daemon = self?.link.believed, daemon == call.sender else {
                 let error = ErrorKind.accessDenied
                 return call.fail(name: error.name, body: [.string("only permd may call this"), .bool(false)])
@@ -201,11 +218,11 @@ private final class AgentServer {
         let presenter = presenter
         let before = lastShown
         let task = Task {
-            // A withdrawn one may take a moment to leave the screen.
+            // A withdrawn prompt may take a moment to disappear.
             await before?.value
             guard open[key]?.withdrawal === withdrawal else { return }
             let answer = await AgentServer.present(prompt, by: presenter)
-            // Withdrawn meanwhile, or its daemon has gone: by now another prompt may have that path.
+            // If the prompt was withdrawn or its daemon has left, another prompt may have the same path by now.
             guard open[key]?.withdrawal === withdrawal else { return }
             open[key] = nil
             AgentServer.reply(answer, to: call)
@@ -214,7 +231,7 @@ private final class AgentServer {
         lastShown = task
     }
 
-    /// Off the loop: a presenter may block for a moment.
+    /// Runs outside the loop, because a presenter may block.
     private nonisolated static func present(
         _ prompt: AgentPrompt, by presenter: any PromptPresenter
     ) async -> AgentAnswer { await presenter.present(prompt) }

@@ -1,21 +1,25 @@
-// What an agent shows, and what it says to it.
+// A prompt as an agent receives it, and its answer.
 
 import DBus
 public import PermissionModel
 
-/// One prompt. All texts are safe to show as plain text, whoever sent them; markup in them is not markup.
+/// A prompt that an agent shows: the argument `details` of org.permd.Agent1.Prompt.
+///
+/// All strings that are shown are safe to show as plain text. They must not be interpreted as markup.
 public struct AgentPrompt: Sendable, Identifiable {
     /// One question of the prompt.
     public struct Item: Sendable, Hashable {
+        /// What is asked.
         public let question: Question
-        /// Of the device that would be used; empty when there are several or none has a name.
+        /// The name of the device that would be used; empty if there are several, or if it has no name.
         public let deviceName: String
         /// Why the app wants it, in the app's words; may be empty.
         public let reason: String
-        /// What a desktop portal wants shown, when the question comes through one. For a question of the portal's own
-        /// (``Question/portal(_:)``) there is nothing else to show; the title is the question.
+        /// The dialog of the portal through which the app asks; nil if it asks permd itself. For a question that only
+        /// portals ask, the dialog's title is the question, and there is nothing else to show.
         public let dialog: PortalDialog?
 
+        /// Creates a question, for tests of an agent.
         public init(question: Question, deviceName: String, reason: String, dialog: PortalDialog? = nil) {
             self.question = question
             self.deviceName = deviceName
@@ -23,18 +27,18 @@ public struct AgentPrompt: Sendable, Identifiable {
             self.dialog = dialog
         }
 
-        /// The portal keeps the answer; there is no duration to choose.
+        /// Whether only portals ask this question. The portal stores the answer, so there is no duration to choose.
         public var isOfPortal: Bool { question.permission == nil }
 
-        /// The portal's explanation of its question, which may be the app's words; empty when there is none. Its text about
-        /// changing the permission in Settings is omitted for permd's own permissions, where it does not apply.
+        /// The portal's explanation of its question, which may be the app's words; empty when there is none. Its text
+        /// about changing the permission in Settings is omitted for permd's own permissions, where it does not apply.
         public var portalWords: String {
             guard let dialog else { return "" }
             return [dialog.subtitle, isOfPortal ? dialog.body : ""].filter { !$0.isEmpty }
                 .joined(separator: " ")
         }
 
-        /// The portal's own word for an answer that it keeps itself; nil where there is none.
+        /// The portal's label for an answer that it stores itself; nil if it has none.
         public func portalLabel(_ choice: PromptChoice) -> String? {
             guard isOfPortal, let dialog else { return nil }
             let label = choice == .deny ? dialog.denyLabel : dialog.grantLabel
@@ -44,24 +48,28 @@ public struct AgentPrompt: Sendable, Identifiable {
 
     /// The prompt's object path.
     public let id: String
-    /// The identity, as `flatpak:org.example.App`.
+    /// The identity of the app, such as `flatpak:org.example.App`.
     public let app: String
+    /// The name of the app, from its desktop entry, or else from its identity.
     public let appName: String
-    /// A name in the icon theme, or a path; may be empty.
+    /// A name in the icon theme or a path; may be empty. The app may supply the file: limit how much of it is decoded.
     public let appIcon: String
+    /// Whether the app is sandboxed, or a bus proxy forwards its calls.
     public let isSandboxed: Bool
-    /// To be shown before the question, with Continue and Not Now.
+    /// To be shown before the first question, with Continue and Not Now, as the app's words.
     public let explanation: Explanation?
+    /// The questions, each at most once. Empty if this version knows none of them: answer ``AgentAnswer/failed(_:)``
+    /// then.
     public let items: [Item]
-    /// How long a decision may hold.
+    /// The durations for which a grant may be in force.
     public let durations: [Duration.Word]
-    /// `x11:XID` or `wayland:HANDLE`; empty for none.
+    /// The window of the app, `x11:XID` or `wayland:HANDLE`; empty for none.
     public let parentWindow: String
-    /// Requests behind this one.
+    /// The number of requests that wait behind this one.
     public let waiting: Int
     private let withdrawal: Withdrawal
 
-    /// A question for each permission at most, and no more choices than the daemon would send.
+    /// The maximum number of choices in a dialog, and of options of a choice. The daemon does not send more.
     private static let maximumChoices = 16
     private static let iconBytes = 4096
 
@@ -78,7 +86,7 @@ public struct AgentPrompt: Sendable, Identifiable {
             pair.count == 2 ? Explanation(title: SafeText.title(pair[0]), body: SafeText.body(pair[1])) : nil
         var asked: Set<Question> = []
         items = (details["items"]?.rows ?? []).compactMap { row in
-            // A question this version does not know is left undecided; one that is there twice would be answered once.
+            // Questions that this version does not know, and repeated ones, are left out; they stay undecided.
             guard let question = row["permission"]?.stringValue.flatMap(Question.init(name:)),
                 asked.insert(question).inserted
             else { return nil }
@@ -113,10 +121,10 @@ public struct AgentPrompt: Sendable, Identifiable {
             initial: fields[3].stringValue ?? "")
     }
 
-    /// What a person knows the app by: its name, else its identity.
+    /// The name of the app, or its identity if it has no name.
     public var displayName: String { appName.isEmpty ? app : appName }
 
-    /// Why the prompt was taken back, in words for a person; nil while it stands.
+    /// Returns why the prompt was withdrawn, as a text for the user; nil if it was not.
     public func withdrawnWhy() async -> String? { await withdrawal.why }
 }
 
@@ -125,13 +133,14 @@ final class Withdrawal {
     var why: String?
 }
 
-/// What a person said.
+/// The answer of an agent to a prompt.
 public enum AgentAnswer: Sendable, Hashable {
-    /// A decision for each question; one left out stays undecided.
+    /// A decision for each question. A question that is left out stays undecided.
     case answered([Question: ItemDecision])
-    /// Not now.
+    /// Not Now: nothing is decided.
     case dismissed
-    /// The agent could not ask: the daemon asks the next one.
+    /// The agent could not show the prompt, with the reason. The daemon asks the next agent. Three failures in a row
+    /// unregister an agent.
     case failed(String)
 }
 

@@ -1,4 +1,4 @@
-// The way to the daemon: a connection that comes back by itself, and who owns org.permd on it.
+// A bus connection that is reopened after a loss, and the owner of org.permd on it.
 
 import DBus
 import PermissionModel
@@ -8,29 +8,30 @@ final class BusLink {
     private static var links: [PermissionBus: BusLink] = [:]
     private static var settingsLinks: [PermissionBus: BusLink] = [:]
 
-    /// Milliseconds between tries to reach a bus that has gone: at first soon, as at a restart, then seldom.
+    /// Milliseconds between attempts to reconnect: soon at first, in case the bus is restarting, then less often.
     private static let delays: [Int64] = [100, 500, 2000, 10_000]
 
     private let bus: PermissionBus
-    /// Whether the owner of org.permd is identified before it is called or heard. An app in a sandbox cannot do that.
+    /// Whether the owner of org.permd is identified before its signals count and before it is called. A sandboxed app
+    /// cannot identify it.
     private let identifiesDaemon: Bool
     private var connection: Connection?
     private var attempt = 0
-    /// Listeners were told, or will be, that the daemon has gone with the connection.
+    /// Whether the connection was lost and not opened again yet. The listeners are notified of the loss.
     private var isLost = false
     private var isClosed = false
-    /// The unique name of the daemon, as the bus has it.
+    /// The unique name of the owner of org.permd, according to the bus.
     private var owner: String?
-    /// The unique name of an owner that was identified.
+    /// The unique name of the owner that was identified.
     private var identified: String?
-    /// Whose calls and signals are the daemon's.
+    /// The unique name from which calls and signals are accepted as the daemon's.
     var believed: String? { identifiesDaemon && identified != owner ? nil : owner }
     private var listeners: [UInt64: @LoopActor (Bool) -> Void] = [:]
     private var lastListener: UInt64 = 0
     /// Called with each new connection, before anything is sent on it.
     var onConnect: (@LoopActor (Connection) -> Void)?
 
-    /// The one link that everything in this process shares.
+    /// The link that all centers of this process share.
     static func shared(_ bus: PermissionBus) -> BusLink {
         if let link = links[bus] { return link }
         let link = BusLink(bus)
@@ -38,7 +39,7 @@ final class BusLink {
         return link
     }
 
-    /// The one that everything in this process shares which shows or changes what the daemon says.
+    /// The link that all settings of this process share. It identifies the daemon.
     static func ofSettings(_ bus: PermissionBus) -> BusLink {
         if let link = settingsLinks[bus] { return link }
         let link = BusLink(bus, identifiesDaemon: true)
@@ -51,14 +52,14 @@ final class BusLink {
         self.identifiesDaemon = identifiesDaemon
     }
 
-    /// The connection, opened if need be. Whoever opens it again after a loss, all listeners hear of it.
+    /// Returns the connection, and opens it if necessary. If it was lost before, the listeners are notified.
     func open() throws(ClientError) -> Connection {
         if isClosed {
             throw ClientError(kind: .noBus, message: "this connection to the bus was closed", isRetryable: false)
         }
         if let connection {
             if connection.isConnected { return connection }
-            // It has gone, and our handler is not called yet.
+            // It is lost, but its handler has not been called yet.
             lost(connection)
         }
         do throws(BusError) {
@@ -70,7 +71,7 @@ final class BusLink {
             onConnect?(opened)
             if isLost {
                 isLost = false
-                // In a turn of its own, after the loss was told.
+                // In a later turn of the loop, after the notification of the loss.
                 Loop.shared.later { [weak self] in self?.tell(true) }
             }
             return opened
@@ -79,7 +80,7 @@ final class BusLink {
         }
     }
 
-    /// Leaves the bus for good; calls fail from now on.
+    /// Closes the connection permanently. Later calls fail.
     func close() {
         isClosed = true
         listeners = [:]
@@ -98,7 +99,7 @@ final class BusLink {
         let before = owner
         owner = now
         if identified != now { identified = nil }
-        // One daemon replaced by another in one step is a loss and a return.
+        // If another daemon replaced this one in one step, listeners see a loss and a return.
         if before != nil { tell(false) }
         if now != nil { tell(true) }
     }
@@ -113,14 +114,14 @@ final class BusLink {
         owner = nil
         identified = nil
         isLost = true
-        // In a turn of its own: this may be within somebody's `open`.
+        // In a later turn of the loop, because this may be called within `open`.
         Loop.shared.later { [weak self] in
             self?.tell(false)
             self?.retry()
         }
     }
 
-    /// Only while somebody waits: an idle program does not knock.
+    /// Reconnects only while there are listeners.
     private func retry() {
         guard isLost, !isClosed, !listeners.isEmpty else { return }
         let delay = BusLink.delays[min(attempt, BusLink.delays.count - 1)]
@@ -131,7 +132,7 @@ final class BusLink {
         }
     }
 
-    /// `body` hears when the daemon comes (true) and goes (false), until the token is cancelled.
+    /// Calls `body` when the daemon appears (true) and disappears (false), until the subscription is cancelled.
     func onDaemonChange(_ body: @escaping @LoopActor (Bool) -> Void) -> Subscription {
         lastListener += 1
         let id = lastListener
@@ -141,7 +142,7 @@ final class BusLink {
 
     // MARK: Calls
 
-    /// Calls a method of the daemon's root object; the bus starts the daemon if it can.
+    /// Calls a method of the daemon's root object. The bus starts the daemon if necessary.
     func call(_ interface: String, _ member: String, _ body: [Value] = []) async throws(ClientError) -> [Value] {
         let connection = try open()
         do throws(BusError) {
@@ -165,7 +166,8 @@ final class BusLink {
         }
     }
 
-    /// Nil when that daemon had left before it got the call: there may be another one, or one can be started.
+    /// Calls a daemon that was identified before. Returns nil if it has left the bus, so that another one can be
+    /// called.
     private func called(
         _ owner: String, on connection: Connection, _ interface: String, _ member: String, _ body: [Value]
     ) async throws(BusError) -> [Value]? {
@@ -188,7 +190,7 @@ final class BusLink {
         }
     }
 
-    /// Hears a signal of the daemon that is sent to us alone.
+    /// Subscribes to a signal that the daemon sends as unicast, which needs no match rule.
     func onSignal(
         _ interface: String, _ member: String, path: String = BusNames.root,
         _ handler: @escaping @LoopActor (Message) -> Void

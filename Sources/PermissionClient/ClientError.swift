@@ -1,38 +1,42 @@
-// What can go wrong for a client, each with whether trying again helps.
+// The errors of the library, each with whether trying again may help.
 
 import DBus
 public import PermissionModel
 
-/// An error of the daemon, or of the way to it. A refusal is none: it is a status.
+/// An error that the daemon returned, or a failure to reach it. A refusal is a status, not an error.
 public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kind of an error.
     public enum Kind: Sendable, Hashable {
-        /// The daemon answered an error of its table.
+        /// The daemon returned an error, `org.permd.Error.*`.
         case daemon(ErrorKind)
-        /// There is no session bus.
+        /// The bus cannot be reached, or the connection to it was lost.
         case noBus
-        /// Nobody owns `org.permd`, and the bus cannot start it.
+        /// The daemon is not running, and the bus cannot start it.
         case noDaemon
-        /// `org.permd` belongs to a program in a sandbox, or to one that cannot be identified: it is not permd. Settings
-        /// programs and agents look, apps cannot.
+        /// The owner of the name `org.permd` is sandboxed or cannot be identified, so it is not permd. Settings
+        /// programs and agents check this; apps cannot.
         case untrustedOwner
-        /// The action whose ``ActionContext`` was used is over.
+        /// An ``ActionContext`` was used after its action had ended.
         case actionOver
-        /// An answer that is none of the contract's: the versions do not fit.
+        /// An answer that does not match the interface, or an unknown D-Bus error: the versions may not match.
         case unexpected
     }
 
+    /// The kind.
     public let kind: Kind
-    /// A sentence for a person.
+    /// A message for the user.
     public let message: String
-    /// The daemon's flag; for errors on the way to it, whether they may pass by themselves.
+    /// Whether trying again later may help.
     public let isRetryable: Bool
 
+    /// Creates an error.
     public init(kind: Kind, message: String, isRetryable: Bool) {
         self.kind = kind
         self.message = message
         self.isRetryable = isRetryable
     }
 
+    /// The message.
     public var description: String { message }
 
     static let noDaemon = ClientError(
@@ -41,13 +45,11 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
 
     static let actionOver = ClientError(
         kind: .actionOver,
-        message: "the action that this request belongs to is over; add a new action to the PermissionCenter",
+        message: "the action of this context has ended; add a new action to the PermissionCenter",
         isRetryable: false)
 
     static func unexpected(_ what: String) -> ClientError {
-        ClientError(
-            kind: .unexpected, message: "permd answered \(what), which this program does not understand",
-            isRetryable: false)
+        ClientError(kind: .unexpected, message: "unexpected answer from permd: \(what)", isRetryable: false)
     }
 
     init(_ error: BusError) {

@@ -1,46 +1,55 @@
-// Opening a device by permission, instead of guessing a node.
+// Opens devices through the daemon.
 
 import DBus
 import Glibc
 public import PermissionModel
 
-/// An open file descriptor, closed with its last reference unless it was taken.
+/// An open file descriptor. It is closed when the last reference is released, unless ``take()`` was called.
 public final class OwnedDescriptor: Sendable {
     private let descriptor: UnixFD
 
     init(_ descriptor: UnixFD) { self.descriptor = descriptor }
 
-    /// Borrowed: valid while this object lives and has not been taken; -1 afterwards.
+    /// The descriptor, which this object still owns: valid until the object is released or ``take()`` is called; -1
+    /// after ``take()``.
     public var raw: Int32 { descriptor.raw }
 
-    /// The descriptor, to be closed by the caller (close(2)); -1 when it was taken before. It is CLOEXEC.
+    /// Returns the descriptor and gives up its ownership: the caller must call close(2). It has the flag `FD_CLOEXEC`.
+    /// Returns -1 if it was taken before.
     public func take() -> Int32 { descriptor.take() }
 }
 
-/// A device the daemon has opened for us.
+/// A device that the daemon has opened for this process.
 public struct OpenedDevice: Sendable {
+    /// The open descriptor of the device's node.
     public let descriptor: OwnedDescriptor
+    /// The permission.
     public let permission: Permission
-    /// Stable over re-plugging.
+    /// The ID of the device, which is the same after re-plugging.
     public let id: String
-    /// The path of its node.
+    /// The path of the node, such as `/dev/video0`.
     public let node: String
+    /// The name of the device, for the user.
     public let name: String
+    /// Whether the node was opened for writing.
     public let isWritable: Bool
 }
 
 extension PermissionCenter {
-    /// Opens a device, while its permission is granted.
+    /// Opens a device while its permission is granted (org.permd.Access1.OpenDevice).
+    ///
+    /// The descriptor stays open when the permission ends. It works in a sandbox that has no access to the node.
     ///
     /// ```swift
     /// let camera = try await center.openDevice(.camera)
-    /// ioctl(camera.descriptor.raw, VIDIOC_QUERYCAP, &capability)
+    /// try await capture(from: camera.descriptor.raw)
     /// ```
     /// - Parameters:
-    ///   - device: an id or a node; empty for the default one.
-    ///   - isWritable: nil for what that kind needs.
-    /// - Throws: ``ClientError`` of the kinds `notSupported` (bluetooth, location without a node), `notGranted`,
-    ///   `notFound` and `deviceUnavailable`.
+    ///   - permission: The permission.
+    ///   - device: The ID or the node of a device; empty for the default device.
+    ///   - isWritable: Whether to open the node for writing; nil for the default of that kind of device.
+    /// - Throws: ``ClientError``. The daemon's errors, in the order in which it checks them, are `notSupported`
+    ///   (bluetooth, and a location without a node), `notGranted`, `notFound` and `deviceUnavailable`.
     public func openDevice(
         _ permission: Permission, device: String = "", isWritable: Bool? = nil
     ) async throws(ClientError) -> OpenedDevice {

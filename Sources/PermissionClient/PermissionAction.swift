@@ -1,49 +1,61 @@
-// What can be executed in turn: actions, requests, and workflows made of both.
+// Actions, which run one after the other: single requests, and workflows of several.
 
 public import PermissionModel
 
-/// Anything to be executed in turn. Actions added to a ``PermissionCenter`` run one after the other, in the order
-/// added, from wherever in the app they are added.
+/// Work that must not run at the same time as other work of the app that may prompt.
+///
+/// The actions of a ``PermissionCenter`` run one after the other, in the order in which they were added by any thread.
 public protocol PermissionAction<Output>: Sendable {
+    /// The result of the action.
     associatedtype Output: Sendable
 
-    /// Does the work. Requests made through `context` keep their place in the daemon's queue for the next one.
+    /// Does the work. Requests are made through `context`, which keeps their place in the daemon's queue.
+    ///
+    /// The action ends when this method has returned and everything that it added has ended.
     func execute(in context: ActionContext) async throws -> Output
 }
 
-/// An action that asks for one permission and gives its status.
+/// An action that requests one permission. Its output is the status.
 public protocol PermissionRequest: PermissionAction where Output == Status {
+    /// The permission.
     var permission: Permission { get }
-    /// Why the app wants it, for the person; at most 512 Unicode scalars are shown. Empty by default.
+    /// Why the app wants it, for the user. At most 512 Unicode scalars are shown. Empty by default.
     var reason: String { get }
-    /// What is said before the question. None by default.
+    /// Shown before the question, with Continue and Not Now; nil by default.
     var explanation: Explanation? { get }
 }
 
 extension PermissionRequest {
+    /// No reason.
     public var reason: String { "" }
+    /// No explanation.
     public var explanation: Explanation? { nil }
 
+    /// Makes the request.
     public func execute(in context: ActionContext) async throws -> Status {
         try await context.request(permission, reason: reason, explanation: explanation)
     }
 
-    /// Asks in turn.
+    /// Adds the request to a center, and returns the status when it is answered.
     ///
     /// ```swift
     /// let status = try await SingleRequest(.camera, reason: "For your video call").request()
     /// ```
-    /// - Returns: the status; a refusal is a status, not an error.
-    /// - Throws: ``ClientError``, whose `isRetryable` says whether trying again helps; `CancellationError`.
+    /// - Returns: The status. A refusal is a status, not an error. Not Now decides nothing: `undetermined`.
+    /// - Throws: ``ClientError``; `CancellationError` if the Task is cancelled, which withdraws the request.
     public func request(on center: PermissionCenter = .session) async throws -> Status { try await center.add(self) }
 }
 
-/// The request that needs no type of its own.
+/// A request for one permission, for callers that need no ``PermissionRequest`` type of their own.
 public struct SingleRequest: PermissionRequest {
+    /// The permission.
     public let permission: Permission
+    /// Why the app wants it, for the user; may be empty.
     public let reason: String
+    /// Shown before the question; nil for none.
     public let explanation: Explanation?
 
+    /// Creates a request.
     public init(_ permission: Permission, reason: String = "", explanation: Explanation? = nil) {
         self.permission = permission
         self.reason = reason
@@ -51,7 +63,7 @@ public struct SingleRequest: PermissionRequest {
     }
 }
 
-/// Several requests and the code between them, as one action: no other app's prompt comes between.
+/// Several requests and the code between them, as one action. No prompt of another app appears between them.
 ///
 /// ```swift
 /// let call = Workflow { context in
@@ -63,7 +75,9 @@ public struct SingleRequest: PermissionRequest {
 public struct Workflow<Output: Sendable>: PermissionAction {
     private let body: @Sendable (ActionContext) async throws -> Output
 
+    /// Creates an action from a closure.
     public init(_ body: @escaping @Sendable (ActionContext) async throws -> Output) { self.body = body }
 
+    /// Calls the closure.
     public func execute(in context: ActionContext) async throws -> Output { try await body(context) }
 }

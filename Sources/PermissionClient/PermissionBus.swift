@@ -1,13 +1,13 @@
-// Where the daemon is looked for, and the words that come with it.
+// The bus on which to find the daemon. Also exports PermissionModel, whose types are part of the API.
 
 import DBus
 @_exported public import PermissionModel
 
-/// The bus an app, a settings program or an agent talks on.
+/// The bus on which to find the daemon.
 public enum PermissionBus: Sendable, Hashable {
-    /// `$DBUS_SESSION_BUS_ADDRESS`, else the user's bus in `$XDG_RUNTIME_DIR`.
+    /// The session bus: `$DBUS_SESSION_BUS_ADDRESS`, or the user's bus in `$XDG_RUNTIME_DIR` if that is not set.
     case session
-    /// A D-Bus server address, as `unix:path=/run/user/1000/bus`.
+    /// The bus at a D-Bus server address, such as `unix:path=/run/user/1000/bus`.
     case address(String)
 
     var address: BusAddress {

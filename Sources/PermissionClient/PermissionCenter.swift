@@ -1,38 +1,45 @@
-// What an app calls.
+// The API for apps: requests, actions and statuses.
 
 import DBus
 public import PermissionModel
 
-/// Where an app asks for permissions.
+/// Requests permissions for an app, and reports their status.
 ///
 /// ```swift
 /// let result = try await PermissionCenter.session.request([.camera, .microphone])
-/// guard result.isGranted else { return show("Not allowed: \(result.firstRefused!)") }
+/// if let missing = result.firstRefused { await show("The call needs the \(missing).") }
 /// ```
 ///
-/// Everything that prompts goes through one line in the app and one queue in the daemon, in the order added. When the
-/// daemon restarts, streams go on and a request that was waiting is asked again under its token.
+/// Requests and other actions of a center run one after the other, in the order in which they were added. The daemon
+/// has one queue for all apps. If the daemon restarts, a request that it had accepted is repeated, and streams
+/// continue.
+///
+/// See <doc:AskingFromAnApp>.
 public final class PermissionCenter: Sendable {
-    /// The one on the session bus.
+    /// The center for the session bus.
     public static let session = PermissionCenter()
 
     let bus: PermissionBus
     private let line = SerialQueue()
 
-    /// Nothing is opened before the first call. Centers of the same bus share a connection, but not their lines.
+    /// Creates a center. It connects to the bus with the first call.
+    ///
+    /// Centers of the same bus share a connection. Their actions do not wait for each other.
     public init(bus: PermissionBus = .session) { self.bus = bus }
 
     // MARK: Asking
 
-    /// Asks for one or several permissions, as one slot in the queue.
+    /// Requests one or more permissions, which take one place in the queue and get one answer.
+    ///
+    /// Calls org.permd.Access1.RequestAccess, and waits for the signal Response of org.permd.Request1.
     ///
     /// - Parameters:
-    ///   - permissions: at least one, none twice.
-    ///   - reasons: why the app wants each; at most 512 Unicode scalars are shown.
-    ///   - explanation: shown before the question, with Continue and Not Now.
-    /// - Returns: a status for each, and the first that is not granted. A refusal is no error.
-    /// - Throws: ``ClientError``, whose `isRetryable` says whether trying again helps; `CancellationError` when the
-    ///   Task is cancelled, which withdraws the request.
+    ///   - permissions: At least one, none twice.
+    ///   - reasons: Why the app wants each, for the user. At most 512 Unicode scalars of each are shown.
+    ///   - explanation: Shown before the first question, with Continue and Not Now.
+    ///   - options: How the request is made.
+    /// - Returns: A status for each, and the first that is not granted. A refusal is a status, not an error.
+    /// - Throws: ``ClientError``; `CancellationError` if the Task is cancelled, which withdraws the request.
     public func request(
         _ permissions: [Permission], reasons: [Permission: String] = [:], explanation: Explanation? = nil,
         options: RequestOptions = RequestOptions()
@@ -43,14 +50,29 @@ public final class PermissionCenter: Sendable {
                     permissions: permissions, reasons: reasons, explanation: explanation, options: options)))
     }
 
-    /// Asks for one permission and gives its status.
+    /// Requests one permission and returns its status.
+    ///
+    /// - Parameters:
+    ///   - permission: The permission.
+    ///   - reason: Why the app wants it, for the user. At most 512 Unicode scalars are shown.
+    ///   - explanation: Shown before the question, with Continue and Not Now.
+    /// - Returns: The status. A refusal is a status, not an error. Not Now decides nothing: `undetermined`.
+    /// - Throws: ``ClientError``; `CancellationError` if the Task is cancelled, which withdraws the request.
     public func request(
         _ permission: Permission, reason: String = "", explanation: Explanation? = nil
     ) async throws -> Status {
         try await add(SingleRequest(permission, reason: reason, explanation: explanation))
     }
 
-    /// The same request as a sequence of its phases, for an app's own "waiting" display.
+    /// Returns the request as a sequence of its phases, for apps that show that they wait.
+    ///
+    /// The request is made when the sequence is iterated.
+    ///
+    /// - Parameters:
+    ///   - permissions: At least one, none twice.
+    ///   - reasons: Why the app wants each, for the user.
+    ///   - explanation: Shown before the first question, with Continue and Not Now.
+    ///   - options: How the request is made.
     public func phases(
         of permissions: [Permission], reasons: [Permission: String] = [:], explanation: Explanation? = nil,
         options: RequestOptions = RequestOptions()
@@ -63,8 +85,11 @@ public final class PermissionCenter: Sendable {
 
     // MARK: Actions
 
-    /// Executes an action when all that were added before it are over. Within an action, it is a part of that one.
-    /// - Throws: what the action throws; `CancellationError` when the Task is cancelled while it waits.
+    /// Executes an action after all actions that were added before it. If it is called within an action, the new action
+    /// is part of that one.
+    ///
+    /// - Returns: The action's output.
+    /// - Throws: What the action throws; `CancellationError` if the Task is cancelled while it waits for its turn.
     public func add<Action: PermissionAction>(_ action: Action) async throws -> Action.Output {
         guard let current = ActionContext.current, current.center === self else {
             return try await run(action, in: line.enter())
@@ -72,8 +97,8 @@ public final class PermissionCenter: Sendable {
         return try await run(action, within: current, in: current.line.enter())
     }
 
-    /// Within the action that the Task belongs to. When that one is over, as for a Task that was left behind, within the
-    /// action around it; and when there is none any more, as an action of its own, in turn.
+    /// Executes `action` as part of the action that the Task belongs to. If that has ended, which happens to Tasks that
+    /// it did not wait for, executes it as part of the enclosing action, or as an action of its own if there is none.
     private func run<Action: PermissionAction>(
         _ action: Action, within context: ActionContext, in turn: Turn
     ) async throws -> Action.Output {
@@ -85,7 +110,9 @@ public final class PermissionCenter: Sendable {
         }
     }
 
-    /// ``add(_:)`` for code that does not wait: the action has its place when this returns.
+    /// Adds an action like ``add(_:)``, without waiting for it. The action has its place when this method returns.
+    ///
+    /// - Returns: A Task with the action's output. Cancelling it cancels the action, also while it waits for its turn.
     @discardableResult
     public func submit<Action: PermissionAction>(_ action: Action) -> Task<Action.Output, any Error> {
         if let current = ActionContext.current, current.center === self {
@@ -96,14 +123,15 @@ public final class PermissionCenter: Sendable {
         return Task { try await run(action, in: turn) }
     }
 
-    /// ``submit(_:)`` for callback code: `completion` is called once, on an arbitrary thread.
+    /// Adds an action like ``submit(_:)``, and calls `completion` once with the result, on an arbitrary thread.
     ///
     /// ```swift
     /// center.submit(SingleRequest(.microphone)) { result in
-    ///     DispatchQueue.main.async { button.isEnabled = (try? result.get()) == .granted }
+    ///     let isGranted = (try? result.get()) == .granted
+    ///     DispatchQueue.main.async { setMuted(!isGranted) }
     /// }
     /// ```
-    /// - Returns: a Task whose cancelling withdraws the action.
+    /// - Returns: A Task. Cancelling it cancels the action.
     @discardableResult
     public func submit<Action: PermissionAction>(
         _ action: Action, completion: @escaping @Sendable (Result<Action.Output, any Error>) -> Void
@@ -125,33 +153,39 @@ public final class PermissionCenter: Sendable {
         return try await ActionContext.run(action, in: turn, of: line, context: context)
     }
 
-    // MARK: Looking
+    // MARK: Statuses
 
-    /// What a permission comes to right now; asks nobody.
+    /// Returns the current status of a permission. Never prompts.
+    ///
+    /// - Throws: ``ClientError``.
     public func status(of permission: Permission) async throws(ClientError) -> Status {
         try await statuses([permission])[permission] ?? .undetermined
     }
 
-    /// What several come to; all four by default.
+    /// Returns the current statuses of permissions, by default of all (org.permd.Access1.GetStatus). Never prompts.
+    ///
+    /// - Throws: ``ClientError``.
     public func statuses(
         _ permissions: [Permission] = Permission.allCases
     ) async throws(ClientError) -> [Permission: Status] {
         try await BusLink.shared(bus).statuses(permissions)
     }
 
-    /// The first of `permissions` that is not granted, without asking anybody; nil when all are.
+    /// Returns the first of `permissions` that is not granted, or nil if all are. Never prompts.
+    ///
+    /// - Throws: ``ClientError``.
     public func firstMissing(_ permissions: [Permission]) async throws(ClientError) -> Permission? {
         let statuses = try await statuses(permissions)
         return permissions.first { statuses[$0] != .granted }
     }
 
-    /// The current status, then every change.
+    /// Returns the current status of a permission and then its changes, as a sequence.
     public func statuses(of permission: Permission) -> StatusStream {
         StatusStream(bus: bus, permission: permission)
     }
 }
 
-/// A whole request as one action, so that it waits for its turn like any other.
+/// A request with all its parameters, as an action.
 struct OrderedRequest: PermissionAction {
     let order: RequestOrder
     var onPhase: @Sendable @LoopActor (RequestPhase) -> Void = { _ in }
@@ -170,7 +204,7 @@ extension BusLink {
 }
 
 extension Value {
-    /// An `a{ss}` of permissions and what they come to; words of a newer daemon are left out.
+    /// The statuses in an `a{ss}`, by permission. Names that this version does not know are left out.
     var statuses: [Permission: Status]? {
         guard let table = stringTable else { return nil }
         var statuses: [Permission: Status] = [:]

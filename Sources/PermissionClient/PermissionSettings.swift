@@ -1,23 +1,34 @@
-// What settings programs and permctl call: decisions, history, the queue, rules, devices.
+// The API for settings programs: decisions, history, the queue, rules, devices, agents.
 
 import DBus
 public import PermissionModel
 
-/// Looks at and changes what was decided. Sandboxed programs are refused.
+/// Lists and changes decisions, and lists the history, the queue, rules, devices, agents and problems.
+///
+/// It calls org.permd.Policy1, org.permd.Devices1 and org.permd.AgentManager1, which refuse sandboxed programs.
 ///
 /// ```swift
 /// for row in try await PermissionSettings().decisions() { print(row.app, row.question.name, row.decision) }
 /// ```
-/// Every call throws ``ClientError``: `noDaemon` and `noBus` when nobody is there, `accessDenied` in a sandbox,
-/// `untrustedOwner` when a program in a sandbox has taken permd's name.
+///
+/// Every call may throw ``ClientError`` of the kinds `noDaemon`, `noBus`, `untrustedOwner` and `daemon`: `accessDenied`
+/// in a sandbox, `storeUnavailable` if the store cannot be read, or written in calls that change it, and
+/// `limitExceeded` for lists of more than 32 MiB, which have to be read in pages.
 public final class PermissionSettings: Sendable {
     let bus: PermissionBus
 
+    /// Creates settings. They connect to the bus with the first call, and share that connection with other instances.
     public init(bus: PermissionBus = .session) { self.bus = bus }
 
     // MARK: Decisions
 
-    /// Decisions and pauses, by app and question; nil and 0 mean all.
+    /// Returns decisions and pauses, sorted by app and question (org.permd.Policy1.ListDecisions).
+    ///
+    /// - Parameters:
+    ///   - app: Only those of the app with this identity; nil for all.
+    ///   - question: Only those about this question; nil for all.
+    ///   - limit: The maximum number of rows; 0 for all.
+    ///   - offset: The number of rows to skip.
     public func decisions(
         app: String? = nil, question: Question? = nil, limit: Int = 0, offset: Int = 0
     ) async throws(ClientError) -> [DecisionRow] {
@@ -25,14 +36,25 @@ public final class PermissionSettings: Sendable {
         return try await rows(BusNames.policy, "ListDecisions", [.properties(filter)], DecisionRow.init)
     }
 
-    /// What the permissions of every app somebody decided about come to; with `app`, of that one, seen or not.
+    /// Returns the statuses of every app that has a decision or a pause, or of one app even if it has none
+    /// (org.permd.Policy1.ListStatuses).
+    ///
+    /// - Parameters:
+    ///   - app: The identity of an app; nil for all.
+    ///   - permission: Only this permission; nil for all.
     public func statuses(app: String? = nil, permission: Permission? = nil) async throws(ClientError) -> [StatusRow] {
         let filter = PermissionSettings.filter(app, permission.map(Question.permission), 0, 0)
         return try await rows(BusNames.policy, "ListStatuses", [.properties(filter)], StatusRow.init)
     }
 
-    /// Sets a decision, for an app nobody has seen yet too.
-    /// - Parameter duration: `once` has no asking process here and is `invalidArguments`, as is an `until` that is over.
+    /// Sets a decision (org.permd.Policy1.SetDecision). It is stored when this method returns.
+    ///
+    /// - Parameters:
+    ///   - verdict: The decision.
+    ///   - app: The identity of an app, which may have made no request yet.
+    ///   - permission: The permission.
+    ///   - duration: How long it is in force. `once`, which needs a requesting process, and an `until` in the past are
+    ///     `invalidArguments`.
     public func set(
         _ verdict: Verdict, app: String, permission: Permission, duration: Duration = .always
     ) async throws(ClientError) {
@@ -45,8 +67,16 @@ public final class PermissionSettings: Sendable {
             ])
     }
 
-    /// Forgets decisions and lifts pauses; nil means any.
-    /// - Returns: how many decisions were forgotten.
+    /// Removes decisions, ends pauses, and ends the throttling of apps that withdrew too many requests
+    /// (org.permd.Policy1.Reset).
+    ///
+    /// If the store cannot be written, the decisions are no longer in force, but this throws `storeUnavailable`: they
+    /// may be in force again if permd restarts before it could write the change.
+    ///
+    /// - Parameters:
+    ///   - app: The identity of an app; nil for all.
+    ///   - question: A question; nil for all.
+    /// - Returns: The number of removed decisions.
     @discardableResult
     public func reset(app: String? = nil, question: Question? = nil) async throws(ClientError) -> Int {
         let body = try await call(
@@ -55,8 +85,14 @@ public final class PermissionSettings: Sendable {
         return Int(removed)
     }
 
-    /// Newest first.
-    /// - Parameter since: seconds since the epoch.
+    /// Returns the history, newest first (org.permd.Policy1.ListHistory).
+    ///
+    /// - Parameters:
+    ///   - app: Only rows of the app with this identity; nil for all.
+    ///   - question: Only rows about this question; nil for all.
+    ///   - since: Only rows from this time on; nil for all.
+    ///   - limit: The maximum number of rows; 0 for all.
+    ///   - offset: The number of rows to skip.
     public func history(
         app: String? = nil, question: Question? = nil, since: EpochSeconds? = nil, limit: Int = 0, offset: Int = 0
     ) async throws(ClientError) -> [HistoryRow] {
@@ -76,39 +112,41 @@ public final class PermissionSettings: Sendable {
         return filter
     }
 
-    // MARK: Looking
+    // MARK: Lists
 
-    /// The queue, in order.
+    /// Returns the requests in the queue, in order (org.permd.Policy1.ListRequests).
     public func requests() async throws(ClientError) -> [QueuedRequest] {
         try await rows(BusNames.policy, "ListRequests", [], QueuedRequest.init)
     }
 
-    /// Administrators' rules, grants too.
+    /// Returns the rules of administrators, including those that grant (org.permd.Policy1.ListRestrictions).
     public func restrictions() async throws(ClientError) -> [Restriction] {
         try await rows(BusNames.policy, "ListRestrictions", [], Restriction.init)
     }
 
-    /// - Parameter permission: nil for all.
+    /// Returns the devices (org.permd.Devices1.ListDevices).
+    ///
+    /// - Parameter permission: Only devices of this permission; nil for all.
     public func devices(of permission: Permission? = nil) async throws(ClientError) -> [DeviceRow] {
         try await rows(BusNames.devices, "ListDevices", [.string(permission?.rawValue ?? "")], DeviceRow.init)
     }
 
-    /// The agents, best first.
+    /// Returns the registered agents, in the order in which they are asked (org.permd.AgentManager1.ListAgents).
     public func agents() async throws(ClientError) -> [AgentRow] {
         try await rows(BusNames.agentManager, "ListAgents", [], AgentRow.init)
     }
 
-    /// Whether the bus can start an agent when a prompt is due and none is there.
+    /// Returns whether the bus can start an agent: whether the name `org.permd.Agent` is activatable.
     public func canStartAgent() async throws(ClientError) -> Bool {
         try await BusLink.ofSettings(bus).canStart(BusNames.agentService)
     }
 
-    /// What is wrong, each with what to do; checks the store's integrity on the way.
+    /// Checks the integrity of the store, and returns all problems with advice (org.permd.Policy1.ListProblems).
     public func problems() async throws(ClientError) -> [Problem] {
         try await rows(BusNames.policy, "ListProblems", [], Problem.init)
     }
 
-    /// Of the daemon that runs.
+    /// Returns the version of the running daemon (org.permd.Policy1.ProgramVersion).
     public func programVersion() async throws(ClientError) -> String {
         let body = try await call(
             StandardInterfaces.properties, "Get", [.string(BusNames.policy), .string("ProgramVersion")])
@@ -122,12 +160,13 @@ public final class PermissionSettings: Sendable {
         try await BusLink.ofSettings(bus).call(interface, member, body)
     }
 
-    /// A newer daemon may know apps, permissions and statuses that have no place in a row of this version: those are left out.
+    /// Returns the rows of a list, without those that this version cannot represent, such as rows about a permission
+    /// that only a newer daemon knows.
     private func rows<Row: Sendable>(
         _ interface: String, _ member: String, _ body: [Value], _ read: @Sendable ([String: Value]) -> Row?
     ) async throws(ClientError) -> [Row] {
         guard let rows = try await call(interface, member, body).first?.rows else {
-            throw .unexpected("no rows to \(member)")
+            throw .unexpected("no rows from \(member)")
         }
         return rows.compactMap(read)
     }

@@ -1,17 +1,19 @@
-// What a person can say to a question, beside Not Now.
+// The answers to a question that decide it.
 
 public import PermissionModel
 
-/// An answer that decides something; what it is called and where it stands is the agent's affair.
+/// An answer to a question, other than Not Now. Agents choose its label and its place.
 public enum PromptChoice: Sendable, CaseIterable {
+    /// Denies it, until the decision is changed or reset.
     case deny
-    /// Allows it for the asking process.
+    /// Allows it for the requesting process, until that exits.
     case once
-    /// Allows it until the login session ends.
+    /// Allows it until the user's last login session ends.
     case session
+    /// Allows it, until the decision is changed or reset.
     case always
 
-    /// A refusal holds always.
+    /// The decision that the answer stands for. A refusal has the duration `always`.
     public var decision: ItemDecision {
         switch self {
         case .deny: ItemDecision(verdict: .deny, duration: .always)
@@ -21,7 +23,9 @@ public enum PromptChoice: Sendable, CaseIterable {
         }
     }
 
-    /// Those the daemon takes; it always takes a refusal.
+    /// Returns the answers that are possible with these durations. `deny` always is.
+    ///
+    /// - Parameter durations: ``AgentPrompt/durations``.
     public static func offered(_ durations: [Duration.Word]) -> [PromptChoice] {
         allCases.filter { $0 == .deny || durations.contains($0.decision.duration.word) }
     }

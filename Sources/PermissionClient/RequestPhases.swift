@@ -1,28 +1,34 @@
-// A request seen from the app: where it is on its way, and its end.
+// A request as a sequence of its phases.
 
-/// The phases of a request: `queued` with its position, `showing`, and at last `settled`.
+/// The phases of a request: `queued` with its position, `showing`, and finally `settled` with the result.
 ///
-/// Each iteration makes one request, in turn with the app's other actions; nothing comes before its turn. Leaving the
-/// loop or cancelling the Task withdraws the request.
+/// Each iteration makes a new request, which waits for its turn among the app's other actions and has no phase until
+/// then. A request that needs no prompt may settle at once. Leaving the loop or cancelling the Task withdraws the
+/// request.
 ///
 /// ```swift
 /// for try await phase in PermissionCenter.session.phases(of: [.camera]) {
 ///     switch phase {
-///     case .queued(let position): label.text = "\(position) before you"
-///     case .showing: label.text = "See the question on your screen"
-///     case .settled(let result): label.text = result.isGranted ? "Ready" : "No camera"
+///     case .queued(let position): await show("\(position) before you")
+///     case .showing: await show("Answer the question on your screen.")
+///     case .settled(let result): await show(result.isGranted ? "Ready" : "No camera")
 ///     }
 /// }
 /// ```
+///
+/// The loop throws ``ClientError`` if the request fails.
 public struct RequestPhases: AsyncSequence, Sendable {
+    /// A phase.
     public typealias Element = RequestPhase
+    /// ``ClientError`` or `CancellationError`.
     public typealias Failure = any Error
 
     let center: PermissionCenter
     let order: RequestOrder
 
+    /// Makes the request.
     public func makeAsyncIterator() -> Iterator {
-        // More phases than a slow reader needs: each new position makes the older ones worthless.
+        // A slow reader does not need more phases: each new position makes the older ones obsolete.
         let (stream, continuation) = AsyncThrowingStream<RequestPhase, any Error>.makeStream(
             bufferingPolicy: .bufferingNewest(16))
         let task = center.submit(OrderedRequest(order: order) { continuation.yield($0) }) { result in
@@ -35,9 +41,11 @@ public struct RequestPhases: AsyncSequence, Sendable {
         return Iterator(base: stream.makeAsyncIterator())
     }
 
+    /// The phases of one request.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var base: AsyncThrowingStream<RequestPhase, any Error>.Iterator
 
+        /// Returns the next phase; nil after ``RequestPhase/settled(_:)``.
         public mutating func next() async throws -> RequestPhase? { try await base.next() }
     }
 }

@@ -1,37 +1,44 @@
-// What an app asks for and gets.
+// The options, phases and result of a request.
 
 public import PermissionModel
 
-/// How a request is made. The defaults suit an app with a window of its own.
+/// How a request is made.
 public struct RequestOptions: Sendable, Hashable {
-    /// The window the prompt belongs to, `x11:XID` or `wayland:HANDLE`; empty for none.
+    /// The window to which the prompt belongs, `x11:XID` or `wayland:HANDLE`; empty for none.
     public var parentWindow = ""
-    /// False answers from what is known and prompts nobody.
+    /// If false, the request is answered at once from what is known, and never prompts.
     public var isInteractive = true
-    /// Seconds, at most 15, that the place in the queue is kept for the next request.
+    /// Seconds, at most 15, for which to keep the place in the queue after the answer for the app's next request.
+    ///
+    /// An app gets a hold at most once a minute. A ``Workflow`` sets this itself, and ends the hold when it ends.
     public var hold = 0
-    /// The last element of the request's object path, `[A-Za-z0-9_]{1,64}`; nil makes one.
+    /// The last element of the request's object path, `[A-Za-z0-9_]{1,64}`; nil to choose one. It must not be in use by
+    /// a waiting request.
     public var token: String?
 
+    /// Creates the default options: no window, may prompt, no hold.
     public init() {}
 }
 
-/// The answer to a request.
+/// The answer to a request: the signal org.permd.Request1.Response.
 public struct RequestResult: Sendable, Hashable {
-    /// In the asked order.
+    /// The requested permissions, in the order of the request.
     public let permissions: [Permission]
-    /// For every permission asked.
+    /// The status of each requested permission.
     public let statuses: [Permission: Status]
-    /// The first in the asked order that is not granted; nil when all are.
+    /// The first requested permission that is not granted, whatever the reason; nil if all are granted.
     public let firstRefused: Permission?
-    /// The person put the question off and nothing was decided.
+    /// Whether nothing was decided: the user chose Not Now, or did not answer in time, or there was no prompt because
+    /// the user chose Not Now too often or ``RequestOptions/isInteractive`` is false.
     public let isDismissed: Bool
 
-    /// Seconds for which the place in the queue is kept for the next request; 0 when it is not.
+    /// Seconds for which the place in the queue is kept for the next request; 0 if it is not kept.
     public let heldSeconds: Int
 
+    /// Whether all requested permissions are granted.
     public var isGranted: Bool { firstRefused == nil }
 
+    /// The status of a requested permission; `undetermined` for any other.
     public subscript(permission: Permission) -> Status { statuses[permission] ?? .undetermined }
 
     init(permissions: [Permission], statuses: [Permission: Status], isDismissed: Bool, heldSeconds: Int) {
@@ -43,12 +50,12 @@ public struct RequestResult: Sendable, Hashable {
     }
 }
 
-/// Where a request is on its way.
+/// A phase of a request.
 public enum RequestPhase: Sendable, Hashable {
-    /// So many requests are ahead, the one on screen included.
+    /// The request waits. The position is the number of requests ahead of it, including the one on screen.
     case queued(position: Int)
-    /// The person is looking at it.
+    /// Its prompt is on screen.
     case showing
-    /// Over; nothing follows.
+    /// It is answered. This is the last phase.
     case settled(RequestResult)
 }

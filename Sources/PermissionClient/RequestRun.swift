@@ -1,15 +1,16 @@
-// One request from its call to its answer, over restarts of the daemon.
+// One request from the call to the answer. It is repeated if the daemon restarts meanwhile.
 
 import DBus
 import PermissionModel
 
-/// What is asked, as it goes over the bus.
+/// The parameters of a request.
 struct RequestOrder: Sendable {
     let permissions: [Permission]
     let reasons: [Permission: String]
     let explanation: Explanation?
     var options: RequestOptions
 
+    /// The arguments of org.permd.Access1.RequestAccess.
     func body(token: String) -> [Value] {
         var values: [String: Value] = ["handle_token": .string(token)]
         if !reasons.isEmpty {
@@ -28,11 +29,11 @@ struct RequestOrder: Sendable {
 @LoopActor
 final class RequestRun {
     private enum State {
-        /// The call is under way.
+        /// The call has been sent.
         case asking
-        /// The daemon has it; its answer comes as a signal.
+        /// The daemon has accepted the request. Its answer is a signal.
         case waiting
-        /// The daemon that had it has gone: asked again when one is back.
+        /// The daemon that had it has left the bus. The request is repeated when a daemon is there.
         case lost
         case over
     }
@@ -53,7 +54,7 @@ final class RequestRun {
     private var signals: [Subscription] = []
     private var listener: Subscription?
 
-    /// `onEnd` is called once, after the phase `settled` if there is an answer; never after ``cancel()``.
+    /// `onEnd` is called once, after the phase `settled` if there is an answer, and never after ``cancel()``.
     init(
         _ link: BusLink, _ order: RequestOrder, onPhase: @escaping @LoopActor (RequestPhase) -> Void,
         onEnd: @escaping @LoopActor (Result<RequestResult, ClientError>) -> Void
@@ -72,12 +73,12 @@ final class RequestRun {
         ask()
     }
 
-    /// The app does not want it any more: the daemon's object is closed, and nothing is told.
+    /// Withdraws the request. No callback follows.
     func cancel() {
         guard state != .over else { return }
         isCancelled = true
         if state == .waiting { close() }
-        // While the call is under way its object may not be there yet: closed when the reply comes.
+        // Before the reply, the object may not exist yet; it is closed after the reply.
         if state != .asking { end() }
     }
 
@@ -130,13 +131,13 @@ final class RequestRun {
             let error = ClientError(error)
             guard !isCancelled else { return end() }
             guard wasAccepted, error.kind == .noDaemon || error.kind == .noBus else { return fail(error) }
-            // Its successor may have come while the call was on its way.
+            // The next daemon may have started before the error arrived.
             state = .lost
             if link.believed != nil { ask() }
         }
     }
 
-    /// What is answered at once is gone by now, and has no place.
+    /// Gets the state and position. The object of a request that was answered at once does not exist any more.
     private func askForPlace() {
         guard let connection = try? link.open() else { return }
         connection.call(
@@ -160,7 +161,7 @@ final class RequestRun {
         guard state == .asking || state == .waiting else { return }
         guard message.body.count == 2, let code = message.body[0].uint32Value,
             let results = message.body[1].properties
-        else { return fail(.unexpected("a Response of the signature \(message.signature)")) }
+        else { return fail(.unexpected("a Response with the signature \(message.signature)")) }
         guard code != 2 else { return failed(results) }
         let result = RequestResult(
             permissions: order.permissions, statuses: results["statuses"]?.statuses ?? [:], isDismissed: code == 1,
@@ -171,7 +172,7 @@ final class RequestRun {
     }
 
     private func failed(_ results: [String: Value]) {
-        // A daemon that is stopped takes nobody's request with it: its successor is asked again.
+        // The daemon is being stopped: repeat the request when the next one starts.
         if results["stopping"]?.boolValue == true {
             wasAccepted = true
             state = .lost
@@ -189,7 +190,8 @@ final class RequestRun {
         if isThere {
             if state == .lost { ask() }
         } else if state == .waiting {
-            // It crashed, and the bus may start it again. One that was stopped is not started against a person's will.
+            // The daemon crashed: this call makes the bus start it again. A daemon that was stopped is in the state
+            // `lost` already, and is not started against the user's will.
             state = .lost
             told = nil
             ask()
@@ -211,7 +213,7 @@ final class RequestRun {
 }
 
 extension RequestRun {
-    /// Makes a request and returns its answer. A cancelled Task withdraws it and gets a `CancellationError`.
+    /// Makes a request and returns its answer. Cancelling the Task withdraws it and throws `CancellationError`.
     static func perform(
         _ order: RequestOrder, on link: BusLink, onPhase: @escaping @LoopActor (RequestPhase) -> Void
     ) async throws -> RequestResult {
@@ -230,7 +232,7 @@ extension RequestRun {
     }
 }
 
-/// Waits for the end of a run, which may have come already.
+/// Waits for the end of a run.
 @LoopActor
 private final class RequestEnd {
     private var result: Result<RequestResult, any Error>?
@@ -245,7 +247,7 @@ private final class RequestEnd {
 
     func wait() async throws -> RequestResult {
         try await withCheckedThrowingContinuation { waiter in
-            // Looked at in here: a suspension gives the loop away before the continuation is there.
+            // Check the result here: it may have been set in the suspension before this closure runs.
             if let result { waiter.resume(with: result) } else { continuation = waiter }
         }
     }

@@ -1,15 +1,15 @@
-// One after the other, in the order added: the line that actions of an app stand in.
+// The line in which the actions of an app wait for their turn.
 
 import DBus
 
-/// A place in a line.
+/// A place in the line.
 @LoopActor
 final class Turn {
     fileprivate enum State {
         case waiting(CheckedContinuation<Bool, Never>?)
         case granted
         case left
-        /// The line was closed before it came.
+        /// The line was closed before the turn came.
         case refused
     }
 
@@ -17,8 +17,8 @@ final class Turn {
 
     nonisolated init() {}
 
-    /// Returns when it is its turn. A cancelled Task leaves the line.
-    /// - Throws: `CancellationError`; ``QueueClosed``.
+    /// Waits for the turn. Cancelling the Task leaves the line.
+    /// - Throws: `CancellationError`; ``QueueClosed`` if the line was closed first.
     func wait(in line: SerialQueue) async throws {
         let isGranted = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -60,24 +60,24 @@ final class Turn {
     }
 }
 
-/// The action whose line it was is over.
+/// The action to which the line belongs has ended.
 struct QueueClosed: Error {}
 
 @LoopActor
 final class SerialQueue {
     private var turns: [Turn] = []
-    /// Made by the action itself, side by side if it wants that.
+    /// The number of requests that the action itself has under way. They do not take turns.
     private var requests = 0
     private var closeWaiters: [CheckedContinuation<Void, Never>] = []
     private var isClosed = false
 
     nonisolated init() {}
 
-    /// Takes the last place. Places are taken in the order of the calls, whichever threads they come from.
+    /// Takes the last place. Places are in the order of the calls, from any thread.
     nonisolated func enter() -> Turn {
         let turn = Turn()
         Loop.shared.post { [self] in
-            // One that was cancelled at once has left before it came.
+            // It may have been cancelled before it was added.
             if case .left = turn.state { return }
             guard !isClosed else { return turn.refuse() }
             turns.append(turn)
@@ -86,7 +86,7 @@ final class SerialQueue {
         return turn
     }
 
-    /// Gives the place up; the next one is served if this one was. Does nothing the second time.
+    /// Gives up the place. If it was the first, the next one gets its turn. A second call has no effect.
     func leave(_ turn: Turn) {
         turn.end()
         guard let index = turns.firstIndex(where: { $0 === turn }) else { return }
@@ -105,7 +105,7 @@ final class SerialQueue {
         closeIfIdle()
     }
 
-    /// Returns when nobody stands in the line and no request is under way, and lets nobody in any more.
+    /// Closes the line as soon as no action waits in it and no request is under way, and returns then.
     func close() async {
         await withCheckedContinuation { waiter in
             closeWaiters.append(waiter)

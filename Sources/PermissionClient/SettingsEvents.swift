@@ -1,30 +1,36 @@
-// What happens at the daemon, as it happens.
+// Signals of the daemon for settings programs, as a stream.
 
 import DBus
 public import PermissionModel
 
-/// A change that settings programs are told of.
+/// A change that the daemon reports to settings programs.
 public enum SettingsEvent: Sendable, Hashable {
-    /// nil: forgotten, or ended.
+    /// A decision was set; nil if it was removed or has ended (org.permd.Policy1.DecisionChanged).
     case decisionChanged(app: AppID, Permission, Verdict?)
-    /// Requests waiting, the one on screen included.
+    /// The number of waiting requests, including the one on screen (org.permd.Policy1.QueueChanged).
     case queueChanged(length: Int)
-    /// A request is `queued`, `showing`, `answered`, `dismissed`, `failed` or `withdrawn`.
+    /// A request is now `queued`, `showing`, `answered`, `dismissed`, `failed` or `withdrawn`
+    /// (org.permd.Policy1.RequestChanged).
     case requestChanged(app: AppID, [Question], state: String)
-    /// A device came, or one that was there changed.
+    /// A device was added or has changed (org.permd.Devices1.DeviceAdded).
     case deviceAdded(DeviceRow)
+    /// A device was removed (org.permd.Devices1.DeviceRemoved).
     case deviceRemoved(Permission, id: String)
-    /// Events before this one are missing: they came faster than they were read.
+    /// Older events were dropped, because they were not read in time. Read all lists again.
     case missed
+    /// The daemon has left the bus.
     case daemonLost
-    /// What happened meanwhile was missed.
+    /// The daemon is back. Events in between are missing; read all lists again.
     case daemonBack
 }
 
 extension PermissionSettings {
-    /// Everything that happens from now on; ends with its Task. Who does not read gets the newest
-    /// 1023 and ``SettingsEvent/missed`` among them.
-    /// - Throws: ``ClientError`` when nobody is there at first; a daemon that goes later is waited for.
+    /// Returns all changes from now on, until the Task that reads them is cancelled or stops reading.
+    ///
+    /// The stream keeps the newest 1023 unread events, and ``SettingsEvent/missed`` if it dropped older ones. It
+    /// continues when the daemon restarts. Each stream has a bus connection of its own.
+    ///
+    /// - Throws: ``ClientError`` if the daemon cannot be reached.
     public func events() async throws(ClientError) -> AsyncStream<SettingsEvent> {
         let (stream, continuation) = AsyncStream<SettingsEvent>.makeStream(
             bufferingPolicy: .bufferingNewest(SettingsFollower.maximumWaiting))
@@ -37,8 +43,8 @@ extension PermissionSettings {
 
 @LoopActor
 private final class SettingsFollower {
-    /// Events that wait for their reader. As many come in some seconds of a busy app; a reader that is further behind has
-    /// to look at everything anew.
+    /// The maximum number of unread events. A busy app causes as many within some seconds; a reader that is further
+    /// behind has to read all lists again.
     nonisolated static let maximumWaiting = 1024
 
     private let link: BusLink
@@ -46,11 +52,11 @@ private final class SettingsFollower {
     private var signals: [Subscription] = []
     private var listener: Subscription?
     private var isOver = false
-    /// A mark for missing events is among those that wait.
+    /// Whether ``SettingsEvent/missed`` is among the unread events.
     private var isMarked = false
 
     init(_ bus: PermissionBus, _ stream: AsyncStream<SettingsEvent>.Continuation) {
-        // A connection of its own: a subscription is a connection's, and one follower's end is not another's.
+        // A connection of its own, because the daemon has one subscription for each connection.
         link = BusLink(bus, identifiesDaemon: true)
         self.stream = stream
     }
@@ -78,7 +84,7 @@ private final class SettingsFollower {
         for interface in [BusNames.policy, BusNames.devices] { _ = try await link.call(interface, "Subscribe") }
     }
 
-    /// Where older events made room for this one, the reader finds a mark; one that had to make room itself is set anew.
+    /// Adds an event. If an older event was dropped for it, also adds `missed`, unless that is already there.
     private func tell(_ event: SettingsEvent) {
         guard case .dropped(let lost) = stream.yield(event) else {
             isMarked = false
@@ -96,7 +102,7 @@ private final class SettingsFollower {
             return
         }
         Task {
-            // One that goes again at once is heard of as the next loss.
+            // If the daemon leaves again, another loss follows.
             if (try? await subscribe()) != nil { tell(.daemonBack) }
         }
     }

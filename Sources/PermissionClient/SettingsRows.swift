@@ -1,27 +1,32 @@
-// The rows of what settings programs look at, as the contract's tables name their keys.
+// The rows of the lists for settings programs. Their keys are documented in dbus/*.xml.
 
 import DBus
 public import PermissionModel
 
-/// A decision, or the pause after dismissals.
+/// A decision or a pause of the dismissal throttle: a row of org.permd.Policy1.ListDecisions.
 public struct DecisionRow: Sendable, Hashable {
+    /// The value of the key `decision`.
     public enum Kind: String, Sendable, Hashable {
         case grant, deny
-        /// Requests are dismissed unseen until then: the app was put off too often.
+        /// Not a decision: requests are dismissed without a prompt, because the user chose Not Now too often.
         case pause
-        /// A newer daemon has a word for it.
+        /// A value that this version does not know, from a newer daemon.
         case unknown
     }
 
+    /// The app.
     public let app: AppID
-    /// A decision is about a permission; a pause may be about a question of portals.
+    /// A permission, or for a pause also a question that only portals ask.
     public let question: Question
+    /// What was decided.
     public let decision: Kind
-    /// nil for a pause, and for a word of a newer daemon.
+    /// How long it is in force; nil for a pause, and for a value that this version does not know.
     public let duration: Duration.Word?
-    /// Seconds since the epoch; nil when it has no fixed end.
+    /// When the decision or the pause ends; nil if it has no fixed end.
     public let until: EpochSeconds?
+    /// When the decision was made, or when the pause began.
     public let decided: EpochSeconds
+    /// Who made the decision.
     public let by: Author
 
     init?(_ row: [String: Value]) {
@@ -38,16 +43,19 @@ public struct DecisionRow: Sendable, Hashable {
     }
 }
 
-/// What (app, permission) comes to, and why.
+/// The status of a permission for an app, with the reason: a row of org.permd.Policy1.ListStatuses.
 public struct StatusRow: Sendable, Hashable {
+    /// The app.
     public let app: AppID
+    /// The permission.
     public let permission: Permission
+    /// The status. A decision with the duration `once` applies to one process only.
     public let status: Status
-    /// The decision or pause; nil when there is none.
+    /// The decision or pause; nil if there is none.
     public let decision: DecisionRow?
-    /// `NAME (FILE:LINE)` of the administrator's rule that settles it; nil when none does.
+    /// The administrator's rule that decides, as `NAME (FILE:LINE)`; nil if none does.
     public let rule: String?
-    /// Why no device is usable; empty when one is.
+    /// Why no device is usable; empty if one is.
     public let problem: String
 
     init?(_ row: [String: Value]) {
@@ -78,16 +86,19 @@ extension HistoryRow {
     }
 }
 
-/// A request that is not answered yet.
+/// A request that is not answered yet: a row of org.permd.Policy1.ListRequests.
 public struct QueuedRequest: Sendable, Hashable {
-    /// Its object path.
+    /// The object path.
     public let request: String
+    /// The app.
     public let app: AppID
+    /// The questions, in the order of the request.
     public let questions: [Question]
+    /// Whether its prompt is on screen.
     public let isShowing: Bool
-    /// How many are ahead, the one on screen included.
+    /// The number of requests ahead, including the one on screen.
     public let position: Int
-    /// Seconds since the epoch.
+    /// When it arrived.
     public let since: EpochSeconds
 
     init?(_ row: [String: Value]) {
@@ -103,21 +114,26 @@ public struct QueuedRequest: Sendable, Hashable {
     }
 }
 
-/// An administrator's rule.
+/// A rule of an administrator: a row of org.permd.Policy1.ListRestrictions. See permd.policy(5).
 public struct Restriction: Sendable, Hashable {
+    /// What the rule does.
     public enum Action: String, Sendable, Hashable {
         case restrict, grant
-        /// A newer daemon has a word for it.
+        /// A value that this version does not know, from a newer daemon.
         case unknown
     }
 
-    /// Shell patterns, separated by spaces; `*` is every app.
+    /// The apps: shell patterns, separated by spaces. `*` matches every app.
     public let apps: String
+    /// The permissions.
     public let permissions: [Permission]
+    /// What the rule does.
     public let action: Action
+    /// The name of the rule.
     public let rule: String
+    /// The path of its file.
     public let file: String
-    /// Of its section.
+    /// The line of its section.
     public let line: Int
 
     init?(_ row: [String: Value]) {
@@ -131,16 +147,19 @@ public struct Restriction: Sendable, Hashable {
     }
 }
 
-/// A device behind a permission.
+/// A device: a row of org.permd.Devices1.ListDevices.
 public struct DeviceRow: Sendable, Hashable {
+    /// The permission that apps need for it.
     public let permission: Permission
-    /// Stable over re-plugging.
+    /// The ID, which is the same after re-plugging.
     public let id: String
-    /// A path, or empty.
+    /// The path of its node; may be empty.
     public let node: String
+    /// The name, for the user.
     public let name: String
+    /// Whether it is usable.
     public let isUsable: Bool
-    /// Why not; empty when it is usable.
+    /// Why it is not usable; empty if it is.
     public let problem: String
 
     init?(_ row: [String: Value]) {
@@ -154,14 +173,15 @@ public struct DeviceRow: Sendable, Hashable {
     }
 }
 
-/// A registered agent.
+/// A registered agent: a row of org.permd.AgentManager1.ListAgents.
 public struct AgentRow: Sendable, Hashable {
-    /// Its object path.
+    /// The object path.
     public let agent: String
-    /// The unique name it registered from.
+    /// The unique name of its connection.
     public let owner: String
+    /// The level.
     public let level: AgentLevel
-    /// Failed prompts in a row.
+    /// The number of consecutive failed prompts.
     public let failures: Int
 
     init?(_ row: [String: Value]) {
@@ -175,16 +195,17 @@ public struct AgentRow: Sendable, Hashable {
     }
 }
 
-/// Something that is wrong with the daemon's surroundings.
+/// A problem that the daemon has found: a row of org.permd.Policy1.ListProblems.
 public struct Problem: Sendable, Hashable {
-    /// `store`, `policy`, `settings` or `devices`.
+    /// What it concerns: `store`, `policy`, `settings` or `devices`.
     public let about: String
-    /// Empty when it is about no file.
+    /// The path of the file; empty if it concerns none.
     public let file: String
-    /// 0 when it is about no line.
+    /// The line in the file; 0 if it concerns none.
     public let line: Int
+    /// What is wrong.
     public let problem: String
-    /// What to do.
+    /// What to do about it.
     public let advice: String
 
     init?(_ row: [String: Value]) {

@@ -1,21 +1,28 @@
-// Follows the status of a permission, over restarts of the daemon and the bus.
+// The status of a permission and its changes, as a sequence that continues when the daemon or the bus restarts.
 
 import DBus
 public import PermissionModel
 
-/// The current status of a permission, then every change.
+/// The current status of a permission, and then its changes.
 ///
-/// Ends only with its Task. The first status needs the daemon: without one, the first `next()` throws ``ClientError``;
-/// afterwards a daemon that goes is waited for.
+/// ```swift
+/// for try await status in PermissionCenter.session.statuses(of: .camera) { await show("Camera: \(status)") }
+/// ```
+///
+/// A slow reader gets the newest status only. The sequence ends when its Task is cancelled. If the daemon cannot be
+/// reached at first, the sequence throws ``ClientError``; later, it waits for the daemon to return.
 public struct StatusStream: AsyncSequence, Sendable {
+    /// A status.
     public typealias Element = Status
+    /// ``ClientError``.
     public typealias Failure = any Error
 
     let bus: PermissionBus
     let permission: Permission
 
+    /// Starts to follow the status.
     public func makeAsyncIterator() -> Iterator {
-        // Only the newest status is of interest to whoever was busy.
+        // A slow reader needs only the newest status.
         let (stream, continuation) = AsyncThrowingStream<Status, any Error>.makeStream(
             bufferingPolicy: .bufferingNewest(1))
         let follower = StatusFollower(bus, permission, continuation)
@@ -24,12 +31,14 @@ public struct StatusStream: AsyncSequence, Sendable {
         return Iterator(base: stream.makeAsyncIterator())
     }
 
+    /// The statuses of one loop.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var base: AsyncThrowingStream<Status, any Error>.Iterator
         private var last: Status?
 
         fileprivate init(base: AsyncThrowingStream<Status, any Error>.Iterator) { self.base = base }
 
+        /// Waits for a status that differs from the last one; nil if the Task is cancelled.
         public mutating func next() async throws -> Status? {
             while let status = try await base.next() {
                 guard status != last else { continue }
@@ -50,7 +59,7 @@ private final class StatusFollower {
     private var signal: Subscription?
     private var listener: Subscription?
     private var hasStatus = false
-    /// Changes that were told. One that came while an answer was under way is newer than the answer.
+    /// The number of changes received. A change that arrives before the reply to GetStatus is newer than the reply.
     private var changes = 0
     private var isOver = false
 
@@ -68,7 +77,7 @@ private final class StatusFollower {
         read()
     }
 
-    /// Also makes us one of those the daemon tells: it tells who has called it.
+    /// Reads the status. The daemon sends StatusChanged only to connections that have called this interface.
     private func read() {
         Task {
             do throws(ClientError) {

@@ -1,16 +1,18 @@
-// Who owns a name that this program believes. Any program on the bus may take a name while it is free: its owner is
-// identified first, as permd identifies its callers, and one in a sandbox, or one that nobody can identify, is refused.
+// Finds the owner of a bus name and identifies it, as permd identifies its callers. Any program on the bus can take a
+// name that is free, so an owner that is sandboxed or cannot be identified is rejected.
 
 package import DBus
 import Glibc
 import ProcessIdentity
 
+/// Identifies the owners of bus names.
 @LoopActor
 package enum TrustedOwner {
-    /// The unique name of the owner of a well-known one; the bus starts it if nobody has the name.
+    /// Returns the unique name of the owner of a well-known name. The bus starts the owner if necessary.
     ///
-    /// The bus and the kernel are asked, never the owner itself. A bus that gives no pidfd knows the number of the process
-    /// that connected; that the process is older than the connection only permd can tell, which was there before both.
+    /// The bus and the kernel identify the process; the owner itself is not asked. Without a pidfd from the bus, a
+    /// reused process ID is not detected: only permd, which has run longer, can tell whether a process is older than
+    /// its connection.
     package static func find(_ name: String, on connection: Connection) async throws(ClientError) -> String {
         do throws(BusError) {
             let owner = try await current(name, on: connection)
@@ -31,11 +33,13 @@ package enum TrustedOwner {
         let pidfd: UnixFD
     }
 
-    /// Names errors of this file on their way out of it.
+    /// The name of errors that become ``ClientError/Kind/untrustedOwner``.
     private static let untrusted = "org.permd.Untrusted"
 
+    private static let gone = "its process has exited"
+
     private static func refusal(_ name: String, _ why: String) -> BusError {
-        BusError(name: untrusted, message: "\(name) belongs to \(why): it is not believed; end that program")
+        BusError(name: untrusted, message: "the owner of \(name) is not trusted: \(why); end that program")
     }
 
     private static func current(_ name: String, on connection: Connection) async throws(BusError) -> String {
@@ -49,40 +53,40 @@ package enum TrustedOwner {
 
     private static func ownerName(_ reply: Message) throws(BusError) -> String {
         guard let name = reply.body.first?.stringValue else {
-            throw BusError(name: BusError.Name.nameHasNoOwner, message: "the bus names no owner")
+            throw BusError(name: BusError.Name.nameHasNoOwner, message: "the bus returned no owner")
         }
         return name
     }
 
-    /// Held by a pidfd, so that its number is not another one's meanwhile.
+    /// Returns the process with a pidfd, so that its process ID cannot be reused unnoticed.
     private static func process(
         of owner: String, _ credentials: [String: Value], on connection: Connection
     ) async throws(BusError) -> Process {
         if let pidfd = credentials["ProcessFD"]?.unixFDValue {
-            guard let pid = Pidfd.pid(of: pidfd.raw) else { throw refusal(owner, "a process that is gone") }
+            guard let pid = Pidfd.pid(of: pidfd.raw) else { throw refusal(owner, gone) }
             return Process(pid: pid, pidfd: pidfd)
         }
         guard let number = credentials["ProcessID"]?.uint32Value, let pid = Int32(exactly: number), pid > 0 else {
-            throw refusal(owner, "a process that the bus does not know")
+            throw refusal(owner, "the bus does not know its process")
         }
         let opened = Pidfd.open(pid)
-        guard opened >= 0 else { throw refusal(owner, "a process that is gone") }
+        guard opened >= 0 else { throw refusal(owner, gone) }
         let process = Process(pid: pid, pidfd: UnixFD(owning: opened))
         let again = try await connection.call(.busCall("GetConnectionUnixProcessID", [.string(owner)]))
-        guard again.body.first?.uint32Value == number else { throw refusal(owner, "a process that is gone") }
+        guard again.body.first?.uint32Value == number else { throw refusal(owner, gone) }
         return process
     }
 
-    /// Why a process is not believed; nil when it is.
+    /// Returns why a process is not trusted; nil if it is.
     private static func objection(to process: Process, _ label: [UInt8]) -> String? {
         let identity = AppIdentity()
         do throws(UnknownProcess) {
             let app = try identity.app(of: process.pid, label: label)
-            if app.isSandboxed { return "\(app), which is in a sandbox" }
-            if try identity.isProxy(process.pid) { return "\(app), a proxy for programs in sandboxes" }
-            return Pidfd.isAlive(process.pidfd.raw) ? nil : "a process that is gone"
+            if app.isSandboxed { return "\(app) is sandboxed" }
+            if try identity.isProxy(process.pid) { return "\(app) is a bus proxy for sandboxed programs" }
+            return Pidfd.isAlive(process.pidfd.raw) ? nil : gone
         } catch {
-            return "a program that cannot be identified: \(error.reason)"
+            return "it cannot be identified: \(error.reason)"
         }
     }
 }

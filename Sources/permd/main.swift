@@ -1,4 +1,4 @@
-// The permission daemon: parse, build, run.
+// The program permd: runs the daemon and exits with its status.
 
 import Glibc
 import PermissionDaemon
