@@ -8,9 +8,11 @@ import PermissionClient
 struct Permctl: AsyncParsableCommand {
     static let version = "0.1.0"
 
+    private static let permissions = Permission.allCases.map(\.rawValue).joined(separator: ", ")
+
     static let configuration = CommandConfiguration(
         commandName: "permctl",
-        abstract: "Look at and change what apps may use: \(Permission.allCases.map(\.rawValue).joined(separator: ", ")).",
+        abstract: "Look at and change what apps may use: \(permissions).",
         discussion: """
             APP is an identity as `permctl status` shows it (flatpak:ID, snap:NAME, desktop:ID, exe:/path), or a part \
             after its prefix that only one app matches.

@@ -16,6 +16,9 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionModel", swiftSettings: strict),
-        .target(name: "PermissionClient", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
+        .target(name: "ProcessIdentity", dependencies: ["PermissionModel", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity"],
+            swiftSettings: strict),
     ]
 )
