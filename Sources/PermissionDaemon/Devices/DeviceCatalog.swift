@@ -63,19 +63,6 @@ final class DeviceCatalog {
     /// Checks again who may open the nodes: udev sends no event when logind gives them to another user.
     func checkRights() { refresh(Set(kinds.filter { $0.nodeUse != .none }.map(\.permission))) }
 
-    /// Calls `body` once the first snapshot is complete: every queried service has answered, failed, or exceeded the
-    /// time limit. Calls it at once if the snapshot is complete already.
-    func whenComplete(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
-        var left = kinds.count
-        guard left > 0 else { return body() }
-        for kind in kinds {
-            kind.whenSettled(withinMilliseconds: limit) {
-                left -= 1
-                if left == 0 { body() }
-            }
-        }
-    }
-
     func isUsable(_ permission: Permission) -> Bool { usable.contains(permission) }
 
     func defaultDevice(_ permission: Permission) -> Device? { found[permission]?.first?.device }

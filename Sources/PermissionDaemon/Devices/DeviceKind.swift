@@ -29,8 +29,6 @@ protocol DeviceKind: AnyObject {
     func stop()
     /// Queries again what does not report changes by itself.
     func askAgain()
-    /// Calls `body` once everything that must be queried has answered or exceeded the time limit.
-    func whenSettled(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void)
 }
 
 extension DeviceKind {
@@ -39,7 +37,6 @@ extension DeviceKind {
     func start(onChange: @escaping @LoopActor () -> Void) {}
     func stop() {}
     func askAgain() {}
-    func whenSettled(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) { body() }
 }
 
 /// All kinds of devices, one for each permission.

@@ -18,8 +18,6 @@ final class GeoClueProbe {
     private let system: SystemBus
     private var ping: PendingCall?
     private var onChange: (@LoopActor () -> Void)?
-    private var isSettled = false
-    private var waiting: [@LoopActor () -> Void] = []
 
     init(address: BusAddress) { system = SystemBus(address) }
 
@@ -30,7 +28,7 @@ final class GeoClueProbe {
             switch event {
             case .opened(let connection): self?.opened(connection)
             case .lost: self?.lost()
-            case .absent, .silent: self?.settle()
+            case .absent, .silent: break
             }
         }
     }
@@ -40,27 +38,11 @@ final class GeoClueProbe {
         ping?.cancel()
         ping = nil
         system.stop()
-        settle()
     }
 
     /// Queries the service again, for example after it has failed to start.
     func askAgain() {
         if system.connection == nil { system.tryNow() } else if ping == nil { look(mayAsk: true) }
-    }
-
-    /// Calls `body` once the first answer has arrived or the time limit is exceeded.
-    func whenSettled(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
-        guard !isSettled else { return body() }
-        var body: (@LoopActor () -> Void)? = body
-        let once: @LoopActor () -> Void = {
-            body?()
-            body = nil
-        }
-        let timer = Loop.shared.after(milliseconds: limit, once)
-        waiting.append {
-            timer.cancel()
-            once()
-        }
     }
 
     // MARK: The bus
@@ -104,10 +86,7 @@ final class GeoClueProbe {
 
     private func ask() {
         guard ping == nil, let connection = system.connection else { return }
-        if device == nil {
-            device = GeoClueProbe.device(problem: "GeoClue has not answered yet; wait a moment")
-            onChange?()
-        }
+        if device == nil { become(GeoClueProbe.device(problem: "GeoClue has not answered yet; wait a moment")) }
         let question = Message.call(
             destination: GeoClueProbe.service, path: "/", interface: StandardInterfaces.peer, member: "Ping", [])
         ping = connection.call(question, timeoutMilliseconds: GeoClueProbe.answerTime) { [weak self] result in
@@ -131,16 +110,8 @@ final class GeoClueProbe {
     }
 
     private func become(_ new: Device?) {
-        let isNew = new != device || !isSettled
+        guard new != device else { return }
         device = new
-        if isNew { onChange?() }
-        settle()
-    }
-
-    private func settle() {
-        isSettled = true
-        let bodies = waiting
-        waiting = []
-        for body in bodies { body() }
+        onChange?()
     }
 }

@@ -29,11 +29,6 @@ final class LocationKind: DeviceKind {
     func start(onChange: @escaping @LoopActor () -> Void) { geoclue?.start(onChange: onChange) }
     func stop() { geoclue?.stop() }
     func askAgain() { geoclue?.askAgain() }
-
-    func whenSettled(withinMilliseconds limit: Int64, _ body: @escaping @LoopActor () -> Void) {
-        guard let geoclue else { return body() }
-        geoclue.whenSettled(withinMilliseconds: limit, body)
-    }
 }
 
 enum Receivers {

@@ -238,12 +238,6 @@ import Testing
         #expect(bench.catalog.problems == ["udev is not running: x"])
     }
 
-    @Test func withoutGeoClueTheCatalogIsCompleteAtOnce() {
-        var isCalled = false
-        CatalogBench().catalog.whenComplete(withinMilliseconds: 1000) { isCalled = true }
-        #expect(isCalled)
-    }
-
     @Test func theRealSourceWorksOnThisMachine() {
         let catalog = DeviceCatalog(
             log: .init(label: "test"), source: Udev(), kinds: DeviceKinds.all(SystemProbe(), nil))
