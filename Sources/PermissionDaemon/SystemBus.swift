@@ -43,14 +43,6 @@ final class SystemBus {
         open()
     }
 
-    func stop() {
-        onEvent = nil
-        retry?.cancel()
-        verdict?.cancel()
-        connection?.close()
-        connection = nil
-    }
-
     /// Connects at once if there is no connection.
     func tryNow() {
         pause = SystemBus.firstPause
@@ -71,12 +63,12 @@ final class SystemBus {
     }
 
     private func open() {
-        guard onEvent != nil, connection == nil, !isOpening else { return }
+        guard connection == nil, !isOpening else { return }
         retry?.cancel()
         isOpening = true
         Connection.open(address) { [weak self] result in
-            self?.isOpening = false
-            guard let self, onEvent != nil else { return (try? result.get())?.close() ?? () }
+            guard let self else { return (try? result.get())?.close() ?? () }
+            isOpening = false
             switch result {
             case .success(let connection): opened(connection)
             case .failure(let error): failed(error)

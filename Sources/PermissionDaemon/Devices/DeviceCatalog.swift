@@ -45,13 +45,6 @@ final class DeviceCatalog {
         for problem in source.problems { log.notice("\(problem)") }
     }
 
-    /// Nothing is reported afterwards.
-    func stop() {
-        source.stop()
-        for kind in kinds { kind.stop() }
-        onChange = nil
-    }
-
     /// Scans all devices again and queries every node again.
     func rescan() {
         for kind in kinds { kind.forget(nil) }

@@ -26,7 +26,6 @@ protocol DeviceKind: AnyObject {
     func canOpen(_ name: String, among found: [FoundDevice]) -> Bool
     /// Reports changes for which udev sends no events.
     func start(onChange: @escaping @LoopActor () -> Void)
-    func stop()
     /// Queries again what does not report changes by itself.
     func askAgain()
 }
@@ -35,7 +34,6 @@ extension DeviceKind {
     func forget(_ syspath: String?) {}
     func canOpen(_ name: String, among found: [FoundDevice]) -> Bool { nodeUse != .none }
     func start(onChange: @escaping @LoopActor () -> Void) {}
-    func stop() {}
     func askAgain() {}
 }
 

@@ -15,7 +15,6 @@ protocol DeviceSource: AnyObject {
     func records(of subsystem: String) -> [DeviceRecord]
     /// Reports events of these subsystems from now on. Events that arrive together are reported in one call.
     func start(_ subsystems: [String], onEvents: @escaping @LoopActor ([DeviceEvent]) -> Void)
-    func stop()
     /// Reasons why events may not arrive, for a person to read.
     var problems: [String] { get }
 }

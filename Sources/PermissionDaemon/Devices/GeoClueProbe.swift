@@ -33,13 +33,6 @@ final class GeoClueProbe {
         }
     }
 
-    func stop() {
-        onChange = nil
-        ping?.cancel()
-        ping = nil
-        system.stop()
-    }
-
     /// Queries the service again, for example after it has failed to start.
     func askAgain() {
         if system.connection == nil { system.tryNow() } else if ping == nil { look(mayAsk: true) }

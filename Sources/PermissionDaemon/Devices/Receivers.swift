@@ -27,7 +27,6 @@ final class LocationKind: DeviceKind {
     }
 
     func start(onChange: @escaping @LoopActor () -> Void) { geoclue?.start(onChange: onChange) }
-    func stop() { geoclue?.stop() }
     func askAgain() { geoclue?.askAgain() }
 }
 

@@ -32,8 +32,6 @@ final class Udev: DeviceSource {
     /// The number of descriptors that scanning a device needs at once, and one to spare.
     private static let descriptors = 4
 
-    init() {}
-
     var problems: [String] {
         unseen.isEmpty
             ? watchProblems : watchProblems + ["no descriptors are left to look at devices; permd will try again"]
@@ -129,19 +127,13 @@ final class Udev: DeviceSource {
             watchProblems.append(
                 "udev is not running; after plugging a device in or out, run: systemctl --user reload permd")
         }
-        let failure = open(subsystems)
+        let failure = open()
         guard failure < 0 else { return pump() }
         close()
         watchProblems.append("devices cannot be watched: \(String(cString: strerror(-failure)))")
     }
 
-    func stop() {
-        close()
-        reportTimer?.cancel()
-        onEvents = nil
-    }
-
-    private func open(_ subsystems: [String]) -> Int32 {
+    private func open() -> Int32 {
         var result = sd_event_new(&event)
         if result >= 0 { result = sd_device_monitor_new(&monitor) }
         guard result >= 0, let event, let monitor else { return min(result, -1) }
@@ -165,7 +157,8 @@ final class Udev: DeviceSource {
         return 0
     }
 
-    private func close() {
+    /// Ends watching.
+    func close() {
         token?.cancel()
         token = nil
         if let monitor {

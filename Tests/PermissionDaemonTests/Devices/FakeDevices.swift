@@ -29,8 +29,6 @@ final class FakeSource: DeviceSource {
         self.onEvents = onEvents
     }
 
-    func stop() { onEvents = nil }
-
     func send(_ events: DeviceEvent...) { onEvents?(events) }
 
     func plug(_ record: DeviceRecord) {

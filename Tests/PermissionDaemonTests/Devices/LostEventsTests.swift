@@ -70,6 +70,6 @@ struct LostEventsTests {
         let reported = try await events.wait(for: 1)[0]
         #expect(reported.map(\.subsystem) == ["sound", "video4linux"])
         #expect(reported.allSatisfy { $0.syspath.isEmpty && !$0.isRemoval })
-        udev.stop()
+        udev.close()
     }
 }
