@@ -11,22 +11,21 @@ final class CameraKind: DeviceKind {
     let subsystems = ["video4linux"]
     let nodeUse = NodeUse.readingAndWriting
     private let probe: any NodeProbe
-    private var cameras = Cameras()
+    /// What nodes have answered, so that a node is opened only once.
+    private var answers: [String: VideoCapability] = [:]
 
     init(_ probe: any NodeProbe) { self.probe = probe }
 
     func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
-        cameras.find(in: records("video4linux"), probe)
+        let nodes = records("video4linux")
+        let present = Set(nodes.map(\.syspath))
+        answers = answers.filter { present.contains($0.key) }
+        return nodes.compactMap(camera)
     }
 
     func forget(_ syspath: String?) {
-        if let syspath { cameras.forget(syspath) } else { cameras.forgetAll() }
+        if let syspath { answers[syspath] = nil } else { answers = [:] }
     }
-}
-
-struct Cameras {
-    /// What nodes have answered, so that a node is opened only once.
-    private var answers: [String: VideoCapability] = [:]
 
     /// Whether a node captures video and is no touch panel or codec. The metadata node of a UVC camera does not.
     static func isCamera(_ flags: UInt32) -> Bool {
@@ -35,22 +34,12 @@ struct Cameras {
         return flags & capture != 0 && flags & other == 0
     }
 
-    /// The next scan queries the node again, since another device may have taken its place.
-    mutating func forget(_ syspath: String) { answers[syspath] = nil }
-    mutating func forgetAll() { answers = [:] }
-
-    mutating func find(in records: [DeviceRecord], _ probe: any NodeProbe) -> [FoundDevice] {
-        let present = Set(records.map(\.syspath))
-        answers = answers.filter { present.contains($0.key) }
-        return records.compactMap { camera($0, probe) }
-    }
-
-    private mutating func camera(_ record: DeviceRecord, _ probe: any NodeProbe) -> FoundDevice? {
+    private func camera(_ record: DeviceRecord) -> FoundDevice? {
         guard !record.node.isEmpty else { return nil }
         var card = record.properties["ID_V4L_PRODUCT"] ?? record.attributes["name"] ?? ""
         var code: Int32 = 0
         if let known = answers[record.syspath] {
-            guard Cameras.isCamera(known.flags) else { return nil }
+            guard CameraKind.isCamera(known.flags) else { return nil }
             card = known.card
             code = probe.access(record.node, writing: true)
             // The node disappears before its event arrives.
@@ -59,26 +48,25 @@ struct Cameras {
             switch probe.video(record.node) {
             case .capability(let answer):
                 answers[record.syspath] = answer
-                guard Cameras.isCamera(answer.flags) else { return nil }
+                guard CameraKind.isCamera(answer.flags) else { return nil }
                 card = answer.card
             case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
             case .unopened(let failure), .unanswered(let failure):
-                guard Cameras.isLikelyCamera(record) else { return nil }
+                guard CameraKind.isLikelyCamera(record) else { return nil }
                 // A camera in use is usable: opening it reports that it is in use.
                 code = failure == EBUSY ? 0 : failure
             }
         }
-        let group = code == 0 ? nil : probe.group(of: record.node)
         let name = SafeText.title(card)
         let device = Device(
             permission: .camera, id: "\(record.hardware)-video-index\(record.attributes["index"] ?? "0")",
             node: record.node, name: name.isEmpty ? "Camera (\(record.sysname))" : name,
-            problem: NodeProblem.text(code, node: record.node, group: group))
+            problem: probe.problem(code, at: record.node))
         return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
     }
 
     /// For a node that cannot be queried: what udev knows, otherwise whether it is the first video node of its device.
-    static func isLikelyCamera(_ record: DeviceRecord) -> Bool {
+    private static func isLikelyCamera(_ record: DeviceRecord) -> Bool {
         if let capabilities = record.properties["ID_V4L_CAPABILITIES"] {
             return capabilities.split(separator: ":").contains("capture")
         }

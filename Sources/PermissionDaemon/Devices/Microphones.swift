@@ -13,31 +13,23 @@ final class MicrophoneKind: DeviceKind {
     init(_ probe: any NodeProbe) { self.probe = probe }
 
     func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
-        Microphones.find(in: records("sound"), probe)
-    }
-}
-
-enum Microphones {
-    static func find(in records: [DeviceRecord], _ probe: any NodeProbe) -> [FoundDevice] {
-        let names = records.isEmpty ? [:] : probe.soundCards()
-        return records.compactMap { microphone($0, names, probe) }
+        let nodes = records("sound")
+        let names = nodes.isEmpty ? [:] : probe.soundCards()
+        return nodes.compactMap { microphone($0, names) }
     }
 
-    private static func microphone(
-        _ record: DeviceRecord, _ names: [String: String], _ probe: any NodeProbe
-    ) -> FoundDevice? {
-        guard !record.node.isEmpty, let (card, number) = captureStream(record.sysname),
+    private func microphone(_ record: DeviceRecord, _ names: [String: String]) -> FoundDevice? {
+        guard !record.node.isEmpty, let (card, number) = MicrophoneKind.captureStream(record.sysname),
             record.attributes["pcm_class"] != "modem"
         else { return nil }
         let id = record.parentAttributes["id"].flatMap { $0.isEmpty ? nil : $0 } ?? String(card)
         var name = SafeText.title(names[id] ?? id)
         if number > 0 { name += ", input \(number + 1)" }
         let code = probe.access(record.node, writing: true)
-        let group = code == 0 ? nil : probe.group(of: record.node)
         let device = Device(
             // The name that ALSA uses, so that an app can pass it on.
             permission: .microphone, id: "hw:CARD=\(id),DEV=\(number)", node: record.node, name: name,
-            problem: NodeProblem.text(code, node: record.node, group: group))
+            problem: probe.problem(code, at: record.node))
         return FoundDevice(
             device: device, syspath: record.syspath, number: record.number, order: card * 1000 + min(number, 999))
     }

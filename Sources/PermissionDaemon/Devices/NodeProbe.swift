@@ -28,6 +28,13 @@ protocol NodeProbe: Sendable {
     func soundCards() -> [String: String]
 }
 
+extension NodeProbe {
+    /// Why the node cannot be used, if using it failed with `code`, and what to do about it; empty if `code` is 0.
+    func problem(_ code: Int32, at node: String) -> String {
+        NodeProblem.text(code, node: node, group: code == 0 ? nil : group(of: node))
+    }
+}
+
 struct SystemProbe: NodeProbe {
     func video(_ node: String) -> VideoAnswer {
         let fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
@@ -60,23 +67,8 @@ struct SystemProbe: NodeProbe {
     }
 
     func soundCards() -> [String: String] {
-        SoundCards.parse(SystemProbe.text(of: "/proc/asound/cards"))
-    }
-
-    /// The beginning of a small file; empty if it cannot be read.
-    private static func text(of path: String) -> String {
-        let fd = open(path, O_RDONLY | O_CLOEXEC)
-        guard fd >= 0 else { return "" }
-        defer { close(fd) }
-        return withUnsafeTemporaryAllocation(byteCount: 16384, alignment: 1) { buffer in
-            var length = 0
-            while length < buffer.count {
-                let count = read(fd, buffer.baseAddress! + length, buffer.count - length)
-                guard count > 0 else { break }
-                length += count
-            }
-            return String(decoding: buffer[..<length], as: UTF8.self)
-        }
+        let list = (try? RegularFile.read("/proc/asound/cards", maximum: 16 << 10)) ?? []
+        return SoundCards.parse(String(decoding: list, as: UTF8.self))
     }
 }
 

@@ -17,8 +17,20 @@ final class LocationKind: DeviceKind {
     }
 
     func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
-        let service = geoclue?.device.map { FoundDevice(device: $0, order: .max) }
-        return Receivers.find(in: records("gnss"), probe) + (service.map { [$0] } ?? [])
+        let receivers = records("gnss").filter { !$0.node.isEmpty }.map(receiver)
+        guard let service = geoclue?.device else { return receivers }
+        return receivers + [FoundDevice(device: service, order: .max)]
+    }
+
+    private func receiver(_ record: DeviceRecord) -> FoundDevice {
+        let product = SafeText.title(record.product)
+        let name = "\(product.isEmpty ? "Satellite receiver" : product) (\(record.sysname))"
+        let kind = SafeText.title(record.attributes["type"] ?? "")
+        let code = probe.access(record.node, writing: false)
+        let device = Device(
+            permission: .location, id: record.hardware, node: record.node,
+            name: kind.isEmpty ? name : "\(name), \(kind)", problem: probe.problem(code, at: record.node))
+        return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
     }
 
     /// The location service has no node, so without a receiver there is nothing to open.
@@ -28,21 +40,4 @@ final class LocationKind: DeviceKind {
 
     func start(onChange: @escaping @LoopActor () -> Void) { geoclue?.start(onChange: onChange) }
     func askAgain() { geoclue?.askAgain() }
-}
-
-enum Receivers {
-    static func find(in records: [DeviceRecord], _ probe: any NodeProbe) -> [FoundDevice] {
-        records.filter { !$0.node.isEmpty }.map { record in
-            let code = probe.access(record.node, writing: false)
-            let group = code == 0 ? nil : probe.group(of: record.node)
-            let product = SafeText.title(record.product)
-            let kind = SafeText.title(record.attributes["type"] ?? "")
-            let base = product.isEmpty ? "Satellite receiver (\(record.sysname))" : "\(product) (\(record.sysname))"
-            let device = Device(
-                permission: .location, id: record.hardware, node: record.node,
-                name: kind.isEmpty ? base : "\(base), \(kind)",
-                problem: NodeProblem.text(code, node: record.node, group: group))
-            return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
-        }
-    }
 }

@@ -119,10 +119,7 @@ final class ConnectionMoments {
     }
 
     private static func processNumbers() -> Int64 {
-        guard let file = fopen("/proc/sys/kernel/pid_max", "re") else { return 0 }
-        defer { fclose(file) }
-        var text = [CChar](repeating: 0, count: 32)
-        guard fgets(&text, Int32(text.count), file) != nil else { return 0 }
-        return Int64(strtol(text, nil, 10))
+        let text = (try? RegularFile.read("/proc/sys/kernel/pid_max", maximum: 32)) ?? []
+        return Int64(strtol(String(decoding: text, as: UTF8.self), nil, 10))
     }
 }

@@ -7,6 +7,7 @@ import Testing
 
 @testable import PermissionDaemon
 
+@LoopActor
 @Suite struct CameraTests {
     private static let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE)
 
@@ -22,7 +23,7 @@ import Testing
         (0, false),
     ])
     func aCameraIsRecognizedByItsCapabilities(flags: UInt32, isCamera: Bool) {
-        #expect(Cameras.isCamera(flags) == isCamera)
+        #expect(CameraKind.isCamera(flags) == isCamera)
     }
 
     private func find(
@@ -30,8 +31,7 @@ import Testing
     ) -> Device? {
         let probe = FakeProbe()
         probe.set(prepare)
-        var cameras = Cameras()
-        return cameras.find(in: [record], probe).first?.device
+        return CameraKind(probe).devices { _ in [record] }.first?.device
     }
 
     @Test func theDriversAnswerOverridesUdevs() {
@@ -102,32 +102,32 @@ import Testing
 
     @Test func aNodeIsOpenedOnce() {
         let probe = FakeProbe()
-        var cameras = Cameras()
+        let cameras = CameraKind(probe)
         let record = Records.camera(0)
-        _ = cameras.find(in: [record], probe)
-        #expect(cameras.find(in: [record], probe).count == 1)
+        _ = cameras.devices { _ in [record] }
+        #expect(cameras.devices { _ in [record] }.count == 1)
         #expect(probe.opened == ["/dev/video0"])
         probe.set { $0.failures["/dev/video0"] = EACCES }
-        #expect(cameras.find(in: [record], probe).first?.device.isUsable == false)
+        #expect(cameras.devices { _ in [record] }.first?.device.isUsable == false)
         cameras.forget(record.syspath)
-        _ = cameras.find(in: [record], probe)
+        _ = cameras.devices { _ in [record] }
         #expect(probe.opened == ["/dev/video0", "/dev/video0"])
     }
 
     @Test func aNodeThatHasJustDisappearedIsNoCamera() {
         let probe = FakeProbe()
-        var cameras = Cameras()
-        _ = cameras.find(in: [Records.camera(0)], probe)
+        let cameras = CameraKind(probe)
+        _ = cameras.devices { _ in [Records.camera(0)] }
         probe.set { $0.failures["/dev/video0"] = ENOENT }
-        #expect(cameras.find(in: [Records.camera(0)], probe).isEmpty)
+        #expect(cameras.devices { _ in [Records.camera(0)] }.isEmpty)
     }
 
     @Test func aCachedAnswerIsDroppedWithItsDevice() {
         let probe = FakeProbe()
-        var cameras = Cameras()
-        _ = cameras.find(in: [Records.camera(0)], probe)
-        _ = cameras.find(in: [], probe)
-        _ = cameras.find(in: [Records.camera(0)], probe)
+        let cameras = CameraKind(probe)
+        _ = cameras.devices { _ in [Records.camera(0)] }
+        _ = cameras.devices { _ in [] }
+        _ = cameras.devices { _ in [Records.camera(0)] }
         #expect(probe.opened.count == 2)
     }
 }

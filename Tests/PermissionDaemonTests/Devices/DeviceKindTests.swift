@@ -1,11 +1,13 @@
 // Microphones, Bluetooth adapters and satellite receivers; ids and names derived from device records.
 
+import DBus
 import Glibc
 import PermissionModel
 import Testing
 
 @testable import PermissionDaemon
 
+@LoopActor
 @Suite struct DeviceKindTests {
     // MARK: Ids
 
@@ -57,14 +59,14 @@ import Testing
         ("pcmC0D0c", 0, 0), ("pcmC1D10c", 1, 10), ("pcmC31D7c", 31, 7),
     ])
     func captureStreamsAreParsed(name: String, card: Int, device: Int) {
-        let stream = Microphones.captureStream(name)
+        let stream = MicrophoneKind.captureStream(name)
         #expect(stream?.card == card)
         #expect(stream?.device == device)
     }
 
     @Test(arguments: ["pcmC0D0p", "controlC0", "pcmC0c", "pcmCD0c", "pcmC0Dc", "pcmC-1D0c", "pcmC0D0D0c", "timer", "c"])
     func otherNodesAreNoCaptureStreams(name: String) {
-        #expect(Microphones.captureStream(name) == nil)
+        #expect(MicrophoneKind.captureStream(name) == nil)
     }
 
     @Test func microphonesAreNamedByTheirCard() {
@@ -74,12 +76,12 @@ import Testing
             $0.failures["/dev/snd/pcmC1D2c"] = EACCES
             $0.groups["/dev/snd/pcmC1D2c"] = "audio"
         }
-        let found = Microphones.find(
-            in: [
+        let found = MicrophoneKind(probe).devices { _ in
+            [
                 Records.pcm("pcmC0D0c"), Records.pcm("pcmC0D0p"), Records.pcm("pcmC1D2c", card: "USB"),
                 Records.pcm("pcmC2D0c", card: "Modem", pcmClass: "modem"),
-            ], probe
-        ).map(\.device)
+            ]
+        }.map(\.device)
         #expect(found.map(\.id) == ["hw:CARD=PCH,DEV=0", "hw:CARD=USB,DEV=2"])
         #expect(found.map(\.name) == ["HDA Intel PCH", "USB, input 3"])
         #expect(found.map(\.isUsable) == [true, false])
@@ -88,7 +90,7 @@ import Testing
     }
 
     @Test func aCardWithoutAnIdIsIdentifiedByItsNumber() {
-        let found = Microphones.find(in: [Records.pcm("pcmC3D0c", card: "")], FakeProbe())
+        let found = MicrophoneKind(FakeProbe()).devices { _ in [Records.pcm("pcmC3D0c", card: "")] }
         #expect(found.first?.device.id == "hw:CARD=3,DEV=0")
     }
 
@@ -111,15 +113,16 @@ import Testing
         ("hci0", true), ("hci12", true), ("hci0:64", false), ("hci", false), ("hcix", false), ("rfkill0", false),
     ])
     func adaptersAreRecognizedByTheirName(name: String, isAdapter: Bool) {
-        #expect(Adapters.isAdapter(name) == isAdapter)
+        #expect(BluetoothKind.isAdapter(name) == isAdapter)
     }
 
     @Test func rfkillDecidesWhetherAnAdapterIsUsable() {
         let one = Records.adapter("hci1", product: "Radio 7")
         let ten = Records.adapter("hci10")
-        func problems(_ switches: DeviceRecord...) -> [String] {
-            Adapters.find(in: [one, ten], switches: switches).map(\.device.problem)
+        func find(_ switches: [DeviceRecord]) -> [Device] {
+            BluetoothKind().devices { $0 == "rfkill" ? switches : [one, ten] }.map(\.device)
         }
+        func problems(_ switches: DeviceRecord...) -> [String] { find(switches).map(\.problem) }
         #expect(problems(Records.rfkill(one), Records.rfkill(ten)) == ["", ""])
         #expect(
             problems(Records.rfkill(ten, soft: true))[0].isEmpty,
@@ -127,12 +130,11 @@ import Testing
         #expect(problems(Records.rfkill(one, soft: true))[0].contains("rfkill unblock bluetooth"))
         #expect(problems(Records.rfkill(one, soft: true, hard: true))[0].contains("hardware switch"))
         #expect(
-            Adapters.find(in: [one, ten], switches: []).map(\.device.name)
-                == ["Radio 7 (hci1)", "Bluetooth adapter (hci10)"])
+            find([]).map(\.name) == ["Radio 7 (hci1)", "Bluetooth adapter (hci10)"])
     }
 
     @Test func receiversOnlyNeedToBeReadable() {
-        let found = Receivers.find(in: [Records.receiver(0)], FakeProbe()).map(\.device)
+        let found = LocationKind(FakeProbe(), nil).devices { _ in [Records.receiver(0)] }.map(\.device)
         #expect(found.map(\.id) == ["platform/serial.0"])
         #expect(found.map(\.name) == ["Satellite receiver (gnss0), NMEA"])
     }
