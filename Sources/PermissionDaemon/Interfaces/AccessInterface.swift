@@ -32,20 +32,16 @@ struct AccessInterface {
             name: BusNames.access,
             methods: [
                 Method(
-                    name: "RequestAccess",
-                    inputs: [Argument("permissions", "as"), Argument("options", "a{sv}")],
-                    outputs: [Argument("request", "o")], callers: .apps
-                ) { call in call.answering { () throws(PermissionError) in try requestAccess(call) } },
+                    "RequestAccess", [Argument("permissions", "as"), Argument("options", "a{sv}")],
+                    returns: [Argument("request", "o")], callers: .apps, requestAccess),
                 Method(
-                    name: "GetStatus", inputs: [Argument("permissions", "as")],
-                    outputs: [Argument("statuses", "a{ss}")], callers: .apps
-                ) { call in call.answering { () throws(PermissionError) in try getStatus(call) } },
+                    "GetStatus", [Argument("permissions", "as")], returns: [Argument("statuses", "a{ss}")],
+                    callers: .apps, getStatus),
                 Method(
-                    name: "OpenDevice",
-                    inputs: [Argument("permission", "s"), Argument("device", "s"), Argument("options", "a{sv}")],
-                    outputs: [Argument("fd", "h"), Argument("info", "a{sv}")], callers: .apps
-                ) { call in call.answering { () throws(PermissionError) in try openDevice(call) } },
-                Method(name: "ReleaseHold", inputs: [], outputs: [], callers: .apps) { call in
+                    "OpenDevice",
+                    [Argument("permission", "s"), Argument("device", "s"), Argument("options", "a{sv}")],
+                    returns: [Argument("fd", "h"), Argument("info", "a{sv}")], callers: .apps, openDevice),
+                Method("ReleaseHold", callers: .apps) { call in
                     call.reply()
                     requests.releaseHold(of: call.sender)
                 },
@@ -118,10 +114,7 @@ struct AccessInterface {
 
     private func openDevice(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
-        guard let name = call.arguments[0].stringValue, let device = call.arguments[1].stringValue else {
-            throw PermissionError(.invalidArguments)
-        }
-        let permission = try parsePermission(name)
+        let permission = try parsePermission(call.string(0))
         let writable = try Options(call.arguments[2]).bool("writable")
         guard devices.canOpen(permission) else {
             throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
@@ -129,7 +122,7 @@ struct AccessInterface {
         guard facts.standing(of: permission, for: caller) == .granted else {
             throw PermissionError(.notGranted, "\(permission.rawValue) is not granted to \(caller.app)")
         }
-        let (fd, isWritable, opened) = try devices.open(permission, device: device, writable: writable)
+        let (fd, isWritable, opened) = try devices.open(permission, device: call.string(1), writable: writable)
         call.reply(
             .unixFD(UnixFD(owning: fd)),
             .properties([

@@ -15,15 +15,10 @@ struct AgentManagerInterface {
             name: BusNames.agentManager,
             methods: [
                 Method(
-                    name: "RegisterAgent", inputs: [Argument("agent", "o"), Argument("options", "a{sv}")], outputs: [],
-                    callers: .unsandboxed
-                ) { call in call.answering { () throws(PermissionError) in try register(call) } },
-                Method(name: "UnregisterAgent", inputs: [Argument("agent", "o")], outputs: [], callers: .unsandboxed) {
-                    call in
-                    call.answering { () throws(PermissionError) in try unregister(call) }
-                },
-                Method(name: "ListAgents", inputs: [], outputs: [Argument("agents", "aa{sv}")], callers: .unsandboxed) {
-                    call in
+                    "RegisterAgent", [Argument("agent", "o"), Argument("options", "a{sv}")], callers: .unsandboxed,
+                    register),
+                Method("UnregisterAgent", [Argument("agent", "o")], callers: .unsandboxed, unregister),
+                Method("ListAgents", returns: [Argument("agents", "aa{sv}")], callers: .unsandboxed) { call in
                     call.reply(.rows(agents().map(row)))
                 },
             ],

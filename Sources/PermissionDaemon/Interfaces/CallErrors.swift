@@ -1,4 +1,5 @@
-// Sends a `PermissionError` as a D-Bus error: its name, its message, and whether trying again can help.
+// Sends a `PermissionError` as a D-Bus error: its name, its message, and whether trying again can help. Also what the
+// handlers of all interfaces have in common.
 
 import DBus
 import PermissionModel
@@ -22,9 +23,18 @@ extension MethodCall {
         fail(PermissionError(kind, message))
     }
 
-    /// Runs `body`; if it throws, replies with the error.
-    @LoopActor
-    func answering(_ body: () throws(PermissionError) -> Void) {
-        do throws(PermissionError) { try body() } catch { fail(error) }
+    /// A string argument; the types of the arguments were checked before the handler runs.
+    func string(_ index: Int) -> String { arguments[index].stringValue ?? "" }
+}
+
+extension Method {
+    /// A method that replies with the error that `body` throws.
+    init(
+        _ name: String, _ inputs: [Argument] = [], returns outputs: [Argument] = [], callers: CallerClass,
+        _ body: @escaping @LoopActor (MethodCall) throws(PermissionError) -> Void
+    ) {
+        self.init(name: name, inputs: inputs, outputs: outputs, callers: callers) { call in
+            do throws(PermissionError) { try body(call) } catch { call.fail(error) }
+        }
     }
 }

@@ -13,10 +13,8 @@ struct DevicesInterface {
             name: BusNames.devices,
             methods: [
                 Method(
-                    name: "ListDevices", inputs: [Argument("permission", "s")],
-                    outputs: [Argument("devices", "aa{sv}")],
-                    callers: .unsandboxed
-                ) { call in call.answering { () throws(PermissionError) in try list(call) } }
+                    "ListDevices", [Argument("permission", "s")], returns: [Argument("devices", "aa{sv}")],
+                    callers: .unsandboxed, list)
             ] + subscribers.methods,
             signals: [
                 Signal(name: "DeviceAdded", arguments: [Argument("device", "a{sv}")]),
@@ -35,7 +33,7 @@ struct DevicesInterface {
     }
 
     private func list(_ call: MethodCall) throws(PermissionError) {
-        let text = call.arguments[0].stringValue ?? ""
+        let text = call.string(0)
         let permission = text.isEmpty ? nil : try parsePermission(text)
         let shown = devices.devices.filter { permission == nil || $0.permission == permission }
         call.reply(.rows(shown.map(row)))

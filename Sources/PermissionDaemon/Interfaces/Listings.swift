@@ -85,7 +85,7 @@ struct RowPage {
 
     init(limit: Int, offset: Int) {
         skipped = offset
-        left = limit == 0 ? .max : limit
+        left = limit
     }
 
     /// Whether all requested rows have been returned.

@@ -34,18 +34,21 @@ struct PolicyInterface {
             methods: [
                 listing("ListDecisions", "decisions", after: store.whenWritten, decisionRows),
                 listing("ListStatuses", "statuses", after: store.whenWritten, statusRows),
-                method(
+                Method(
                     "SetDecision",
                     [
                         Argument("app", "s"), Argument("permission", "s"), Argument("decision", "s"),
                         Argument("options", "a{sv}"),
-                    ], [], setDecision),
-                method(
-                    "Reset", [Argument("app", "s"), Argument("permission", "s")], [Argument("removed", "u")], reset),
+                    ], callers: .unsandboxed, setDecision),
+                Method(
+                    "Reset", [Argument("app", "s"), Argument("permission", "s")], returns: [Argument("removed", "u")],
+                    callers: .unsandboxed, reset),
                 listing("ListHistory", "rows", after: store.whenHistoryWritten, historyRows),
-                method("ListRequests", [], [Argument("requests", "aa{sv}")], listRequests),
-                method("ListRestrictions", [], [Argument("rules", "aa{sv}")], listRestrictions),
-                method("ListProblems", [], [Argument("problems", "aa{sv}")], listProblems),
+                list("ListRequests", "requests") { $0.reply(.rows(requestRows())) },
+                list("ListRestrictions", "rules") { $0.reply(.rows(restrictionRows())) },
+                list("ListProblems", "problems") { call in
+                    store.whenLookedAt { if call.isWaiting { call.reply(.rows(problemRows())) } }
+                },
             ] + subscribers.methods,
             signals: [
                 Signal(
@@ -83,23 +86,12 @@ struct PolicyInterface {
         subscribers.send("QueueChanged", [.uint32(UInt32(length))])
     }
 
-    private func method(
-        _ name: String, _ inputs: [Argument], _ outputs: [Argument],
-        _ body: @escaping @LoopActor (MethodCall) throws(PermissionError) -> Void
-    ) -> Method {
-        Method(name: name, inputs: inputs, outputs: outputs, callers: .unsandboxed) { call in
-            call.answering { () throws(PermissionError) in try body(call) }
-        }
-    }
-
     // MARK: Decisions
 
     private func setDecision(_ call: MethodCall) throws(PermissionError) {
-        guard let appText = call.arguments[0].stringValue, let permissionText = call.arguments[1].stringValue,
-            let word = call.arguments[2].stringValue
-        else { throw PermissionError(.invalidArguments) }
-        let app = try parseApp(appText)
-        let permission = try parsePermission(permissionText)
+        let app = try parseApp(call.string(0))
+        let permission = try parsePermission(call.string(1))
+        let word = call.string(2)
         guard let verdict = Verdict(rawValue: word) else {
             throw PermissionError(.invalidArguments, "a decision is grant or deny, not \(quoted(word))")
         }
@@ -136,9 +128,7 @@ struct PolicyInterface {
     }
 
     private func reset(_ call: MethodCall) throws(PermissionError) {
-        guard let appText = call.arguments[0].stringValue, let permissionText = call.arguments[1].stringValue else {
-            throw PermissionError(.invalidArguments)
-        }
+        let (appText, permissionText) = (call.string(0), call.string(1))
         let app = appText.isEmpty ? nil : try parseApp(appText)
         let question = permissionText.isEmpty ? nil : try parseQuestion(permissionText)
         calls.reset(app: app, question: question, by: .permctl) { result in
@@ -170,46 +160,41 @@ struct PolicyInterface {
 
     // MARK: Lists
 
-    private func listRequests(_ call: MethodCall) {
-        call.reply(
-            .rows(
-                calls.entries.map { entry in
-                    [
-                        "request": .string(entry.request.path), "app": .string(entry.request.caller.app.description),
-                        "permissions": .strings(entry.request.questions.map(\.name)),
-                        "state": .string(entry.state.rawValue), "position": .uint32(UInt32(entry.position)),
-                        "since": .uint64(UInt64(clamping: entry.request.arrived)),
-                    ]
-                }))
+    private func list(
+        _ name: String, _ rows: String, _ handler: @escaping @LoopActor (MethodCall) -> Void
+    ) -> Method {
+        Method(name, returns: [Argument(rows, "aa{sv}")], callers: .unsandboxed, handler)
     }
 
-    private func listRestrictions(_ call: MethodCall) {
-        call.reply(
-            .rows(
-                policy.rules.flatMap { rule in
-                    rule.apps.map { pattern in
-                        [
-                            "app": .string(pattern.text), "permissions": .strings(rule.permissions.map(\.rawValue)),
-                            "action": .string(rule.action.rawValue), "rule": .string(rule.name),
-                            "file": .string(rule.file), "line": .uint32(UInt32(clamping: rule.line)),
-                        ]
-                    }
-                }))
+    private func requestRows() -> [[String: Value]] {
+        calls.entries.map { entry in
+            [
+                "request": .string(entry.request.path), "app": .string(entry.request.caller.app.description),
+                "permissions": .strings(entry.request.questions.map(\.name)), "state": .string(entry.state.rawValue),
+                "position": .uint32(UInt32(entry.position)), "since": .uint64(UInt64(clamping: entry.request.arrived)),
+            ]
+        }
     }
 
-    private func listProblems(_ call: MethodCall) {
-        store.whenLookedAt { if call.isWaiting { replyProblems(call) } }
+    private func restrictionRows() -> [[String: Value]] {
+        policy.rules.flatMap { rule in
+            rule.apps.map { pattern in
+                [
+                    "app": .string(pattern.text), "permissions": .strings(rule.permissions.map(\.rawValue)),
+                    "action": .string(rule.action.rawValue), "rule": .string(rule.name), "file": .string(rule.file),
+                    "line": .uint32(UInt32(clamping: rule.line)),
+                ]
+            }
+        }
     }
 
-    private func replyProblems(_ call: MethodCall) {
-        call.reply(
-            .rows(
-                calls.problems().map { problem in
-                    [
-                        "about": .string(problem.about), "file": .string(problem.file),
-                        "line": .uint32(UInt32(clamping: problem.line)), "problem": .string(problem.text),
-                        "advice": .string(problem.advice),
-                    ]
-                }))
+    private func problemRows() -> [[String: Value]] {
+        calls.problems().map { problem in
+            [
+                "about": .string(problem.about), "file": .string(problem.file),
+                "line": .uint32(UInt32(clamping: problem.line)), "problem": .string(problem.text),
+                "advice": .string(problem.advice),
+            ]
+        }
     }
 }

@@ -12,13 +12,10 @@ extension PolicyInterface {
         _ slices: @escaping @LoopActor (RowFilter) -> Listings.Slice
     ) -> Method {
         Method(
-            name: name, inputs: [Argument("filter", "a{sv}")], outputs: [Argument(rows, "aa{sv}")],
-            callers: .unsandboxed
-        ) { call in
-            call.answering { () throws(PermissionError) in
-                let filter = try RowFilter(call.arguments[0])
-                listings.add(call, after: written) { slices(filter) }
-            }
+            name, [Argument("filter", "a{sv}")], returns: [Argument(rows, "aa{sv}")], callers: .unsandboxed
+        ) { call throws(PermissionError) in
+            let filter = try RowFilter(call.arguments[0])
+            listings.add(call, after: written) { slices(filter) }
         }
     }
 
@@ -64,7 +61,7 @@ extension PolicyInterface {
     }
 
     func historyRows(_ filter: RowFilter) -> Listings.Slice {
-        var left = filter.limit == 0 ? Int.max : filter.limit
+        var left = filter.limit
         var offset = filter.offset
         var last: Int64? = .max
         return { () throws(PermissionError) in
@@ -92,7 +89,6 @@ struct RowFilter {
     let app: AppID?
     let question: Question?
     let since: EpochSeconds?
-    /// 0 means no limit.
     let limit: Int
     let offset: Int
 
@@ -101,7 +97,8 @@ struct RowFilter {
         app = try options.app()
         question = try options.question()
         since = try options.time("since")
-        limit = Int(try options.uint32("limit") ?? 0)
+        // 0 means no limit.
+        limit = try options.uint32("limit").flatMap { $0 == 0 ? nil : Int($0) } ?? .max
         offset = Int(try options.uint32("offset") ?? 0)
     }
 }

@@ -33,16 +33,14 @@ final class PortalInterface {
             name: BusNames.portalAccess,
             methods: [
                 Method(
-                    name: "AccessDialog",
-                    inputs: [
+                    "AccessDialog",
+                    [
                         Argument("handle", "o"), Argument("app_id", "s"), Argument("parent_window", "s"),
                         Argument("title", "s"), Argument("subtitle", "s"), Argument("body", "s"),
                         Argument("options", "a{sv}"),
                     ],
-                    outputs: [Argument("response", "u"), Argument("results", "a{sv}")], callers: .portal
-                ) { [weak self] call in
-                    call.answering { () throws(PermissionError) in try self?.accessDialog(call) }
-                }
+                    returns: [Argument("response", "u"), Argument("results", "a{sv}")], callers: .portal
+                ) { [weak self] call throws(PermissionError) in try self?.accessDialog(call) }
             ])
     }
 
@@ -51,7 +49,7 @@ final class PortalInterface {
         Interface(
             name: BusNames.portalRequest,
             methods: [
-                Method(name: "Close", inputs: [], outputs: [], callers: .portal) { [dialogs] call in
+                Method("Close", callers: .portal) { [dialogs] call in
                     call.reply()
                     dialogs.close(handle: call.path)
                 }
@@ -60,18 +58,19 @@ final class PortalInterface {
 
     private func accessDialog(_ call: MethodCall) throws(PermissionError) {
         guard let handle = call.arguments[0].objectPathValue else { throw PermissionError(.invalidArguments) }
-        let texts = call.arguments[1...5].map { $0.stringValue ?? "" }
-        let dialog = try PortalInterface.dialog(texts[2], texts[3], texts[4], Options(call.arguments[6]))
+        let id = call.string(1)
+        let dialog = try PortalInterface.dialog(
+            call.string(3), call.string(4), call.string(5), Options(call.arguments[6]))
         guard let name = BusNames.portalCaller(ofHandle: handle) else {
             throw PermissionError(.invalidArguments, "the handle \(quoted(handle)) does not name a caller")
         }
-        guard texts[0].utf8.count <= PortalInterface.maximumID else {
+        guard id.utf8.count <= PortalInterface.maximumID else {
             throw PermissionError(.invalidArguments, "an app ID may have at most \(PortalInterface.maximumID) bytes")
         }
-        let key = PortalKey(appID: texts[0], question: PortalKinds.question(icon: dialog.icon))
+        let key = PortalKey(appID: id, question: PortalKinds.question(icon: dialog.icon))
         let origin = PortalDialogRequest(call, dialog, key, sync: sync)
         try dialogs.open(handle, origin)
-        let window = AccessInterface.isParentWindow(texts[1]) ? texts[1] : ""
+        let window = AccessInterface.isParentWindow(call.string(2)) ? call.string(2) : ""
         identifier.identify(name) { [weak self] caller in
             guard let caller else {
                 self?.dialogs.close(handle: handle)

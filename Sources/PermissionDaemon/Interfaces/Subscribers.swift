@@ -16,11 +16,11 @@ final class Subscribers {
 
     var methods: [Method] {
         [
-            Method(name: "Subscribe", inputs: [], outputs: [], callers: .unsandboxed) { [self] call in
+            Method("Subscribe", callers: .unsandboxed) { [self] call in
                 names.insert(call.sender)
                 call.reply()
             },
-            Method(name: "Unsubscribe", inputs: [], outputs: [], callers: .unsandboxed) { [self] call in
+            Method("Unsubscribe", callers: .unsandboxed) { [self] call in
                 names.remove(call.sender)
                 call.reply()
             },

@@ -126,7 +126,7 @@ struct RequestObjects {
         Interface(
             name: BusNames.request,
             methods: [
-                Method(name: "Close", inputs: [], outputs: [], callers: .owner) { call in
+                Method("Close", callers: .owner) { call in
                     call.reply()
                     close(id)
                 }
