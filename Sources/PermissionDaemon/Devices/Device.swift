@@ -8,21 +8,13 @@ struct Device: Sendable, Hashable {
     /// Stable when the device is plugged in again, and unique within a permission.
     var id: String
     /// Its path below `/dev`, or empty.
-    var node: String
+    var node = ""
     /// Safe to show.
     var name: String
-    var isUsable: Bool
     /// Why it is not usable and what to do; empty if it is usable.
-    var problem: String
+    var problem = ""
 
-    init(permission: Permission, id: String, node: String = "", name: String, problem: String = "") {
-        self.permission = permission
-        self.id = id
-        self.node = node
-        self.name = name
-        self.problem = problem
-        isUsable = problem.isEmpty
-    }
+    var isUsable: Bool { problem.isEmpty }
 }
 
 enum DeviceChange: Sendable, Hashable {

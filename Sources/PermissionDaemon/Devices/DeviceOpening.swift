@@ -38,18 +38,14 @@ extension DeviceCatalog {
         _ name: String, from all: [FoundDevice], _ permission: Permission
     ) throws(PermissionError) -> FoundDevice {
         let withNode = all.filter { !$0.device.node.isEmpty }
-        guard !name.isEmpty else {
-            guard let first = withNode.first else {
-                throw PermissionError(.deviceUnavailable, "no \(permission.rawValue) device is present")
-            }
-            guard first.device.isUsable else { throw PermissionError(.deviceUnavailable, first.device.problem) }
-            return first
+        guard let chosen = withNode.first(where: { name.isEmpty || $0.device.id == name || $0.device.node == name })
+        else {
+            throw name.isEmpty
+                ? PermissionError(.deviceUnavailable, "no \(permission.rawValue) device is present")
+                : PermissionError(.notFound, "there is no \(permission.rawValue) device with that name")
         }
-        guard let named = withNode.first(where: { $0.device.id == name || $0.device.node == name }) else {
-            throw PermissionError(.notFound, "there is no \(permission.rawValue) device with that name")
-        }
-        guard named.device.isUsable else { throw PermissionError(.deviceUnavailable, named.device.problem) }
-        return named
+        guard chosen.device.isUsable else { throw PermissionError(.deviceUnavailable, chosen.device.problem) }
+        return chosen
     }
 }
 

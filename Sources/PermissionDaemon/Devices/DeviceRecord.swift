@@ -20,9 +20,7 @@ struct DeviceRecord: Sendable, Hashable {
     static let propertyNames = ["ID_PATH", "ID_SERIAL", "ID_SERIAL_SHORT", "ID_V4L_CAPABILITIES", "ID_V4L_PRODUCT"]
 
     /// The last element of its path: `video0`, `hci0`.
-    var sysname: String {
-        String(syspath[(syspath.lastIndex(of: "/").map { syspath.index(after: $0) } ?? syspath.startIndex)...])
-    }
+    var sysname: String { String(syspath.split(separator: "/").last ?? "") }
 
     /// The number at the end of its name.
     var sysnum: Int { Int(String(sysname.reversed().prefix(while: \.isWholeNumber).reversed())) ?? 0 }
