@@ -20,7 +20,7 @@ struct JournalLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let all = metadata.isEmpty ? event.metadata ?? [:] : metadata.merging(event.metadata ?? [:]) { $1 }
+        let all = metadata.merging(event.metadata ?? [:]) { $1 }
         let fields = all.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }
         if toJournal {
             send(event.level, JournalLogHandler.shown("\(event.message)"), fields)
@@ -31,18 +31,9 @@ struct JournalLogHandler: LogHandler {
 
     /// `permd: warning: text (key=value …)`; characters that could break the line are shown as escapes.
     static func line(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) -> String {
-        var text = level == .info || level == .notice ? "permd: " : "permd: \(level.rawValue): "
-        text += message
-        var separator = " ("
-        for (name, value) in fields where !value.isEmpty {
-            text += separator
-            text += name
-            text += "="
-            text += value
-            separator = " "
-        }
-        if separator == " " { text += ")" }
-        return shown(text) + "\n"
+        let kind = level == .info || level == .notice ? "" : "\(level.rawValue): "
+        let values = fields.filter { !$0.1.isEmpty }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
+        return shown("permd: \(kind)\(message)" + (values.isEmpty ? "" : " (\(values))")) + "\n"
     }
 
     /// Makes a message safe to show and limits its length.
@@ -58,17 +49,15 @@ struct JournalLogHandler: LogHandler {
             "MESSAGE=\(message)", "PRIORITY=\(JournalLogHandler.priority(level))", "SYSLOG_IDENTIFIER=permd",
         ]
         entries += fields.filter { !$0.1.isEmpty }.map { "PERMD_\($0.0.uppercased())=\($0.1)" }
-        let bytes = entries.map { Array($0.utf8) }
-        let buffer = UnsafeMutableRawPointer.allocate(byteCount: bytes.reduce(0) { $0 + $1.count }, alignment: 1)
-        defer { buffer.deallocate() }
-        var vectors: [iovec] = []
-        var offset = 0
-        for entry in bytes {
-            (buffer + offset).copyMemory(from: entry, byteCount: entry.count)
-            vectors.append(iovec(iov_base: buffer + offset, iov_len: entry.count))
-            offset += entry.count
+        var text = Array(entries.joined().utf8)
+        text.withUnsafeMutableBytes { text in
+            var offset = 0
+            let vectors = entries.map { entry in
+                defer { offset += entry.utf8.count }
+                return iovec(iov_base: text.baseAddress! + offset, iov_len: entry.utf8.count)
+            }
+            sd_journal_sendv(vectors, Int32(vectors.count))
         }
-        sd_journal_sendv(&vectors, Int32(vectors.count))
     }
 
     private static func priority(_ level: Logger.Level) -> Int {
