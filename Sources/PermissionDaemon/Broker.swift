@@ -19,7 +19,6 @@ final class Broker {
     private(set) var queue: Queue
     private let requests: InFlightRequests
     private let agents: AgentLink
-    private let directory = AppDirectory()
     let statuses: StatusPublisher
     private(set) lazy var objects = RequestObjects(requests: requests) { [weak self] in self?.feed(.closed($0)) }
     private(set) lazy var portal = PortalInterface(
@@ -134,7 +133,8 @@ final class Broker {
             )
         case .startAgentService: startAgentService()
         case .commit(let id, let decisions, let rows): commit(id, decisions, rows)
-        case .record(let rows): record(rows)
+        // Repeated rows, which the store combines, would fill the journal.
+        case .record(let rows): log(store.record(rows))
         case .saveDismissals(let record): saveDismissals(record)
         case .moved(let id, let state, let position): moved(id, state, position)
         case .lengthChanged(let length): policyInterface.tellLength(length)
@@ -180,7 +180,7 @@ final class Broker {
     private func show(_ prompt: Prompt, to agent: AgentID) {
         let app = prompt.request.caller.app
         note("gets its prompt from the agent of \(agent.connection)", of: prompt.request)
-        let details = PromptDetails.encoded(prompt, directory.entry(for: app)) {
+        let details = PromptDetails.encoded(prompt, AppDirectory.entry(for: app)) {
             devices.defaultDevice($0)?.name ?? ""
         }
         agents.show(prompt, to: agent, details: details) { [weak self] result in
@@ -241,11 +241,6 @@ final class Broker {
     private func note(_ step: String, of request: AccessRequest) {
         let app = request.caller.app
         log.info("\(app) \(step)", metadata: ["request": "\(request.path)", "app": "\(app)"])
-    }
-
-    private func record(_ rows: [HistoryRow]) {
-        // Repeated rows, which the store combines, would fill the journal.
-        log(store.record(rows))
     }
 
     func log(_ rows: [HistoryRow]) {

@@ -9,20 +9,15 @@ struct AppEntry {
     var icon: String
 }
 
-struct AppDirectory {
+enum AppDirectory {
     /// In bytes. Entries have a few KiB, or somewhat more with many translations.
     private static let maximumRead = 256 << 10
 
-    func entry(for app: AppID) -> AppEntry {
-        let fallback = AppEntry(name: AppDirectory.plainName(app), icon: "")
+    static func entry(for app: AppID) -> AppEntry {
+        let fallback = AppEntry(name: plainName(app), icon: "")
         guard app.kind != .exe else { return fallback }
-        let names = app.kind == .snap ? ["\(app.name)_\(app.name).desktop"] : ["\(app.name).desktop"]
-        for folder in AppDirectory.folders(of: app.kind) {
-            for name in names {
-                if let found = AppDirectory.read("\(folder)/\(name)", fallback) { return found }
-            }
-        }
-        return fallback
+        let name = app.kind == .snap ? "\(app.name)_\(app.name)" : app.name
+        return folders(of: app.kind).lazy.compactMap { read("\($0)/\(name).desktop", fallback) }.first ?? fallback
     }
 
     /// Whether the app has a desktop entry that this process can access.
