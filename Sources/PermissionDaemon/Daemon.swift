@@ -38,7 +38,7 @@ final class Daemon {
         let connection: Connection
         do throws(BusError) { connection = try Connection.open(.session) } catch {
             log.error("There is no session bus: \(error.message)")
-            return leave(Program.unavailable)
+            return leave(Program.Exit.unavailable)
         }
         Loop.shared.onSignals([SIGTERM, SIGINT, SIGHUP]) { [weak self] in self?.signal($0) }
         Loop.shared.onClockSet { [weak self] in self?.parts?.store.noticeEnds() }
@@ -64,7 +64,7 @@ final class Daemon {
                 leave(1)
             case .failure(let error):
                 log.error("The bus does not allow permd to own \(BusNames.service): \(error.message)")
-                leave(Program.unavailable)
+                leave(Program.Exit.unavailable)
             }
         }
     }
@@ -80,7 +80,7 @@ final class Daemon {
 
     /// Called once permd owns the name: until then, another permd may have the store's files open.
     private func openParts() -> Parts {
-        let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: { Daemon.wallClock() }, log: log)
+        let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: Daemon.wallClock, log: log)
         let policy = PolicySet(root: root, lastGood: store.ruleFiles(), log: log)
         let parts = (store, policy, DeviceCatalog(log: log))
         self.parts = parts
@@ -93,9 +93,9 @@ final class Daemon {
         let parts = parts ?? openParts()
         let broker = Broker(
             connection: connection, store: parts.store, policy: parts.policy, devices: parts.devices,
-            now: { Daemon.wallClock() }, log: log, continuing: lost)
+            now: Daemon.wallClock, log: log, continuing: lost)
         lost = nil
-        let service = BusService(broker, log: log)
+        let service = BusService(broker)
         self.service = service
         service.servePortals()
         broker.start()

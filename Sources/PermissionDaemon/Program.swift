@@ -9,7 +9,7 @@ public enum Program {
     static let version = "0.1.0"
 
     /// Exit statuses of sysexits.h.
-    private enum Exit {
+    enum Exit {
         static let usage: Int32 = 64
         static let unavailable: Int32 = 69
         static let osError: Int32 = 71
@@ -81,8 +81,6 @@ public enum Program {
         guard root.hasPrefix("/") else { return .usage("--root needs an absolute path, not \(quoted(root))") }
         return .run(root: root)
     }
-
-    static let unavailable = Exit.unavailable
 }
 
 enum FileDescriptorText {

@@ -23,7 +23,7 @@ struct BusServiceTests {
         do {
             let open = try bus.connect()
             let lost = parts.broker(open)
-            let service = BusService(lost, log: quietLog)
+            let service = BusService(lost)
             lost.start()
             (broker, connection) = (lost, open)
             // The service gets subscribers and identifies their caller. Other tests may occupy the loop: no timeouts.
@@ -83,7 +83,7 @@ struct BusServiceTests {
     @Test func callsDuringShutdownGetAnError() async throws {
         let folder = try TemporaryFolder()
         let (bus, broker) = try await BusServiceTests.broker(folder)
-        let service = BusService(broker, log: quietLog)
+        let service = BusService(broker)
         broker.start()
         let client = try bus.connect()
         let status = BusServiceTests.call(broker.connection, BusNames.access, "GetStatus", [.strings([])])

@@ -30,7 +30,7 @@ struct ListingsTests {
             connection = try bus.connect()
             client = try bus.connect()
             broker = parts.broker(connection)
-            service = BusService(broker, log: quietLog)
+            service = BusService(broker)
             broker.start()
         }
 

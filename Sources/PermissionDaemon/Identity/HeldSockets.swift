@@ -53,13 +53,8 @@ struct BusSockets {
         /// The number of sockets after which the search ends.
         let count: Int
         fileprivate(set) var found: [UInt32: Held] = [:]
-        fileprivate var seen = 0
-        fileprivate var next: Int32 = 0
-
-        init(pid: Int32, count: Int) {
-            self.pid = pid
-            self.count = count
-        }
+        fileprivate(set) var seen = 0
+        fileprivate(set) var next: Int32 = 0
     }
 
     /// Continues a search with the next `socketsPerTurn` sockets; returns true when it is over. Throws if the process

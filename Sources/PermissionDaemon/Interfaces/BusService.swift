@@ -12,17 +12,15 @@ final class BusService {
     let broker: Broker
     private let server: ObjectServer
     private let authorizer: Authorizer
-    private let log: Logger
 
-    init(_ broker: Broker, log: Logger) {
+    init(_ broker: Broker) {
         self.broker = broker
-        self.log = log
         let connection = broker.connection
         connection.maximumReply = BusService.maximumReply
         server = ObjectServer(connection: connection) { call, explanation in
             call.fail(.invalidArguments, explanation)
         }
-        authorizer = Authorizer(connection: connection, identifier: broker.identifier, log: log)
+        authorizer = Authorizer(connection: connection, identifier: broker.identifier, log: broker.log)
         addObjects()
         authorizer.guardCalls(of: server)
     }
@@ -38,7 +36,7 @@ final class BusService {
 
     /// Requests the name of the portal backend. Everything else works without it.
     func servePortals() {
-        broker.connection.requestName(BusNames.portalBackend) { [log] result in
+        broker.connection.requestName(BusNames.portalBackend) { [log = broker.log] result in
             switch result {
             case .success(true): break
             case .success(false):

@@ -1,5 +1,5 @@
-// Sends a `PermissionError` as a D-Bus error: its name, its message, and whether trying again can help. Also what the
-// handlers of all interfaces have in common.
+// What the handlers of calls have in common. A `PermissionError` becomes a D-Bus error: its name, its message, and
+// whether trying again can help.
 
 import DBus
 import PermissionModel

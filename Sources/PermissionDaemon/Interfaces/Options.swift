@@ -17,7 +17,6 @@ struct Options {
     func string(_ key: String) throws(PermissionError) -> String? { try read(key, "s") { $0.stringValue } }
     func bool(_ key: String) throws(PermissionError) -> Bool? { try read(key, "b") { $0.boolValue } }
     func uint32(_ key: String) throws(PermissionError) -> UInt32? { try read(key, "u") { $0.uint32Value } }
-    func uint64(_ key: String) throws(PermissionError) -> UInt64? { try read(key, "t") { $0.uint64Value } }
     func table(_ key: String) throws(PermissionError) -> [String: String]? { try read(key, "a{ss}") { $0.stringTable } }
 
     /// A structure of two strings, `(ss)`.
@@ -52,8 +51,7 @@ struct Options {
 
     /// A time in seconds since the epoch, `t`.
     func time(_ key: String) throws(PermissionError) -> EpochSeconds? {
-        guard let value = try uint64(key) else { return nil }
-        return EpochSeconds(clamping: value)
+        try read(key, "t") { $0.uint64Value }.map { EpochSeconds(clamping: $0) }
     }
 
     private func read<T>(

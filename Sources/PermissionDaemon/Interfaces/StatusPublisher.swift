@@ -57,8 +57,6 @@ final class StatusPublisher {
     }
 
     private func statuses(of caller: Caller) -> [Permission: Status] {
-        var statuses: [Permission: Status] = [:]
-        for permission in Permission.allCases { statuses[permission] = status(permission, caller) }
-        return statuses
+        Dictionary(uniqueKeysWithValues: Permission.allCases.map { ($0, status($0, caller)) })
     }
 }

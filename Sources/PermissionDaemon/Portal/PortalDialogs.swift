@@ -8,13 +8,6 @@ import PermissionModel
 /// A dialog, which becomes a request in the queue once its caller is identified.
 @LoopActor
 final class PortalDialogRequest: RequestOrigin {
-    /// Responses of org.freedesktop.impl.portal.Access. The third is for every end that the user did not choose.
-    private enum Response {
-        static let granted: UInt32 = 0
-        static let denied: UInt32 = 1
-        static let ended: UInt32 = 2
-    }
-
     let dialog: PortalDialog
     let key: PortalKey
     private let call: MethodCall
@@ -63,12 +56,13 @@ final class PortalDialogRequest: RequestOrigin {
             results["choices"] = .array(
                 of: "(ss)", dialog.selections(chosen).map { .structure([.string($0.id), .string($0.selection)]) })
         }
-        let response: UInt32
-        switch verdict {
-        case .grant: response = Response.granted
-        case .deny: response = Response.denied
-        case nil: response = Response.ended
-        }
+        // The responses of org.freedesktop.impl.portal.Access; 2 is for every end that the user did not choose.
+        let response: UInt32 =
+            switch verdict {
+            case .grant: 0
+            case .deny: 1
+            case nil: 2
+            }
         sync.note(key, for: caller, verdict) { [call] in call.reply(.uint32(response), .properties(results)) }
     }
 }
