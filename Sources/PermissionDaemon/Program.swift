@@ -29,7 +29,7 @@ public enum Program {
 
     /// Runs the daemon with the process's arguments; returns its exit status.
     public static func main() -> Int32 {
-        var root = "/"
+        let root: String
         switch parse(CommandLine.arguments) {
         case .run(let directory): root = directory
         case .say(let text):

@@ -69,6 +69,6 @@ private func readIdentity(_ text: String, _ bytes: UnsafeBufferPointer<UInt8>) {
 
 private func readEntry(_ text: String) {
     let fallback = AppEntry(name: "fallback", icon: "")
-    let entry = AppDirectory.parse(text, language: "de_AT", fallback)
+    let entry = AppDirectory.parse(Array(text.utf8), language: "de_AT", fallback)
     precondition(!entry.name.isEmpty, "an app without a name")
 }

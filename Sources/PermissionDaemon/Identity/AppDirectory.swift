@@ -33,7 +33,6 @@ enum AppDirectory {
     }
 
     private static func folders(of kind: AppID.Kind) -> [String] {
-        func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         let home = variable("HOME") ?? "/"
         let data = variable("XDG_DATA_HOME") ?? home + "/.local/share"
         let shared = (variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share").split(separator: ":").map(String.init)
@@ -49,10 +48,6 @@ enum AppDirectory {
     private static func read(_ path: String, _ fallback: AppEntry) -> AppEntry? {
         guard let bytes = try? RegularFile.read(path, maximum: maximumRead) else { return nil }
         return parse(bytes, language: language(), fallback)
-    }
-
-    static func parse(_ text: String, language: String, _ fallback: AppEntry) -> AppEntry {
-        parse(Array(text.utf8), language: language, fallback)
     }
 
     /// Reads `Name`, in the given language if there is a translation, and `Icon` of the group [Desktop Entry]. Works on
@@ -111,11 +106,9 @@ enum AppDirectory {
     }
 
     private static func language() -> String {
-        for name in ["LC_ALL", "LC_MESSAGES", "LANG"] {
-            if let value = getenv(name).map({ String(cString: $0) }), !value.isEmpty {
-                return String(value.prefix { $0 != "." && $0 != "@" })
-            }
-        }
-        return ""
+        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap(variable).first { !$0.isEmpty } ?? ""
+        return String(locale.prefix { $0 != "." && $0 != "@" })
     }
+
+    private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }

@@ -22,7 +22,7 @@ struct DesktopEntryTests {
     @Test(arguments: table.indices)
     func names(_ index: Int) {
         let (text, name) = DesktopEntryTests.table[index]
-        let entry = AppDirectory.parse(text, language: "", AppEntry(name: "fallback", icon: ""))
+        let entry = AppDirectory.parse(Array(text.utf8), language: "", AppEntry(name: "fallback", icon: ""))
         #expect(Array(entry.name.utf8) == Array(name.utf8))
     }
 
