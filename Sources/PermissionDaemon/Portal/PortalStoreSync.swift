@@ -27,7 +27,7 @@ final class PortalStoreSync {
     private let connection: Connection
     private let store: DecisionStore
     private let log: Logger
-    private var mirror: PortalSyncRule
+    private var rule: PortalSyncRule
     private var rows: [PortalKey: PortalAnswer]
     /// Apps by the ID that the portal gave.
     private var apps: [ExactText: Set<AppID>] = [:]
@@ -53,7 +53,7 @@ final class PortalStoreSync {
         self.log = log
         let answers = store.portalAnswers()
         rows = Dictionary(uniqueKeysWithValues: answers.map { ($0.key, $0) })
-        mirror = PortalSyncRule(given: rows.mapValues(\.verdict))
+        rule = PortalSyncRule(given: rows.mapValues(\.verdict))
         for answer in answers { apps[answer.key.exactID, default: []].insert(answer.app) }
     }
 
@@ -74,7 +74,7 @@ final class PortalStoreSync {
         _ key: PortalKey, for caller: Caller?, _ verdict: Verdict?, then: @escaping @LoopActor () -> Void
     ) {
         guard PortalKinds.place(of: key.question) != nil else { return then() }
-        mirror.answers(key, verdict, at: Loop.uptimeMilliseconds())
+        rule.answers(key, verdict, at: Loop.uptimeMilliseconds())
         guard key.question.permission != nil, let app = caller?.app ?? PortalApps.app(id: key.appID) else {
             return then()
         }
@@ -92,11 +92,11 @@ final class PortalStoreSync {
     }
 
     /// Re-evaluates all entries after a change of decisions or rules.
-    func review() { perform(mirror.review(at: Loop.uptimeMilliseconds(), by: Judge(answers: self))) }
+    func review() { perform(rule.review(at: Loop.uptimeMilliseconds(), by: Judge(answers: self))) }
 
     /// Saves the entries of other programs as decisions, after an earlier attempt failed.
     func adoptAgain() {
-        for effect in mirror.adoptAgain() {
+        for effect in rule.adoptAgain() {
             if case .adopt(let key, _) = effect, isSuperseded(key) { adopted(key) } else { perform([effect]) }
         }
     }
@@ -112,7 +112,7 @@ final class PortalStoreSync {
     private func storeChanged() {
         owner = nil
         looking = nil
-        mirror.lost()
+        rule.lost()
         name.owner { [weak self] found in
             self?.owner = found
             self?.look()
@@ -148,7 +148,7 @@ final class PortalStoreSync {
         looking = state.left > 0 ? state : nil
         guard state.left == 0 else { return }
         if state.isStale { return look() }
-        perform(mirror.looked(state.found, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+        perform(rule.looked(state.found, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
     }
 
     /// `Changed(table s, id s, deleted b, data v, permissions a{sas})`
@@ -159,7 +159,7 @@ final class PortalStoreSync {
         else { return }
         let isDeleted = message.body[2].boolValue ?? false
         let entries = isDeleted ? [:] : PortalKinds.verdicts(message.body[4], of: question)
-        perform(mirror.changed(question, entries, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+        perform(rule.changed(question, entries, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
     }
 
     // MARK: Effects
@@ -199,7 +199,7 @@ final class PortalStoreSync {
             isGone = false
             log.info("An answer about \(key.question.name) was not deleted from the portals' store: \(error.message)")
         }
-        perform(mirror.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+        perform(rule.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
     }
 
     private func adopt(_ key: PortalKey, _ verdict: Verdict) {
@@ -211,7 +211,7 @@ final class PortalStoreSync {
             guard let self else { return }
             guard isDone else {
                 unadopted[key] = (app, now(), store.appDecision(app, permission))
-                return mirror.notAdopted(key)
+                return rule.notAdopted(key)
             }
             adopted(key)
         }
@@ -219,7 +219,7 @@ final class PortalStoreSync {
 
     private func adopted(_ key: PortalKey) {
         unadopted[key] = nil
-        perform(mirror.adopted(key))
+        perform(rule.adopted(key))
         review()
     }
 
