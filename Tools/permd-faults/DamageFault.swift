@@ -24,12 +24,7 @@ final class DamageFault {
     }
 
     func run() async -> Report {
-        var done = 0
-        while done < rounds {
-            let count = min(DamageFault.roundsPerPlace, rounds - done)
-            do { try await play(count) } catch { report.lose("after \(done) rounds: \(error)") }
-            done += count
-        }
+        await report.play(rounds, perPlace: DamageFault.roundsPerPlace) { try await play($0) }
         for what in ["cut", "flipped", "emptied", "problems reported"] { report.expect(what) }
         return report
     }

@@ -26,12 +26,7 @@ final class DyingFault {
     }
 
     func run() async -> Report {
-        var done = 0
-        while done < rounds {
-            let count = min(DyingFault.roundsPerPlace, rounds - done)
-            do { try await play(count) } catch { report.lose("after \(done) rounds: \(error)") }
-            done += count
-        }
+        await report.play(rounds, perPlace: DyingFault.roundsPerPlace) { try await play($0) }
         for step in DyingFault.appSteps { report.expect("apps \(step)") }
         for step in DyingFault.agentSteps { report.expect("agents \(step)") }
         return report

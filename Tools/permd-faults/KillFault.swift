@@ -24,12 +24,7 @@ final class KillFault {
     }
 
     func run() async -> Report {
-        var done = 0
-        while done < rounds {
-            let count = min(KillFault.roundsPerPlace, rounds - done)
-            do { try await play(count) } catch { report.lose("after \(done) rounds: \(error)") }
-            done += count
-        }
+        await report.play(rounds, perPlace: KillFault.roundsPerPlace) { try await play($0) }
         for what in ["decisions stored", "answers received", "prompts", "killed while starting"] { report.expect(what) }
         return report
     }

@@ -38,6 +38,13 @@ final class Report {
         if counted(name) == 0 { lose("there were no \(name), so the test proves nothing") }
     }
 
+    /// Plays the rounds in parts, each in a place of its own. What a part throws counts as a loss.
+    func play(_ rounds: Int, perPlace: Int, _ body: (_ count: Int) async throws -> Void) async {
+        for done in stride(from: 0, to: rounds, by: perPlace) {
+            do { try await body(min(perPlace, rounds - done)) } catch { lose("after \(done) rounds: \(error)") }
+        }
+    }
+
     func finish() {
         let seconds = Double(Loop.uptimeMilliseconds() - began) / 1000
         let what = counts.map { "\($0.count) \($0.name)" }.joined(separator: ", ")
