@@ -98,8 +98,6 @@ final class DecisionStore {
             remove(.otherScopes(session.scopes))
             guard let reader = file.reader else { return }
             fold.goOn(after: (try? HistoryRows.lastNumber(reader)) ?? 0)
-            // Reads the rows that appear to have ended, to report those whose end a failing disk has changed.
-            _ = try? decisions(" WHERE until <= ?", [.integer(now())])
         case .readable: onReadAgain?()
         case .writable: onWritableAgain?()
         }
