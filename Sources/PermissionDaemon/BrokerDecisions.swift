@@ -59,9 +59,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         var seen: Set<HistoryRow> = []
         var changes = [Change.removeDismissals(app: app, question: question)]
         var rows: [HistoryRow] = []
-        // There are no decisions about portals' questions, only pauses.
-        if question == nil || question?.permission != nil {
-            let filter = DecisionFilter(app: app, permission: question?.permission)
+        if let filter = DecisionFilter(app: app, question: question) {
             changes.append(.remove(filter))
             rows = ((try? store.listDecisions(filter)) ?? []).map {
                 HistoryRow(

@@ -33,9 +33,8 @@ extension PolicyInterface {
     }
 
     func decisions(_ filter: RowFilter, _ range: AppRange) throws(PermissionError) -> [Decision] {
-        if case .portal = filter.question { return [] }
-        return try store.listDecisions(
-            DecisionFilter(app: filter.app, permission: filter.question?.permission), among: range)
+        guard let decisions = DecisionFilter(app: filter.app, question: filter.question) else { return [] }
+        return try store.listDecisions(decisions, among: range)
     }
 
     func pauses(_ filter: RowFilter, _ range: AppRange) -> [Pause] {

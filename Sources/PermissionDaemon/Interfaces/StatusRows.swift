@@ -11,7 +11,7 @@ extension PolicyInterface {
             let decisions = try decisions(filter, range)
             let pauses = pauses(filter, range)
             let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
-            let permissions = filter.question.map { [$0.permission].compactMap { $0 } } ?? Permission.allCases
+            let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.question) }
             let decided = Dictionary(grouping: decisions, by: \.app)
             return apps.flatMap { app in
                 permissions.map { permission in

@@ -21,6 +21,14 @@ struct DecisionFilter: Sendable, Hashable {
     }
 }
 
+extension DecisionFilter {
+    /// Nil for a question of portals, about which there are no decisions.
+    init?(app: AppID?, question: Question?) {
+        if case .portal = question { return nil }
+        self.init(app: app, permission: question?.permission)
+    }
+}
+
 enum DecisionRows {
     static let columns = "app, permission, verdict, lifetime, until, decided, by, scope, pid, start, checksum"
 
