@@ -7,27 +7,20 @@ public struct CallerClass: RawRepresentable, Sendable, Hashable {
     public init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// An argument of a method or signal.
-public struct Argument: Sendable {
-    public let name: String
-    public let signature: String
-    public init(_ name: String, _ signature: String) {
-        self.name = name
-        self.signature = signature
-    }
-}
+/// The arguments of a method or signal in order: each has a name and the signature of its type.
+public typealias Arguments = KeyValuePairs<String, String>
 
 public struct Method: Sendable {
     public let name: String
-    public let inputs: [Argument]
-    public let outputs: [Argument]
+    public let inputs: Arguments
+    public let outputs: Arguments
     /// If nil, no caller is allowed where calls are authorized.
     public let callers: CallerClass?
     public let handler: @LoopActor (MethodCall) -> Void
     let inputSignature: String
 
     public init(
-        name: String, inputs: [Argument], outputs: [Argument], callers: CallerClass? = nil,
+        name: String, inputs: Arguments, outputs: Arguments, callers: CallerClass? = nil,
         handler: @escaping @LoopActor (MethodCall) -> Void
     ) {
         self.name = name
@@ -35,14 +28,14 @@ public struct Method: Sendable {
         self.outputs = outputs
         self.callers = callers
         self.handler = handler
-        inputSignature = inputs.map(\.signature).joined()
+        inputSignature = inputs.map(\.value).joined()
     }
 }
 
 public struct Signal: Sendable {
     public let name: String
-    public let arguments: [Argument]
-    public init(name: String, arguments: [Argument]) {
+    public let arguments: Arguments
+    public init(_ name: String, _ arguments: Arguments) {
         self.name = name
         self.arguments = arguments
     }
@@ -54,7 +47,7 @@ public struct Property: Sendable {
     public let signature: String
     public let get: @LoopActor (MethodCall) -> Value
 
-    public init(name: String, signature: String, get: @escaping @LoopActor (MethodCall) -> Value) {
+    public init(_ name: String, _ signature: String, get: @escaping @LoopActor (MethodCall) -> Value) {
         self.name = name
         self.signature = signature
         self.get = get

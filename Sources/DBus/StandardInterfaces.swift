@@ -93,23 +93,24 @@ enum IntrospectionXML {
     private static func element(_ interface: Interface) -> String {
         var text = "  <interface name=\"\(interface.name)\">\n"
         for method in interface.methods {
-            let arguments =
-                method.inputs.map { ($0, " direction=\"in\"") } + method.outputs.map { ($0, " direction=\"out\"") }
+            let arguments = elements(method.inputs, direction: "in") + elements(method.outputs, direction: "out")
             text += element("method", method.name, arguments)
         }
-        for signal in interface.signals { text += element("signal", signal.name, signal.arguments.map { ($0, "") }) }
+        for signal in interface.signals { text += element("signal", signal.name, elements(signal.arguments)) }
         for property in interface.properties {
             text += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"read\"/>\n"
         }
         return text + "  </interface>\n"
     }
 
-    private static func element(_ tag: String, _ name: String, _ arguments: [(Argument, String)]) -> String {
+    private static func element(_ tag: String, _ name: String, _ arguments: [String]) -> String {
         if arguments.isEmpty { return "    <\(tag) name=\"\(name)\"/>\n" }
-        let lines = arguments.map { argument, direction in
-            "      <arg name=\"\(argument.name)\" type=\"\(argument.signature)\"\(direction)/>\n"
-        }
-        return "    <\(tag) name=\"\(name)\">\n\(lines.joined())    </\(tag)>\n"
+        return "    <\(tag) name=\"\(name)\">\n\(arguments.joined())    </\(tag)>\n"
+    }
+
+    private static func elements(_ arguments: Arguments, direction: String? = nil) -> [String] {
+        let direction = direction.map { " direction=\"\($0)\"" } ?? ""
+        return arguments.map { "      <arg name=\"\($0.key)\" type=\"\($0.value)\"\(direction)/>\n" }
     }
 
     private static let standard = """

@@ -188,12 +188,12 @@ private final class AgentServer {
                 name: BusNames.agent,
                 methods: [
                     Method(
-                        name: "Prompt", inputs: [Argument("prompt", "o"), Argument("details", "a{sv}")],
-                        outputs: [Argument("outcome", "s"), Argument("decisions", "a{sa{sv}}")],
+                        name: "Prompt", inputs: ["prompt": "o", "details": "a{sv}"],
+                        outputs: ["outcome": "s", "decisions": "a{sa{sv}}"],
                         callers: AgentServer.daemon
                     ) { [weak self] in self?.prompt($0) },
                     Method(
-                        name: "Withdraw", inputs: [Argument("prompt", "o"), Argument("why", "s")], outputs: [],
+                        name: "Withdraw", inputs: ["prompt": "o", "why": "s"], outputs: [:],
                         callers: AgentServer.daemon
                     ) { [weak self] call in
                         if let path = call.arguments[0].objectPathValue {

@@ -111,7 +111,7 @@ final class Broker {
         while !inbox.isEmpty {
             let next = inbox.removeFirst()
             let moment = Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())
-            for effect in queue.handle(next, at: moment, in: facts.forQueue) { perform(effect) }
+            for effect in queue.handle(next, at: moment, in: facts) { perform(effect) }
         }
     }
 

@@ -43,14 +43,7 @@ final class CurrentFacts {
         return permission == .camera && store.isGrantedOnce(app, permission) ? .grant : nil
     }
 
-    /// The facts for the queue, which is not isolated to an actor.
-    var forQueue: some Facts { QueueFacts(facts: self) }
-
-    private struct QueueFacts: Facts {
-        let facts: CurrentFacts
-
-        func status(of permission: Permission, for caller: Caller) -> Status {
-            LoopActor.assumeIsolated { facts.status(of: permission, for: caller) }
-        }
-    }
 }
+
+/// What the queue, which the broker calls on the loop, decides by.
+extension CurrentFacts: @LoopActor Facts {}

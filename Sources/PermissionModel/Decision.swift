@@ -24,6 +24,18 @@ public enum Duration: Sendable, Hashable {
         case once, session, until, always
     }
 
+    /// The duration that the keys `duration` and `until` give. Returns nil for ``until(_:)`` without a time, and ignores
+    /// the time for the other durations.
+    public init?(_ word: Word, until end: EpochSeconds?) {
+        switch (word, end) {
+        case (.once, _): self = .once
+        case (.session, _): self = .session
+        case (.until, let end?): self = .until(end)
+        case (.until, nil): return nil
+        case (.always, _): self = .always
+        }
+    }
+
     /// The value of the key `duration` on the bus.
     public var word: Word {
         switch self {

@@ -41,7 +41,7 @@ public final class FakeLogind {
             Interface(
                 name: "\(FakeLogind.name).Manager",
                 methods: [
-                    Method(name: "ListSessions", inputs: [], outputs: [Argument("sessions", "a(susso)")]) {
+                    Method(name: "ListSessions", inputs: [:], outputs: ["sessions": "a(susso)"]) {
                         [unowned self] call in
                         call.reply(.array(of: "(susso)", rows))
                         listings.add(call.sender)
@@ -102,7 +102,7 @@ public final class FakeLogind {
     private func interfaces(at path: String) -> [Interface]? {
         guard let id = path.split(separator: "/").last.map(String.init), let session = sessions[id] else { return nil }
         func property(_ name: String, _ signature: String, _ value: Value) -> Property {
-            Property(name: name, signature: signature) { _ in value }
+            Property(name, signature) { _ in value }
         }
         return [
             Interface(

@@ -78,11 +78,11 @@ public final class ScriptedAgent {
                 name: BusNames.agent,
                 methods: [
                     Method(
-                        name: "Prompt", inputs: [Argument("prompt", "o"), Argument("details", "a{sv}")],
-                        outputs: [Argument("outcome", "s"), Argument("decisions", "a{sa{sv}}")]
+                        name: "Prompt", inputs: ["prompt": "o", "details": "a{sv}"],
+                        outputs: ["outcome": "s", "decisions": "a{sa{sv}}"]
                     ) { [self] in asked($0) },
                     Method(
-                        name: "Withdraw", inputs: [Argument("prompt", "o"), Argument("why", "s")], outputs: []
+                        name: "Withdraw", inputs: ["prompt": "o", "why": "s"], outputs: [:]
                     ) { [self] in withdrawn($0) },
                 ]), at: path)
     }

@@ -22,13 +22,13 @@ final class FakeDaemon {
                 name: BusNames.agentManager,
                 methods: [
                     Method(
-                        name: "RegisterAgent", inputs: [Argument("agent", "o"), Argument("options", "a{sv}")],
-                        outputs: []
+                        name: "RegisterAgent", inputs: ["agent": "o", "options": "a{sv}"],
+                        outputs: [:]
                     ) { [agents] call in
                         call.reply()
                         agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
                     },
-                    Method(name: "ListAgents", inputs: [], outputs: [Argument("agents", "aa{sv}")]) { [agents] call in
+                    Method(name: "ListAgents", inputs: [:], outputs: ["agents": "aa{sv}"]) { [agents] call in
                         call.reply(.rows(agents.all.map { ["agent": .objectPath($0.path)] }))
                     },
                 ]), at: BusNames.root)

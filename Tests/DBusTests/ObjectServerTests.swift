@@ -15,7 +15,7 @@ struct ObjectServerTests {
             call.fail(name: "org.example.Error.InvalidArguments", body: [.string(explanation), .bool(false)])
         }
         let echo = Method(
-            name: "Echo", inputs: [Argument("text", "s"), Argument("number", "u")], outputs: [Argument("text", "s")],
+            name: "Echo", inputs: ["text": "s", "number": "u"], outputs: ["text": "s"],
             callers: ObjectServerTests.callers
         ) { call in
             call.reply(call.arguments[0])
@@ -24,11 +24,11 @@ struct ObjectServerTests {
         }
         let interface = Interface(
             name: Fixture.interface,
-            methods: [echo, Method(name: "Unassigned", inputs: [], outputs: []) { call in call.reply() }],
-            signals: [Signal(name: "Changed", arguments: [Argument("what", "s")])],
+            methods: [echo, Method(name: "Unassigned", inputs: [:], outputs: [:]) { call in call.reply() }],
+            signals: [Signal("Changed", ["what": "s"])],
             properties: [
-                Property(name: "Version", signature: "u") { _ in .uint32(1) },
-                Property(name: "Caller", signature: "s") { .string($0.sender) },
+                Property("Version", "u") { _ in .uint32(1) },
+                Property("Caller", "s") { .string($0.sender) },
             ], readers: ObjectServerTests.callers)
         server.add(interface, at: Fixture.path)
         let visibleTo = fixture.client.uniqueName

@@ -20,24 +20,20 @@ private final class FakePolicy {
         server = ObjectServer(connection: connection) { call, text in
             call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
         }
-        let filter = [Argument("filter", "a{sv}")]
         server.add(
             Interface(
                 name: BusNames.policy,
                 methods: [
-                    Method(name: "ListDecisions", inputs: filter, outputs: [Argument("decisions", "aa{sv}")]) {
+                    Method(name: "ListDecisions", inputs: ["filter": "a{sv}"], outputs: ["decisions": "aa{sv}"]) {
                         [unowned self] call in
                         call.reply(.rows(decisions.sorted { $0.key < $1.key }.map(\.value)))
                     },
                     Method(
                         name: "SetDecision",
-                        inputs: ["app", "permission", "decision"].map { Argument($0, "s") }
-                            + [Argument("options", "a{sv}")], outputs: []
+                        inputs: ["app": "s", "permission": "s", "decision": "s", "options": "a{sv}"], outputs: [:]
                     ) { [unowned self] call in set(call) },
-                    Method(
-                        name: "Reset", inputs: [Argument("app", "s"), Argument("permission", "s")],
-                        outputs: [Argument("removed", "u")]
-                    ) { [unowned self] call in
+                    Method(name: "Reset", inputs: ["app": "s", "permission": "s"], outputs: ["removed": "u"]) {
+                        [unowned self] call in
                         guard mayChange(call) else { return }
                         decisions[key(call)] = nil
                         call.reply(.uint32(1))

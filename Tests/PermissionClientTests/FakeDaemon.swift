@@ -26,8 +26,8 @@ final class FakeDaemon {
                 name: BusNames.agentManager,
                 methods: [
                     Method(
-                        name: "RegisterAgent", inputs: [Argument("agent", "o"), Argument("options", "a{sv}")],
-                        outputs: []
+                        name: "RegisterAgent", inputs: ["agent": "o", "options": "a{sv}"],
+                        outputs: [:]
                     ) { [agents] call in
                         call.reply()
                         agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
@@ -38,15 +38,15 @@ final class FakeDaemon {
                 name: BusNames.access,
                 methods: [
                     Method(
-                        name: "GetStatus", inputs: [Argument("permissions", "as")],
-                        outputs: [Argument("statuses", "a{ss}")]
+                        name: "GetStatus", inputs: ["permissions": "as"],
+                        outputs: ["statuses": "a{ss}"]
                     ) { [questions] call in
                         call.reply(.stringTable(["camera": "undetermined"]))
                         questions.add(call.sender)
                     },
                     Method(
-                        name: "RequestAccess", inputs: [Argument("permissions", "as"), Argument("options", "a{sv}")],
-                        outputs: [Argument("request", "o")]
+                        name: "RequestAccess", inputs: ["permissions": "as", "options": "a{sv}"],
+                        outputs: ["request": "o"]
                     ) { [requests] call in
                         call.reply(.objectPath(FakeDaemon.path(of: call)))
                         requests.add(call)

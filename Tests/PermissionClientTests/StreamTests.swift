@@ -251,8 +251,8 @@ private final class FakeAccess {
                 name: BusNames.access,
                 methods: [
                     Method(
-                        name: "GetStatus", inputs: [Argument("permissions", "as")],
-                        outputs: [Argument("statuses", "a{ss}")]
+                        name: "GetStatus", inputs: ["permissions": "as"],
+                        outputs: ["statuses": "a{ss}"]
                     ) { [weak self] call in
                         self?.client = call.sender
                         call.reply(.stringTable(["camera": "undetermined"]))

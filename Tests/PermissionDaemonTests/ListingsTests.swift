@@ -158,8 +158,8 @@ struct ListingsTests {
             client = try bus.connect()
             server = ObjectServer(connection: service) { call, _ in call.fail(.invalidArguments) }
             let list = Method(
-                name: "List", inputs: [Argument("rows", "u"), Argument("filler", "s")],
-                outputs: [Argument("rows", "aa{sv}")]
+                name: "List", inputs: ["rows": "u", "filler": "s"],
+                outputs: ["rows": "aa{sv}"]
             ) { [unowned self] in add($0) }
             server.add(Interface(name: "org.example.Lists", methods: [list]), at: "/")
         }

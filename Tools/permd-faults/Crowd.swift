@@ -27,10 +27,10 @@ final class Crowd {
             name: BusNames.agent,
             methods: [
                 Method(
-                    name: "Prompt", inputs: [Argument("prompt", "o"), Argument("details", "a{sv}")],
-                    outputs: [Argument("outcome", "s"), Argument("decisions", "a{sa{sv}}")]
+                    name: "Prompt", inputs: ["prompt": "o", "details": "a{sv}"],
+                    outputs: ["outcome": "s", "decisions": "a{sa{sv}}"]
                 ) { [weak self] in self?.asked($0) },
-                Method(name: "Withdraw", inputs: [Argument("prompt", "o"), Argument("why", "s")], outputs: []) {
+                Method(name: "Withdraw", inputs: ["prompt": "o", "why": "s"], outputs: [:]) {
                     [weak self] in self?.withdrawn($0)
                 },
             ])

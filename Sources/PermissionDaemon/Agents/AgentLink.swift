@@ -91,17 +91,9 @@ final class AgentLink {
 
     private static func readItem(_ fields: [String: Value]) -> ItemDecision? {
         guard let verdict = fields["decision"]?.stringValue.flatMap(Verdict.init(rawValue:)),
-            let word = fields["duration"]?.stringValue.flatMap(Duration.Word.init(rawValue:))
+            let word = fields["duration"]?.stringValue.flatMap(Duration.Word.init(rawValue:)),
+            let duration = Duration(word, until: fields["until"]?.uint64Value.map { EpochSeconds(clamping: $0) })
         else { return nil }
-        let duration: Duration
-        switch word {
-        case .once: duration = .once
-        case .session: duration = .session
-        case .always: duration = .always
-        case .until:
-            guard let end = fields["until"]?.uint64Value else { return nil }
-            duration = .until(EpochSeconds(clamping: end))
-        }
         guard let choices = fields["choices"] else { return ItemDecision(verdict: verdict, duration: duration) }
         guard let chosen = choices.stringTable else { return nil }
         return ItemDecision(verdict: verdict, duration: duration, choices: chosen)

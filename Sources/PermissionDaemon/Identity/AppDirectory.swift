@@ -2,6 +2,7 @@
 
 import Glibc
 import PermissionModel
+import ProcessIdentity
 
 /// Unsanitized text: apps provide their desktop entries.
 struct AppEntry {
@@ -50,59 +51,15 @@ enum AppDirectory {
         return parse(bytes, language: language(), fallback)
     }
 
-    /// Reads `Name`, in the given language if there is a translation, and `Icon` of the group [Desktop Entry]. Works on
-    /// bytes, as GKeyFile does: only LF and CR LF end a line. A value that is not UTF-8 is ignored.
+    /// Reads `Name`, in the given language if there is a translation, and `Icon` of the group [Desktop Entry]. A value
+    /// that is empty or not UTF-8 is ignored, as is a file that is not a valid key file.
     static func parse(_ bytes: [UInt8], language: String, _ fallback: AppEntry) -> AppEntry {
-        var entry = fallback
-        var nameRank = 0
-        var isEntry = false
-        let short = language.prefix { $0 != "_" }
-        for line in bytes.split(separator: UInt8(ascii: "\n")) {
-            let line = trimmed(line)
-            if line.first == UInt8(ascii: "[") {
-                isEntry = line.elementsEqual("[Desktop Entry]".utf8)
-                continue
-            }
-            guard isEntry, let equals = line.firstIndex(of: UInt8(ascii: "=")) else { continue }
-            let key = String(decoding: trimmed(line[..<equals]), as: UTF8.self)
-            let rank = key == "Name[\(language)]" ? 3 : key == "Name[\(short)]" ? 2 : key == "Name" ? 1 : 0
-            guard rank > nameRank || key == "Icon", let value = value(trimmed(line[(equals + 1)...])) else { continue }
-            if rank == 0 {
-                entry.icon = value
-            } else {
-                entry.name = value
-                nameRank = rank
-            }
+        guard let file = try? KeyFile(bytes) else { return fallback }
+        func value(_ keys: String...) -> String? {
+            keys.lazy.compactMap { file.string($0, in: "Desktop Entry") }.first { !$0.isEmpty }
         }
-        return entry
-    }
-
-    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
-        guard let end = bytes.lastIndex(where: { !isSpace($0) }) else { return [] }
-        return bytes[...end].drop(while: isSpace)
-    }
-
-    /// Resolves escape sequences (Desktop Entry Specification). Returns nil if the value is empty or not UTF-8.
-    private static func value(_ bytes: ArraySlice<UInt8>) -> String? {
-        let escapes: [UInt8: UInt8] = [
-            UInt8(ascii: "s"): 0x20, UInt8(ascii: "n"): 0x0A, UInt8(ascii: "t"): 0x09, UInt8(ascii: "r"): 0x0D,
-            UInt8(ascii: "\\"): UInt8(ascii: "\\"),
-        ]
-        var out: [UInt8] = []
-        var rest = bytes
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "\\"), let next = rest.first, let meant = escapes[next] {
-                out.append(meant)
-                rest.removeFirst()
-            } else {
-                out.append(byte)
-            }
-        }
-        guard let text = String(validating: out, as: UTF8.self), !text.isEmpty, !text.utf8.contains(0) else {
-            return nil
-        }
-        return text
+        let name = value("Name[\(language)]", "Name[\(language.prefix { $0 != "_" })]", "Name")
+        return AppEntry(name: name ?? fallback.name, icon: value("Icon") ?? fallback.icon)
     }
 
     private static func language() -> String {

@@ -32,28 +32,22 @@ struct AccessInterface {
             name: BusNames.access,
             methods: [
                 Method(
-                    "RequestAccess", [Argument("permissions", "as"), Argument("options", "a{sv}")],
-                    returns: [Argument("request", "o")], callers: .apps, requestAccess),
+                    "RequestAccess", ["permissions": "as", "options": "a{sv}"], returns: ["request": "o"],
+                    callers: .apps, requestAccess),
                 Method(
-                    "GetStatus", [Argument("permissions", "as")], returns: [Argument("statuses", "a{ss}")],
-                    callers: .apps, getStatus),
+                    "GetStatus", ["permissions": "as"], returns: ["statuses": "a{ss}"], callers: .apps, getStatus),
                 Method(
-                    "OpenDevice",
-                    [Argument("permission", "s"), Argument("device", "s"), Argument("options", "a{sv}")],
-                    returns: [Argument("fd", "h"), Argument("info", "a{sv}")], callers: .apps, openDevice),
+                    "OpenDevice", ["permission": "s", "device": "s", "options": "a{sv}"],
+                    returns: ["fd": "h", "info": "a{sv}"], callers: .apps, openDevice),
                 Method("ReleaseHold", callers: .apps) { call in
                     call.reply()
                     requests.releaseHold(of: call.sender)
                 },
             ],
-            signals: [
-                Signal(name: "StatusChanged", arguments: [Argument("permission", "s"), Argument("status", "s")])
-            ],
+            signals: [Signal("StatusChanged", ["permission": "s", "status": "s"])],
             properties: [
-                Property(name: "Version", signature: "u") { _ in .uint32(AccessInterface.version) },
-                Property(name: "Permissions", signature: "as") { _ in
-                    .strings(Permission.allCases.map(\.rawValue))
-                },
+                Property("Version", "u") { _ in .uint32(AccessInterface.version) },
+                Property("Permissions", "as") { _ in .strings(Permission.allCases.map(\.rawValue)) },
             ], readers: .apps)
     }
 

@@ -14,11 +14,9 @@ struct AgentManagerInterface {
         Interface(
             name: BusNames.agentManager,
             methods: [
-                Method(
-                    "RegisterAgent", [Argument("agent", "o"), Argument("options", "a{sv}")], callers: .unsandboxed,
-                    register),
-                Method("UnregisterAgent", [Argument("agent", "o")], callers: .unsandboxed, unregister),
-                Method("ListAgents", returns: [Argument("agents", "aa{sv}")], callers: .unsandboxed) { call in
+                Method("RegisterAgent", ["agent": "o", "options": "a{sv}"], callers: .unsandboxed, register),
+                Method("UnregisterAgent", ["agent": "o"], callers: .unsandboxed, unregister),
+                Method("ListAgents", returns: ["agents": "aa{sv}"], callers: .unsandboxed) { call in
                     call.reply(.rows(agents().map(row)))
                 },
             ],

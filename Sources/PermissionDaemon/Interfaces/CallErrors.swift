@@ -30,7 +30,7 @@ extension MethodCall {
 extension Method {
     /// A method that replies with the error that `body` throws.
     init(
-        _ name: String, _ inputs: [Argument] = [], returns outputs: [Argument] = [], callers: CallerClass,
+        _ name: String, _ inputs: Arguments = [:], returns outputs: Arguments = [:], callers: CallerClass,
         _ body: @escaping @LoopActor (MethodCall) throws(PermissionError) -> Void
     ) {
         self.init(name: name, inputs: inputs, outputs: outputs, callers: callers) { call in

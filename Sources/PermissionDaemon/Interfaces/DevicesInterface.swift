@@ -13,12 +13,11 @@ struct DevicesInterface {
             name: BusNames.devices,
             methods: [
                 Method(
-                    "ListDevices", [Argument("permission", "s")], returns: [Argument("devices", "aa{sv}")],
-                    callers: .unsandboxed, list)
+                    "ListDevices", ["permission": "s"], returns: ["devices": "aa{sv}"], callers: .unsandboxed, list)
             ] + subscribers.methods,
             signals: [
-                Signal(name: "DeviceAdded", arguments: [Argument("device", "a{sv}")]),
-                Signal(name: "DeviceRemoved", arguments: [Argument("permission", "s"), Argument("id", "s")]),
+                Signal("DeviceAdded", ["device": "a{sv}"]),
+                Signal("DeviceRemoved", ["permission": "s", "id": "s"]),
             ],
             readers: .unsandboxed)
     }

@@ -35,14 +35,10 @@ struct PolicyInterface {
                 listing("ListDecisions", "decisions", after: store.whenWritten, decisionRows),
                 listing("ListStatuses", "statuses", after: store.whenWritten, statusRows),
                 Method(
-                    "SetDecision",
-                    [
-                        Argument("app", "s"), Argument("permission", "s"), Argument("decision", "s"),
-                        Argument("options", "a{sv}"),
-                    ], callers: .unsandboxed, setDecision),
+                    "SetDecision", ["app": "s", "permission": "s", "decision": "s", "options": "a{sv}"],
+                    callers: .unsandboxed, setDecision),
                 Method(
-                    "Reset", [Argument("app", "s"), Argument("permission", "s")], returns: [Argument("removed", "u")],
-                    callers: .unsandboxed, reset),
+                    "Reset", ["app": "s", "permission": "s"], returns: ["removed": "u"], callers: .unsandboxed, reset),
                 listing("ListHistory", "rows", after: store.whenHistoryWritten, historyRows),
                 list("ListRequests", "requests") { $0.reply(.rows(requestRows())) },
                 list("ListRestrictions", "rules") { $0.reply(.rows(restrictionRows())) },
@@ -51,20 +47,11 @@ struct PolicyInterface {
                 },
             ] + subscribers.methods,
             signals: [
-                Signal(
-                    name: "DecisionChanged",
-                    arguments: [Argument("app", "s"), Argument("permission", "s"), Argument("decision", "s")]),
-                Signal(name: "QueueChanged", arguments: [Argument("length", "u")]),
-                Signal(
-                    name: "RequestChanged",
-                    arguments: [
-                        Argument("request", "o"), Argument("app", "s"), Argument("permissions", "as"),
-                        Argument("state", "s"),
-                    ]),
+                Signal("DecisionChanged", ["app": "s", "permission": "s", "decision": "s"]),
+                Signal("QueueChanged", ["length": "u"]),
+                Signal("RequestChanged", ["request": "o", "app": "s", "permissions": "as", "state": "s"]),
             ],
-            properties: [
-                Property(name: "ProgramVersion", signature: "s") { _ in .string(Program.version) }
-            ], readers: .unsandboxed)
+            properties: [Property("ProgramVersion", "s") { _ in .string(Program.version) }], readers: .unsandboxed)
     }
 
     func tellDecision(_ app: AppID, _ permission: Permission, _ verdict: Verdict?) {
@@ -163,7 +150,7 @@ struct PolicyInterface {
     private func list(
         _ name: String, _ rows: String, _ handler: @escaping @LoopActor (MethodCall) -> Void
     ) -> Method {
-        Method(name, returns: [Argument(rows, "aa{sv}")], callers: .unsandboxed, handler)
+        Method(name, returns: [rows: "aa{sv}"], callers: .unsandboxed, handler)
     }
 
     private func requestRows() -> [[String: Value]] {

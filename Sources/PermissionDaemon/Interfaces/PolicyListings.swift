@@ -11,9 +11,8 @@ extension PolicyInterface {
         _ name: String, _ rows: String, after written: @escaping @LoopActor (@escaping @LoopActor () -> Void) -> Void,
         _ slices: @escaping @LoopActor (RowFilter) -> Listings.Slice
     ) -> Method {
-        Method(
-            name, [Argument("filter", "a{sv}")], returns: [Argument(rows, "aa{sv}")], callers: .unsandboxed
-        ) { call throws(PermissionError) in
+        Method(name, ["filter": "a{sv}"], returns: [rows: "aa{sv}"], callers: .unsandboxed) {
+            call throws(PermissionError) in
             let filter = try RowFilter(call.arguments[0])
             listings.add(call, after: written) { slices(filter) }
         }

@@ -35,11 +35,10 @@ final class PortalInterface {
                 Method(
                     "AccessDialog",
                     [
-                        Argument("handle", "o"), Argument("app_id", "s"), Argument("parent_window", "s"),
-                        Argument("title", "s"), Argument("subtitle", "s"), Argument("body", "s"),
-                        Argument("options", "a{sv}"),
+                        "handle": "o", "app_id": "s", "parent_window": "s", "title": "s", "subtitle": "s", "body": "s",
+                        "options": "a{sv}",
                     ],
-                    returns: [Argument("response", "u"), Argument("results", "a{sv}")], callers: .portal
+                    returns: ["response": "u", "results": "a{sv}"], callers: .portal
                 ) { [weak self] call throws(PermissionError) in try self?.accessDialog(call) }
             ])
     }

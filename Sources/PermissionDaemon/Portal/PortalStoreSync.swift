@@ -92,7 +92,7 @@ final class PortalStoreSync {
     }
 
     /// Re-evaluates all entries after a change of decisions or rules.
-    func review() { perform(rule.review(at: Loop.uptimeMilliseconds(), by: Judge(answers: self))) }
+    func review() { perform(rule.review(at: Loop.uptimeMilliseconds(), by: self)) }
 
     /// Saves the entries of other programs as decisions, after an earlier attempt failed.
     func adoptAgain() {
@@ -148,7 +148,7 @@ final class PortalStoreSync {
         looking = state.left > 0 ? state : nil
         guard state.left == 0 else { return }
         if state.isStale { return look() }
-        perform(rule.looked(state.found, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+        perform(rule.looked(state.found, at: Loop.uptimeMilliseconds(), by: self))
     }
 
     /// `Changed(table s, id s, deleted b, data v, permissions a{sas})`
@@ -159,7 +159,7 @@ final class PortalStoreSync {
         else { return }
         let isDeleted = message.body[2].boolValue ?? false
         let entries = isDeleted ? [:] : PortalKinds.verdicts(message.body[4], of: question)
-        perform(rule.changed(question, entries, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+        perform(rule.changed(question, entries, at: Loop.uptimeMilliseconds(), by: self))
     }
 
     // MARK: Effects
@@ -199,7 +199,7 @@ final class PortalStoreSync {
             isGone = false
             log.info("An answer about \(key.question.name) was not deleted from the portals' store: \(error.message)")
         }
-        perform(rule.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: Judge(answers: self)))
+        perform(rule.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: self))
     }
 
     private func adopt(_ key: PortalKey, _ verdict: Verdict) {
@@ -238,8 +238,10 @@ final class PortalStoreSync {
         if let known = apps[key.exactID], !known.isEmpty { return known.sorted() }
         return PortalApps.app(id: key.appID).map { [$0] } ?? []
     }
+}
 
-    fileprivate func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
+extension PortalStoreSync: @LoopActor PortalJudge {
+    func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
         // Only the portal stores the answers to its own questions.
         guard let permission = key.question.permission else { return true }
         if key.appID.isEmpty {
@@ -252,13 +254,5 @@ final class PortalStoreSync {
         case .grant: return standings.contains(.grant) && !standings.contains(.deny)
         case .deny: return standings.contains(.deny)
         }
-    }
-}
-
-private struct Judge: PortalJudge {
-    let answers: PortalStoreSync
-
-    func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
-        LoopActor.assumeIsolated { answers.stands(verdict, for: key) }
     }
 }

@@ -131,10 +131,10 @@ struct RequestObjects {
                     close(id)
                 }
             ],
-            signals: [Signal(name: "Response", arguments: [Argument("response", "u"), Argument("results", "a{sv}")])],
+            signals: [Signal("Response", ["response": "u", "results": "a{sv}"])],
             properties: [
-                Property(name: "State", signature: "s") { _ in .string(object.state.rawValue) },
-                Property(name: "Position", signature: "u") { _ in .uint32(UInt32(object.position)) },
+                Property("State", "s") { _ in .string(object.state.rawValue) },
+                Property("Position", "u") { _ in .uint32(UInt32(object.position)) },
             ], readers: .owner)
     }
 }

@@ -58,14 +58,7 @@ struct ImportRun {
 
     private func putBack(_ old: DecisionRow?, _ decision: ImportVerb.Imported) async throws(ClientError) {
         let app = decision.app.description
-        let duration: Duration? =
-            switch old?.duration {
-            case .always: .always
-            case .session: .session
-            case .until: .until(old?.until ?? 0)
-            case .once, nil: nil
-            }
-        guard let old, let duration else {
+        guard let old, let duration = old.holds, duration != .once else {
             // This also removes an imported decision that replaced one which cannot be restored.
             try await settings.reset(app: app, question: .permission(decision.permission))
             return

@@ -96,13 +96,5 @@ struct StatusVerb: AsyncParsableCommand {
 }
 
 extension DecisionRow {
-    fileprivate var holds: Duration? {
-        switch duration {
-        case .once: .once
-        case .session: .session
-        case .until: .until(until ?? 0)
-        case .always: .always
-        case nil: nil
-        }
-    }
+    var holds: Duration? { duration.flatMap { Duration($0, until: until ?? 0) } }
 }

@@ -33,7 +33,7 @@ struct AuthorizerTests {
             server = ObjectServer(connection: service) { call, text in call.fail(.invalidArguments, text) }
             let methods = Bench.rows.map { row in
                 Method(
-                    name: row.name, inputs: [Argument("text", "s")], outputs: [Argument("text", "s")],
+                    name: row.name, inputs: ["text": "s"], outputs: ["text": "s"],
                     callers: row.callers
                 ) { call in call.reply(call.arguments) }
             }

@@ -10,7 +10,7 @@ import Testing
 struct DesktopEntryTests {
     nonisolated static let table: [(text: String, name: String)] = [
         ("[Desktop Entry]\nName=Maps\n", "Maps"), ("[Desktop Entry]\r\nName=Maps\r\n", "Maps"),
-        ("[Desktop Entry]\n Name \t= \tMaps \n", "Maps"), ("[Desktop Entry]\nName=A\\sB\\\\C\\n\n", "A B\\C\n"),
+        ("[Desktop Entry]\n Name \t= \tMaps \n", "Maps "), ("[Desktop Entry]\nName=A\\sB\\\\C\\n\n", "A B\\C\n"),
         // Only LF ends a line.
         ("[Desktop Entry]\nComment=a\u{2028}Name=Wrong\n", "fallback"),
         ("[Desktop Entry]\nComment=a\u{B}Name=Wrong\u{C}Name=Wrong\u{85}Name=Wrong\n", "fallback"),

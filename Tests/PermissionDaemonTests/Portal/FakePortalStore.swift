@@ -22,18 +22,17 @@ final class FakePortalStore {
         server = ObjectServer(connection: connection) { call, text in
             call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
         }
-        let place = [Argument("table", "s"), Argument("id", "s")]
         server.add(
             Interface(
                 name: BusNames.portalStore,
                 methods: [
                     Method(
-                        name: "Lookup", inputs: place,
-                        outputs: [Argument("permissions", "a{sas}"), Argument("data", "v")]
+                        name: "Lookup", inputs: ["table": "s", "id": "s"],
+                        outputs: ["permissions": "a{sas}", "data": "v"]
                     ) { [unowned self] in lookup($0) },
-                    Method(name: "DeletePermission", inputs: place + [Argument("app", "s")], outputs: []) {
-                        [unowned self] in delete($0)
-                    },
+                    Method(
+                        name: "DeletePermission", inputs: ["table": "s", "id": "s", "app": "s"], outputs: [:]
+                    ) { [unowned self] in delete($0) },
                 ]), at: BusNames.portalStorePath)
         guard try connection.requestName(BusNames.portalStore) else { throw TestKitError("the name is taken") }
     }
