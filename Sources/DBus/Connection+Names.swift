@@ -43,6 +43,11 @@ extension Connection {
         send(.busCall("ReleaseName", [.string(name)], noReply: true))
     }
 
+    /// Calls a method of the bus itself. Passes the first value of the reply; nil after an error, or if there is none.
+    public func askBus(_ member: String, _ arguments: Value..., then: @escaping @LoopActor (Value?) -> Void) {
+        call(.busCall(member, arguments)) { then((try? $0.get())?.body.first) }
+    }
+
     private static func nameRequest(_ name: String, _ replace: Bool) throws(BusError) -> Message {
         guard !name.utf8.contains(0), !name.hasPrefix(":"), dbus_validate_bus_name(name, nil) != 0 else {
             throw BusError(name: BusError.Name.invalidArgs, message: "“\(name)” is not a valid well-known bus name")

@@ -27,7 +27,6 @@ extension Broker: PolicyCalls, PortalDecisions {
         store.holdInMemory(held)
     }
 
-    /// Makes a decision of `permctl` or a settings program, and calls `completion` after it is on disk.
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
         let question = Question.permission(decision.permission)
         let row = HistoryRow(
@@ -46,10 +45,6 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
-    /// Deletes decisions and lifts pauses; nil means any. `completion` receives the number of deleted decisions.
-    ///
-    /// If the store cannot be written, `completion` receives an error. The reset still takes effect, and is written
-    /// later.
     func reset(
         app: AppID?, question: Question?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
@@ -133,7 +128,6 @@ extension Broker: PolicyCalls, PortalDecisions {
 
     // MARK: The portals' store
 
-    /// Saves an entry of another program in the portals' store as a decision. Passes true once it is stored.
     func portalSettled(
         _ app: AppID, _ permission: Permission, _ verdict: Verdict, _ completion: @escaping @LoopActor (Bool) -> Void
     ) {
@@ -149,7 +143,6 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
-    /// Deletes a decision whose entry another program has deleted from the portals' store.
     func portalForgot(_ app: AppID, _ permission: Permission) {
         guard store.appDecision(app, permission) != nil else { return }
         reset(app: app, question: .permission(permission), by: .person) { [log] result in

@@ -32,12 +32,12 @@ enum RegularFile {
         guard stat(path, &status) == 0 else { throw Failure(system: errno, at: path) }
         if isNull(status) { return [] }
         // Checked before opening, because opening a device may start it.
-        guard status.kind == S_IFREG else { throw Failure(kind(status)) }
+        guard status.kind == S_IFREG else { throw Failure("this is \(status.kindName), not a regular file") }
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard fd >= 0 else { throw Failure(system: errno, at: path) }
         defer { close(fd) }
         guard fstat(fd, &status) == 0 else { throw Failure(system: errno, at: path) }
-        guard status.kind == S_IFREG else { throw Failure(kind(status)) }
+        guard status.kind == S_IFREG else { throw Failure("this is \(status.kindName), not a regular file") }
         let content = try content(fd, path, maximum)
         var after = stat()
         guard fstat(fd, &after) == 0, after.st_size == status.st_size,
@@ -66,17 +66,6 @@ enum RegularFile {
     private static func major(_ number: dev_t) -> UInt64 { UInt64(number) >> 8 & 0xFFF }
     private static func minor(_ number: dev_t) -> UInt64 { UInt64(number) & 0xFF }
 
-    private static func kind(_ status: stat) -> String {
-        let kind =
-            switch status.kind {
-            case S_IFIFO: "a FIFO"
-            case S_IFSOCK: "a socket"
-            case S_IFDIR: "a folder"
-            case S_IFCHR, S_IFBLK: "a device"
-            default: "something else"
-            }
-        return "this is \(kind), not a regular file"
-    }
 }
 
 extension stat {
@@ -88,6 +77,18 @@ extension stat {
 
     /// Whether it is a regular file, a folder, a link and so on.
     var kind: mode_t { st_mode & S_IFMT }
+
+    /// The kind in words, with an article.
+    var kindName: String {
+        switch kind {
+        case S_IFREG: "a regular file"
+        case S_IFIFO: "a FIFO"
+        case S_IFSOCK: "a socket"
+        case S_IFDIR: "a folder"
+        case S_IFLNK: "a symbolic link"
+        default: "a device"
+        }
+    }
 }
 
 /// The system's text for an errno value.

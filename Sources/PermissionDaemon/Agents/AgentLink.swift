@@ -18,9 +18,7 @@ final class AgentLink {
     private let connection: Connection
     private var open: [PromptID: PendingCall] = [:]
 
-    init(connection: Connection) {
-        self.connection = connection
-    }
+    init(connection: Connection) { self.connection = connection }
 
     /// Sends a prompt. Calls `completion` once, unless the prompt is withdrawn first. The call has no timeout.
     func show(
@@ -46,9 +44,7 @@ final class AgentLink {
     }
 
     /// Ignores further answers to a prompt of an agent that has left the bus.
-    func drop(_ id: PromptID) {
-        open.removeValue(forKey: id)?.cancel()
-    }
+    func drop(_ id: PromptID) { open.removeValue(forKey: id)?.cancel() }
 
     static func path(of id: PromptID) -> String { "\(BusNames.root)/prompt/\(id.number)" }
 

@@ -5,9 +5,7 @@ import PermissionCore
 import PermissionModel
 
 enum PromptDetails {
-    static func encoded(
-        _ prompt: Prompt, _ entry: AppEntry, deviceName: (Permission) -> String
-    ) -> [String: Value] {
+    static func encoded(_ prompt: Prompt, _ entry: AppEntry, deviceName: (Permission) -> String) -> [String: Value] {
         let request = prompt.request
         let app = request.caller.app
         // The portal stores the answers to its own questions, so there is no duration to choose.
@@ -17,8 +15,7 @@ enum PromptDetails {
             "app_icon": .string(icon(entry.icon)), "sandboxed": .bool(request.caller.isSandboxed),
             "durations": .strings(durations.map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
-            "items": .rows(
-                prompt.items.map { item($0, $0.permission.map(deviceName) ?? "", request) }),
+            "items": .rows(prompt.items.map { item($0, $0.permission.map(deviceName) ?? "", request) }),
         ]
         if let explanation = request.explanation {
             details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
@@ -43,9 +40,7 @@ enum PromptDetails {
         return names.lazy.map(SafeText.title).first { !$0.isEmpty } ?? ""
     }
 
-    private static func item(
-        _ question: Question, _ deviceName: String, _ request: AccessRequest
-    ) -> [String: Value] {
+    private static func item(_ question: Question, _ deviceName: String, _ request: AccessRequest) -> [String: Value] {
         var item: [String: Value] = [
             "permission": .string(question.name), "device_name": .string(SafeText.title(deviceName)),
             "reason": .string(question.permission.flatMap { request.reasons[$0] } ?? ""),

@@ -57,23 +57,13 @@ final class GeoClueProbe {
     }
 
     private func look(mayAsk: Bool) {
-        isOwned { [weak self] isOwned in
-            guard !isOwned else { return self?.ask() ?? () }
-            self?.isStartable { isStartable in
+        system.connection?.askBus("NameHasOwner", .string(GeoClueProbe.service)) { [weak self] isOwned in
+            guard let self else { return }
+            if isOwned?.boolValue == true { return ask() }
+            system.connection?.askBus("ListActivatableNames") { [weak self] names in
+                let isStartable = names?.strings?.contains(GeoClueProbe.service) == true
                 if !isStartable { self?.become(nil) } else if mayAsk { self?.ask() }
             }
-        }
-    }
-
-    private func isOwned(_ then: @escaping @LoopActor (Bool) -> Void) {
-        system.connection?.call(.busCall("NameHasOwner", [.string(GeoClueProbe.service)])) { result in
-            then((try? result.get())?.body.first?.boolValue ?? false)
-        }
-    }
-
-    private func isStartable(_ then: @escaping @LoopActor (Bool) -> Void) {
-        system.connection?.call(.busCall("ListActivatableNames")) { result in
-            then((try? result.get())?.body.first?.strings?.contains(GeoClueProbe.service) ?? false)
         }
     }
 

@@ -55,7 +55,7 @@ final class CallerIdentifier: CallerLookup {
         if let caller = known[name] { return completion(caller) }
         asking[name, default: []].append(completion)
         guard asking[name]?.count == 1 else { return }
-        ask("GetConnectionCredentials", name) { [weak self] reply in self?.gotCredentials(name, reply) }
+        connection.askBus("GetConnectionCredentials", .string(name)) { [weak self] in self?.gotCredentials(name, $0) }
     }
 
     private func gotCredentials(_ name: String, _ reply: Value?) {
@@ -73,7 +73,7 @@ final class CallerIdentifier: CallerLookup {
         let opened = Pidfd.open(pid)
         guard opened >= 0 else { return settle(name, nil, "its process has exited") }
         let evidence = Evidence(pid: pid, pidfd: UnixFD(owning: opened), label: label)
-        ask("GetConnectionUnixProcessID", name) { [weak self] reply in
+        connection.askBus("GetConnectionUnixProcessID", .string(name)) { [weak self] reply in
             guard reply?.uint32Value == UInt32(pid) else {
                 self?.settle(name, nil, "the bus now reports another process")
                 return
@@ -126,9 +126,5 @@ final class CallerIdentifier: CallerLookup {
         if asking[name] != nil { settle(name, nil, "it has left the bus") }
         guard known.removeValue(forKey: name) != nil else { return }
         onLeft?(name)
-    }
-
-    private func ask(_ member: String, _ name: String, _ completion: @escaping @LoopActor (Value?) -> Void) {
-        connection.call(.busCall(member, [.string(name)])) { completion((try? $0.get())?.body.first) }
     }
 }

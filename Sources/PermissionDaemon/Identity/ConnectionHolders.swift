@@ -68,7 +68,7 @@ final class ConnectionHolders {
         }
     }
 
-    private func confirm(_ pid: Int32, _ held: [BusSockets.Held], _ pauses: ArraySlice<Int64>) {
+    private func confirm(_ pid: Int32, _ held: [HeldSocket], _ pauses: ArraySlice<Int64>) {
         processes.whenKnown { [weak self] in
             guard let self else { return }
             let count = held.count { self.reader.holds(pid, $0) }
@@ -105,7 +105,7 @@ final class ConnectionHolders {
     /// Calls `body` after that many round trips to the bus. Signals about earlier events have arrived by then.
     private func roundTrips(_ count: Int, _ body: @escaping @LoopActor () -> Void) {
         guard count > 0 else { return body() }
-        connection.call(.busCall("GetId")) { [weak self] _ in self?.roundTrips(count - 1, body) }
+        connection.askBus("GetId") { [weak self] _ in self?.roundTrips(count - 1, body) }
     }
 
     private func finish(_ pid: Int32, _ problem: UnknownProcess?) {
@@ -116,7 +116,7 @@ final class ConnectionHolders {
     private func busSockets() throws(UnknownProcess) -> BusSockets? {
         if let sockets { return sockets }
         if isBlind { return nil }
-        do throws(BusSockets.Refusal) {
+        do throws(UnixSockets.Refusal) {
             sockets = try BusSockets(of: connection.socket)
             return sockets
         } catch {

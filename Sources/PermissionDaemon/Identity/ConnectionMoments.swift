@@ -58,12 +58,11 @@ final class ConnectionMoments {
         connection.onSignal(
             sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged"
         ) { [weak self] in self?.changed($0) }
-        connection.call(.busCall("GetConnectionCredentials", [.string(connection.uniqueName)])) { [weak self] result in
-            guard (try? result.get())?.body.first?.properties?["ProcessFD"] != nil else { return }
-            self?.stop()
+        connection.askBus("GetConnectionCredentials", .string(connection.uniqueName)) { [weak self] credentials in
+            if credentials?.properties?["ProcessFD"] != nil { self?.stop() }
         }
-        connection.call(.busCall("GetId")) { [weak self] in self?.identified($0) }
-        connection.call(.busCall("ListNames")) { [weak self] in self?.listed($0) }
+        connection.askBus("GetId") { [weak self] in self?.identified($0?.stringValue) }
+        connection.askBus("ListNames") { [weak self] in self?.listed($0?.strings) }
     }
 
     private func stop() {
@@ -95,16 +94,16 @@ final class ConnectionMoments {
         }
     }
 
-    private func identified(_ result: Result<Message, BusError>) {
+    private func identified(_ id: String?) {
         // If this connection is lost as well, the earlier records are kept for the next one.
-        guard case .success(let message) = result else { return }
-        busID = message.body.first?.stringValue
-        if busID == nil || busID != earlier.busID { earlier.moments = [:] }
+        guard let id else { return }
+        busID = id
+        if id != earlier.busID { earlier.moments = [:] }
     }
 
-    private func listed(_ result: Result<Message, BusError>) {
-        guard case .success(let message) = result, !busGivesProcesses else { return }
-        for name in message.body.first?.strings ?? [] where name.hasPrefix(":") && moments[name] == nil {
+    private func listed(_ names: [String]?) {
+        guard let names, !busGivesProcesses else { return }
+        for name in names where name.hasPrefix(":") && moments[name] == nil {
             // The earlier record is about the same connection: a bus never reuses a unique name.
             let now = Loop.uptimeMilliseconds()
             note(name, earlier.moments[name] ?? Moment(heard: now, earliest: now))

@@ -24,8 +24,8 @@ final class TrustedName {
     /// Passes the unique name of the owner, or nil if there is none that is trusted. Completions run in the order of
     /// the calls. Only the bus and the kernel are asked, never the owner itself.
     func owner(_ completion: @escaping @LoopActor (String?) -> Void) {
-        connection.call(.busCall("GetNameOwner", [.string(name)])) { [self] result in
-            guard let owner = (try? result.get())?.body.first?.stringValue else { return completion(nil) }
+        connection.askBus("GetNameOwner", .string(name)) { [self] reply in
+            guard let owner = reply?.stringValue else { return completion(nil) }
             identifier.identify(owner) { [self] caller in
                 guard let caller, !caller.isSandboxed else {
                     ignore(owner, caller)
@@ -38,7 +38,7 @@ final class TrustedName {
 
     /// Like ``owner(_:)``, but lets the bus start the service first if the name has no owner.
     func startedOwner(_ completion: @escaping @LoopActor (String?) -> Void) {
-        connection.call(.busCall("StartServiceByName", [.string(name), .uint32(0)])) { [self] _ in owner(completion) }
+        connection.askBus("StartServiceByName", .string(name), .uint32(0)) { [self] _ in owner(completion) }
     }
 
     private func ignore(_ owner: String, _ caller: Caller?) {

@@ -21,17 +21,13 @@ final class BusService {
             call.fail(.invalidArguments, explanation)
         }
         authorizer = Authorizer(connection: connection, identifier: broker.identifier, log: broker.log)
-        addObjects()
-        authorizer.guardCalls(of: server)
-    }
-
-    private func addObjects() {
         for interface in broker.interfaces { server.add(interface, at: BusNames.root) }
         server.addSubtree(prefix: BusNames.requestRoot, broker.objects.tree)
         server.add(broker.portal.access, at: BusNames.portalRoot)
         server.addSubtree(
             prefix: BusNames.portalRequestRoot,
             ObjectTree(interfaces: { [broker] _, _ in [broker.portal.request] }, children: { _, _ in [] }))
+        authorizer.guardCalls(of: server)
     }
 
     /// Requests the name of the portal backend. Everything else works without it.

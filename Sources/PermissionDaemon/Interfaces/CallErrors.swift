@@ -23,6 +23,13 @@ extension MethodCall {
         fail(PermissionError(kind, message))
     }
 
+    func answer(_ result: Result<[Value], PermissionError>) {
+        switch result {
+        case .success(let values): reply(values)
+        case .failure(let error): fail(error)
+        }
+    }
+
     /// A string argument; the types of the arguments were checked before the handler runs.
     func string(_ index: Int) -> String { arguments[index].stringValue ?? "" }
 }

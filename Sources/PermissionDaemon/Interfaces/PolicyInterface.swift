@@ -11,7 +11,8 @@ protocol PolicyCalls: AnyObject {
     var entries: [QueueEntry] { get }
     /// Makes a decision and calls `completion` after it is on disk.
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void)
-    /// Deletes decisions and lifts pauses; nil means any. `completion` receives the number of deleted decisions.
+    /// Deletes decisions and lifts pauses; nil means any. `completion` receives the number of deleted decisions, or an
+    /// error if the store cannot be written: the reset still takes effect, and is written later.
     func reset(
         app: AppID?, question: Question?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void)
@@ -69,9 +70,7 @@ struct PolicyInterface {
             ])
     }
 
-    func tellLength(_ length: Int) {
-        subscribers.send("QueueChanged", [.uint32(UInt32(length))])
-    }
+    func tellLength(_ length: Int) { subscribers.send("QueueChanged", [.uint32(UInt32(length))]) }
 
     // MARK: Decisions
 
@@ -86,10 +85,7 @@ struct PolicyInterface {
         let decision = Decision(
             app: app, permission: permission, verdict: verdict, duration: duration, decided: calls.now(), by: .permctl)
         calls.settle(decision) { result in
-            switch result {
-            case .success: call.reply()
-            case .failure(let error): call.fail(error)
-            }
+            call.answer(result.map { [] })
         }
     }
 
@@ -119,10 +115,7 @@ struct PolicyInterface {
         let app = appText.isEmpty ? nil : try parseApp(appText)
         let question = permissionText.isEmpty ? nil : try parseQuestion(permissionText)
         calls.reset(app: app, question: question, by: .permctl) { result in
-            switch result {
-            case .success(let removed): call.reply(.uint32(UInt32(clamping: removed)))
-            case .failure(let error): call.fail(error)
-            }
+            call.answer(result.map { [.uint32(UInt32(clamping: $0))] })
         }
     }
 

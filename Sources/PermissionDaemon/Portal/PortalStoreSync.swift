@@ -10,9 +10,10 @@ import PermissionModel
 /// Turns what other programs write into the portals' store into decisions.
 @LoopActor
 protocol PortalDecisions: AnyObject {
-    /// Passes true once the decision is stored.
+    /// Saves an entry as a decision. Passes true once it is stored.
     func portalSettled(
         _ app: AppID, _ permission: Permission, _ verdict: Verdict, _ completion: @escaping @LoopActor (Bool) -> Void)
+    /// Deletes a decision whose entry was deleted.
     func portalForgot(_ app: AppID, _ permission: Permission)
 }
 

@@ -67,7 +67,15 @@ final class StoreFile {
         switch state {
         case .writable, .closed: notes
         case .newer(let why): notes + [why]
-        case .readOnly(let why), .damaged(let why): notes + ["\(why); decisions hold for the asking process only"]
+        case .readOnly(let why): notes + ["\(why); decisions hold for the asking process only"]
+        }
+    }
+
+    /// Whether no file will be opened any more.
+    private var isFinal: Bool {
+        switch state {
+        case .newer, .closed: true
+        case .writable, .readOnly: false
         }
     }
 
@@ -133,10 +141,7 @@ final class StoreFile {
     }
 
     private func failed(_ error: DatabaseError) {
-        switch state {
-        case .closed, .newer: return
-        case .writable, .readOnly, .damaged: break
-        }
+        if isFinal { return }
         // A file that was opened as unchanging may have changed.
         if error.isDamage { return reader?.mode == .unchanging ? recover() : replaceDamaged(error) }
         // The state already gives the reason.
@@ -196,11 +201,7 @@ final class StoreFile {
 
     /// Opens the file again, before a change, if the writer has none.
     private func reopenIfRefused() {
-        guard !hasTarget, !isPausing else { return }
-        switch state {
-        case .newer, .closed: return
-        case .writable, .readOnly, .damaged: break
-        }
+        guard !hasTarget, !isPausing, !isFinal else { return }
         let start = Loop.uptimeMilliseconds()
         guard start >= nextAttempt else { return }
         recover()
@@ -264,7 +265,7 @@ final class StoreFile {
     private func replaceDamaged(_ error: DatabaseError) {
         reader = nil
         identity = nil
-        become(.damaged(why: "the store is damaged: \(path): \(error.description)"))
+        become(.readOnly(why: "the store is damaged: \(path): \(error.description)"))
         onEvent?(.opened)
         pause { file in
             let now = EpochSeconds(time(nil))

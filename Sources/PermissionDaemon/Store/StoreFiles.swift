@@ -15,14 +15,7 @@ enum StoreFiles {
     static func obstacle(_ path: String) -> String? {
         for name in [path] + besides.map({ path + $0 }) {
             guard let status = stat(linkAt: name), status.kind != S_IFREG else { continue }
-            let kind =
-                switch status.kind {
-                case S_IFIFO: "a FIFO"
-                case S_IFDIR: "a folder"
-                case S_IFLNK: "a symbolic link"
-                default: "a device or a socket"
-                }
-            return "\(name) is \(kind) instead of a regular file; move it away"
+            return "\(name) is \(status.kindName) instead of a regular file; move it away"
         }
         return nil
     }

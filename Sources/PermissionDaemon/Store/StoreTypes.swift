@@ -21,14 +21,12 @@ enum StoreState: Sendable, Equatable {
     case readOnly(why: String)
     /// Written by a newer permd; left untouched and unread.
     case newer(why: String)
-    /// The file is corrupt and is being replaced by a new one.
-    case damaged(why: String)
     case closed
 
     var why: String? {
         switch self {
         case .writable: nil
-        case .readOnly(let why), .newer(let why), .damaged(let why): why
+        case .readOnly(let why), .newer(let why): why
         case .closed: "permd is stopping"
         }
     }

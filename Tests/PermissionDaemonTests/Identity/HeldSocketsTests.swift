@@ -56,7 +56,7 @@ struct HeldSocketsTests {
 
     /// The sockets found, and how many turns the search took.
     private static func held(_ sockets: BusSockets, _ pid: Int32, _ count: Int = 9) throws -> (
-        Set<BusSockets.Held>, turns: Int
+        Set<HeldSocket>, turns: Int
     ) {
         var search = BusSockets.Search(pid: pid, count: count)
         var turns = 1
@@ -97,7 +97,7 @@ struct HeldSocketsTests {
         let inode = HeldSocketsTests.inode(given[0])
         let child = try ChildProcess("sleep", ["1000"], standardInput: .descriptor(given[0].raw))
         close(given[0].take())
-        let held = BusSockets.Held(inode: inode, descriptor: 0)
+        let held = HeldSocket(inode: inode, descriptor: 0)
         #expect(try HeldSocketsTests.held(sockets, child.pid).0 == [held])
         #expect(HeldSocketsTests.reader.holds(child.pid, held))
         #expect(try HeldSocketsTests.held(sockets, getpid()).0.allSatisfy { $0.inode != inode })
@@ -174,7 +174,7 @@ struct HeldSocketsTests {
         let file = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
         let network = UnixFD(owning: socket(AF_INET, HeldSocketsTests.stream, 0))
         for descriptor in [ends[0], file, network] {
-            #expect(throws: BusSockets.Refusal.self) { try BusSockets(of: descriptor.raw) }
+            #expect(throws: UnixSockets.Refusal.self) { try BusSockets(of: descriptor.raw) }
         }
     }
 }

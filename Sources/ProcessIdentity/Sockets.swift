@@ -1,0 +1,102 @@
+// The sockets that a process holds, from /proc, and their peers, from sock_diag(7).
+
+import CLinux
+import Glibc
+
+/// A socket that a process holds.
+public struct HeldSocket: Sendable, Hashable {
+    public let inode: UInt32
+    public let descriptor: Int32
+
+    public init(inode: UInt32, descriptor: Int32) {
+        self.inode = inode
+        self.descriptor = descriptor
+    }
+}
+
+/// What the kernel reports about AF_UNIX sockets of this network namespace. For each query, it searches all of them,
+/// which takes some 20 µs.
+public final class UnixSockets: Sendable {
+    /// Why a socket is not known.
+    public enum Refusal: Error {
+        /// The kernel cannot report it, or the namespace has no such socket. This is permanent.
+        case unsupported
+        /// The query may succeed next time. The reason is a text of strerror(3).
+        case failed(String)
+    }
+
+    private let diag: Int32
+
+    public init() throws(Refusal) {
+        diag = clinux_open_sock_diag()
+        if diag < 0 { throw UnixSockets.refusal(errno) }
+    }
+
+    deinit { if diag >= 0 { close(diag) } }
+
+    /// The inode of the socket that this one is connected to, or 0, and the address that this one is bound to, if any.
+    public func find(_ inode: UInt32) throws(Refusal) -> (peer: UInt32, address: [UInt8]) {
+        var found = clinux_unix_socket()
+        let error = clinux_ask_unix_socket(diag, inode, &found)
+        guard error == 0 else { throw UnixSockets.refusal(error) }
+        return (found.peer, withUnsafeBytes(of: found.name) { Array($0.prefix(Int(found.name_length))) })
+    }
+
+    private static func refusal(_ error: Int32) -> Refusal {
+        switch error {
+        case ENOENT, EOPNOTSUPP, EPROTONOSUPPORT, EAFNOSUPPORT, EINVAL, EPERM, EACCES: .unsupported
+        default: .failed(String(cString: strerror(error)))
+        }
+    }
+}
+
+extension ProcessReader {
+    /// The most descriptors that are read. Reading one blocks the caller for up to 3 µs. Compositors and browsers have
+    /// some thousands, with the sockets that they opened first among the first.
+    static let maximumDescriptors = 4096
+    public static let tooManyDescriptors = UnknownProcess(reason: "it has more descriptors than permd examines")
+
+    /// Calls `body` with each socket of a process, in the order of its descriptors, until `body` returns false. Returns
+    /// whether all were visited. Throws if the process has more than `maximumDescriptors`.
+    public func forEachSocket(
+        of pid: Int32, from first: Int32, _ body: (HeldSocket) -> Bool
+    ) throws(UnknownProcess) -> Bool {
+        guard let folder = opendir("\(root)/\(pid)/fd") else {
+            throw UnknownProcess(reason: "its descriptors cannot be read: \(String(cString: strerror(errno)))")
+        }
+        defer { closedir(folder) }
+        var rest = ProcessReader.maximumDescriptors
+        while let entry = readdir(folder) {
+            rest -= 1
+            guard rest >= 0 else { throw ProcessReader.tooManyDescriptors }
+            // SAFETY: the entry is valid until the next readdir(3), and its name ends with a NUL.
+            let socket = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { name -> HeldSocket? in
+                    let descriptor = Int32(atoi(name))
+                    guard descriptor >= first else { return nil }
+                    return ProcessReader.socket(in: dirfd(folder), name).map {
+                        HeldSocket(inode: $0, descriptor: descriptor)
+                    }
+                }
+            }
+            if let socket, !body(socket) { return false }
+        }
+        return true
+    }
+
+    /// Whether the process still has the socket at the same descriptor.
+    public func holds(_ pid: Int32, _ socket: HeldSocket) -> Bool {
+        ProcessReader.socket(in: AT_FDCWD, "\(root)/\(pid)/fd/\(socket.descriptor)") == socket.inode
+    }
+
+    /// Returns the inode of a socket, whose link is `socket:[INODE]` (proc(5)); nil for other descriptors.
+    private static func socket(in folder: Int32, _ path: UnsafePointer<CChar>) -> UInt32? {
+        // Long enough for every such link; a link that does not fit is of another kind.
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { link in
+            let count = readlinkat(folder, path, link.baseAddress!, link.count)
+            guard count > 9, count < link.count, strncmp(link.baseAddress!, "socket:[", 8) == 0 else { return nil }
+            link[count] = 0
+            return UInt32(exactly: strtoul(link.baseAddress! + 8, nil, 10))
+        }
+    }
+}
