@@ -16,8 +16,13 @@ public final class Connection {
 
     public internal(set) var uniqueName: String
     public private(set) var isConnected = true
-    /// Receives every incoming method call. If nil, calls are answered with UnknownMethod.
-    public var methodHandler: (@LoopActor (Message) -> Void)?
+    /// Receives every incoming method call. If nil, calls are answered with UnknownMethod, unless ``holdsCalls`` is set.
+    public var methodHandler: (@LoopActor (Message) -> Void)? {
+        didSet { if !calls.isEmpty { serveLater() } }
+    }
+    /// Whether calls wait until there is a ``methodHandler``. A program that requests a name before it can serve sets
+    /// this: the bus delivers the calls that it started the program for before its reply to RequestName.
+    public var holdsCalls = false
     /// Receives calls of a sender that already has too much waiting. If nil, they are answered with LimitsExceeded.
     public var floodHandler: (@LoopActor (Message) -> Void)?
     /// Whether calls may carry file descriptors. If not, their descriptors are closed before the call waits for
@@ -101,7 +106,11 @@ public final class Connection {
     /// bypass this queue.
     func schedule(_ call: Message) {
         guard calls.add(call, of: call.sender ?? "", content: call.contentSize) == .waits else { return refuse(call) }
-        guard !isServing else { return }
+        serveLater()
+    }
+
+    private func serveLater() {
+        guard !isServing, methodHandler != nil || !holdsCalls else { return }
         isServing = true
         Loop.shared.later { self.serve() }
     }

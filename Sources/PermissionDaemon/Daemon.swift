@@ -47,6 +47,7 @@ final class Daemon {
 
     private func connected(_ connection: Connection) {
         connection.onDisconnect { [weak self] in self?.busLost() }
+        connection.holdsCalls = true
         claimName(on: connection)
     }
 

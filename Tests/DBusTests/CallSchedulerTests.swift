@@ -176,6 +176,27 @@ struct CallSchedulerTests {
         await fixture.end()
     }
 
+    /// A service that the bus starts may get calls before it knows that it owns its name.
+    @Test(arguments: PrivateBus.Kind.allCases, [true, false])
+    func callsWaitForAHandler(_ kind: PrivateBus.Kind, _ holdsCalls: Bool) async throws {
+        let fixture = try await Fixture(kind)
+        fixture.service.methodHandler = nil
+        fixture.service.holdsCalls = holdsCalls
+        let answers = EventLog<String>()
+        fixture.client.call(fixture.message()) { result in
+            switch result {
+            case .success: answers.add("handled")
+            case .failure(let error): answers.add(error.name)
+            }
+        }
+        _ = try fixture.client.requestName("org.example.Client")
+        // The call precedes these replies, and would be handled in the turn after the first one.
+        for _ in 0..<3 { _ = try await fixture.service.call(.busCall("GetId")) }
+        fixture.service.methodHandler = { fixture.service.reply(to: $0) }
+        #expect(try await answers.wait(for: 1) == [holdsCalls ? "handled" : BusError.Name.unknownMethod])
+        await fixture.end()
+    }
+
     /// The waiting calls of one caller are bounded; those of others are not refused.
     @Test(arguments: PrivateBus.Kind.allCases)
     func tooManyCallsAreRefused(_ kind: PrivateBus.Kind) async throws {
