@@ -127,7 +127,7 @@ let package = Package(
             dependencies: ["permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit"],
             swiftSettings: strict),
         .testTarget(
-            name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"], exclude: ["reuse.py"],
-            swiftSettings: strict),
+            name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "CLinux"],
+            exclude: ["reuse.py"], swiftSettings: strict),
     ] + agentTargets + fuzzTargets
 )

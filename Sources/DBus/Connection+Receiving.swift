@@ -29,8 +29,11 @@ extension Connection {
         if type == DBUS_MESSAGE_TYPE_METHOD_RETURN || type == DBUS_MESSAGE_TYPE_ERROR {
             return replies[dbus_message_get_reply_serial(raw)] == nil
         }
-        guard !takesDescriptors, dbus_message_contains_unix_fds(raw) != 0 else { return false }
-        if type == DBUS_MESSAGE_TYPE_METHOD_CALL { refuseDescriptors(of: Message.header(of: raw)) }
+        guard dbus_message_contains_unix_fds(raw) != 0 else { return false }
+        guard type == DBUS_MESSAGE_TYPE_METHOD_CALL else { return true }
+        let header = Message.header(of: raw)
+        if takesDescriptors(header) { return false }
+        refuseDescriptors(of: header)
         return true
     }
 
@@ -64,7 +67,7 @@ extension Connection {
 
     func receiveCall(_ header: Message, _ raw: OpaquePointer) {
         var message = header
-        let budget = DecodingBudget(DecodingBudget.strangers, takesDescriptors: takesDescriptors)
+        let budget = DecodingBudget(DecodingBudget.strangers, takesDescriptors: true)
         switch message.path == nil ? .tooLarge : message.readBody(of: raw, within: budget) {
         case nil: schedule(message)
         case .malformed: refuseDescriptors(of: message)

@@ -25,9 +25,9 @@ public final class Connection {
     public var holdsCalls = false
     /// Receives calls of a sender that already has too much waiting. If nil, they are answered with LimitsExceeded.
     public var floodHandler: (@LoopActor (Message) -> Void)?
-    /// Whether calls may carry file descriptors. If not, their descriptors are closed before the call waits for
+    /// Whether a call with this header may carry file descriptors. If not, they are closed before the call waits for
     /// anything, and the call goes to `unwantedDescriptorsHandler` without its arguments.
-    public var takesDescriptors = true
+    public var takesDescriptors: @LoopActor (_ header: Message) -> Bool = { _ in true }
     public var unwantedDescriptorsHandler: (@LoopActor (Message) -> Void)?
     /// The maximum content of a reply in bytes; a larger reply is reported as an error.
     public var maximumReply = DecodingBudget.replies

@@ -23,6 +23,9 @@ struct DecodingBudget {
     static let errors = 64 << 10
     /// Bytes charged per value in addition to its string; limits arrays of tiny elements as well.
     static let perValue = 16
+    /// Bytes charged per file descriptor, so that the bounds of waiting calls bound their descriptors as well: one
+    /// caller's to 64, and all to 256.
+    static let perDescriptor = 64 << 10
 
     /// Bytes of an object path. permd's are shorter than 300; libdbus itself accepts 64 MiB.
     static let path = 4096
@@ -112,6 +115,7 @@ extension Message {
             return try readText(&iterator, type, &budget)
         case CDBUS_TYPE_UNIX_FD:
             guard budget.takesDescriptors else { throw .malformed }
+            try budget.spend(DecodingBudget.perDescriptor)
             var fd: Int32 = -1
             dbus_message_iter_get_basic(&iterator, &fd)
             guard fd >= 0 else { throw .malformed }

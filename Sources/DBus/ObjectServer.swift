@@ -16,12 +16,14 @@ public struct Method: Sendable {
     public let outputs: Arguments
     /// If nil, no caller is allowed where calls are authorized.
     public let callers: CallerClass?
+    /// Whether calls may carry file descriptors, as arguments or within variants.
+    public let takesDescriptors: Bool
     public let handler: @LoopActor (MethodCall) -> Void
     let inputSignature: String
 
     public init(
         name: String, inputs: Arguments, outputs: Arguments, callers: CallerClass? = nil,
-        handler: @escaping @LoopActor (MethodCall) -> Void
+        takesDescriptors: Bool = false, handler: @escaping @LoopActor (MethodCall) -> Void
     ) {
         self.name = name
         self.inputs = inputs
@@ -29,6 +31,7 @@ public struct Method: Sendable {
         self.callers = callers
         self.handler = handler
         inputSignature = inputs.map(\.value).joined()
+        self.takesDescriptors = takesDescriptors || inputSignature.contains("h")
     }
 }
 
@@ -139,6 +142,9 @@ public final class ObjectServer {
     /// call.
     public var authorize: (@LoopActor (MethodCall, CallerClass, _ proceed: @escaping @LoopActor () -> Void) -> Void)?
 
+    /// Returns false for a sender whose descriptors are closed at once. If nil, everyone may pass descriptors.
+    public var mayPassDescriptors: (@LoopActor (_ sender: String) -> Bool)?
+
     private let connection: Connection
     private let wrongSignature: @LoopActor (MethodCall, _ explanation: String) -> Void
     private var objects: [String: [Interface]] = [:]
@@ -150,17 +156,20 @@ public final class ObjectServer {
         self.connection = connection
         self.wrongSignature = wrongSignature
         connection.methodHandler = { [weak self] message in self?.handle(message) }
-        connection.takesDescriptors = false
+        connection.takesDescriptors = { [weak self] in self?.takesDescriptors($0) ?? false }
         connection.unwantedDescriptorsHandler = { [unowned connection] message in
-            wrongSignature(MethodCall(message, on: connection), "no method of this service takes file descriptors")
+            wrongSignature(MethodCall(message, on: connection), "this method takes no file descriptors")
         }
     }
 
-    /// Adds an interface. The connection accepts descriptors once a method of any interface takes one; methods of
-    /// subtrees never do.
-    public func add(_ interface: Interface, at path: String) {
-        objects[path, default: []].append(interface)
-        if interface.methods.contains(where: { $0.inputSignature.contains("h") }) { connection.takesDescriptors = true }
+    /// Adds an interface. Methods of subtrees never take descriptors.
+    public func add(_ interface: Interface, at path: String) { objects[path, default: []].append(interface) }
+
+    private func takesDescriptors(_ header: Message) -> Bool {
+        guard let path = header.path, let interface = objects[path]?.first(where: { $0.name == header.interface }),
+            let method = interface.methods.first(where: { $0.name == header.member }), method.takesDescriptors
+        else { return false }
+        return mayPassDescriptors?(header.sender ?? "") ?? true
     }
 
     public func remove(_ path: String) {

@@ -37,8 +37,13 @@ struct DismissalThrottle {
 
     /// Whether the throttle dismisses this question now.
     func isPaused(_ app: AppID, _ question: Question, at now: EpochSeconds) -> Bool {
-        guard let end = records[Key(app: app, question: question)]?.pausedUntil else { return false }
-        return end > now
+        pauseEnd(app, question, at: now) != nil
+    }
+
+    /// The end of the current pause, if there is one.
+    func pauseEnd(_ app: AppID, _ question: Question, at now: EpochSeconds) -> EpochSeconds? {
+        guard let end = records[Key(app: app, question: question)]?.pausedUntil, end > now else { return nil }
+        return end
     }
 
     func pauses(at now: EpochSeconds) -> [Pause] {

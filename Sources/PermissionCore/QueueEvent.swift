@@ -18,6 +18,16 @@ public struct Moment: Sendable, Hashable {
 /// The current decisions, rules and devices.
 public protocol Facts {
     func status(of permission: Permission, for caller: Caller) -> Status
+    /// The status as if there were a usable device.
+    func standing(of permission: Permission, for caller: Caller) -> Status
+}
+
+extension Facts {
+    /// The status for a request. An enforcement point has the device at hand, so none is looked for.
+    func status(of permission: Permission, in request: AccessRequest) -> Status {
+        request.device == nil
+            ? status(of: permission, for: request.caller) : standing(of: permission, for: request.caller)
+    }
 }
 
 /// Identifies one offer of a request to one agent.
@@ -104,6 +114,8 @@ public struct Reply: Sendable, Hashable {
     public var hold: UInt32 = 0
     /// The person's answers to this request.
     public var answers: [Question: ItemDecision] = [:]
+    /// The end of the pause in which the dismissal throttle answers for the person.
+    public var pausedUntil: EpochSeconds?
 
     public init(code: Code, statuses: [Permission: Status], firstRefused: Permission?, hold: UInt32 = 0) {
         self.code = code

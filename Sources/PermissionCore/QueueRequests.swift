@@ -53,7 +53,7 @@ extension Queue {
         var answered = waiting
         answered.heldBefore = heldBefore
         let seconds = keepPlace(of: answered, at: index, now)
-        effects.append(.respond(request.id, settledReply(to: answered, facts, hold: seconds)))
+        effects.append(.respond(request.id, settledReply(to: answered, now, facts, hold: seconds)))
         recordSettled(answered, now, facts)
     }
 
@@ -131,7 +131,7 @@ extension Queue {
         guard let waiting = slots[index].request else { return false }
         remove(at: index)
         let seconds = keepPlace(of: waiting, at: index, now)
-        effects.append(.respond(waiting.request.id, settledReply(to: waiting, facts, hold: seconds)))
+        effects.append(.respond(waiting.request.id, settledReply(to: waiting, now, facts, hold: seconds)))
         recordSettled(waiting, now, facts)
         return seconds > 0
     }
@@ -161,7 +161,10 @@ extension Queue {
         for index in slots.indices.reversed() {
             switch slots[index] {
             case .request(let waiting) where waiting.request.caller.connection == connection:
-                if withdraw(at: index, "the app is gone", now, facts) { withdrew = waiting.app }
+                // The end of an enforcement point is not an action of the apps that it asked for.
+                if withdraw(at: index, "the app is gone", now, facts), waiting.request.device == nil {
+                    withdrew = waiting.app
+                }
             case .hold(let hold) where hold.connection == connection:
                 effects.append(.stopTimer(.hold(connection: connection)))
                 slots.remove(at: index)
@@ -244,15 +247,20 @@ extension Queue {
     func reply(to request: AccessRequest, _ code: Reply.Code, _ facts: some Facts) -> Reply {
         let permissions = request.questions.compactMap(\.permission)
         var statuses: [Permission: Status] = [:]
-        for permission in permissions { statuses[permission] = facts.status(of: permission, for: request.caller) }
+        for permission in permissions { statuses[permission] = facts.status(of: permission, in: request) }
         return Reply(code: code, statuses: statuses, firstRefused: permissions.first { statuses[$0] != .granted })
     }
 
     /// The reply is "answered" if anything was decided or nothing is left undecided, otherwise "dismissed".
-    private func settledReply(to waiting: WaitingRequest, _ facts: some Facts, hold: UInt32) -> Reply {
+    private func settledReply(
+        to waiting: WaitingRequest, _ now: Moment, _ facts: some Facts, hold: UInt32
+    ) -> Reply {
         var reply = reply(to: waiting.request, .answered, facts)
         reply.hold = hold
         reply.answers = waiting.answers
+        reply.pausedUntil = waiting.request.questions.compactMap {
+            dismissals.pauseEnd(waiting.app, $0, at: now.epoch)
+        }.max()
         let isDecided =
             waiting.answers.keys.contains { $0.permission == nil }
             || reply.statuses.values.contains { [.granted, .denied, .restricted].contains($0) }
@@ -268,7 +276,7 @@ extension Queue {
         let rows = waiting.request.questions.filter { !waiting.recorded.contains($0) }.compactMap {
             question -> HistoryRow? in
             guard let permission = question.permission else { return nil }
-            return switch facts.status(of: permission, for: waiting.request.caller) {
+            return switch facts.status(of: permission, in: waiting.request) {
             case .undetermined: nil
             case .granted: row(waiting.request, question, .granted, .nobody, now)
             case .denied: row(waiting.request, question, .denied, .nobody, now)

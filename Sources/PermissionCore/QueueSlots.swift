@@ -43,7 +43,7 @@ struct WaitingRequest {
         request.questions.filter { question in
             guard !leftOut.contains(question) else { return false }
             guard let permission = question.permission else { return true }
-            return facts.status(of: permission, for: request.caller) == .undetermined
+            return facts.status(of: permission, in: request) == .undetermined
         }
     }
 }

@@ -31,6 +31,9 @@ final class Broker {
         listings: Listings { [identifier] in identifier.cached($0) != nil })
     private lazy var devicesInterface = DevicesInterface(
         devices: devices, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
+    private(set) lazy var enforcement = EnforcementInterface(
+        connection: connection, identifier: identifier, facts: facts, policy: policy,
+        subscribers: Subscribers(connection: connection, interface: BusNames.enforcement), requests: self)
     private var timers: [TimerID: LoopTimer] = [:]
     /// Milliseconds until a failed write is retried. Failing disks are usually repaired by hand.
     static let rewriteTime: Int64 = 300_000
@@ -74,8 +77,16 @@ final class Broker {
             connection: connection, identifier: identifier, facts: facts, devices: devices, statuses: statuses,
             requests: self)
         let agentManager = AgentManagerInterface(
-            agents: { [weak self] in self?.queue.agents ?? [] }, tell: { [weak self] in self?.feed($0) })
-        return [access.interface, agentManager.interface, policyInterface.interface, devicesInterface.interface]
+            agents: { [weak self] in self?.queue.agents ?? [] },
+            tell: { [weak self] event in
+                self?.feed(event)
+                // A request that failed for lack of an agent can be made again.
+                if case .agentArrived = event { self?.enforcement.tell(nil, nil) }
+            })
+        return [
+            access.interface, agentManager.interface, policyInterface.interface, devicesInterface.interface,
+            enforcement.interface,
+        ]
     }
 
     /// Connects to the events of the components and restores the state of earlier runs.
@@ -204,17 +215,20 @@ final class Broker {
         portalSync.left(name)
         policyInterface.subscribers.left(name)
         devicesInterface.subscribers.left(name)
+        enforcement.subscribers.left(name)
     }
 
     private func devicesChanged(_ changes: [DeviceChange]) {
         for change in changes { devicesInterface.tell(change) }
         statuses.refresh(nil)
+        for permission in Set(changes.map(\.permission)) { enforcement.tell(nil, permission) }
         feed(.factsChanged)
     }
 
     private func policyChanged() {
         store.historyLimits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
         feed(.settingsChanged(policy.settings))
+        enforcement.tell(nil, nil)
         lookAgain(at: nil)
     }
 
@@ -295,6 +309,12 @@ extension Broker: RequestTaking {
     }
 
     func releaseHold(of connection: String) { feed(.holdReleased(connection)) }
+
+    func close(_ id: RequestID) { feed(.closed(id)) }
+
+    func requestCount(of connection: String) -> Int {
+        requests.all { $0.request.caller.connection == connection }.count
+    }
 }
 
 extension Reply {

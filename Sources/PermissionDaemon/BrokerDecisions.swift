@@ -40,7 +40,7 @@ extension Broker: PolicyCalls, PortalDecisions {
             case .success:
                 log([row])
                 completion(.success(()))
-                feed(.throttleLifted(app: decision.app, question: question))
+                liftThrottle(decision.app, question)
             }
         }
     }
@@ -69,7 +69,7 @@ extension Broker: PolicyCalls, PortalDecisions {
                 log(rows)
                 completion(.success(removed.count))
             }
-            feed(.throttleLifted(app: app, question: question))
+            liftThrottle(app, question)
         }
     }
 
@@ -87,6 +87,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         guard !isDetached else { return }
         for decision in decisions {
             policyInterface.tellDecision(decision.app, decision.permission, decision.verdict)
+            enforcement.tell(decision.app, decision.permission)
         }
         if changedApps.isEmpty { Loop.shared.later { self.settleChanges() } }
         changedApps.formUnion(decisions.map(\.app))
@@ -108,6 +109,7 @@ extension Broker: PolicyCalls, PortalDecisions {
 
     /// The store can be read again and may contain further decisions.
     func decisionsRead() {
+        enforcement.tell(nil, nil)
         lookAgain(at: nil)
         store.lookForEnds()
     }
@@ -155,6 +157,11 @@ extension Broker: PolicyCalls, PortalDecisions {
     /// The last login session has ended.
     func sessionEnded() {
         store.endSession()
-        feed(.throttleLifted(app: nil, question: nil))
+        liftThrottle(nil, nil)
+    }
+
+    private func liftThrottle(_ app: AppID?, _ question: Question?) {
+        feed(.throttleLifted(app: app, question: question))
+        enforcement.tell(app, question?.permission)
     }
 }

@@ -23,6 +23,8 @@ public enum BusNames {
     public static let policy = "org.permd.Policy1"
     /// The interface for settings programs: the devices.
     public static let devices = "org.permd.Devices1"
+    /// The interface for enforcement points.
+    public static let enforcement = "org.permd.Enforcement1"
 
     /// The name of the daemon as a backend of xdg-desktop-portal.
     public static let portalBackend = "org.freedesktop.impl.portal.desktop.permd"

@@ -26,6 +26,16 @@ public enum Limits {
     public static let agentFailures = 3
 }
 
+/// Whom an enforcement point asks before it lets an app use a device: the setting `Ask`.
+public enum AskScope: String, Sendable, Hashable, CaseIterable {
+    /// Sandboxed apps. Others pass while nothing was decided about them.
+    case sandboxed
+    /// All apps.
+    case all
+    /// Nobody. Nothing is enforced, and uses are reported.
+    case none
+}
+
 /// The settings in `permd.conf`, with their defaults; see permd.conf(5).
 public struct Settings: Sendable, Hashable {
     /// `AgentWaitSec`: seconds to wait for an agent when a prompt is due and there is none. An agent that the bus
@@ -45,6 +55,8 @@ public struct Settings: Sendable, Hashable {
     public var historyRows: Int = 10_000
     /// `MaxDays`: days for which rows of the history are kept.
     public var historyDays: Int = 90
+    /// `Ask`: whom enforcement points ask.
+    public var ask = AskScope.sandboxed
 
     /// Creates the defaults.
     public init() {}

@@ -47,13 +47,14 @@ public struct Explanation: Sendable, Hashable {
     }
 }
 
-/// A call of org.permd.Access1.RequestAccess, decoded and checked, or a portal's dialog, with its identified caller.
+/// A call of org.permd.Access1.RequestAccess or org.permd.Enforcement1.RequestAccessFor, decoded and checked, or a
+/// portal's dialog, with the identified app.
 public struct AccessRequest: Sendable, Hashable {
     /// The number of the request.
     public let id: RequestID
     /// The object path.
     public let path: String
-    /// The app that made the request.
+    /// The app that made the request. Of a request by an enforcement point, the connection is the point's.
     public let caller: Caller
     /// At least one question, none twice, in the order of the call.
     public let questions: [Question]
@@ -71,12 +72,15 @@ public struct AccessRequest: Sendable, Hashable {
     public let arrived: EpochSeconds
     /// The portal's dialog that the request represents; nil for a request of an app.
     public var dialog: PortalDialog?
+    /// The name of the device that an enforcement point has at hand, safe to show, or empty; nil for requests of apps
+    /// and portals, for which permd looks for a device.
+    public var device: String?
 
     /// Creates a request.
     public init(
         id: RequestID, path: String, caller: Caller, questions: [Question], reasons: [Permission: String] = [:],
         explanation: Explanation? = nil, parentWindow: String = "", hold: UInt32 = 0, isInteractive: Bool = true,
-        arrived: EpochSeconds, dialog: PortalDialog? = nil
+        arrived: EpochSeconds, dialog: PortalDialog? = nil, device: String? = nil
     ) {
         self.id = id
         self.path = path
@@ -89,6 +93,7 @@ public struct AccessRequest: Sendable, Hashable {
         self.isInteractive = isInteractive
         self.arrived = arrived
         self.dialog = dialog
+        self.device = device
     }
 }
 

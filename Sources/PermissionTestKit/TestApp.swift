@@ -71,6 +71,15 @@ public final class TestApp {
     }
 
     /// Ends the process, which has left the bus when this returns.
+    /// The ID of its process, also in a sandbox.
+    public func pid() async throws -> Int32 {
+        let answer = try await ask("pid")
+        guard let pid = answer.split(separator: " ").last.flatMap({ Int32($0) }) else {
+            throw TestKitError("the test app has no process ID: \(answer)")
+        }
+        return pid
+    }
+
     public func end(_ signal: Int32 = SIGKILL) async {
         process.terminate(signal)
         _ = await process.waitForExit()

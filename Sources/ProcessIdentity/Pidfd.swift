@@ -8,17 +8,18 @@ public enum Pidfd {
     /// close it.
     public static func open(_ pid: Int32) -> Int32 { clinux_pidfd_open(pid, 0) }
 
-    /// Returns the PID behind a pidfd, as the kernel reports it (pidfd_open(2), proc(5)); nil if the process has exited
-    /// or is not in this PID namespace.
-    public static func pid(of pidfd: Int32) -> Int32? {
+    /// Returns the PID behind a pidfd; nil if the process has exited or is not in this PID namespace.
+    public static func pid(of pidfd: Int32) -> Int32? { number(of: pidfd).flatMap { $0 > 0 ? $0 : nil } }
+
+    /// What the kernel reports as the PID behind a pidfd (pidfd_open(2), proc(5)): -1 if the process has exited, 0 if it
+    /// is not in this PID namespace. Returns nil if the descriptor is not a pidfd.
+    public static func number(of pidfd: Int32) -> Int32? {
         guard let file = fopen("/proc/self/fdinfo/\(pidfd)", "re") else { return nil }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = fread(&bytes, 1, bytes.count, file)
         for line in bytes.prefix(count).split(separator: UInt8(ascii: "\n")) where line.starts(with: "Pid:\t".utf8) {
-            return Int32(String(decoding: line.dropFirst("Pid:\t".utf8.count), as: UTF8.self)).flatMap {
-                $0 > 0 ? $0 : nil
-            }
+            return Int32(String(decoding: line.dropFirst("Pid:\t".utf8.count), as: UTF8.self))
         }
         return nil
     }

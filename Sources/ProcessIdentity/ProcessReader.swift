@@ -53,6 +53,12 @@ public struct ProcessReader: Sendable {
         return try read(descriptor: fd)
     }
 
+    /// Returns the security label of the process, without the newline at its end; empty without a security module.
+    public func securityLabel(_ pid: Int32) -> [UInt8] {
+        let label = (try? read("\(root)/\(pid)/attr/current")) ?? []
+        return Array(label.prefix { $0 != 0 && $0 != UInt8(ascii: "\n") })
+    }
+
     func controlGroups(_ pid: Int32) throws(UnknownProcess) -> ControlGroups {
         ControlGroups(try read("\(root)/\(pid)/cgroup"))
     }

@@ -54,7 +54,7 @@ struct ReceivingTests {
         guard kind == .broker || count <= 16 else { return }
         let fixture = try await Fixture(kind)
         fixture.echo()
-        fixture.service.takesDescriptors = false
+        fixture.service.takesDescriptors = { _ in false }
         let file = UnixFD(owning: open("/dev/null", O_RDONLY))
         let answers = try await answers(
             fixture.bus.address, [message(fixture, "A"), message(fixture, "B")],

@@ -23,6 +23,11 @@ struct FakeFacts: Facts {
     func status(of permission: Permission, for caller: Caller) -> Status {
         statuses["\(caller.app.name) \(permission.rawValue)"] ?? .undetermined
     }
+
+    func standing(of permission: Permission, for caller: Caller) -> Status {
+        let status = status(of: permission, for: caller)
+        return status == .unavailable ? .undetermined : status
+    }
 }
 
 struct QueueScript {

@@ -12,6 +12,7 @@ import PermissionModel
 ///     status PERMISSION,…
 ///     open PERMISSION [DEVICE]
 ///     release
+///     pid                        returns the process ID
 ///     call INTERFACE MEMBER
 ///     get INTERFACE PROPERTY
 ///     camera TOKEN               requests the camera through the desktop portal, like other apps
@@ -85,6 +86,7 @@ final class TestAppProgram {
         case ("open", 1...):
             let device = arguments.dropFirst().joined(separator: " ")
             call(number, access("OpenDevice", [.string(arguments[0]), .string(device), .properties([:])]))
+        case ("pid", 0): say("\(number) ok \(getpid())")
         case ("release", 0): call(number, access("ReleaseHold", []))
         case ("close", 1): call(number, ofRequest(arguments[0], BusNames.request, "Close", []))
         case ("properties", 1):

@@ -15,7 +15,8 @@ enum PromptDetails {
             "app_icon": .string(icon(entry.icon)), "sandboxed": .bool(request.caller.isSandboxed),
             "durations": .strings(durations.map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
-            "items": .rows(prompt.items.map { item($0, $0.permission.map(deviceName) ?? "", request) }),
+            "items": .rows(
+                prompt.items.map { item($0, request.device ?? $0.permission.map(deviceName) ?? "", request) }),
         ]
         if let explanation = request.explanation {
             details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])

@@ -23,6 +23,13 @@ enum DeviceChange: Sendable, Hashable {
     /// Its node, name or usability has changed.
     case changed(Device)
 
+    var permission: Permission {
+        switch self {
+        case .added(let device), .changed(let device): device.permission
+        case .removed(let permission, _): permission
+        }
+    }
+
     /// The changes from one snapshot to the next: first what was removed, then what was added, then what changed.
     static func between(_ old: [Device], _ new: [Device]) -> [DeviceChange] {
         struct Key: Hashable {

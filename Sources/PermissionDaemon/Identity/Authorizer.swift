@@ -44,6 +44,8 @@ final class Authorizer {
     func guardCalls(of server: ObjectServer) {
         server.isAuthorized = { [self] in isAuthorized($0, $1) }
         server.authorize = { [self] in authorize($0, $1, $2) }
+        // Only interfaces for unsandboxed programs take descriptors; those of sandboxed ones must not wait.
+        server.mayPassDescriptors = { [self] in identifier.cached($0)?.isSandboxed != true }
         connection.floodHandler = { [self] in
             refuse($0, "too many calls of this connection wait; wait for answers before calling again")
         }

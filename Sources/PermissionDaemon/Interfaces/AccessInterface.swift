@@ -13,6 +13,10 @@ protocol RequestTaking: AnyObject {
     func newPath(owner: String, token: String?) throws(PermissionError) -> String
     /// Releases the place in the queue that is kept for the connection.
     func releaseHold(of connection: String)
+    /// Withdraws a request.
+    func close(_ id: RequestID)
+    /// The number of requests that the connection has in progress.
+    func requestCount(of connection: String) -> Int
 }
 
 @LoopActor
@@ -62,40 +66,10 @@ struct AccessInterface {
 
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
-        let permissions = try parsePermissions(call.arguments[0])
-        guard !permissions.isEmpty else { throw PermissionError(.invalidArguments, "the list of permissions is empty") }
-        let options = try Options(call.arguments[1])
-
-        let token = try options.string("handle_token")
-        if let token, !BusNames.isToken(token) {
-            throw PermissionError(.invalidArguments, "handle_token \(quoted(token)) does not match [A-Za-z0-9_]{1,64}")
-        }
-        let hold = try options.uint32("hold") ?? 0
-        guard hold <= Limits.maximumHold else {
-            throw PermissionError(
-                .invalidArguments, "hold is \(hold); the maximum is \(Limits.maximumHold) seconds")
-        }
-        let parentWindow = try options.string("parent_window") ?? ""
-        guard AccessInterface.isParentWindow(parentWindow) else {
-            throw PermissionError(
-                .invalidArguments, "parent_window \(quoted(parentWindow)) is neither x11:XID nor wayland:HANDLE")
-        }
-        var reasons: [Permission: String] = [:]
-        if let texts = try options.table("reasons") {
-            for permission in permissions {
-                if let text = texts[permission.rawValue] { reasons[permission] = SafeText.body(text) }
-            }
-        }
-        let explanation = try options.pair("explanation").map {
-            Explanation(title: SafeText.title($0.0), body: SafeText.body($0.1))
-        }
-        let isInteractive = try options.bool("interactive") ?? true
-        let path = try requests.newPath(owner: caller.connection, token: token)
+        let asked = try RequestOptions(call.arguments[0], call.arguments[1])
+        let path = try requests.newPath(owner: caller.connection, token: asked.token)
         requests.take(from: RequestObject(path: path, call: call, connection: connection)) {
-            AccessRequest(
-                id: $0, path: path, caller: caller, questions: permissions.map(Question.permission), reasons: reasons,
-                explanation: explanation, parentWindow: parentWindow, hold: hold, isInteractive: isInteractive,
-                arrived: $1)
+            asked.request($0, path: path, by: caller, at: $1)
         }
     }
 
@@ -123,12 +97,5 @@ struct AccessInterface {
                 "permission": .string(permission.rawValue), "id": .string(opened.id), "node": .string(opened.node),
                 "name": .string(opened.name), "writable": .bool(isWritable),
             ]))
-    }
-
-    /// Whether the text is empty, `x11:XID` or `wayland:HANDLE`, as in portals. Real handles are far shorter.
-    static func isParentWindow(_ text: String) -> Bool {
-        text.isEmpty
-            || (text.hasPrefix("x11:") || text.hasPrefix("wayland:")) && text.utf8.count <= 256
-                && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 }

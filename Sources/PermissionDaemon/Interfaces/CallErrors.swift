@@ -38,9 +38,10 @@ extension Method {
     /// A method that replies with the error that `body` throws.
     init(
         _ name: String, _ inputs: Arguments = [:], returns outputs: Arguments = [:], callers: CallerClass,
-        _ body: @escaping @LoopActor (MethodCall) throws(PermissionError) -> Void
+        takesDescriptors: Bool = false, _ body: @escaping @LoopActor (MethodCall) throws(PermissionError) -> Void
     ) {
-        self.init(name: name, inputs: inputs, outputs: outputs, callers: callers) { call in
+        self.init(name: name, inputs: inputs, outputs: outputs, callers: callers, takesDescriptors: takesDescriptors) {
+            call in
             do throws(PermissionError) { try body(call) } catch { call.fail(error) }
         }
     }

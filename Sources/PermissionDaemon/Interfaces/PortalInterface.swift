@@ -69,7 +69,7 @@ final class PortalInterface {
         let key = PortalKey(appID: id, question: PortalKinds.question(icon: dialog.icon))
         let origin = PortalDialogRequest(call, dialog, key, sync: sync)
         try dialogs.open(handle, origin)
-        let window = AccessInterface.isParentWindow(call.string(2)) ? call.string(2) : ""
+        let window = RequestOptions.isParentWindow(call.string(2)) ? call.string(2) : ""
         identifier.identify(name) { [weak self] caller in
             guard let caller else {
                 self?.dialogs.close(handle: handle)

@@ -6,8 +6,35 @@ enum SettingsFile {
     private struct Key: Sendable {
         let section: String
         let name: String
-        let range: ClosedRange<Int64>
-        let set: @Sendable (inout Settings, Int64) -> Void
+        /// The valid values, for an error message.
+        let values: String
+        /// Returns false if the value is not valid.
+        let set: @Sendable (inout Settings, String) -> Bool
+
+        init(
+            section: String, name: String, range: ClosedRange<Int64>,
+            set: @escaping @Sendable (inout Settings, Int64) -> Void
+        ) {
+            (self.section, self.name) = (section, name)
+            values = "from \(range.lowerBound) to \(range.upperBound)"
+            self.set = { settings, text in
+                guard let number = Int64(text), range.contains(number) else { return false }
+                set(&settings, number)
+                return true
+            }
+        }
+
+        init<Word: RawRepresentable<String> & CaseIterable & Sendable>(
+            section: String, name: String, word: Word.Type, set: @escaping @Sendable (inout Settings, Word) -> Void
+        ) {
+            (self.section, self.name) = (section, name)
+            values = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            self.set = { settings, text in
+                guard let word = Word(rawValue: text) else { return false }
+                set(&settings, word)
+                return true
+            }
+        }
     }
 
     /// No one waits longer than a day for a prompt; more than a million requests do not fit into a desktop's memory.
@@ -20,6 +47,7 @@ enum SettingsFile {
         Key(section: "Limits", name: "Waiting", range: 1...1_000_000) { $0.waiting = Int($1) },
         Key(section: "History", name: "MaxRows", range: 0...10_000_000) { $0.historyRows = Int($1) },
         Key(section: "History", name: "MaxDays", range: 0...36_500) { $0.historyDays = Int($1) },
+        Key(section: "Enforcement", name: "Ask", word: AskScope.self) { $0.ask = $1 },
     ]
 
     /// Applies a file. An invalid one changes nothing.
@@ -35,13 +63,9 @@ enum SettingsFile {
                 guard let key = keys.first(where: { $0.section == section.name && $0.name == name }) else {
                     throw FileProblem(line: line, message: "[\(section.name)] has no key \(name)")
                 }
-                guard let number = Int64(value), key.range.contains(number) else {
-                    throw FileProblem(
-                        line: line,
-                        message:
-                            "\(name) must be from \(key.range.lowerBound) to \(key.range.upperBound), not \(value)")
+                guard key.set(&changed, value) else {
+                    throw FileProblem(line: line, message: "\(name) must be \(key.values), not \(value)")
                 }
-                key.set(&changed, number)
             }
         }
         settings = changed

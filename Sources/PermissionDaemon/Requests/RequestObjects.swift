@@ -14,6 +14,8 @@ final class RequestObject: RequestOrigin {
     private var call: MethodCall?
     private(set) var state = RequestState.queued
     private(set) var position = 0
+    /// The process that the request ends with, if it is not the owner.
+    private var subject: (pidfd: UnixFD, watch: WatchToken)?
 
     init(path: String, call: MethodCall, connection: Connection) {
         self.path = path
@@ -31,13 +33,27 @@ final class RequestObject: RequestOrigin {
     }
 
     func refuse(_ error: PermissionError) {
+        forget()
         call?.fail(error)
         call = nil
     }
 
-    func forget() {}
+    func forget() {
+        subject?.watch.cancel()
+        subject = nil
+    }
+
+    /// Calls `body` when the process exits, unless the request has ended by then.
+    func end(with pidfd: UnixFD, _ body: @escaping @LoopActor () -> Void) {
+        let watch = Loop.shared.watch(pidfd.raw, .readable) { [weak self] _ in
+            self?.forget()
+            body()
+        }
+        subject = (pidfd, watch)
+    }
 
     func respond(_ reply: Reply, isStopping: Bool) {
+        forget()
         let (code, results) = RequestObject.encoded(reply, isStopping)
         connection.send(
             .signal(
@@ -51,6 +67,7 @@ final class RequestObject: RequestOrigin {
                 reply.statuses.map { ($0.key.rawValue, $0.value.rawValue) }.sorted { $0.0 < $1.0 }),
             "refused": .string(reply.firstRefused?.rawValue ?? ""),
         ]
+        if let end = reply.pausedUntil { results["paused_until"] = .uint64(UInt64(clamping: end)) }
         if reply.hold > 0 { results["hold"] = .uint32(reply.hold) }
         switch reply.code {
         case .answered: return (0, results)

@@ -1,0 +1,77 @@
+// org.permd.Enforcement1, for enforcement points: programs that stand between apps and a device, such as the helper of a
+// sound server. They ask for apps, obey, and report what is used.
+
+import DBus
+import PermissionCore
+import PermissionModel
+
+@LoopActor
+struct EnforcementInterface {
+    let connection: Connection
+    let identifier: any CallerLookup
+    let facts: CurrentFacts
+    let policy: PolicySet
+    let subscribers: Subscribers
+    unowned let requests: any RequestTaking
+
+    /// Requests of one enforcement point that may be in progress, a quarter of all that may wait by default: a point in
+    /// a loop leaves room for others.
+    static let requestsPerPoint = 256
+
+    var interface: Interface {
+        Interface(
+            name: BusNames.enforcement,
+            methods: [
+                Method(
+                    "RequestAccessFor", ["who": "v", "permissions": "as", "options": "a{sv}"],
+                    returns: ["request": "o"], callers: .unsandboxed, takesDescriptors: true, requestAccess),
+                Method(
+                    "GetStatusFor", ["who": "v", "permissions": "as"], returns: ["statuses": "a{ss}"],
+                    callers: .unsandboxed, takesDescriptors: true, getStatus),
+                Method("ListPoints", returns: ["points": "aa{sv}"], callers: .unsandboxed) { call in
+                    call.reply(.rows(subscribers.names.sorted().map(row)))
+                },
+            ] + subscribers.methods,
+            signals: [Signal("StatusChanged", ["app": "s", "permission": "s"])],
+            properties: [Property("Ask", "s") { _ in .string(policy.settings.ask.rawValue) }], readers: .unsandboxed)
+    }
+
+    /// Something about the app and permission has changed; nil means any.
+    func tell(_ app: AppID?, _ permission: Permission?) {
+        subscribers.send(
+            "StatusChanged", [.string(app?.description ?? ""), .string(permission?.rawValue ?? "")])
+    }
+
+    private func requestAccess(_ call: MethodCall) throws(PermissionError) {
+        let subject = try subject(of: call)
+        let asked = try RequestOptions(call.arguments[1], call.arguments[2])
+        let count = requests.requestCount(of: call.sender)
+        guard count < EnforcementInterface.requestsPerPoint else {
+            throw PermissionError(.limitExceeded, "this enforcement point has \(count) requests in progress")
+        }
+        let path = try requests.newPath(owner: call.sender, token: asked.token)
+        let object = RequestObject(path: path, call: call, connection: connection)
+        requests.take(from: object) { id, time in
+            if let pidfd = subject.pidfd { object.end(with: pidfd) { [weak requests] in requests?.close(id) } }
+            return asked.request(id, path: path, by: subject.caller, at: time, device: asked.deviceName)
+        }
+    }
+
+    private func getStatus(_ call: MethodCall) throws(PermissionError) {
+        let caller = try subject(of: call).caller
+        var permissions = try parsePermissions(call.arguments[1])
+        if permissions.isEmpty { permissions = Permission.allCases }
+        call.reply(.stringTable(permissions.map { ($0.rawValue, facts.standing(of: $0, for: caller).rawValue) }))
+    }
+
+    private func subject(of call: MethodCall) throws(PermissionError) -> EnforcementSubject {
+        guard let point = identifier.cached(call.sender) else {
+            throw PermissionError(.accessDenied, "the caller has left the bus")
+        }
+        return try EnforcementSubject(call.arguments[0], namedBy: point)
+    }
+
+    private func row(_ name: String) -> [String: Value] {
+        ["owner": .string(name), "app": .string(identifier.cached(name)?.app.description ?? "")]
+    }
+}

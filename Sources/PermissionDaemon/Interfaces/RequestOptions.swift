@@ -1,0 +1,65 @@
+// The arguments of RequestAccess and RequestAccessFor, decoded and checked.
+
+import DBus
+import PermissionModel
+
+struct RequestOptions {
+    let permissions: [Permission]
+    let token: String?
+    private var reasons: [Permission: String] = [:]
+    private let explanation: Explanation?
+    private let parentWindow: String
+    private let hold: UInt32
+    private let isInteractive: Bool
+    /// The option `device_name`, which only enforcement points may use.
+    let deviceName: String
+
+    init(_ permissions: Value, _ options: Value) throws(PermissionError) {
+        self.permissions = try parsePermissions(permissions)
+        guard !self.permissions.isEmpty else {
+            throw PermissionError(.invalidArguments, "the list of permissions is empty")
+        }
+        let options = try Options(options)
+        token = try options.string("handle_token")
+        if let token, !BusNames.isToken(token) {
+            throw PermissionError(.invalidArguments, "handle_token \(quoted(token)) does not match [A-Za-z0-9_]{1,64}")
+        }
+        hold = try options.uint32("hold") ?? 0
+        guard hold <= Limits.maximumHold else {
+            throw PermissionError(
+                .invalidArguments, "hold is \(hold); the maximum is \(Limits.maximumHold) seconds")
+        }
+        parentWindow = try options.string("parent_window") ?? ""
+        guard RequestOptions.isParentWindow(parentWindow) else {
+            throw PermissionError(
+                .invalidArguments, "parent_window \(quoted(parentWindow)) is neither x11:XID nor wayland:HANDLE")
+        }
+        if let texts = try options.table("reasons") {
+            for permission in self.permissions {
+                if let text = texts[permission.rawValue] { reasons[permission] = SafeText.body(text) }
+            }
+        }
+        explanation = try options.pair("explanation").map {
+            Explanation(title: SafeText.title($0.0), body: SafeText.body($0.1))
+        }
+        isInteractive = try options.bool("interactive") ?? true
+        deviceName = SafeText.title(try options.string("device_name") ?? "")
+    }
+
+    /// - Parameter device: The name of the device that an enforcement point has at hand.
+    func request(
+        _ id: RequestID, path: String, by caller: Caller, at time: EpochSeconds, device: String? = nil
+    ) -> AccessRequest {
+        AccessRequest(
+            id: id, path: path, caller: caller, questions: permissions.map(Question.permission), reasons: reasons,
+            explanation: explanation, parentWindow: parentWindow, hold: hold, isInteractive: isInteractive,
+            arrived: time, device: device)
+    }
+
+    /// Whether the text is empty, `x11:XID` or `wayland:HANDLE`, as in portals. Real handles are far shorter.
+    static func isParentWindow(_ text: String) -> Bool {
+        text.isEmpty
+            || (text.hasPrefix("x11:") || text.hasPrefix("wayland:")) && text.utf8.count <= 256
+                && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+}
