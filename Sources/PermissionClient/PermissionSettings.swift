@@ -141,6 +141,11 @@ public final class PermissionSettings: Sendable {
         try await BusLink.ofSettings(bus).canStart(BusNames.agentService)
     }
 
+    /// Returns the connected enforcement points (org.permd.Enforcement1.ListPoints).
+    public func enforcementPoints() async throws(ClientError) -> [EnforcementPoint] {
+        try await rows(BusNames.enforcement, "ListPoints", [], EnforcementPoint.init)
+    }
+
     /// Checks the integrity of the store, and returns all problems with advice (org.permd.Policy1.ListProblems).
     public func problems() async throws(ClientError) -> [Problem] {
         try await rows(BusNames.policy, "ListProblems", [], Problem.init)

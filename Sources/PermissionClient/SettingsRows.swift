@@ -195,6 +195,20 @@ public struct AgentRow: Sendable, Hashable {
     }
 }
 
+/// A connected enforcement point: a row of org.permd.Enforcement1.ListPoints.
+public struct EnforcementPoint: Sendable, Hashable {
+    /// The unique name of its connection.
+    public let owner: String
+    /// The program.
+    public let app: AppID
+
+    init?(_ row: [String: Value]) {
+        guard let app = row.app else { return nil }
+        owner = row["owner"]?.stringValue ?? ""
+        self.app = app
+    }
+}
+
 /// A problem that the daemon has found: a row of org.permd.Policy1.ListProblems.
 public struct Problem: Sendable, Hashable {
     /// What it concerns: `store`, `policy`, `settings` or `devices`.

@@ -269,6 +269,26 @@ struct VerbTests {
         await stage.end()
     }
 
+    @Test func doctorListsEnforcementPoints() async throws {
+        let stage = try await CommandStage()
+        let agent = try await stage.agent()
+        let config = try TemporaryFolder(["systemd", "systemd/user"])
+        try config.write("", to: "systemd/user/permd-pipewire.service")
+        let environment = ["XDG_CONFIG_HOME": config.path]
+        let absent = try await stage.run("doctor", environment: environment)
+        #expect(absent.status == 1)
+        #expect(absent.lines.contains { $0.hasPrefix("!!  enforcement") && $0.contains("permd-pipewire is installed") })
+        // A program of that name is the enforcement point.
+        let point = try await TestApp("permd-pipewire", on: stage.permd)
+        #expect(try await point.ask("call \(BusNames.enforcement) Subscribe") == "ok")
+        let well = try await stage.run("doctor", environment: environment)
+        #expect(well.status == 0, "\(well.output)")
+        #expect(well.lines.contains { $0.hasPrefix("ok  enforcement") && $0.contains(point.id.description) })
+        withExtendedLifetime(agent) {}
+        await point.end()
+        await stage.end()
+    }
+
     @Test func exitStatusesOfFailures() async throws {
         let stage = try await CommandStage(settings: "[Prompts]\nAgentWaitSec=1\n")
         let nobody = try await stage.run("request", "camera")

@@ -49,6 +49,7 @@ private struct Examination {
             var findings = [Finding(state: .good, about: "bus", text: "there is a session bus")]
             findings.append(daemon(version))
             findings += try await agents()
+            findings += try await enforcementPoints()
             findings += try await devices()
             findings += try await problems()
             return findings
@@ -119,6 +120,21 @@ private struct Examination {
                 text: "\(agent.level.rawValue) agent \(agent.owner), failures in a row: \(agent.failures)",
                 advice: "restart it; after \(Limits.agentFailures) failures in a row permd stops using it")
         }
+    }
+
+    private func enforcementPoints() async throws -> [Finding] {
+        let points = try await settings.enforcementPoints()
+        let running = points.map {
+            Finding(state: .good, about: "enforcement", text: "\($0.app) is connected as \($0.owner)")
+        }
+        let programs = points.compactMap { $0.app.name.split(separator: "/").last.map(String.init) }
+        let absent = UserUnits.enforcementPoints.filter { !programs.contains($0) && UserUnits.isInstalled($0) }
+        return running
+            + absent.map {
+                Finding(
+                    state: .bad, about: "enforcement", text: "\($0) is installed, but not connected",
+                    advice: "run systemctl --user start \($0); if that fails, see journalctl --user -u \($0)")
+            }
     }
 
     private func devices() async throws -> [Finding] {
