@@ -1,8 +1,10 @@
 // Objects defined by tables: dispatch, authorization, properties, introspection, and per-caller visibility.
 
-import DBus
+import Glibc
 import PermissionTestKit
 import Testing
+
+@testable import DBus
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
@@ -67,6 +69,57 @@ struct ObjectServerTests {
         let server = serve(fixture)
         #expect(try await call(fixture.client, fixture, "Echo", [.string("a"), .uint32(1)]) == .string("a"))
         withExtendedLifetime(server) {}
+        await fixture.end()
+    }
+
+    /// Descriptors of other calls are closed before the call waits for anything.
+    @Test(arguments: buses)
+    func onlySomeMethodsTakeDescriptors(_ kind: PrivateBus.Kind) async throws {
+        let fixture = try await Fixture(kind)
+        let server = serve(fixture)
+        let taken = EventLog<Bool>()
+        func method(_ name: String, takes: Bool) -> Method {
+            Method(name: name, inputs: ["who": "v"], outputs: [:], callers: nil, takesDescriptors: takes) { call in
+                if case .variant(.unixFD) = call.arguments[0] { taken.add(takes) }
+                call.reply()
+            }
+        }
+        server.add(
+            Interface(
+                name: "org.example.Takes", methods: [method("Take", takes: true), method("Other", takes: false)]),
+            at: Fixture.path)
+        let file = Value.variant(.unixFD(UnixFD(owning: open("/dev/null", O_RDONLY))))
+        func pass(_ member: String, _ value: Value) async -> String? {
+            do throws(BusError) {
+                _ = try await call(fixture.client, fixture, member, [value], interface: "org.example.Takes")
+                return nil
+            } catch { return error.name }
+        }
+        let refused = "org.example.Error.InvalidArguments"
+        #expect(await pass("Take", file) == nil)
+        #expect(await pass("Other", file) == refused)
+        #expect(await pass("Other", .variant(.bool(true))) == nil)
+        #expect(await pass("Missing", file) == refused)
+        server.mayPassDescriptors = { [name = fixture.client.uniqueName] in $0 != name }
+        #expect(await pass("Take", file) == refused)
+        #expect(await pass("Take", .variant(.bool(true))) == nil)
+        #expect(taken.all == [true])
+        await fixture.end()
+    }
+
+    /// One caller's waiting calls hold 64 descriptors at most.
+    @Test(arguments: buses)
+    func waitingDescriptorsAreBounded(_ kind: PrivateBus.Kind) async throws {
+        let fixture = try await Fixture(kind)
+        let calls = EventLog<Bool>()
+        fixture.service.methodHandler = { _ in calls.add(true) }
+        fixture.service.floodHandler = { _ in calls.add(false) }
+        let file = UnixFD(owning: open("/dev/null", O_RDONLY))
+        for _ in 0..<100 { fixture.client.send(fixture.message("Any", [.unixFD(file)])) }
+        _ = try fixture.client.requestName("org.example.Client")
+        _ = try fixture.service.requestName("org.example.Service")
+        let handled = try await calls.wait(for: 100).count { $0 }
+        #expect(handled >= 32 && handled <= 64)
         await fixture.end()
     }
 
