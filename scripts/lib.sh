@@ -107,6 +107,11 @@ build_tests() {
     rm -f "$log"
 }
 
+# swift_toolchain: prints the folder of the toolchain that contains bin, lib and share.
+swift_toolchain() {
+    swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p'
+}
+
 # release_build PRODUCT…: builds programs for release and prints their folder. They are optimised and contain the Swift
 # library, without unused functions.
 release_build() {
@@ -114,7 +119,7 @@ release_build() {
     options=(-c release --static-swift-stdlib --scratch-path .build-release --disable-local-rpath)
     # A section for each function, so that the linker can leave out unused ones.
     options+=(-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker --no-export-dynamic)
-    toolchain=$(swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p')
+    toolchain=$(swift_toolchain)
     if [ -x "$toolchain/bin/ld.lld" ]; then
         # Packed relocations take a thirtieth of the space (DT_RELR, glibc 2.36).
         options+=(-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs)
