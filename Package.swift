@@ -99,7 +99,7 @@ let package = Package(
             name: "permd-scripted-agent", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
             path: "Tools/permd-scripted-agent", swiftSettings: strict),
         .executableTarget(
-            name: "permd-faults", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
+            name: "permd-faults", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "CLinux"],
             path: "Tools/permd-faults", swiftSettings: strict),
         .executableTarget(
             name: "permd-bench",

@@ -7,6 +7,8 @@ enum Attack: String, CaseIterable {
     case huge
     /// Requests that are withdrawn at once, repeatedly.
     case closing
+    /// Requests for other apps, as an enforcement point makes them, with pidfds, other descriptors and names.
+    case points
     /// Unsolicited replies and signals with likely serials.
     case forged
     /// Calls that a sandboxed app is not allowed to make.

@@ -55,6 +55,7 @@ struct Attacker {
         case .descriptors: descriptors(peer)
         case .huge: huge(peer)
         case .closing: closing(peer)
+        case .points: points(peer)
         case .forged: forged(peer)
         case .forbidden: forbidden(peer)
         case .names: names(peer)

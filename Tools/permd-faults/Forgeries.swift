@@ -130,6 +130,8 @@ extension Attacker {
                     $0.options([("level", "s", { $0.string("system") })])
                 }
             ),
+            (BusNames.enforcement, "Subscribe", "", { _ in }), (BusNames.enforcement, "ListPoints", "", { _ in }),
+            (BusNames.enforcement, "GetStatusFor", "vas", { Attacker.status(of: "flatpak:org.example.Victim", &$0) }),
             ("org.freedesktop.DBus.Properties", "GetAll", "s", { $0.string(BusNames.policy) }),
             (BusNames.portalAccess, "AccessDialog", "osssssa{sv}", Attacker.dialog),
         ]
@@ -143,6 +145,12 @@ extension Attacker {
             guard let answer = peer.answer(to: peer.lastSerial, from: permd) else { return }
             if answer.kind == Wire.Kind.methodReturn.rawValue { Report.say("lost \(interface).\(member) was served") }
         }
+    }
+
+    private static func status(of app: String, _ wire: inout Wire) {
+        wire.signature("s")
+        wire.string(app)
+        wire.strings(["camera"])
     }
 
     private static func dialog(_ wire: inout Wire) {
