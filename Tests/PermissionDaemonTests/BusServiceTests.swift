@@ -27,8 +27,8 @@ struct BusServiceTests {
             lost.start()
             (broker, connection) = (lost, open)
             // The service gets subscribers and identifies their caller. Other tests may occupy the loop: no timeouts.
-            for (interface, member) in [(BusNames.policy, "Subscribe"), (BusNames.devices, "Subscribe")] {
-                _ = try await client.call(BusServiceTests.call(open, interface, member), timeoutMilliseconds: nil)
+            for interface in [BusNames.policy, BusNames.devices, BusNames.enforcement] {
+                _ = try await client.call(BusServiceTests.call(open, interface, "Subscribe"), timeoutMilliseconds: nil)
             }
             _ = try await client.call(
                 BusServiceTests.call(open, BusNames.access, "GetStatus", [.strings([])]), timeoutMilliseconds: nil)
@@ -58,6 +58,31 @@ struct BusServiceTests {
         }
         #expect(broker == nil)
         #expect(connection == nil)
+        client.close()
+        await bus.stop()
+    }
+
+    /// Another backend may leave while permd runs.
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func theNameOfTheBackendIsTakenOnceItIsFree(_ kind: PrivateBus.Kind) async throws {
+        let folder = try TemporaryFolder()
+        let bus = try await PrivateBus(kind)
+        let other = try bus.connect()
+        #expect(try other.requestName(BusNames.portalBackend))
+        let open = try bus.connect()
+        let broker = DaemonParts(folder).broker(open)
+        let service = BusService(broker)
+        let client = try bus.connect()
+        let owners = EventLog<String>()
+        client.onOwnerChange(of: BusNames.portalBackend) { owners.add($0 ?? "") }
+        service.servePortals()
+        // After this, the name has been requested in vain.
+        for _ in 0..<3 { _ = try await open.call(.busCall("GetId"), timeoutMilliseconds: nil) }
+        other.close()
+        try await owners.first("the new owner") { $0 == open.uniqueName }
+        withExtendedLifetime(service) {}
+        broker.detach()
+        open.close()
         client.close()
         await bus.stop()
     }
