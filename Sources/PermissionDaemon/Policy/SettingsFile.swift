@@ -28,7 +28,8 @@ enum SettingsFile {
             section: String, name: String, word: Word.Type, set: @escaping @Sendable (inout Settings, Word) -> Void
         ) {
             (self.section, self.name) = (section, name)
-            values = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            let words = Word.allCases.map(\.rawValue)
+            values = words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
             self.set = { settings, text in
                 guard let word = Word(rawValue: text) else { return false }
                 set(&settings, word)
