@@ -3,9 +3,9 @@
 import DBus
 public import PermissionModel
 
-/// Lists and changes decisions, and lists the history, the queue, rules, devices, agents and problems.
+/// Lists and changes decisions, and lists the history, the queue, rules, devices, their uses, agents and problems.
 ///
-/// It calls org.permd.Policy1, org.permd.Devices1 and org.permd.AgentManager1, which refuse sandboxed programs.
+/// It calls org.permd.Policy1, org.permd.Devices1, org.permd.Usage1 and org.permd.AgentManager1, which refuse sandboxed programs.
 ///
 /// ```swift
 /// for row in try await PermissionSettings().decisions() { print(row.app, row.question.name, row.decision) }
@@ -90,13 +90,16 @@ public final class PermissionSettings: Sendable {
     /// - Parameters:
     ///   - app: Only rows of the app with this identity; nil for all.
     ///   - question: Only rows about this question; nil for all.
+    ///   - outcome: Only rows with this outcome; nil for all.
     ///   - since: Only rows from this time on; nil for all.
     ///   - limit: The maximum number of rows; 0 for all.
     ///   - offset: The number of rows to skip.
     public func history(
-        app: String? = nil, question: Question? = nil, since: EpochSeconds? = nil, limit: Int = 0, offset: Int = 0
+        app: String? = nil, question: Question? = nil, outcome: Outcome? = nil, since: EpochSeconds? = nil,
+        limit: Int = 0, offset: Int = 0
     ) async throws(ClientError) -> [HistoryRow] {
         var filter = PermissionSettings.filter(app, question, limit, offset)
+        if let outcome { filter["outcome"] = .string(outcome.rawValue) }
         if let since { filter["since"] = .uint64(UInt64(clamping: since)) }
         return try await rows(BusNames.policy, "ListHistory", [.properties(filter)], HistoryRow.init)
     }
@@ -129,6 +132,11 @@ public final class PermissionSettings: Sendable {
     /// - Parameter permission: Only devices of this permission; nil for all.
     public func devices(of permission: Permission? = nil) async throws(ClientError) -> [DeviceRow] {
         try await rows(BusNames.devices, "ListDevices", [.string(permission?.rawValue ?? "")], DeviceRow.init)
+    }
+
+    /// Returns which apps use cameras and microphones now (org.permd.Usage1.ListUses). ``events()`` reports changes.
+    public func uses() async throws(ClientError) -> [UseRow] {
+        try await rows(BusNames.usage, "ListUses", [], UseRow.init)
     }
 
     /// Returns the registered agents, in the order in which they are asked (org.permd.AgentManager1.ListAgents).

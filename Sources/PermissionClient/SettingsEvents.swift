@@ -16,6 +16,10 @@ public enum SettingsEvent: Sendable, Hashable {
     case deviceAdded(DeviceRow)
     /// A device was removed (org.permd.Devices1.DeviceRemoved).
     case deviceRemoved(Permission, id: String)
+    /// An app began to use a device (org.permd.Usage1.UseStarted).
+    case useStarted(UseRow)
+    /// A use has ended; the number is that of its ``UseRow`` (org.permd.Usage1.UseEnded).
+    case useEnded(UInt32, seconds: UInt64)
     /// Older events were dropped, because they were not read in time. Read all lists again.
     case missed
     /// The daemon has left the bus.
@@ -74,6 +78,8 @@ private final class SettingsFollower {
                 { $0.first?.properties.flatMap(DeviceRow.init).map { .deviceAdded($0) } }
             ),
             (BusNames.devices, "DeviceRemoved", SettingsFollower.removed),
+            (BusNames.usage, "UseStarted", { $0.first?.properties.flatMap(UseRow.init).map { .useStarted($0) } }),
+            (BusNames.usage, "UseEnded", SettingsFollower.ended),
         ]
         for (interface, member, read) in handlers {
             signals.append(
@@ -81,7 +87,9 @@ private final class SettingsFollower {
                     if let event = read(message.body) { self?.tell(event) }
                 })
         }
-        for interface in [BusNames.policy, BusNames.devices] { _ = try await link.call(interface, "Subscribe") }
+        for interface in [BusNames.policy, BusNames.devices, BusNames.usage] {
+            _ = try await link.call(interface, "Subscribe")
+        }
     }
 
     /// Adds an event. If an older event was dropped for it, also adds `missed`, unless that is already there.
@@ -127,6 +135,11 @@ private final class SettingsFollower {
             let state = body[3].stringValue
         else { return nil }
         return .requestChanged(app: app, names.compactMap(Question.init(name:)), state: state)
+    }
+
+    private static func ended(_ body: [Value]) -> SettingsEvent? {
+        guard body.count == 2, let use = body[0].uint32Value, let seconds = body[1].uint64Value else { return nil }
+        return .useEnded(use, seconds: seconds)
     }
 
     private static func removed(_ body: [Value]) -> SettingsEvent? {

@@ -82,7 +82,8 @@ extension HistoryRow {
             time: time, request: row["request"]?.stringValue ?? "", app: app, question: question,
             outcome: Outcome(rawValue: outcome) ?? .unknown,
             by: row["by"]?.stringValue.flatMap(Author.init(rawValue:)) ?? .nobody,
-            count: row["count"]?.uint32Value ?? 1)
+            count: row["count"]?.uint32Value ?? 1, seconds: row["seconds"]?.uint32Value,
+            status: row["status"]?.stringValue.flatMap(Status.init(rawValue:)))
     }
 }
 
@@ -144,6 +145,46 @@ public struct Restriction: Sendable, Hashable {
         rule = row["rule"]?.stringValue ?? ""
         file = row["file"]?.stringValue ?? ""
         line = Int(row["line"]?.uint32Value ?? 0)
+    }
+}
+
+/// An app that uses a device now: a row of org.permd.Usage1.ListUses.
+public struct UseRow: Sendable, Hashable {
+    /// The number of the use.
+    public let use: UInt32
+    /// The app; nil for a program that cannot be identified, such as one of another user.
+    public let app: AppID?
+    /// The app's name, for the user; may be empty.
+    public let appName: String
+    /// The process with which the use began; 0 if it is not known.
+    public let pid: Int32
+    /// The permission that apps need for the device.
+    public let permission: Permission
+    /// The ID of the device, as in ``DeviceRow``; may be empty.
+    public let device: String
+    /// The name of the device, for the user.
+    public let deviceName: String
+    /// When the use began.
+    public let since: EpochSeconds
+    /// The app's status when the use began.
+    public let status: Status
+    /// How it is known: `device` (the node is open), `capture` (ALSA records), or the name of an enforcement point.
+    public let source: String
+
+    init?(_ row: [String: Value]) {
+        guard let use = row["use"]?.uint32Value, let permission = row.permission,
+            let status = row["status"]?.stringValue.flatMap(Status.init(rawValue:))
+        else { return nil }
+        self.use = use
+        app = row.app
+        appName = row["app_name"]?.stringValue ?? ""
+        pid = Int32(clamping: row["pid"]?.uint32Value ?? 0)
+        self.permission = permission
+        device = row["device"]?.stringValue ?? ""
+        deviceName = row["device_name"]?.stringValue ?? ""
+        since = row.seconds("since") ?? 0
+        self.status = status
+        source = row["source"]?.stringValue ?? ""
     }
 }
 

@@ -21,6 +21,11 @@ public struct HistoryFold {
         let question: Question
         let outcome: Outcome
         let by: Author
+        let status: Status?
+
+        init(_ row: HistoryRow) {
+            (app, question, outcome, by, status) = (row.app, row.question, row.outcome, row.by, row.status)
+        }
     }
 
     private struct Subject: Hashable {
@@ -75,7 +80,7 @@ public struct HistoryFold {
             decided[subject] = entry
             return (entry.numbered, isNew)
         }
-        let key = Key(app: row.app, question: row.question, outcome: row.outcome, by: row.by)
+        let key = Key(row)
         if caused[key] == nil { HistoryFold.makeRoom(&caused, uptime) }
         let (entry, isNew) = merge(row, with: caused[key], uptime)
         caused[key] = entry
@@ -85,6 +90,10 @@ public struct HistoryFold {
     private mutating func merge(_ row: HistoryRow, with known: Entry?, _ uptime: Int64) -> (Entry, Bool) {
         if var entry = known, uptime - entry.since < HistoryFold.window {
             entry.numbered.row.count = entry.numbered.row.count.addingReportingOverflow(row.count).partialValue
+            if let seconds = row.seconds {
+                let (sum, isOver) = (entry.numbered.row.seconds ?? 0).addingReportingOverflow(seconds)
+                entry.numbered.row.seconds = isOver ? .max : sum
+            }
             entry.isWritten = false
             return (entry, false)
         }
@@ -126,7 +135,7 @@ public struct HistoryFold {
         for numbered in rows {
             let row = numbered.row
             let subject = Subject(app: row.app, question: row.question)
-            let key = Key(app: row.app, question: row.question, outcome: row.outcome, by: row.by)
+            let key = Key(row)
             if decided[subject]?.numbered.number == numbered.number { decided[subject]?.isWritten = isWritten }
             if caused[key]?.numbered.number == numbered.number { caused[key]?.isWritten = isWritten }
         }

@@ -14,6 +14,8 @@ final class Broker {
     let identifier: CallerIdentifier
     let facts: CurrentFacts
     let portalSync: PortalStoreSync
+    /// Continues when the connection is lost: open nodes stay open.
+    let usage: DeviceUsage
     let now: @Sendable () -> EpochSeconds
     let log: Logger
     private(set) var queue: Queue
@@ -34,6 +36,9 @@ final class Broker {
     private(set) lazy var enforcement = EnforcementInterface(
         connection: connection, identifier: identifier, facts: facts, policy: policy,
         subscribers: Subscribers(connection: connection, interface: BusNames.enforcement), requests: self)
+    private lazy var usageInterface = UsageInterface(
+        usage: usage, subscribers: Subscribers(connection: connection, interface: BusNames.usage),
+        listings: Listings { [identifier] in identifier.cached($0) != nil })
     private var timers: [TimerID: LoopTimer] = [:]
     /// Milliseconds until a failed write is retried. Failing disks are usually repaired by hand.
     static let rewriteTime: Int64 = 300_000
@@ -65,6 +70,12 @@ final class Broker {
         identifier = CallerIdentifier(connection: connection, log: log, continuing: old?.identifier)
         portalSync = PortalStoreSync(
             connection: connection, identifier: identifier, store: store, facts: facts, now: now, log: log)
+        usage =
+            old?.usage
+            ?? DeviceUsage(
+                devices: devices, now: now, log: log,
+                standing: { facts.standing(of: $2, for: Caller(connection: "", app: $0, process: $1)) },
+                record: { [store] in store.record($0) })
         agents = AgentLink(connection: connection)
         requests = InFlightRequests(after: old?.requests)
         queue = old?.queue ?? Queue(settings: policy.settings)
@@ -86,6 +97,7 @@ final class Broker {
         return [
             access.interface, agentManager.interface, policyInterface.interface, devicesInterface.interface,
             enforcement.interface,
+            usageInterface.interface,
         ]
     }
 
@@ -93,6 +105,8 @@ final class Broker {
     func start() {
         identifier.onLeft = { [weak self] in self?.left($0) }
         devices.start { [weak self] in self?.devicesChanged($0) }
+        usage.onChange = { [weak self] in self?.usageInterface.tell($0) }
+        usage.devicesChanged()
         policy.saveLastGood = { [weak self] in self?.saveLastGood($0, $1) }
         policy.start { [weak self] in self?.policyChanged() }
         store.onReadAgain = { [weak self] in self?.decisionsRead() }
@@ -216,10 +230,13 @@ final class Broker {
         policyInterface.subscribers.left(name)
         devicesInterface.subscribers.left(name)
         enforcement.subscribers.left(name)
+        usageInterface.subscribers.left(name)
+        usage.left(name)
     }
 
     private func devicesChanged(_ changes: [DeviceChange]) {
         for change in changes { devicesInterface.tell(change) }
+        usage.devicesChanged()
         statuses.refresh(nil)
         for permission in Set(changes.map(\.permission)) { enforcement.tell(nil, permission) }
         feed(.factsChanged)
@@ -274,6 +291,7 @@ final class Broker {
     func detach() {
         guard !isDetached else { return }
         feed(.disconnected)
+        usage.disconnected()
         isDetached = true
         for timer in timers.values { timer.cancel() }
         timers = [:]
@@ -287,6 +305,7 @@ final class Broker {
             guard let self else { return completion() }
             isStopping = true
             feed(.shutdown)
+            usage.stop()
             // Without the store, no call can be answered correctly.
             connection.methodHandler = { [connection] call in
                 connection.fail(

@@ -28,6 +28,9 @@ extension Broker {
         problems += devices.problems.map {
             Problem(about: "devices", text: $0, advice: "permctl devices lists the known devices")
         }
+        problems += usage.problems.map {
+            Problem(about: "usage", text: $0, advice: "log in on the seat; permctl devices lists the nodes")
+        }
         return problems
     }
 }

@@ -25,6 +25,8 @@ public enum BusNames {
     public static let devices = "org.permd.Devices1"
     /// The interface for enforcement points.
     public static let enforcement = "org.permd.Enforcement1"
+    /// The interface for settings programs: who uses which device now.
+    public static let usage = "org.permd.Usage1"
 
     /// The name of the daemon as a backend of xdg-desktop-portal.
     public static let portalBackend = "org.freedesktop.impl.portal.desktop.permd"

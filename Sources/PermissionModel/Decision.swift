@@ -123,16 +123,21 @@ public struct Pause: Sendable, Hashable {
     }
 }
 
-/// How one question of a request ended: the value of the key `outcome` in the history.
+/// What happened: how one question of a request ended, or that an app used a device. The value of the key `outcome` in
+/// the history.
 public enum Outcome: String, Sendable, Hashable, CaseIterable {
     case granted, denied, dismissed, restricted, unavailable, withdrawn, failed, reset
+    /// The app used a device, with or without a grant.
+    case used
+    /// The app got at a device past an enforcement point, which cut it off.
+    case bypassed
     /// A value that this version does not know, from a newer daemon.
     case unknown
 }
 
 /// A row of the history, org.permd.Policy1.ListHistory.
 public struct HistoryRow: Sendable, Hashable {
-    /// When it happened.
+    /// When it happened; for ``Outcome/used``, when the use ended.
     public var time: EpochSeconds
     /// The request's object path; empty if there was no request.
     public var request: String
@@ -146,11 +151,15 @@ public struct HistoryRow: Sendable, Hashable {
     public var by: Author
     /// How often it happened within a minute. The time and the request are those of the first time.
     public var count: UInt32
+    /// How long the device was used, if the outcome is ``Outcome/used``: the sum if there were several uses.
+    public var seconds: UInt32?
+    /// The status of the permission when a use began, or when an enforcement point was bypassed; nil for other outcomes.
+    public var status: Status?
 
     /// Creates a row.
     public init(
         time: EpochSeconds, request: String, app: AppID, question: Question, outcome: Outcome, by: Author,
-        count: UInt32 = 1
+        count: UInt32 = 1, seconds: UInt32? = nil, status: Status? = nil
     ) {
         self.time = time
         self.request = request
@@ -159,5 +168,7 @@ public struct HistoryRow: Sendable, Hashable {
         self.outcome = outcome
         self.by = by
         self.count = count
+        self.seconds = seconds
+        self.status = status
     }
 }

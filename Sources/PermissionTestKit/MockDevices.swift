@@ -63,6 +63,14 @@ public final class MockDevices {
         try await tool.ask("\(isAnnounced ? "add" : "slip") \(kind.rawValue) \(number)\(name.map { " \($0)" } ?? "")")
     }
 
+    /// Adds a device whose node leads to a pseudo-terminal, so that other processes can really open it, at the path of
+    /// that. Returns the node.
+    public func add(
+        _ kind: Kind, _ number: Int, backedBy terminal: PseudoTerminal
+    ) async throws(Failure) -> String {
+        try await tool.ask("link \(kind.rawValue) \(number) \(terminal.major):\(terminal.minor) \(terminal.path)")
+    }
+
     public func remove(_ kind: Kind, _ number: Int) async throws(Failure) {
         _ = try await tool.ask("remove \(kind.rawValue) \(number)")
     }

@@ -81,6 +81,12 @@ public struct ProcessReader: Sendable {
         return Array(path.dropLast(mark.count))
     }
 
+    /// The user who owns the executable's file; nil if that cannot be read.
+    public func executableOwner(_ pid: Int32) -> UInt32? {
+        var status = stat()
+        return stat("\(root)/\(pid)/exe", &status) == 0 ? status.st_uid : nil
+    }
+
     func workingDirectory(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/cwd") }
 
     /// Returns the arguments of the command line; a long command line is truncated.
@@ -120,7 +126,7 @@ public struct ProcessReader: Sendable {
         return Array(bytes.prefix(count))
     }
 
-    private func read(_ path: String, mayBeCut: Bool = false) throws(UnknownProcess) -> [UInt8] {
+    func read(_ path: String, mayBeCut: Bool = false) throws(UnknownProcess) -> [UInt8] {
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard fd >= 0 else { throw UnknownProcess(reason: "\(path) cannot be read: \(errorText())") }
         defer { close(fd) }

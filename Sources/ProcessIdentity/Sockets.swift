@@ -51,35 +51,20 @@ public final class UnixSockets: Sendable {
 }
 
 extension ProcessReader {
-    /// The most descriptors that are read. Reading one blocks the caller for up to 3 µs. Compositors and browsers have
-    /// some thousands, with the sockets that they opened first among the first.
-    static let maximumDescriptors = 4096
-    public static let tooManyDescriptors = UnknownProcess(reason: "it has more descriptors than permd examines")
-
     /// Calls `body` with each socket of a process, in the order of its descriptors, until `body` returns false. Returns
     /// whether all were visited. Throws if the process has more than `maximumDescriptors`.
     public func forEachSocket(
         of pid: Int32, from first: Int32, _ body: (HeldSocket) -> Bool
     ) throws(UnknownProcess) -> Bool {
-        guard let folder = opendir("\(root)/\(pid)/fd") else {
-            throw UnknownProcess(reason: "its descriptors cannot be read: \(String(cString: strerror(errno)))")
-        }
-        defer { closedir(folder) }
+        let folder = try DescriptorFolder("\(root)/\(pid)/fd")
         var rest = ProcessReader.maximumDescriptors
-        while let entry = readdir(folder) {
+        while let entry = folder.next() {
             rest -= 1
             guard rest >= 0 else { throw ProcessReader.tooManyDescriptors }
-            // SAFETY: the entry is valid until the next readdir(3), and its name ends with a NUL.
-            let socket = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                name.withMemoryRebound(to: CChar.self, capacity: 256) { name -> HeldSocket? in
-                    let descriptor = Int32(atoi(name))
-                    guard descriptor >= first else { return nil }
-                    return ProcessReader.socket(in: dirfd(folder), name).map {
-                        HeldSocket(inode: $0, descriptor: descriptor)
-                    }
-                }
-            }
-            if let socket, !body(socket) { return false }
+            guard entry.number >= first,
+                let inode = ProcessReader.socket(in: folder.descriptor, entry.name)
+            else { continue }
+            if !body(HeldSocket(inode: inode, descriptor: entry.number)) { return false }
         }
         return true
     }

@@ -14,6 +14,15 @@ extension Question: ExpressibleByArgument {
     public static var allValueStrings: [String] { Permission.allCases.map(\.rawValue) }
 }
 
+extension Outcome: ExpressibleByArgument {
+    public init?(argument: String) {
+        guard let outcome = Outcome(rawValue: argument), outcome != .unknown else { return nil }
+        self = outcome
+    }
+
+    public static var allValueStrings: [String] { allCases.filter { $0 != .unknown }.map(\.rawValue) }
+}
+
 /// An app as named on the command line, not yet resolved to an identity.
 struct AppName: ExpressibleByArgument {
     let text: String

@@ -23,7 +23,7 @@ struct Permctl: AsyncParsableCommand {
         version: "permctl \(version)",
         subcommands: [
             StatusVerb.self, GrantVerb.self, DenyVerb.self, ResetVerb.self, RequestVerb.self, QueueVerb.self,
-            DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, MonitorVerb.self, AgentVerb.self,
+            DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, InUseVerb.self, MonitorVerb.self, AgentVerb.self,
             DoctorVerb.self, ExportVerb.self, ImportVerb.self,
         ])
 

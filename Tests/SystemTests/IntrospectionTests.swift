@@ -73,7 +73,10 @@ struct IntrospectionTests {
         let stage = try await Stage()
         try compare(
             try await introspect(stage, BusNames.root),
-            [BusNames.access, BusNames.agentManager, BusNames.policy, BusNames.devices, BusNames.enforcement])
+            [
+                BusNames.access, BusNames.agentManager, BusNames.policy, BusNames.devices, BusNames.enforcement,
+                BusNames.usage,
+            ])
         await stage.end()
     }
 
@@ -109,7 +112,7 @@ struct IntrospectionTests {
             Set(names)
                 == [
                     BusNames.access, BusNames.request, BusNames.agentManager, BusNames.agent, BusNames.policy,
-                    BusNames.devices, BusNames.enforcement,
+                    BusNames.devices, BusNames.enforcement, BusNames.usage,
                 ])
     }
 }

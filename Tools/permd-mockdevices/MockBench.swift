@@ -37,7 +37,23 @@ final class MockBench {
         try MockListeners.deaf(in: root) { () throws(MockFailure) in try add(kind, number, name: name) }
     }
 
-    func add(_ kind: MockKind, _ number: Int, name: String?) throws(MockFailure) -> String {
+    /// Adds a device whose node is a link to a real character device, with that one's number.
+    func add(
+        _ kind: MockKind, _ number: Int, device: String, linkedTo target: String
+    ) throws(MockFailure) -> String {
+        let node = try MockListeners.deaf(in: root) { () throws(MockFailure) in
+            let node = try add(kind, number, name: nil, device: device)
+            unlink(root + node)
+            guard symlink(target, root + node) == 0 else { throw MockFailure("the link cannot be made") }
+            return node
+        }
+        for entry in plugged[Plug(kind: kind, number: number)]?.entries ?? [] { announce(entry, "add") }
+        return node
+    }
+
+    func add(
+        _ kind: MockKind, _ number: Int, name: String?, device: String? = nil
+    ) throws(MockFailure) -> String {
         let plug = Plug(kind: kind, number: number)
         guard plugged[plug] == nil else { throw MockFailure("\(kind.rawValue) \(number) already exists") }
         var adapter = ""
@@ -47,7 +63,8 @@ final class MockBench {
             }
             adapter = "\(host.entries[0].path)/\(host.entries[0].path.split(separator: "/").last!)"
         }
-        let entries = kind.entries(number: number, unit: unit(kind, number), name: name, adapter: adapter)
+        var entries = kind.entries(number: number, unit: unit(kind, number), name: name, adapter: adapter)
+        if let device { entries = entries.map { $0.node == nil ? $0 : $0.numbered(device) } }
         var failure: UnsafeMutablePointer<GError>?
         let node = entries.compactMap(\.node).first.map { "/dev/\($0)" } ?? ""
         var camera: MockCamera?

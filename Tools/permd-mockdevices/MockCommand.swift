@@ -7,6 +7,8 @@ struct MockFailure: Error {
 
 enum MockCommand {
     case add(MockKind, Int, name: String?, isAnnounced: Bool)
+    /// A device whose node leads to a real character device with that number, so that opening it can be observed.
+    case link(MockKind, Int, number: String, target: String)
     case remove(MockKind, Int)
     case change(MockKind, Int)
     case block(Int, Bool)
@@ -20,6 +22,9 @@ enum MockCommand {
             self = .add(
                 try MockCommand.kind(words[1]), try MockCommand.number(words[2]), name: name,
                 isAnnounced: words[0] == "add")
+        case "link" where words.count == 5:
+            self = .link(
+                try MockCommand.kind(words[1]), try MockCommand.number(words[2]), number: words[3], target: words[4])
         case "remove" where words.count == 3:
             self = .remove(try MockCommand.kind(words[1]), try MockCommand.number(words[2]))
         case "change" where words.count == 3:
@@ -37,6 +42,8 @@ enum MockCommand {
         switch self {
         case .add(let kind, let number, let name, let isAnnounced):
             return try isAnnounced ? bench.add(kind, number, name: name) : bench.slip(kind, number, name: name)
+        case .link(let kind, let number, let device, let target):
+            return try bench.add(kind, number, device: device, linkedTo: target)
         case .remove(let kind, let number): try bench.remove(kind, number)
         case .change(let kind, let number): try bench.change(kind, number)
         case .block(let number, let isBlocked): try bench.block(number, isBlocked)

@@ -13,6 +13,7 @@ enum MockDevicesProgram {
           add camera N [NAME]      remove camera N      change camera N
           add metadata N, add microphone N [NAME], add playback N, add bluetooth N [NAME], add connection N, add gnss N
           slip KIND N [NAME]       adds a device without an event, as on systems without udev
+          link KIND N MAJOR:MINOR PATH   adds a device whose node is a link to that real device
           rfkill N on|off          blocks or unblocks adapter N
           unreadable NODE          makes opening the node fail for every process; readable NODE reverts this
           quit

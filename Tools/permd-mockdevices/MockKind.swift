@@ -36,6 +36,15 @@ struct MockEntry {
 
     var syspath: String { "/sys" + path }
 
+    /// With another device number, `MAJOR:MINOR`.
+    func numbered(_ device: String) -> MockEntry {
+        let parts = device.split(separator: ":").map(String.init)
+        var entry = self
+        entry.properties = properties.filter { !["MAJOR", "MINOR"].contains($0.0) } + zip(["MAJOR", "MINOR"], parts)
+        entry.attributes = attributes.map { $0.0 == "dev" ? ("dev", device) : $0 }
+        return entry
+    }
+
     var text: String {
         var lines = ["P: \(path)"]
         if let node {

@@ -13,6 +13,8 @@ import PermissionModel
 ///     open PERMISSION [DEVICE]
 ///     release
 ///     pid                        returns the process ID
+///     hold PATH                  opens a device node, for reading and writing
+///     drop                       closes all of them
 ///     call INTERFACE MEMBER
 ///     get INTERFACE PROPERTY
 ///     camera TOKEN               requests the camera through the desktop portal, like other apps
@@ -30,6 +32,7 @@ final class TestAppProgram {
     private let connection: Connection
     private var input: [UInt8] = []
     private var watch: WatchToken?
+    private var nodes: [Int32] = []
 
     nonisolated static func main() {
         Loop.shared.adoptCurrentThread()
@@ -88,6 +91,14 @@ final class TestAppProgram {
             call(number, access("OpenDevice", [.string(arguments[0]), .string(device), .properties([:])]))
         case ("pid", 0): say("\(number) ok \(getpid())")
         case ("release", 0): call(number, access("ReleaseHold", []))
+        case ("hold", 1):
+            let node = Glibc.open(arguments[0], O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+            if node >= 0 { nodes.append(node) }
+            say("\(number) \(node >= 0 ? "ok" : "failed \(errno)")")
+        case ("drop", 0):
+            for node in nodes { Glibc.close(node) }
+            nodes = []
+            say("\(number) ok")
         case ("close", 1): call(number, ofRequest(arguments[0], BusNames.request, "Close", []))
         case ("properties", 1):
             call(

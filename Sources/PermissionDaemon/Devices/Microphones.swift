@@ -35,7 +35,7 @@ final class MicrophoneKind: DeviceKind {
     }
 
     /// `pcmC1D0c` is the capture side of device 0 on card 1; nil for everything else.
-    static func captureStream(_ sysname: String) -> (card: Int, device: Int)? {
+    nonisolated static func captureStream(_ sysname: String) -> (card: Int, device: Int)? {
         guard sysname.hasPrefix("pcmC"), sysname.hasSuffix("c") else { return nil }
         let numbers = sysname.dropFirst(4).dropLast().split(separator: "D", omittingEmptySubsequences: false)
         guard numbers.count == 2, let card = decimal(numbers[0]), let device = decimal(numbers[1]) else { return nil }

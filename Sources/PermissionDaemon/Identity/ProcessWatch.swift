@@ -1,4 +1,4 @@
-// Watches processes by pidfd for their exit, because `once` decisions end with them.
+// Watches processes by pidfd for their exit: `once` decisions end with them, and uses of devices.
 
 import DBus
 import Glibc
@@ -32,4 +32,6 @@ final class ProcessWatch: ProcessLiveness {
         watches[process] = Watch(pidfd: UnixFD(owning: opened), token: token)
         return true
     }
+
+    func forget(_ process: ProcessKey) { watches.removeValue(forKey: process)?.token.cancel() }
 }

@@ -34,7 +34,8 @@ final class Listings {
 
     /// Replies with rows, `aa{sv}`. When the call's turn comes, runs `prepare`, and `open` when that is ready.
     func add(
-        _ call: MethodCall, after prepare: @escaping @LoopActor (_ ready: @escaping @LoopActor () -> Void) -> Void,
+        _ call: MethodCall,
+        after prepare: @escaping @LoopActor (_ ready: @escaping @LoopActor () -> Void) -> Void = { $0() },
         _ open: @escaping @LoopActor () -> Slice
     ) {
         let job = Job(call: call, prepare: prepare, open: open)

@@ -49,6 +49,15 @@ struct Options {
         return try parseQuestion(text)
     }
 
+    /// The option `outcome`; nil if absent or empty.
+    func outcome() throws(PermissionError) -> Outcome? {
+        guard let text = try string("outcome"), !text.isEmpty else { return nil }
+        guard let outcome = Outcome(rawValue: text), outcome != .unknown else {
+            throw PermissionError(.invalidArguments, "there is no outcome \(quoted(text))")
+        }
+        return outcome
+    }
+
     /// A time in seconds since the epoch, `t`.
     func time(_ key: String) throws(PermissionError) -> EpochSeconds? {
         try read(key, "t") { $0.uint64Value }.map { EpochSeconds(clamping: $0) }

@@ -65,8 +65,8 @@ extension PolicyInterface {
         return { () throws(PermissionError) in
             guard let before = last, left > 0 else { return nil }
             let page = try store.listHistory(
-                app: filter.app, question: filter.question, since: filter.since, before: before,
-                limit: min(left, Listings.sliceRows), offset: offset)
+                app: filter.app, question: filter.question, outcome: filter.outcome, since: filter.since,
+                before: before, limit: min(left, Listings.sliceRows), offset: offset)
             (offset, last) = (0, page.last)
             left -= page.rows.count
             return page.rows.map(row)
@@ -74,11 +74,14 @@ extension PolicyInterface {
     }
 
     private func row(_ row: HistoryRow) -> Listings.Row {
-        [
+        var result: Listings.Row = [
             "time": .uint64(UInt64(clamping: row.time)), "request": .string(row.request),
             "app": .string(row.app.description), "permission": .string(row.question.name),
             "outcome": .string(row.outcome.rawValue), "by": .string(row.by.rawValue), "count": .uint32(row.count),
         ]
+        if let seconds = row.seconds { result["seconds"] = .uint32(seconds) }
+        if let status = row.status { result["status"] = .string(status.rawValue) }
+        return result
     }
 }
 
@@ -86,6 +89,8 @@ extension PolicyInterface {
 struct RowFilter {
     let app: AppID?
     let question: Question?
+    /// Of the history only.
+    let outcome: Outcome?
     let since: EpochSeconds?
     let limit: Int
     let offset: Int
@@ -94,6 +99,7 @@ struct RowFilter {
         let options = try Options(value)
         app = try options.app()
         question = try options.question()
+        outcome = try options.outcome()
         since = try options.time("since")
         // 0 means no limit.
         limit = try options.uint32("limit").flatMap { $0 == 0 ? nil : Int($0) } ?? .max

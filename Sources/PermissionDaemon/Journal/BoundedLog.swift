@@ -22,9 +22,9 @@ final class BoundedLog {
         self.minute = minute
     }
 
-    func notice(_ line: @autoclosure () -> String) {
+    func notice(_ line: @autoclosure () -> String, metadata: @autoclosure () -> Logger.Metadata? = nil) {
         count += 1
-        if count <= BoundedLog.linesPerMinute { log.notice("\(line())") }
+        if count <= BoundedLog.linesPerMinute { log.notice("\(line())", metadata: metadata()) }
         guard count == 1 else { return }
         // The timer runs only after a line was logged.
         Loop.shared.after(milliseconds: minute) { [self] in

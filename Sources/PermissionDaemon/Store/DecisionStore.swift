@@ -12,6 +12,8 @@ protocol ProcessLiveness: AnyObject {
     var onExit: (@LoopActor (ProcessKey) -> Void)? { get set }
     /// Whether exactly this process is running. If so, `onExit` is called when it exits.
     func isAlive(_ process: ProcessKey) -> Bool
+    /// `onExit` need not be called for this process any more.
+    func forget(_ process: ProcessKey)
 }
 
 @LoopActor

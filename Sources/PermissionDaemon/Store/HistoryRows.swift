@@ -9,13 +9,15 @@ enum HistoryRows {
         let row = numbered.row
         try database.run(
             """
-            INSERT INTO history (id, \(StoreRows.historyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (id) DO UPDATE SET count = excluded.count WHERE app = excluded.app
+            INSERT INTO history (id, \(StoreRows.historyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET count = excluded.count, seconds = excluded.seconds
+                WHERE app = excluded.app
             """,
             [
                 .integer(numbered.number), .integer(row.time), .text(row.request), .text(row.app.description),
                 .text(row.question.name), .text(row.outcome.rawValue), .text(row.by.rawValue),
-                .integer(Int64(row.count)),
+                .integer(Int64(row.count)), row.seconds.map { .integer(Int64($0)) } ?? .null,
+                row.status.map { .text($0.rawValue) } ?? .null,
             ])
     }
 

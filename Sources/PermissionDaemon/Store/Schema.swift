@@ -84,5 +84,10 @@ struct Schema: Sendable {
             CREATE INDEX decision_scope ON decision (scope) WHERE scope IS NOT NULL;
             DROP TABLE meta;
             """,
+            // Set in rows about uses only.
+            """
+            ALTER TABLE history ADD COLUMN seconds INTEGER;
+            ALTER TABLE history ADD COLUMN status TEXT;
+            """,
         ])
 }

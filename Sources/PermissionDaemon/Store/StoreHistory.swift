@@ -44,9 +44,11 @@ extension DecisionStore {
 
     /// Rows with numbers below `before`, newest first. `last` is the number of the last row read, if any.
     func listHistory(
-        app: AppID?, question: Question?, since: EpochSeconds?, before: Int64 = .max, limit: Int, offset: Int = 0
+        app: AppID?, question: Question?, outcome: Outcome? = nil, since: EpochSeconds?, before: Int64 = .max,
+        limit: Int, offset: Int = 0
     ) throws(PermissionError) -> (rows: [HistoryRow], last: Int64?) {
         var condition = RowCondition(app: app, question: question)
+        if let outcome { condition.add("outcome = ?", .text(outcome.rawValue)) }
         if let since { condition.add("time >= ?", .integer(since)) }
         condition.add("id < ?", .integer(before))
         var last: Int64?
@@ -54,7 +56,7 @@ extension DecisionStore {
             "SELECT \(StoreRows.historyColumns), id FROM history\(condition.sql) ORDER BY id DESC LIMIT ? OFFSET ?",
             condition.values + [.integer(Int64(limit)), .integer(Int64(offset))]
         ) { row in
-            last = row.integer(7)
+            last = row.integer(9)
             return StoreRows.history(row)
         }
         return (rows, last)

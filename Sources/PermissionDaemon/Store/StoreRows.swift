@@ -4,7 +4,7 @@ import PermissionCore
 import PermissionModel
 
 enum StoreRows {
-    static let historyColumns = "time, request, app, permission, outcome, by, count"
+    static let historyColumns = "time, request, app, permission, outcome, by, count, seconds, status"
 
     static func history(_ row: Statement) -> HistoryRow? {
         guard let app = AppID(row.text(2)), let question = Question(name: row.text(3)),
@@ -12,7 +12,9 @@ enum StoreRows {
         else { return nil }
         return HistoryRow(
             time: row.integer(0), request: row.text(1), app: app, question: question, outcome: outcome, by: by,
-            count: UInt32(clamping: row.integer(6)))
+            count: UInt32(clamping: row.integer(6)), seconds: row.optionalInteger(7).map { UInt32(clamping: $0) },
+            // Empty for rows that have none.
+            status: Status(rawValue: row.text(8)))
     }
 
     /// Columns: portal_app, permission, app, verdict.

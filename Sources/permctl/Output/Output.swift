@@ -41,6 +41,11 @@ enum Output {
         if !text.isEmpty { write(text + "\n", to: STDOUT_FILENO) }
     }
 
+    /// Clears the screen if stdout is a terminal.
+    static func clearScreen() {
+        if isatty(STDOUT_FILENO) == 1 { write("\u{1B}[H\u{1B}[2J", to: STDOUT_FILENO) }
+    }
+
     /// Writes an error message to stderr.
     static func complain(_ text: TerminalText) { note("permctl: \(text)\n") }
 

@@ -13,8 +13,11 @@ struct StatusRecord: Encodable {
     let by: String?
     let rule: String?
     let problem: String?
+    /// When it was last used; now, while it is in use.
+    let used: EpochSeconds?
 
-    init(_ row: StatusRow) {
+    init(_ row: StatusRow, used: EpochSeconds? = nil) {
+        self.used = used
         app = row.app.description
         permission = row.permission.rawValue
         status = row.status.rawValue
@@ -57,6 +60,8 @@ struct HistoryRecord: Encodable {
     let outcome: String
     let by: String
     let count: UInt32
+    let seconds: UInt32?
+    let status: String?
 
     init(_ row: HistoryRow) {
         time = row.time
@@ -66,6 +71,8 @@ struct HistoryRecord: Encodable {
         outcome = row.outcome.rawValue
         by = row.by.rawValue
         count = row.count
+        seconds = row.seconds
+        status = row.status?.rawValue
     }
 }
 
@@ -120,5 +127,37 @@ struct DeviceRecord: Encodable {
         name = row.name
         usable = row.isUsable
         problem = row.problem
+    }
+}
+
+struct UseRecord: Encodable {
+    let use: UInt32
+    let app: String
+    let appName: String
+    let pid: Int32
+    let permission: String
+    let device: String
+    let deviceName: String
+    let since: EpochSeconds
+    let status: String
+    let source: String
+
+    enum CodingKeys: String, CodingKey {
+        case use, app, pid, permission, device, since, status, source
+        case appName = "app_name"
+        case deviceName = "device_name"
+    }
+
+    init(_ row: UseRow) {
+        use = row.use
+        app = row.app?.description ?? ""
+        appName = row.appName
+        pid = row.pid
+        permission = row.permission.rawValue
+        device = row.device
+        deviceName = row.deviceName
+        since = row.since
+        status = row.status.rawValue
+        source = row.source
     }
 }

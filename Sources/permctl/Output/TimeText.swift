@@ -15,6 +15,16 @@ enum TimeText {
 
     static func full(_ seconds: EpochSeconds) -> String { format(seconds, "%F %H:%M:%S") }
 
+    /// `12s`, `3m05s`, `2h10m`.
+    static func span(_ seconds: Int64) -> String {
+        func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : String(number) }
+        switch seconds {
+        case ..<60: return "\(max(0, seconds))s"
+        case ..<3600: return "\(seconds / 60)m\(two(seconds % 60))s"
+        default: return "\(seconds / 3600)h\(two(seconds / 60 % 60))m"
+        }
+    }
+
     private static func format(_ seconds: EpochSeconds, _ pattern: String) -> String {
         var time = time_t(seconds)
         var fields = tm()

@@ -172,7 +172,8 @@ private struct Examination {
                 problem.file.isEmpty ? "" : problem.line > 0 ? "\(problem.file):\(problem.line): " : "\(problem.file): "
             return Finding(
                 // Without udev, only hotplug is missing.
-                state: problem.about == "devices" ? .note : .bad, about: problem.about, text: place + problem.problem,
+                state: ["devices", "usage"].contains(problem.about) ? .note : .bad, about: problem.about,
+                text: place + problem.problem,
                 advice: problem.advice)
         }
         let healthy = ["store", "policy", "settings"].filter { about in !problems.contains { $0.about == about } }

@@ -75,6 +75,8 @@ struct HistoryVerb: AsyncParsableCommand {
     var app: AppName?
     @Option(help: "Of one permission.")
     var permission: Question?
+    @Option(help: "With this outcome.")
+    var outcome: Outcome?
     @Option(help: ArgumentHelp("Since then: 2d, 18:00, 2026-12-24.", valueName: "time"))
     var since: String?
     @Option(help: ArgumentHelp("At most this many rows.", valueName: "number"))
@@ -92,16 +94,17 @@ struct HistoryVerb: AsyncParsableCommand {
         let settings = PermissionSettings()
         let app = try await app?.resolve(settings)
         let rows = try await settings.history(
-            app: app?.description, question: permission, since: since.flatMap { TimeText.past($0) },
-            limit: limit ?? 0)
+            app: app?.description, question: permission, outcome: outcome,
+            since: since.flatMap { TimeText.past($0) }, limit: limit ?? 0)
         if rows.isEmpty, !output.json { Output.line("The history has no such entries.") }
         if !rows.isEmpty || output.json {
-            var table = Table("time", "app", "permission", "outcome", "by", "count")
+            var table = Table("time", "app", "permission", "outcome", "by", "count", "details")
             for row in rows {
                 table.add(
                     Cell(TimeText.full(row.time)), Cell(row.app.description), Cell(row.question.name),
                     Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
-                    Cell(row.by == .nobody ? "-" : row.by.rawValue), Cell(String(row.count)))
+                    Cell(row.by == .nobody ? "-" : row.by.rawValue), Cell(String(row.count)),
+                    Cell(HistoryVerb.details(row)))
             }
             try output.print(table, json: rows.map(HistoryRecord.init))
         }
@@ -111,8 +114,13 @@ struct HistoryVerb: AsyncParsableCommand {
     private static func colour(_ outcome: Outcome) -> Colour {
         switch outcome {
         case .granted: .good
-        case .denied, .restricted, .failed: .bad
-        case .dismissed, .unavailable, .withdrawn, .reset, .unknown: .waiting
+        case .denied, .restricted, .failed, .bypassed: .bad
+        case .dismissed, .unavailable, .withdrawn, .reset, .used, .unknown: .waiting
         }
+    }
+
+    /// How long a use lasted, and the app's status when it began.
+    private static func details(_ row: HistoryRow) -> String {
+        [row.seconds.map { TimeText.span(Int64($0)) }, row.status?.rawValue].compactMap { $0 }.joined(separator: ", ")
     }
 }

@@ -6,13 +6,16 @@ import PermissionClient
 struct MonitorVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "monitor",
-        abstract: "Print requests, decisions and device changes as they happen, one line each, until Ctrl-C.")
+        abstract: "Print requests, decisions, devices and their uses as they change, one line each, until Ctrl-C.")
 
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
     func run() async throws {
-        for await event in try await PermissionSettings().events() {
+        let settings = PermissionSettings()
+        let events = try await settings.events()
+        var uses = Dictionary(try await settings.uses().map { ($0.use, $0) }, uniquingKeysWith: { $1 })
+        for await event in events {
             switch event {
             case .queueChanged: break
             case .requestChanged(let app, let questions, let state):
@@ -26,11 +29,23 @@ struct MonitorVerb: AsyncParsableCommand {
                 try report("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is present\(state)")
             case .deviceRemoved(let permission, let id):
                 try report("device", "\(permission.rawValue) \(id) was removed")
+            case .useStarted(let use):
+                uses[use.use] = use
+                try report("use", "\(MonitorVerb.text(use)): begins (\(use.status.rawValue))")
+            case .useEnded(let number, let seconds):
+                guard let use = uses.removeValue(forKey: number) else { continue }
+                try report("use", "\(MonitorVerb.text(use)): ended after \(TimeText.span(Int64(clamping: seconds)))")
             case .missed: try report("monitor", "events were lost: they came faster than they could be printed")
             case .daemonLost: try report("daemon", "permd has left the bus")
-            case .daemonBack: try report("daemon", "permd is back on the bus")
+            case .daemonBack:
+                uses = [:]
+                try report("daemon", "permd is back on the bus")
             }
         }
+    }
+
+    private static func text(_ use: UseRow) -> String {
+        "\(use.permission.rawValue) \(use.deviceName) by \(use.app?.description ?? "an unknown program")"
     }
 
     private func report(_ kind: String, _ text: String) throws {

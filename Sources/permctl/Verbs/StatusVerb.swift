@@ -15,7 +15,8 @@ struct StatusVerb: AsyncParsableCommand {
         let settings = PermissionSettings()
         let app = try await app?.resolve(settings)
         let rows = try await settings.statuses(app: app?.description)
-        if app == nil { try printAll(rows) } else { try printOne(rows) }
+        guard let app else { return try printAll(rows) }
+        try printOne(rows, used: try await StatusVerb.lastUses(app, settings))
     }
 
     private func printAll(_ rows: [StatusRow]) throws {
@@ -26,19 +27,36 @@ struct StatusVerb: AsyncParsableCommand {
             table.add([Cell(app.description)] + Permission.allCases.map { StatusVerb.cell(statuses[$0]) })
         }
         if rows.isEmpty, !output.json { return Output.line("Nothing was decided yet.") }
-        try output.print(table, json: rows.map(StatusRecord.init))
+        try output.print(table, json: rows.map { StatusRecord($0) })
     }
 
-    private func printOne(_ rows: [StatusRow]) throws {
-        var table = Table("permission", "status", "holds", "decided", "by", "why")
+    /// When the app last used each permission; now, while it does.
+    private static func lastUses(
+        _ app: AppID, _ settings: PermissionSettings
+    ) async throws -> [Permission: (time: EpochSeconds, isNow: Bool)] {
+        var uses: [Permission: (EpochSeconds, Bool)] = [:]
+        for permission in Permission.allCases {
+            let last = try await settings.history(
+                app: app.description, question: .permission(permission), outcome: .used, limit: 1)
+            if let row = last.first { uses[permission] = (row.time, false) }
+        }
+        for use in try await settings.uses() where use.app == app { uses[use.permission] = (TimeText.now(), true) }
+        return uses
+    }
+
+    private func printOne(
+        _ rows: [StatusRow], used: [Permission: (time: EpochSeconds, isNow: Bool)]
+    ) throws {
+        var table = Table("permission", "status", "holds", "decided", "by", "last used", "why")
         for row in rows {
             let decision = row.decision
             table.add(
                 Cell(row.permission.rawValue), StatusVerb.word(row), Cell(StatusVerb.end(decision)),
                 Cell(decision.map { TimeText.short($0.decided) } ?? "-"), Cell(StatusVerb.author(row)),
+                Cell(used[row.permission].map { $0.isNow ? "now" : TimeText.short($0.time) } ?? "-"),
                 Cell(StatusVerb.reason(row)))
         }
-        try output.print(table, json: rows.map(StatusRecord.init))
+        try output.print(table, json: rows.map { StatusRecord($0, used: used[$0.permission]?.time) })
     }
 
     /// The decision and its end. A missing device is mentioned only next to a grant: it is not a decision, and it is

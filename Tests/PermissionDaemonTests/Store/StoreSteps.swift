@@ -16,6 +16,8 @@ final class FakeProcesses: ProcessLiveness {
 
     func isAlive(_ process: ProcessKey) -> Bool { !exited.contains(process) }
 
+    func forget(_ process: ProcessKey) {}
+
     /// - Parameter isTold: whether `onExit` is called.
     func exit(_ process: ProcessKey, isTold: Bool = true) {
         exited.insert(process)

@@ -1,0 +1,146 @@
+// When the processes that have a device's node open are looked up, and which of them count: an open that ends within
+// the probe time is none. Programs that only ask what a device can do hold it for a few milliseconds.
+
+public import PermissionModel
+
+/// Events of a node since they were last read.
+public struct NodeEvents: Sendable, Hashable {
+    public var opens: Int
+    public var closes: Int
+    /// Whether the last event is an open.
+    public var endsWithOpen: Bool
+
+    public init(opens: Int = 0, closes: Int = 0, endsWithOpen: Bool = false) {
+        self.opens = opens
+        self.closes = closes
+        self.endsWithOpen = endsWithOpen
+    }
+}
+
+/// What is known of one node. Times are uptimes in milliseconds. Does no I/O and has no clock.
+public struct NodeActivity: Sendable {
+    /// An open that ends within this time is a probe. Udev's and those of `v4l2-ctl` last less than 30 milliseconds, those
+    /// of desktops that list cameras up to some hundred.
+    public static let probeTime: Int64 = 500
+
+    private struct Seen {
+        let first: Int64
+        let since: EpochSeconds
+        var descriptors: Int
+        var isConfirmed: Bool
+    }
+
+    /// When the processes are looked up next; nil if there is no need.
+    public private(set) var due: Int64?
+    private var seen: [ProcessKey: Seen] = [:]
+    private var lastOpen: Int64 = 0
+    /// When the first open happened that no look has settled; nil if there is none.
+    private var openedAt: EpochSeconds?
+    /// The events since the last look that settled everything, and the descriptors that it found.
+    private var events = NodeEvents()
+    private var settledDescriptors = 0
+    /// Since when a process that may not be inspected has it open.
+    private var hiddenSince: EpochSeconds?
+
+    public init() {}
+
+    /// A process that is known to have the node open, or, if it is nil, one that may not be inspected.
+    public struct Holding: Sendable, Hashable {
+        public let process: ProcessKey?
+        public let since: EpochSeconds
+    }
+
+    /// Those who have had it open for longer than the probe time.
+    public var holdings: [Holding] {
+        let known = seen.filter(\.value.isConfirmed).map { Holding(process: $0.key, since: $0.value.since) }
+            .sorted { ($0.since, $0.process?.pid ?? 0) < ($1.since, $1.process?.pid ?? 0) }
+        return known + (hiddenSince.map { [Holding(process: nil, since: $0)] } ?? [])
+    }
+
+    /// All processes that were seen with it.
+    public var processes: Set<ProcessKey> { Set(seen.keys) }
+
+    /// Whether a close may end a use.
+    public var isOpen: Bool { !seen.isEmpty || hiddenSince != nil }
+
+    // MARK: Events
+
+    /// The node is watched from now on. Processes that already have it open count like ones that open it now.
+    public mutating func begin(at now: Int64, epoch: EpochSeconds) { expect(now, epoch) }
+
+    public mutating func note(_ new: NodeEvents, at now: Int64, epoch: EpochSeconds) {
+        events.opens += new.opens
+        events.closes += new.closes
+        events.endsWithOpen = new.endsWithOpen
+        if new.opens > 0 { expect(now, epoch) }
+    }
+
+    /// A process has exited. Another one may have inherited its descriptors, without an event.
+    public mutating func exited(_ process: ProcessKey, at now: Int64, epoch: EpochSeconds) {
+        guard let gone = seen.removeValue(forKey: process) else { return }
+        // The other one has had it open for as long.
+        openedAt = min(openedAt ?? gone.since, gone.since)
+        due = min(due ?? now, now)
+    }
+
+    /// An open that is looked up after the probe time. Further opens do not delay that.
+    private mutating func expect(_ now: Int64, _ epoch: EpochSeconds) {
+        lastOpen = now
+        openedAt = openedAt ?? epoch
+        due = due ?? now + NodeActivity.probeTime
+    }
+
+    // MARK: Looks
+
+    /// All processes that have the node open, with the number of their descriptors.
+    /// - Parameters:
+    ///   - start: when the look began.
+    ///   - seesAll: whether these are certainly all, as ALSA's are, so that there are no hidden ones.
+    public mutating func look(_ found: [ProcessKey: Int], at start: Int64, epoch: EpochSeconds, seesAll: Bool) {
+        // Whatever is open now was opened at the last open or before.
+        let isSettled = start - lastOpen >= NodeActivity.probeTime
+        seen = Dictionary(
+            uniqueKeysWithValues: found.map { process, descriptors in
+                var entry =
+                    seen[process]
+                    ?? Seen(first: start, since: openedAt ?? epoch, descriptors: 0, isConfirmed: false)
+                entry.descriptors = descriptors
+                // While others open it again and again, whoever is seen twice counts.
+                if isSettled || start - entry.first >= NodeActivity.probeTime { entry.isConfirmed = true }
+                return (process, entry)
+            })
+        noteClosesOfHidden()
+        if seesAll { hiddenSince = nil }
+        due = isSettled ? nil : max(lastOpen, start) + NodeActivity.probeTime
+        guard isSettled else { return }
+        let gained = descriptors - settledDescriptors
+        if !seesAll, hiddenSince == nil, events.endsWithOpen, events.opens - events.closes > max(0, gained) {
+            hiddenSince = openedAt ?? epoch
+        }
+        settle()
+    }
+
+    private mutating func settle() {
+        openedAt = nil
+        events = NodeEvents()
+        settledDescriptors = descriptors
+    }
+
+    /// The processes seen before that still have it open, after a close.
+    public mutating func lookAgain(_ found: [ProcessKey: Int]) {
+        seen = seen.filter { found[$0.key] ?? 0 > 0 }
+        for (process, descriptors) in found { seen[process]?.descriptors = descriptors }
+        noteClosesOfHidden()
+        // Without an open that waits for its look, everything is known.
+        if due == nil { settle() }
+    }
+
+    private var descriptors: Int { seen.values.reduce(0) { $0 + $1.descriptors } }
+
+    /// Closes that no known process accounts for end the use by a hidden one. The kernel reports several closes as one
+    /// if they are not read in between, so one is enough.
+    private mutating func noteClosesOfHidden() {
+        guard hiddenSince != nil, !events.endsWithOpen else { return }
+        if events.closes - events.opens > max(0, settledDescriptors - descriptors) { hiddenSince = nil }
+    }
+}

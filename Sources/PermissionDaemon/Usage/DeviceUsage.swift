@@ -1,0 +1,192 @@
+// Who uses cameras and microphones now: what open nodes and enforcement points show becomes uses, rows of the history
+// and lines of the journal.
+
+import CLinux
+import DBus
+import Glibc
+import Logging
+import PermissionCore
+import PermissionModel
+import ProcessIdentity
+
+/// What enforcement points report.
+@LoopActor
+protocol UseReporting: AnyObject {
+    /// Starts a use that an enforcement point reports; `by` is the point's unique name. Returns its number; 0 for a
+    /// bypass, which is no use.
+    func reportUse(_ report: UseReport, by connection: String) throws(PermissionError) -> UInt32
+    /// Ends a use as often as it was reported, the last time for good.
+    func endUse(_ number: UInt32, by connection: String) throws(PermissionError)
+}
+
+@LoopActor
+final class DeviceUsage {
+    typealias Standing = @LoopActor (AppID, ProcessKey, Permission) -> Status
+
+    private let nodes: OpenNodes
+    private let identities: HolderIdentities
+    private let devices: DeviceCatalog
+    private let standing: Standing
+    private let record: @LoopActor ([HistoryRow]) -> Void
+    private let now: @Sendable () -> EpochSeconds
+    private let ungranted: BoundedLog
+    private let bypasses: BoundedLog
+    private var tracker = UseTracker()
+    /// Called when uses have started or ended.
+    var onChange: (@LoopActor ([UseChange]) -> Void)?
+
+    /// - Parameters:
+    ///   - standing: The status of an app's permission as if there were a usable device.
+    ///   - record: Adds rows to the history.
+    init(
+        devices: DeviceCatalog, openings: any OpeningSource = InotifyOpenings(),
+        reader: ProcessReader = ProcessReader(),
+        processes: any ProcessLiveness = ProcessWatch(), now: @escaping @Sendable () -> EpochSeconds, log: Logger,
+        standing: @escaping Standing, record: @escaping @LoopActor ([HistoryRow]) -> Void
+    ) {
+        self.devices = devices
+        self.standing = standing
+        self.record = record
+        self.now = now
+        ungranted = BoundedLog(log, "uses without a grant")
+        bypasses = BoundedLog(log, "bypasses of enforcement points")
+        identities = HolderIdentities(reader, processes)
+        nodes = OpenNodes(openings: openings, reader: reader, identities: identities, now: now)
+        nodes.onHolders = { [weak self] in self?.opened($0, by: $1) }
+    }
+
+    var uses: [Use] { tracker.uses }
+    /// Reasons why uses may go unnoticed, for a person to read.
+    var problems: [String] { nodes.problems }
+
+    // MARK: Devices
+
+    /// Follows the devices that the catalog has now.
+    func devicesChanged() {
+        let followed = [Permission.camera, .microphone].flatMap { devices.found[$0, default: []] }.compactMap {
+            found -> (node: String, number: UInt64, device: UsedDevice)? in
+            let device = found.device
+            guard !device.node.isEmpty, let number = found.number ?? DeviceUsage.number(of: device.node) else {
+                return nil
+            }
+            return (
+                device.node, number,
+                UsedDevice(permission: device.permission, id: device.id, name: device.name)
+            )
+        }
+        nodes.follow(followed)
+    }
+
+    private static func number(of node: String) -> UInt64? {
+        var status = stat()
+        return stat(node, &status) == 0 ? UInt64(status.st_rdev) : nil
+    }
+
+    private func opened(
+        _ device: UsedDevice, by holdings: [(process: ProcessKey?, since: EpochSeconds, isRecording: Bool)]
+    ) {
+        let holders = holdings.map { process, since, isRecording in
+            let identity = process.flatMap { identities[$0] } ?? HolderIdentities.Identity()
+            let status =
+                if let app = identity.app, let process { standing(app, process, device.permission) } else {
+                    Status.undetermined
+                }
+            return DeviceHolder(
+                app: identity.app, pid: process?.pid ?? 0, isServer: identity.isServer,
+                source: isRecording ? .capture : .device, since: since, status: status)
+        }
+        apply(tracker.hold(device, by: holders, at: now()))
+    }
+
+    // MARK: Ends
+
+    /// A connection has left the bus.
+    func left(_ connection: String) { apply(tracker.left(connection, at: now())) }
+
+    /// The connection to the bus is lost, and nobody is told any more.
+    func disconnected() {
+        onChange = nil
+        apply(tracker.allLeft(at: now()))
+    }
+
+    /// Ends all uses, which leaves their rows in the history.
+    func stop() {
+        nodes.onHolders = nil
+        apply(tracker.allLeft(at: now()))
+        for device in Set(tracker.uses.map(\.device)) { apply(tracker.hold(device, by: [], at: now())) }
+    }
+
+    // MARK: Changes
+
+    private func apply(_ changes: [UseChange]) {
+        guard !changes.isEmpty else { return }
+        record(changes.compactMap(\.row))
+        for case .started(let use) in changes where use.status != .granted { tell(use) }
+        onChange?(changes)
+    }
+
+    private func tell(_ use: Use) {
+        let app = use.app?.description ?? ""
+        let who = use.app == nil ? "A program that cannot be identified" : app
+        ungranted.notice(
+            "\(who) uses the \(use.device.permission.rawValue) \(use.device.name) without a grant: \(use.status.rawValue)",
+            metadata: [
+                "app": "\(app)", "permission": "\(use.device.permission.rawValue)",
+                "outcome": "\(Outcome.used.rawValue)", "status": "\(use.status.rawValue)",
+                "device": "\(use.device.id)", "source": "\(use.source)",
+                "pid": "\(use.pid == 0 ? "" : String(use.pid))",
+            ])
+    }
+}
+
+extension DeviceUsage: UseReporting {
+    func reportUse(_ report: UseReport, by connection: String) throws(PermissionError) -> UInt32 {
+        var report = report
+        guard BusNames.isToken(report.source), DeviceHolder.Source(rawValue: report.source) == nil else {
+            throw PermissionError(
+                .invalidArguments, "the option source is no name of an enforcement point: [A-Za-z0-9_]{1,64}")
+        }
+        let known = devices.devices.first { $0.permission == report.permission && $0.id == report.device }
+        report.device = SafeText.identity(report.device)
+        report.deviceName = known?.name ?? SafeText.title(report.deviceName)
+        if report.isBypass {
+            bypassed(report)
+            return 0
+        }
+        let (number, changes) = try tracker.report(report, by: connection, at: now())
+        apply(changes)
+        return number
+    }
+
+    func endUse(_ number: UInt32, by connection: String) throws(PermissionError) {
+        guard let changes = tracker.end(number, by: connection, at: now()) else {
+            throw PermissionError(.notFound, "this caller has reported no such use")
+        }
+        apply(changes)
+    }
+
+    private func bypassed(_ report: UseReport) {
+        record([
+            HistoryRow(
+                time: now(), request: "", app: report.app, question: .permission(report.permission), outcome: .bypassed,
+                by: .nobody, status: report.status)
+        ])
+        bypasses.notice(
+            "\(report.app) got at the \(report.permission.rawValue) \(report.deviceName) past \(report.source), which cut it off",
+            metadata: [
+                "app": "\(report.app)", "permission": "\(report.permission.rawValue)",
+                "outcome": "\(Outcome.bypassed.rawValue)", "status": "\(report.status.rawValue)",
+                "device": "\(report.device)", "source": "\(report.source)",
+            ])
+    }
+}
+
+extension UseChange {
+    /// The row of the history; nil for a start, and for a program that cannot be identified: rows are about apps.
+    fileprivate var row: HistoryRow? {
+        guard case .ended(let use, let end) = self, let app = use.app else { return nil }
+        return HistoryRow(
+            time: end, request: "", app: app, question: .permission(use.device.permission), outcome: .used, by: .nobody,
+            seconds: UInt32(clamping: max(0, end - use.since)), status: use.status)
+    }
+}

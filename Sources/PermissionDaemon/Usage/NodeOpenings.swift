@@ -1,0 +1,139 @@
+// Reports when device nodes are opened and closed, by whichever user, with inotify(7).
+
+import CLinux
+import DBus
+import Glibc
+import PermissionCore
+
+/// `InotifyOpenings`, or a fake in tests.
+@LoopActor
+protocol OpeningSource: AnyObject {
+    /// Called with the events of each node since the last call.
+    var onEvents: (@LoopActor ([String: NodeEvents]) -> Void)? { get set }
+    /// Watches these nodes and no others. Returns why some of them cannot be watched.
+    func watch(_ nodes: Set<String>) -> [String: String]
+}
+
+@LoopActor
+final class InotifyOpenings: OpeningSource {
+    /// Milliseconds between two reads. A program may open and close a node thousands of times a second, and events that
+    /// are read together cost one turn of the loop.
+    private static let pause: Int64 = 20
+    private static let events = UInt32(IN_OPEN | IN_CLOSE | IN_ATTRIB)
+
+    var onEvents: (@LoopActor ([String: NodeEvents]) -> Void)?
+    private var descriptor: Int32 = -1
+    private var token: WatchToken?
+    private var nodes: [Int32: String] = [:]
+    private var watches: [String: Int32] = [:]
+    private var buffer = [UInt8](repeating: 0, count: 16 << 10)
+
+    func watch(_ wanted: Set<String>) -> [String: String] {
+        for (node, watch) in watches where !wanted.contains(node) {
+            inotify_rm_watch(descriptor, watch)
+            drop(watch)
+        }
+        guard !wanted.isEmpty else { return [:] }
+        if let failure = openIfNeeded() { return Dictionary(uniqueKeysWithValues: wanted.map { ($0, failure) }) }
+        var failures: [String: String] = [:]
+        for node in wanted { failures[node] = add(node) }
+        return failures
+    }
+
+    private func openIfNeeded() -> String? {
+        guard descriptor < 0 else { return nil }
+        descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        guard descriptor >= 0 else { return InotifyOpenings.reason(errno) }
+        token = Loop.shared.watch(descriptor, .readable) { [weak self] _ in self?.read() }
+        return nil
+    }
+
+    /// Watches the file that is at the path now, in place of the one that was there before. Returns why that fails.
+    private func add(_ node: String) -> String? {
+        let watch = inotify_add_watch(descriptor, node, InotifyOpenings.events)
+        let failure = watch < 0 ? InotifyOpenings.reason(errno) : nil
+        if let old = watches[node], old != watch {
+            inotify_rm_watch(descriptor, old)
+            drop(old)
+        }
+        guard failure == nil else { return failure }
+        watches[node] = watch
+        nodes[watch] = node
+        return nil
+    }
+
+    private func drop(_ watch: Int32) {
+        guard let node = nodes.removeValue(forKey: watch) else { return }
+        if watches[node] == watch { watches[node] = nil }
+    }
+
+    /// inotify uses some errno values with other meanings.
+    private static func reason(_ code: Int32) -> String {
+        switch code {
+        case ENOSPC: "the limit fs.inotify.max_user_watches is reached"
+        case EMFILE: "the limit of descriptors or fs.inotify.max_user_instances is reached"
+        default: errorText(code)
+        }
+    }
+
+    // MARK: Reading
+
+    private func read() {
+        var found: [String: NodeEvents] = [:]
+        var changed: Set<String> = []
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { break }
+            parse(count, &found, &changed)
+        }
+        for node in changed {
+            // Another file may be there now, and its first events are lost.
+            _ = add(node)
+            found[node, default: NodeEvents()].add(.unknown)
+        }
+        rest()
+        if !found.isEmpty { onEvents?(found) }
+    }
+
+    private func rest() {
+        token?.events = []
+        Loop.shared.after(milliseconds: InotifyOpenings.pause) { [weak self] in self?.token?.events = .readable }
+    }
+
+    /// Reads `struct inotify_event`s: wd, mask, cookie and the length of the name after it.
+    private func parse(_ count: Int, _ found: inout [String: NodeEvents], _ changed: inout Set<String>) {
+        var place = 0
+        while place + 16 <= count {
+            let (watch, mask, length) = buffer.withUnsafeBytes { bytes in
+                (
+                    bytes.loadUnaligned(fromByteOffset: place, as: Int32.self),
+                    bytes.loadUnaligned(fromByteOffset: place + 4, as: UInt32.self),
+                    bytes.loadUnaligned(fromByteOffset: place + 12, as: UInt32.self)
+                )
+            }
+            place += 16 + Int(length)
+            if mask & UInt32(IN_Q_OVERFLOW) != 0 {
+                for node in watches.keys { found[node, default: NodeEvents()].add(.unknown) }
+                continue
+            }
+            guard let node = nodes[watch] else { continue }
+            if mask & UInt32(IN_IGNORED) != 0 { drop(watch) }
+            if mask & UInt32(IN_IGNORED | IN_ATTRIB) != 0 { changed.insert(node) }
+            if mask & UInt32(IN_OPEN) != 0 { found[node, default: NodeEvents()].add(.open) }
+            if mask & UInt32(IN_CLOSE) != 0 { found[node, default: NodeEvents()].add(.close) }
+        }
+    }
+}
+
+extension NodeEvents {
+    static let open = NodeEvents(opens: 1, endsWithOpen: true)
+    static let close = NodeEvents(closes: 1)
+    /// Events were lost, or happened to a file that was not watched yet.
+    static let unknown = NodeEvents(opens: 1, closes: 1)
+
+    mutating func add(_ other: NodeEvents) {
+        opens += other.opens
+        closes += other.closes
+        endsWithOpen = other.endsWithOpen
+    }
+}

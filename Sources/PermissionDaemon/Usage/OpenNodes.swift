@@ -1,0 +1,204 @@
+// Which processes have the nodes of cameras and microphones open. inotify says when to look; a look goes through /proc
+// in slices, between which all other events are handled. Without events, nothing runs.
+
+import CLinux
+import DBus
+import Glibc
+import PermissionCore
+import PermissionModel
+import ProcessIdentity
+
+@LoopActor
+final class OpenNodes {
+    /// Processes and descriptors per slice, which take about half a millisecond.
+    private static let sliceSteps = 256
+    /// Processes that are identified per slice, each in about a tenth of a millisecond.
+    private static let sliceIdentities = 8
+    /// Milliseconds between two looks through all processes, and between two at those that had a node open.
+    private static let pause: (all: Int64, known: Int64) = (100, 20)
+    /// A pause is at least this many times as long as the last look has run, so that looks take at most a twentieth of
+    /// a processor, however many processes there are.
+    private static let pausePerLook: Int64 = 19
+
+    private struct Node {
+        let device: UsedDevice
+        let number: UInt64
+        var activity = NodeActivity()
+        /// The processes that ALSA records for.
+        var recording: Set<ProcessKey> = []
+    }
+
+    private struct Look {
+        let search: DeviceSearch
+        let start: Int64
+        /// The nodes to look at again; nil for a look through all processes.
+        let nodes: Set<String>?
+        /// Time spent in slices, in nanoseconds.
+        var busy: Int64 = 0
+    }
+
+    private let openings: any OpeningSource
+    private let reader: ProcessReader
+    private let identities: HolderIdentities
+    private let now: @Sendable () -> EpochSeconds
+    private var nodes: [String: Node] = [:]
+    private var look: Look?
+    private var timer: LoopTimer?
+    /// Nodes that were closed since the last look.
+    private var closed: Set<String> = []
+    private var earliest: (all: Int64, known: Int64) = (0, 0)
+    /// Why openings may go unnoticed, for a person to read.
+    private(set) var problems: [String] = []
+    /// Called with all processes that have the device open.
+    var onHolders: (@LoopActor (UsedDevice, [(process: ProcessKey?, since: EpochSeconds, isRecording: Bool)]) -> Void)?
+
+    init(
+        openings: any OpeningSource, reader: ProcessReader, identities: HolderIdentities,
+        now: @escaping @Sendable () -> EpochSeconds
+    ) {
+        self.openings = openings
+        self.reader = reader
+        self.identities = identities
+        self.now = now
+        openings.onEvents = { [weak self] in self?.received($0) }
+        identities.onExit = { [weak self] in self?.exited($0) }
+    }
+
+    /// Watches the nodes of these devices and no others.
+    func follow(_ devices: [(node: String, number: UInt64, device: UsedDevice)]) {
+        var wanted: [String: Node] = [:]
+        for (node, number, device) in devices { wanted[node] = Node(device: device, number: number) }
+        for (node, old) in nodes where wanted[node]?.device != old.device || wanted[node]?.number != old.number {
+            nodes[node] = nil
+            closed.remove(node)
+            onHolders?(old.device, [])
+        }
+        problems = openings.watch(Set(wanted.keys)).sorted { $0.key < $1.key }.map {
+            "\($0.key) cannot be watched, so its uses go unnoticed: \($0.value)"
+        }
+        for (node, new) in wanted where nodes[node] == nil {
+            nodes[node] = new
+            nodes[node]?.activity.begin(at: Loop.uptimeMilliseconds(), epoch: now())
+        }
+        schedule()
+    }
+
+    // MARK: Events
+
+    private func received(_ events: [String: NodeEvents]) {
+        let (uptime, epoch) = (Loop.uptimeMilliseconds(), now())
+        for (node, new) in events {
+            nodes[node]?.activity.note(new, at: uptime, epoch: epoch)
+            if new.closes > 0, nodes[node]?.activity.isOpen == true { closed.insert(node) }
+        }
+        schedule()
+    }
+
+    private func exited(_ process: ProcessKey) {
+        let (uptime, epoch) = (Loop.uptimeMilliseconds(), now())
+        for node in nodes.keys { nodes[node]?.activity.exited(process, at: uptime, epoch: epoch) }
+        schedule()
+    }
+
+    // MARK: Looks
+
+    /// Starts the next look if it is due, or waits for it.
+    private func schedule() {
+        timer?.cancel()
+        timer = nil
+        guard look == nil else { return }
+        let uptime = Loop.uptimeMilliseconds()
+        let due = nodes.values.compactMap(\.activity.due).min().map { max($0, earliest.all) }
+        if let due, due <= uptime { return begin(nodes: nil, uptime) }
+        let known = closed.isEmpty ? nil : earliest.known
+        if let known, known <= uptime { return begin(nodes: closed, uptime) }
+        guard let next = [due, known].compactMap({ $0 }).min() else { return }
+        timer = Loop.shared.after(milliseconds: next - uptime) { [weak self] in self?.schedule() }
+    }
+
+    private func begin(nodes again: Set<String>?, _ uptime: Int64) {
+        closed = []
+        let looked = again.map { names in nodes.filter { names.contains($0.key) } } ?? nodes
+        let processes = again.map { _ in Set(looked.values.flatMap(\.activity.processes)).map(\.pid) }
+        let search = DeviceSearch(reader, for: Set(looked.values.map(\.number)), in: processes)
+        look = Look(search: search, start: uptime, nodes: again)
+        advance()
+    }
+
+    private func advance() {
+        guard let search = look?.search else { return }
+        let start = OpenNodes.nanoseconds()
+        let hasMore = search.advance(OpenNodes.sliceSteps)
+        look?.busy += OpenNodes.nanoseconds() - start
+        if hasMore { return Loop.shared.afterPoll { [weak self] in self?.advance() } }
+        finish()
+    }
+
+    private func finish() {
+        guard let ended = look else { return }
+        let epoch = now()
+        var found: [UInt64: [ProcessKey: Int]] = [:]
+        for opener in ended.search.openers { found[opener.device, default: [:]][opener.process] = opener.descriptors }
+        for (name, node) in nodes where ended.nodes?.contains(name) != false {
+            var holders = found[node.number, default: [:]]
+            let seesAll = addCaptures(of: name, to: &holders)
+            if ended.nodes == nil {
+                nodes[name]?.activity.look(holders, at: ended.start, epoch: epoch, seesAll: seesAll)
+            } else {
+                nodes[name]?.activity.lookAgain(holders)
+            }
+        }
+        identify(nodes.values.flatMap { $0.activity.holdings.compactMap(\.process) }[...], ended)
+    }
+
+    /// Adds the processes that ALSA names: it knows those that may not be inspected as well. Returns whether it does.
+    private func addCaptures(of name: String, to holders: inout [ProcessKey: Int]) -> Bool {
+        nodes[name]?.recording = []
+        guard nodes[name]?.device.permission == .microphone, let captures = SoundCaptures.of(name, reader.root) else {
+            return false
+        }
+        for capture in captures {
+            let pid = reader.process(ofThread: capture.owner) ?? capture.owner
+            let process =
+                holders.keys.first { $0.pid == pid }
+                ?? ProcessKey(pid: pid, startTime: (try? reader.startTime(pid)) ?? 0)
+            if holders[process] == nil { holders[process] = 1 }
+            if capture.isRunning { nodes[name]?.recording.insert(process) }
+        }
+        return true
+    }
+
+    private func identify(_ processes: ArraySlice<ProcessKey>, _ ended: Look) {
+        let new = processes.drop { identities[$0] != nil }
+        guard !new.isEmpty else { return publish(ended) }
+        let start = OpenNodes.nanoseconds()
+        for process in new.prefix(OpenNodes.sliceIdentities) { identities.identify(process) }
+        look?.busy += OpenNodes.nanoseconds() - start
+        let rest = new.dropFirst(OpenNodes.sliceIdentities)
+        if rest.isEmpty { return publish(ended) }
+        Loop.shared.afterPoll { [weak self] in self?.identify(rest, ended) }
+    }
+
+    private func publish(_ ended: Look) {
+        let rest = (look?.busy ?? 0) / 1_000_000 * OpenNodes.pausePerLook
+        let end = Loop.uptimeMilliseconds()
+        earliest.known = end + max(OpenNodes.pause.known, rest)
+        if ended.nodes == nil { earliest.all = end + max(OpenNodes.pause.all, rest) }
+        look = nil
+        for node in nodes.values {
+            onHolders?(
+                node.device,
+                node.activity.holdings.map { holding in
+                    (holding.process, holding.since, holding.process.map { node.recording.contains($0) } ?? false)
+                })
+        }
+        identities.keep(Set(nodes.values.flatMap(\.activity.processes)))
+        schedule()
+    }
+
+    private static func nanoseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}

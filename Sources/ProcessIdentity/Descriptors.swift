@@ -1,0 +1,147 @@
+// The descriptors of processes, from /proc/PID/fd, and which processes have a device open.
+
+import CLinux
+import Glibc
+public import PermissionModel
+
+extension ProcessReader {
+    /// The most descriptors that are read. Reading one blocks the caller for up to 3 µs. Compositors and browsers have
+    /// some thousands, with those that they opened first among the first.
+    static let maximumDescriptors = 4096
+    public static let tooManyDescriptors = UnknownProcess(reason: "it has more descriptors than permd examines")
+}
+
+/// A folder of /proc that is read one entry at a time.
+final class DescriptorFolder {
+    // SAFETY: a stream of opendir(3), used by this object only and closed with it.
+    private let stream: OpaquePointer
+
+    init(_ path: String) throws(UnknownProcess) {
+        guard let stream = opendir(path) else {
+            throw UnknownProcess(reason: "its descriptors cannot be read: \(String(cString: strerror(errno)))")
+        }
+        self.stream = stream
+    }
+
+    deinit { closedir(stream) }
+
+    /// For the *at(2) calls.
+    var descriptor: Int32 { dirfd(stream) }
+
+    /// The next entry whose name is a number, with that name, which is valid until the next call.
+    func next() -> (number: Int32, name: UnsafePointer<CChar>)? {
+        while let entry = readdir(stream) {
+            // SAFETY: the entry is valid until the next readdir(3), and its name ends with a NUL.
+            let name = UnsafeRawPointer(entry).advanced(by: MemoryLayout<dirent>.offset(of: \.d_name)!)
+                .assumingMemoryBound(to: CChar.self)
+            if (CChar(UInt8(ascii: "0"))...CChar(UInt8(ascii: "9"))).contains(name.pointee) {
+                return (atoi(name), name)
+            }
+        }
+        return nil
+    }
+}
+
+/// A process that has a device open.
+public struct DeviceOpener: Sendable, Hashable {
+    public let process: ProcessKey
+    /// The device number.
+    public let device: UInt64
+    /// Descriptors with which frames or samples can be read. A program that feeds a loopback camera may only write.
+    public var descriptors: Int
+}
+
+/// Looks for the processes that have one of several devices open, a part at a time.
+///
+/// A process that may not be inspected, or that has more descriptors than are read, is not found.
+public final class DeviceSearch {
+    private let reader: ProcessReader
+    private let devices: Set<UInt64>
+    private let own = getpid()
+    private var rest: [Int32]
+    private var all: DescriptorFolder?
+    private var current: (pid: Int32, folder: DescriptorFolder, count: Int)?
+    private var found: [UInt64: Int] = [:]
+    public private(set) var openers: [DeviceOpener] = []
+
+    /// - Parameter processes: Where to look; in all processes if nil.
+    public init(_ reader: ProcessReader, for devices: Set<UInt64>, in processes: [Int32]? = nil) {
+        self.reader = reader
+        self.devices = devices
+        rest = processes ?? []
+        if processes == nil { all = try? DescriptorFolder(reader.root) }
+    }
+
+    /// Visits about that many processes and descriptors. Returns whether there are more.
+    public func advance(_ steps: Int) -> Bool {
+        for _ in 0..<steps {
+            if current == nil {
+                guard let pid = nextProcess() else { return false }
+                enter(pid)
+            } else {
+                step()
+            }
+        }
+        return true
+    }
+
+    private func nextProcess() -> Int32? { all.map { $0.next()?.number } ?? rest.popLast() }
+
+    private func enter(_ pid: Int32) {
+        // permd opens devices for apps, and hands them over.
+        guard pid != own, let folder = try? DescriptorFolder("\(reader.root)/\(pid)/fd") else { return }
+        current = (pid, folder, 0)
+        found = [:]
+    }
+
+    private func step() {
+        guard let (pid, folder, count) = current else { return }
+        guard count < ProcessReader.maximumDescriptors, let entry = folder.next() else { return leave(pid) }
+        current?.count += 1
+        guard let device = DeviceSearch.device(in: folder.descriptor, entry.name), devices.contains(device),
+            reader.mayRead(pid, entry.number)
+        else { return }
+        found[device, default: 0] += 1
+    }
+
+    private func leave(_ pid: Int32) {
+        current = nil
+        guard !found.isEmpty, let start = try? reader.startTime(pid) else { return }
+        let process = ProcessKey(pid: pid, startTime: start)
+        openers += found.map { DeviceOpener(process: process, device: $0.key, descriptors: $0.value) }
+    }
+
+    /// The number of a character device below /dev; nil for other files. Other files are not touched, because stat(2)
+    /// waits for file systems of the network.
+    private static func device(in folder: Int32, _ name: UnsafePointer<CChar>) -> UInt64? {
+        let isBelowDev = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 5) { link in
+            readlinkat(folder, name, link.baseAddress!, 5) == 5 && memcmp(link.baseAddress!, "/dev/", 5) == 0
+        }
+        var status = stat()
+        guard isBelowDev, fstatat(folder, name, &status, 0) == 0, status.st_mode & S_IFMT == S_IFCHR else { return nil }
+        return UInt64(status.st_rdev)
+    }
+}
+
+extension ProcessReader {
+    /// Whether the descriptor was not opened for writing only; true if that cannot be read.
+    fileprivate func mayRead(_ pid: Int32, _ descriptor: Int32) -> Bool {
+        guard let flags = field("flags:", of: "\(root)/\(pid)/fdinfo/\(descriptor)", radix: 8) else { return true }
+        return Int32(truncatingIfNeeded: flags) & O_ACCMODE != O_WRONLY
+    }
+
+    /// The process that a thread belongs to: the kernel names the threads that opened a sound device.
+    public func process(ofThread thread: Int32) -> Int32? {
+        field("Tgid:", of: "\(root)/\(thread)/status", radix: 10).flatMap { Int32(exactly: $0) }
+    }
+
+    /// The number in the line that begins with that key.
+    private func field(_ key: String, of path: String, radix: Int) -> UInt64? {
+        guard let content = try? read(path, mayBeCut: true) else { return nil }
+        for line in content.split(separator: UInt8(ascii: "\n")) where line.starts(with: key.utf8) {
+            let text = String(decoding: line.dropFirst(key.utf8.count), as: UTF8.self)
+            return UInt64(text.drop { $0 == " " || $0 == "\t" }, radix: radix)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,54 @@
+// permctl in-use: lists which apps use cameras and microphones now.
+
+import ArgumentParser
+import PermissionClient
+
+struct InUseVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "in-use", abstract: "List the apps that use a camera or a microphone now.")
+
+    @Argument(help: "Only the devices of this permission; all by default.")
+    var permission: Permission?
+    @Flag(help: "Print the list again whenever it changes, until Ctrl-C; as JSON, one line each time.")
+    var watch = false
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let settings = PermissionSettings()
+        guard watch else {
+            let rows = try await self.rows(settings)
+            try print(rows)
+            if rows.isEmpty { throw Failure(.no) }
+            return
+        }
+        // Subscribed first, so that no change is missed.
+        let events = try await settings.events()
+        try print(try await rows(settings))
+        for await event in events {
+            switch event {
+            case .useStarted, .useEnded, .missed, .daemonBack: try print(try await rows(settings))
+            case .daemonLost: try print([])
+            default: break
+            }
+        }
+    }
+
+    private func rows(_ settings: PermissionSettings) async throws -> [UseRow] {
+        try await settings.uses().filter { permission == nil || $0.permission == permission }
+    }
+
+    private func print(_ rows: [UseRow]) throws {
+        if output.json { return try Output.json(rows.map(UseRecord.init), pretty: !watch) }
+        if watch { Output.clearScreen() }
+        if rows.isEmpty { return Output.line("Nothing is in use.") }
+        var table = Table("permission", "app", "device", "since", "status", "source", "pid")
+        for row in rows {
+            table.add(
+                Cell(row.permission.rawValue), Cell(row.app?.description ?? "(unknown)"), Cell(row.deviceName),
+                Cell(TimeText.short(row.since)),
+                Cell(row.status.rawValue, row.status == .granted ? .good : .bad), Cell(row.source),
+                Cell(row.pid == 0 ? "-" : String(row.pid)))
+        }
+        try output.print(table, json: rows.map(UseRecord.init))
+    }
+}
