@@ -35,7 +35,8 @@ final class Broker {
         devices: devices, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private(set) lazy var enforcement = EnforcementInterface(
         connection: connection, identifier: identifier, facts: facts, policy: policy,
-        subscribers: Subscribers(connection: connection, interface: BusNames.enforcement), requests: self)
+        subscribers: Subscribers(connection: connection, interface: BusNames.enforcement), uses: usage,
+        appUses: AppUses(), requests: self)
     private lazy var usageInterface = UsageInterface(
         usage: usage, subscribers: Subscribers(connection: connection, interface: BusNames.usage),
         listings: Listings { [identifier] in identifier.cached($0) != nil })
@@ -96,8 +97,7 @@ final class Broker {
             })
         return [
             access.interface, agentManager.interface, policyInterface.interface, devicesInterface.interface,
-            enforcement.interface,
-            usageInterface.interface,
+            enforcement.interface, usageInterface.interface,
         ]
     }
 
@@ -105,6 +105,7 @@ final class Broker {
     func start() {
         identifier.onLeft = { [weak self] in self?.left($0) }
         devices.start { [weak self] in self?.devicesChanged($0) }
+        enforcement.appUses.onLastEnded = { [weak self] in self?.store.exited($1, of: $0) }
         usage.onChange = { [weak self] in self?.usageInterface.tell($0) }
         usage.devicesChanged()
         policy.saveLastGood = { [weak self] in self?.saveLastGood($0, $1) }
@@ -232,6 +233,7 @@ final class Broker {
         enforcement.subscribers.left(name)
         usageInterface.subscribers.left(name)
         usage.left(name)
+        enforcement.appUses.left(name)
     }
 
     private func devicesChanged(_ changes: [DeviceChange]) {

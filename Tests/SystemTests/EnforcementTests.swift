@@ -216,6 +216,60 @@ struct EnforcementTests {
         await stage.end()
     }
 
+    /// A bypass is no use.
+    @Test func usesAreReported() async throws {
+        let stage = try await Stage([])
+        let (app, point) = (try await stage.app(), try await Point(stage))
+        let uses = try await stage.signals(BusNames.usage)
+        let who = Value.variant(.unixFD(try await EnforcementTests.pidfd(app)))
+        func details(_ more: [String: Value] = [:]) -> Value {
+            .properties(["source": .string("test"), "device_name": .string("Headset")].merging(more) { $1 })
+        }
+        let reported = try await point.call("ReportUse", [who, .string("microphone"), details()])
+        let number = try #require(reported.first?.uint32Value)
+        try await uses.first("the use") { $0.hasPrefix("UseStarted") }
+        let row = try #require(try await stage.rows("ListUses", nil, BusNames.usage).first)
+        #expect(row["app"] == .string(app.id.description) && row["source"] == .string("test"))
+        #expect(row["pid"]?.uint32Value == UInt32(try await app.pid()) && row["status"] == .string("undetermined"))
+        // Another point does not know it.
+        let other = try await Point(stage)
+        #expect(await other.refusal("EndUse", [.uint32(number)]) == "NotFound final")
+        _ = try await point.call("EndUse", [.uint32(number)])
+        try await uses.first("the end") { $0.hasPrefix("UseEnded \(number)") }
+        let past = try await point.call(
+            "ReportUse", [who, .string("microphone"), details(["bypassed": .bool(true)])])
+        #expect(past == [.uint32(0)])
+        #expect(try await stage.history() == ["microphone bypassed ", "microphone used "])
+        // They end with the point.
+        _ = try await point.call("ReportUse", [who, .string("camera"), details()])
+        point.connection.close()
+        try await uses.first("the second end") { $0.hasPrefix("UseEnded") && !$0.hasPrefix("UseEnded \(number)") }
+        await app.end()
+        await stage.end()
+    }
+
+    /// There is no process that it could end with.
+    @Test func onceForAnAppEndsWithItsLastUse() async throws {
+        let stage = try await Stage([])
+        let point = try await Point(stage)
+        let who = EnforcementTests.app("org.example.App")
+        let agent = try await stage.agent([.grant(.once)])
+        try await point.request(who, "t")
+        #expect(try await point.responses.wait(for: 1) == ["t 0 microphone=granted"])
+        let report: [Value] = [.variant(who), .string("microphone"), .properties(["source": .string("test")])]
+        var numbers: [Value] = []
+        for _ in 0..<2 { numbers += try await point.call("ReportUse", report) }
+        _ = try await point.call("EndUse", [numbers[0]])
+        #expect(try await point.status(who) == "granted")
+        let changes = point.changes.all.count
+        _ = try await point.call("EndUse", [numbers[1]])
+        try await point.changes.wait(for: changes + 1)
+        #expect(try await point.status(who) == "undetermined")
+        #expect(try await stage.decisions() == [])
+        withExtendedLifetime(agent) {}
+        await stage.end()
+    }
+
     /// A point in a loop leaves room for others.
     @Test func requestsOfOnePointAreLimited() async throws {
         let stage = try await Stage([])

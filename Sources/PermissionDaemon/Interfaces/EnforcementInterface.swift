@@ -12,6 +12,8 @@ struct EnforcementInterface {
     let facts: CurrentFacts
     let policy: PolicySet
     let subscribers: Subscribers
+    let uses: any UseReporting
+    let appUses: AppUses
     unowned let requests: any RequestTaking
 
     /// Requests of one enforcement point that may be in progress, a quarter of all that may wait by default: a point in
@@ -28,6 +30,10 @@ struct EnforcementInterface {
                 Method(
                     "GetStatusFor", ["who": "v", "permissions": "as"], returns: ["statuses": "a{ss}"],
                     callers: .unsandboxed, takesDescriptors: true, getStatus),
+                Method(
+                    "ReportUse", ["who": "v", "permission": "s", "details": "a{sv}"], returns: ["use": "u"],
+                    callers: .unsandboxed, takesDescriptors: true, reportUse),
+                Method("EndUse", ["use": "u"], callers: .unsandboxed, endUse),
                 Method("ListPoints", returns: ["points": "aa{sv}"], callers: .unsandboxed) { call in
                     call.reply(.rows(subscribers.names.sorted().map(row)))
                 },
@@ -62,6 +68,28 @@ struct EnforcementInterface {
         var permissions = try parsePermissions(call.arguments[1])
         if permissions.isEmpty { permissions = Permission.allCases }
         call.reply(.stringTable(permissions.map { ($0.rawValue, facts.standing(of: $0, for: caller).rawValue) }))
+    }
+
+    private func reportUse(_ call: MethodCall) throws(PermissionError) {
+        let subject = try subject(of: call)
+        let permission = try parsePermission(call.string(1))
+        let details = try Options(call.arguments[2])
+        let report = UseReport(
+            app: subject.caller.app, pid: subject.pidfd == nil ? 0 : subject.caller.process.pid, permission: permission,
+            source: try details.string("source") ?? "", device: try details.string("device") ?? "",
+            deviceName: try details.string("device_name") ?? "",
+            status: facts.standing(of: permission, for: subject.caller),
+            isBypass: try details.bool("bypassed") ?? false)
+        let number = try uses.reportUse(report, by: call.sender)
+        if subject.pidfd == nil, !report.isBypass { appUses.began(number, of: report.app, by: subject.caller) }
+        call.reply(.uint32(number))
+    }
+
+    private func endUse(_ call: MethodCall) throws(PermissionError) {
+        let number = call.arguments[0].uint32Value ?? 0
+        try uses.endUse(number, by: call.sender)
+        call.reply()
+        appUses.ended(number, by: call.sender)
     }
 
     private func subject(of call: MethodCall) throws(PermissionError) -> EnforcementSubject {

@@ -32,14 +32,20 @@ extension DecisionStore {
         watchNextEnd()
     }
 
-    func exited(_ process: ProcessKey) {
+    /// Ends the `once` decisions of a process that has exited, or those of one app that the process holds for it.
+    func exited(_ process: ProcessKey, of app: AppID? = nil) {
         let stored = try? decisions(
             " WHERE scope = ? AND pid = ? AND start = ?",
             [.text(session.scopes.boot)] + ProcessKey.columns(process))
-        let gone = (stored ?? []).filter { !isVoid($0) } + (held.removeValue(forKey: process) ?? [:]).values
+        let known = (stored ?? []).filter { !isVoid($0) } + (held[process] ?? [:]).values
+        let gone = known.filter { app == nil || $0.app == app }
         guard !gone.isEmpty else { return }
-        for decision in gone { cache[decision.app]?.ofProcesses.removeAll { $0.process == process } }
-        remove(.process(process))
+        for decision in gone {
+            cache[decision.app]?.ofProcesses.removeAll { $0.process == process }
+            held[process]?[Subject(app: decision.app, permission: decision.permission)] = nil
+        }
+        if held[process]?.isEmpty == true { held[process] = nil }
+        remove(.process(process, app))
         ended(gone)
     }
 

@@ -82,9 +82,12 @@ enum DecisionRows {
             "DELETE FROM decision\(condition.sql) RETURNING \(columns)", condition.values, decision)
     }
 
-    static func endProcess(_ process: ProcessKey, _ database: Database) throws(DatabaseError) {
-        try database.run(
-            "DELETE FROM decision WHERE scope IS NOT NULL AND pid = ? AND start = ?", ProcessKey.columns(process))
+    static func endProcess(_ process: ProcessKey, of app: AppID?, _ database: Database) throws(DatabaseError) {
+        var condition = RowCondition(app: app)
+        for (column, value) in zip(["pid", "start"], ProcessKey.columns(process)) {
+            condition.add("\(column) = ?", value)
+        }
+        try database.run("DELETE FROM decision\(condition.sql) AND scope IS NOT NULL", condition.values)
     }
 
     /// Removes the rows of earlier sessions and boots, except those with a wrong checksum: their content is unknown.

@@ -70,8 +70,8 @@ enum Change: Sendable {
 /// Obsolete rows. They have no effect, so removing them may fail.
 enum Removal: Sendable, Hashable {
     case decisions(DecisionFilter)
-    /// `once` decisions of a process that has exited.
-    case process(ProcessKey)
+    /// `once` decisions of a process that has exited, or those of one app that the process holds for it.
+    case process(ProcessKey, AppID?)
     /// Rows that belong to another session or boot than these.
     case otherScopes(DecisionScopes)
 }
@@ -110,7 +110,7 @@ struct StoreJob: Sendable {
         for removal in removals {
             switch removal {
             case .decisions(let filter): try DecisionRows.delete(filter, database)
-            case .process(let process): try DecisionRows.endProcess(process, database)
+            case .process(let process, let app): try DecisionRows.endProcess(process, of: app, database)
             case .otherScopes(let current):
                 try DecisionRows.endScopes(current, database)
                 try database.run("DELETE FROM dismissal WHERE session != ?", [.text(current.session)])
