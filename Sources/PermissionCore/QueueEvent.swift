@@ -114,7 +114,7 @@ public struct Reply: Sendable, Hashable {
     public var hold: UInt32 = 0
     /// The person's answers to this request.
     public var answers: [Question: ItemDecision] = [:]
-    /// The end of the pause in which the dismissal throttle answers for the person.
+    /// For an enforcement point: the end of the pause in which the dismissal throttle answers for the person.
     public var pausedUntil: EpochSeconds?
 
     public init(code: Code, statuses: [Permission: Status], firstRefused: Permission?, hold: UInt32 = 0) {

@@ -258,9 +258,12 @@ extension Queue {
         var reply = reply(to: waiting.request, .answered, facts)
         reply.hold = hold
         reply.answers = waiting.answers
-        reply.pausedUntil = waiting.request.questions.compactMap {
-            dismissals.pauseEnd(waiting.app, $0, at: now.epoch)
-        }.max()
+        // An app is not told when it may try to wear the person down again.
+        if waiting.request.device != nil {
+            reply.pausedUntil = waiting.request.questions.compactMap {
+                dismissals.pauseEnd(waiting.app, $0, at: now.epoch)
+            }.max()
+        }
         let isDecided =
             waiting.answers.keys.contains { $0.permission == nil }
             || reply.statuses.values.contains { [.granted, .denied, .restricted].contains($0) }

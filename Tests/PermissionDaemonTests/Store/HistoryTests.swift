@@ -117,7 +117,9 @@ struct HistoryTests {
         #expect(try Schema.current.migrate(database) == .ready)
         #expect(try database.integer("SELECT count FROM history WHERE id = 7") == 1)
         #expect(try HistoryRows.lastNumber(database) == 7)
-        try database.execute("INSERT INTO history VALUES (\(Int64.max), 1, '', 'exe:/a', 'camera', 'granted', '', 1)")
+        try database.execute(
+            "INSERT INTO history (id, time, request, app, permission, outcome, by) VALUES (\(Int64.max), 1, '', 'exe:/a', 'camera', 'granted', '')"
+        )
         #expect(try HistoryRows.lastNumber(database) == 7)
     }
 
