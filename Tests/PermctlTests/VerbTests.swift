@@ -322,7 +322,7 @@ struct VerbTests {
     @Test func everyVerbHasHelp() async throws {
         for verb in [
             "status", "grant", "deny", "reset", "request", "queue", "devices", "restrictions", "history", "monitor",
-            "agent", "doctor", "export", "import",
+            "agent", "doctor", "export", "import", "in-use",
         ] {
             let child = try ChildProcess(BuiltProgram.path("permctl"), [verb, "--help"])
             let help = await child.output()

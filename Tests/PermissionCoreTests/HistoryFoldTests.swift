@@ -47,6 +47,20 @@ struct HistoryFoldTests {
         #expect(fold.add(row("a", .dismissed, .guard, .microphone), at: 0).isNew)
     }
 
+    /// Uses within a minute are one row with the sum of their seconds, but not those with another status.
+    @Test func usesAreAdded() {
+        var fold = HistoryFold()
+        func use(_ seconds: UInt32, _ status: Status) -> Bool {
+            var row = row("a", .used)
+            (row.seconds, row.status) = (seconds, status)
+            return fold.add(row, at: 0).isNew
+        }
+        #expect(use(2, .granted) && !use(3, .granted) && use(7, .denied) && !use(.max, .denied))
+        let rows = fold.takeUnwritten(at: 0).map(\.row)
+        #expect(rows.map(\.seconds) == [5, .max] && rows.map(\.count) == [2, 2])
+        #expect(rows.map(\.status) == [.granted, .denied])
+    }
+
     /// A grant, a denial and another grant are three rows.
     @Test func decisionsKeepTheirOrder() {
         var fold = HistoryFold()

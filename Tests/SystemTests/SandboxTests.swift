@@ -34,6 +34,7 @@ struct SandboxTests {
         let members: [(String, [String])] = [
             (BusNames.policy, ["ListRequests", "ListRestrictions", "ListProblems", "Subscribe", "Unsubscribe"]),
             (BusNames.agentManager, ["ListAgents"]), (BusNames.devices, ["Subscribe", "Unsubscribe"]),
+            (BusNames.usage, ["ListUses", "Subscribe", "Unsubscribe"]),
             (BusNames.enforcement, ["ListPoints", "Subscribe", "Unsubscribe"]),
         ]
         for (interface, names) in members {

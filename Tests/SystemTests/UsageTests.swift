@@ -55,4 +55,109 @@ struct UsageTests {
         }
         await scene.stage.end()
     }
+
+    /// Rules and decisions are those of the moment when the use begins.
+    @Test func aGrantedUseIsNotInTheJournal() async throws {
+        let scene = try await Scene()
+        let app = try await scene.stage.app()
+        try await scene.stage.set("grant", app.id, .camera)
+        try await app.ask("hold \(scene.terminal.path)")
+        #expect(try await scene.starts.wait(for: 1)[0]["status"] == .string("granted"))
+        // It goes on after a restart of the daemon, which finds it open.
+        try await scene.stage.permd.restart()
+        let again = try await scene.stage.history(app.id)
+        #expect(again.contains("camera used "))
+        _ = try await scene.stage.call(BusNames.usage, "Subscribe")
+        try await scene.starts.wait(for: 2)
+        await app.end()
+        try await scene.ends.wait(for: 1)
+        #expect(!scene.stage.permd.log.all.contains { $0.contains("without a grant") })
+        await scene.stage.end()
+    }
+
+    /// Programs that only ask what a camera can do are not listed, others beside them are.
+    @Test func probes() async throws {
+        let scene = try await Scene()
+        let prober = try await scene.stage.app("prober")
+        let app = try await scene.stage.app()
+        for _ in 0..<3 {
+            try await prober.ask("hold \(scene.terminal.path)")
+            try await prober.ask("drop")
+        }
+        try await app.ask("hold \(scene.terminal.path)")
+        #expect(try await scene.starts.wait(for: 1)[0]["app"] == .string(app.id.description))
+        await app.end()
+        try await scene.ends.wait(for: 1)
+        #expect(scene.starts.all.count == 1)
+        await prober.end()
+        await scene.stage.end()
+    }
+
+    @Test func twoProcessesOfAnAppAndAnother() async throws {
+        let scene = try await Scene()
+        let app = try await scene.stage.app()
+        let second = try await app.secondProcess(on: scene.stage.permd)
+        let other = try await scene.stage.app("other")
+        try await app.ask("hold \(scene.terminal.path)")
+        try await scene.starts.wait(for: 1)
+        try await second.ask("hold \(scene.terminal.path)")
+        try await other.ask("hold \(scene.terminal.path)")
+        let rows = try await scene.starts.wait(for: 2)
+        #expect(rows.map { $0["app"]?.stringValue } == [app.id.description, other.id.description])
+        await app.end()
+        await other.end()
+        #expect(.uint32(try await scene.ends.wait(for: 1)[0].use) == rows[1]["use"])
+        await second.end()
+        #expect(.uint32(try await scene.ends.wait(for: 2)[1].use) == rows[0]["use"])
+        await scene.stage.end()
+    }
+
+    @Test func anUnpluggedMicrophone() async throws {
+        let scene = try await Scene(.microphone)
+        let app = try await scene.stage.app()
+        try await app.ask("hold \(scene.terminal.path)")
+        #expect(try await scene.starts.wait(for: 1)[0]["permission"] == .string("microphone"))
+        try await scene.stage.devices.remove(.microphone, 0)
+        try await scene.ends.wait(for: 1)
+        #expect(try await scene.uses().isEmpty)
+        await app.end()
+        await scene.stage.end()
+    }
+
+    /// A descriptor that permd opened for an app is the app's use, not permd's.
+    @Test func aDeviceThatPermdOpened() async throws {
+        let scene = try await Scene()
+        let app = try await scene.stage.app()
+        try await scene.stage.set("grant", app.id, .camera)
+        #expect(try await app.ask("open camera").hasPrefix("ok descriptor"))
+        let row = try await scene.starts.wait(for: 1)[0]
+        #expect(row["app"] == .string(app.id.description) && row["status"] == .string("granted"))
+        await app.end()
+        try await scene.ends.wait(for: 1)
+        await scene.stage.end()
+    }
+
+    /// A flatpak that has all devices opens the camera itself.
+    @Test func aSandboxedApp() async throws {
+        let scene = try await Scene()
+        let app = try await TestApp.flatpak("org.example.Camera", on: scene.stage.permd)
+        try #require(try await app.ask("hold \(scene.terminal.path)") == "ok")
+        #expect(try await scene.starts.wait(for: 1)[0]["app"] == .string("flatpak:org.example.Camera"))
+        await app.end()
+        try await scene.ends.wait(for: 1)
+        await scene.stage.end()
+    }
+
+    /// The process of another user may not be inspected. Root may inspect all.
+    @Test(.enabled(if: geteuid() != 0))
+    func aProcessOfAnotherUser() async throws {
+        let scene = try await Scene()
+        let words = Superuser.command + ["sh", "-c", "exec 3<>\"$0\"; echo open; exec cat", scene.terminal.path]
+        let other = try ChildProcess(words[0], Array(words.dropFirst()), standardInput: .pipe)
+        let row = try await scene.starts.wait(for: 1)[0]
+        #expect(row["app"] == .string("") && row["pid"] == .uint32(0) && row["status"] == .string("undetermined"))
+        other.closeInput()
+        try await scene.ends.wait(for: 1)
+        await scene.stage.end()
+    }
 }

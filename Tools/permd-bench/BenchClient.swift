@@ -109,6 +109,14 @@ final class BenchClient {
         }
     }
 
+    /// Waits for the next signal with that name; other messages are dropped.
+    func nextSignal(_ member: String) throws {
+        while let message = try receive() {
+            if !message.isCall, message.replySerial == 0, message.member == member { return }
+        }
+        throw BenchFailure("no signal \(member) arrived")
+    }
+
     func forgetCalls() { calls = [] }
 
     func reply(to call: BenchMessage, _ values: [BenchValue] = []) {
@@ -138,6 +146,11 @@ final class BenchClient {
     func process(of service: String) throws -> Int32 {
         let answer = try call(BenchClient.bus("GetConnectionUnixProcessID", [.text(service)]))
         return Int32(answer.firstNumber ?? 0)
+    }
+
+    /// Sets variables for services that the bus starts from now on.
+    func setEnvironment(_ variables: [String: String]) throws {
+        try call(BenchClient.bus("UpdateActivationEnvironment", [.table(variables.map { ($0.key, $0.value) })]))
     }
 
     func isOwned(_ service: String) throws -> Bool {

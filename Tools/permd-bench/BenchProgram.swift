@@ -4,8 +4,8 @@ import Foundation
 
 enum BenchProgram {
     private static let usage = """
-        Usage: permd-bench run ADDRESS FOLDER [--quick] [--only windows|load] [--rounds NUMBER] [--json FILE]
-                   [--watcher PROGRAM] [--machine KEY=VALUE]…
+        Usage: permd-bench run ADDRESS FOLDER [--quick] [--only windows|load|usage] [--rounds NUMBER]
+                   [--json FILE] [--watcher PROGRAM] [--mockdevices PROGRAM] [--machine KEY=VALUE]…
         Measures the services on the bus at ADDRESS, which must be able to start them. scripts/bench sets up such a bus.
 
         """
@@ -14,6 +14,9 @@ enum BenchProgram {
         do {
             switch arguments.first {
             case "run" where arguments.count >= 3: try run(arguments)
+            case "idle" where arguments.count == 2:
+                for _ in 3..<(Int(arguments[1]) ?? 3) { dup(STDIN_FILENO) }
+                while true { pause() }
             case "waiting" where arguments.count == 3: try WaitingApp.run(arguments[1], Int(arguments[2]) ?? 0)
             default:
                 FileHandle.standardError.write(Data(usage.utf8))
@@ -27,9 +30,9 @@ enum BenchProgram {
     }
 
     private static func run(_ arguments: [String]) throws {
-        var (isQuick, isWindows, isLoad) = (false, false, false)
+        var (isQuick, isWindows, isLoad, isUsage) = (false, false, false, false)
         var rounds: Int?
-        var (json, watcher): (String?, String?) = (nil, nil)
+        var (json, watcher, mockDevices): (String?, String?, String?) = (nil, nil, nil)
         var machine: [String: String] = [:]
         var rest = arguments.dropFirst(3)
         while let argument = rest.popFirst() {
@@ -41,6 +44,10 @@ enum BenchProgram {
             case "--only" where rest.first == "load":
                 rest.removeFirst()
                 isLoad = true
+            case "--only" where rest.first == "usage":
+                rest.removeFirst()
+                isUsage = true
+            case "--mockdevices": mockDevices = rest.popFirst()
             case "--rounds":
                 guard let count = rest.popFirst().flatMap(Int.init), count > 0 else {
                     throw BenchFailure("--rounds requires a positive number\n\(usage)")
@@ -60,8 +67,13 @@ enum BenchProgram {
             try measureWindow(bench, watcher: watcher)
         } else if isLoad {
             try measureLoad(bench)
+        } else if isUsage {
+            guard let mockDevices else { throw BenchFailure("measuring uses requires --mockdevices\n\(usage)") }
+            _ = try bench.client.start(Service.permd)
+            try bench.measureUsage(mockDevices: mockDevices)
         } else {
             try measure(bench, watcher: watcher)
+            if let mockDevices { try bench.measureUsage(mockDevices: mockDevices) }
         }
         print("\n\(bench.report.table)\n")
         for note in bench.report.notes { print("Note: \(note)") }

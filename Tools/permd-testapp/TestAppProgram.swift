@@ -10,11 +10,11 @@ import PermissionModel
 ///     close TOKEN
 ///     properties TOKEN
 ///     status PERMISSION,…
-///     open PERMISSION [DEVICE]
+///     open PERMISSION [DEVICE]   keeps the descriptor
 ///     release
 ///     pid                        returns the process ID
 ///     hold PATH                  opens a device node, for reading and writing
-///     drop                       closes all of them
+///     drop                       closes these and those of open
 ///     call INTERFACE MEMBER
 ///     get INTERFACE PROPERTY
 ///     camera TOKEN               requests the camera through the desktop portal, like other apps
@@ -233,6 +233,7 @@ final class TestAppProgram {
             switch reply {
             case .success(let message):
                 say("\(number) ok" + message.body.map { " " + TestAppProgram.text($0) }.joined())
+                nodes += message.body.compactMap { $0.unixFDValue?.take() }
             case .failure(let error):
                 let name = error.name.split(separator: ".").last ?? ""
                 let flag = error.body.count > 1 ? error.body[1].boolValue == true ? " retryable" : " final" : ""

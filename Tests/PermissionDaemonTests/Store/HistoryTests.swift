@@ -150,6 +150,22 @@ struct HistoryTests {
         await close(again)
     }
 
+    /// Seconds and status of a use are kept, and added up on disk; older rows have none.
+    @Test func uses() async throws {
+        let store = open()
+        var use = row("exe:/a", .used)
+        (use.seconds, use.status) = (7, .denied)
+        store.record([use, row("exe:/b", .withdrawn)])
+        #expect(try await listed(store) == ["/b withdrawn 1", "/a used 1"])
+        store.record([use])
+        await withCheckedContinuation { done in store.whenHistoryWritten { done.resume() } }
+        let rows = try store.listHistory(app: nil, question: nil, outcome: .used, since: nil, limit: 9).rows
+        #expect(rows.map(\.seconds) == [14] && rows.map(\.status) == [.denied] && rows.map(\.count) == [2])
+        let others = try store.listHistory(app: nil, question: nil, outcome: .withdrawn, since: nil, limit: 9).rows
+        #expect(others.map(\.seconds) == [nil] && others.map(\.status) == [nil])
+        await close(store)
+    }
+
     /// Rows caused by apps are not written at once, but together every ten seconds, which takes a few pages.
     @Test func writesAreBounded() async throws {
         let store = open()

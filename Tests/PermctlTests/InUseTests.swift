@@ -1,0 +1,67 @@
+// What permctl shows about the use of devices: in-use, monitor, history and status.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct InUseTests {
+    private func objects(_ text: String) throws -> [[String: Any]] {
+        try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]])
+    }
+
+    private func follow(_ stage: CommandStage, _ arguments: String...) throws -> (ChildProcess, EventLog<String>) {
+        let child = try stage.start(arguments)
+        let log = EventLog<String>()
+        Task { [lines = child.lines] in for await line in lines { log.add(line) } }
+        return (child, log)
+    }
+
+    @Test func everyVerb() async throws {
+        let stage = try await CommandStage()
+        let terminal = try PseudoTerminal()
+        _ = try await stage.devices.add(.camera, 5, backedBy: terminal)
+        let nothing = try await stage.run("in-use")
+        #expect(nothing.status == 1 && nothing.output == "Nothing is in use.\n")
+        let (table, tableLog) = try follow(stage, "in-use", "--watch", "--no-legend")
+        let (json, jsonLog) = try follow(stage, "in-use", "--watch", "--json", "camera")
+        let (monitor, monitorLog) = try follow(stage, "monitor")
+        try await tableLog.first { $0 == "Nothing is in use." }
+        try await jsonLog.first { $0 == "[]" }
+        // It has subscribed once it prints a line.
+        for _ in 0..<2000 where monitorLog.all.isEmpty { _ = try await stage.run("grant", "exe:/nudge", "camera") }
+        let app = try await TestApp("using", on: stage.permd)
+        try await app.ask("hold \(terminal.path)")
+        try await tableLog.first { $0.hasPrefix("camera ") && $0.contains(app.id.description) }
+        let line = try await jsonLog.first { $0 != "[]" }
+        let use = try #require(try objects(line).first)
+        #expect(use["app"] as? String == app.id.description && use["app_name"] as? String == "using")
+        #expect(use["device_name"] as? String == "Mock Camera 5" && use["status"] as? String == "undetermined")
+        try await monitorLog.first {
+            $0.hasSuffix(" use: camera Mock Camera 5 by \(app.id): begins (undetermined)")
+        }
+        let list = try await stage.run("in-use", "camera")
+        #expect(list.status == 0 && list.lines.count == 2 && list.lines[1].contains("Mock Camera 5"))
+        #expect(try await stage.run("in-use", "microphone").status == 1)
+        let now = try await stage.run("status", app.id.description)
+        #expect(now.lines[1].hasPrefix("camera") && now.lines[1].contains(" now "))
+        await app.end()
+        try await monitorLog.first { $0.contains(" use: camera Mock Camera 5 by \(app.id): ended after ") }
+        try await tableLog.wait(for: 3)
+        try await jsonLog.wait(for: 3)
+        #expect(tableLog.all.last == "Nothing is in use." && jsonLog.all.last == "[]")
+        let history = try await stage.run("history", "--outcome", "used", "--no-legend")
+        #expect(history.lines.count == 1 && history.lines[0].hasSuffix("s, undetermined"))
+        #expect(try await stage.run("history", "--outcome", "bypassed").status == 1)
+        #expect(try await stage.run("history", "--outcome", "unknown").status == 64)
+        let rows = try objects(try await stage.run("history", "--outcome", "used", "--json").output)
+        #expect(rows[0]["status"] as? String == "undetermined" && rows[0]["seconds"] is Int)
+        let used = try objects(try await stage.run("status", app.id.description, "--json").output)
+        #expect(used[0]["used"] as? Int == rows[0]["time"] as? Int && used[1]["used"] == nil)
+        for child in [table, json, monitor] { child.terminate() }
+        await stage.end()
+    }
+}

@@ -1,0 +1,79 @@
+// Which processes have a device open, in a copy of /proc and in the real one.
+
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@testable import ProcessIdentity
+
+@Suite(.timeLimit(.minutes(3)))
+struct DeviceSearchTests {
+    private let terminal = try! PseudoTerminal()
+
+    /// An imitation of /proc with a process.
+    private func process(_ pid: Int32, in folder: TemporaryFolder, start: Int = 777) throws {
+        for name in ["\(pid)", "\(pid)/fd", "\(pid)/fdinfo"] { mkdir(folder.file(name), 0o700) }
+        try folder.write("\(pid) (a b) S" + (4...21).map { " \($0)" }.joined() + " \(start)", to: "\(pid)/stat")
+    }
+
+    private func descriptor(
+        _ number: Int, of pid: Int32, in folder: TemporaryFolder, _ target: String, flags: String = "0100002"
+    ) throws {
+        symlink(target, folder.file("\(pid)/fd/\(number)"))
+        try folder.write("pos:\t0\nflags:\t\(flags)\nmnt_id:\t9\n", to: "\(pid)/fdinfo/\(number)")
+    }
+
+    private func search(_ root: String, in processes: [Int32]? = nil, steps: Int = 3) -> [DeviceOpener] {
+        let search = DeviceSearch(ProcessReader(root: root), for: [UInt64(terminal.number)], in: processes)
+        while search.advance(steps) {}
+        return search.openers.sorted { $0.process.pid < $1.process.pid }
+    }
+
+    private func opener(_ pid: Int32, _ descriptors: Int) -> DeviceOpener {
+        DeviceOpener(
+            process: ProcessKey(pid: pid, startTime: 777), device: UInt64(terminal.number), descriptors: descriptors)
+    }
+
+    @Test func everyProcessIsVisited() throws {
+        let folder = try TemporaryFolder(["self", "asound"])
+        for pid in Int32(10)..<60 { try process(pid, in: folder) }
+        try descriptor(3, of: 12, in: folder, terminal.path)
+        try descriptor(7, of: 12, in: folder, terminal.path, flags: "02100000")
+        try descriptor(3, of: 30, in: folder, "/dev/null")
+        try descriptor(4, of: 30, in: folder, "socket:[7]")
+        try descriptor(5, of: 30, in: folder, "/dev/pts/does-not-exist")
+        // Writing only: it feeds a loopback camera.
+        try descriptor(3, of: 40, in: folder, terminal.path, flags: "0100001")
+        try descriptor(3, of: 59, in: folder, terminal.path, flags: "not a number")
+        let all = [opener(12, 2), opener(59, 1)]
+        for steps in [1, 7, 10_000] { #expect(search(folder.path, steps: steps) == all) }
+        #expect(search(folder.path, in: [12, 30, 99]) == [opener(12, 2)])
+        #expect(search(folder.file("missing")) == [])
+    }
+
+    /// A process with very many descriptors takes no longer than others.
+    @Test func descriptorsAreLimited() throws {
+        let folder = try TemporaryFolder()
+        try process(10, in: folder)
+        for number in 0..<(ProcessReader.maximumDescriptors + 50) {
+            try descriptor(number, of: 10, in: folder, terminal.path)
+        }
+        #expect(search(folder.path, steps: 1000) == [opener(10, ProcessReader.maximumDescriptors)])
+    }
+
+    @Test func aRealProcess() async throws {
+        #expect(search("/proc") == [])
+        let shell = try ChildProcess(
+            "sh", ["-c", "exec 3<>\"$0\" 4<>\"$0\"; echo open; exec cat", terminal.path], standardInput: .pipe)
+        for await line in shell.lines where line == "open" { break }
+        let found = search("/proc", steps: 100)
+        #expect(found.map(\.process.pid) == [shell.pid] && found.first?.descriptors == 2)
+        let reader = ProcessReader()
+        #expect(try found.first?.process.startTime == reader.startTime(shell.pid))
+        #expect(reader.process(ofThread: shell.pid) == shell.pid)
+        shell.closeInput()
+        _ = await shell.waitForExit()
+        #expect(search("/proc") == [])
+    }
+}

@@ -1,0 +1,221 @@
+// From events of nodes and from reports to uses, rows of the history and lines of the journal.
+
+import DBus
+import Glibc
+import PermissionCore
+import PermissionModel
+import PermissionTestKit
+import ProcessIdentity
+import Testing
+
+@testable import PermissionDaemon
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct DeviceUsageTests {
+    private let terminal = try! PseudoTerminal()
+    private var node: String { terminal.path }
+    private nonisolated static let cat = "exe:/usr/bin/cat"
+
+    @Test func anOpenNode() async throws {
+        let bench = UsageBench([UsageBench.camera(terminal)])
+        #expect(bench.openings.watched == [node])
+        let holder = try await UsageBench.holder("<>", node)
+        bench.opened(node)
+        try await bench.changes.first { $0 == "+\(Self.cat) camera device granted \(holder.pid)" }
+        #expect(bench.usage.uses.map(\.device.name) == ["Camera at \(node)"])
+        holder.closeInput()
+        // Its exit is noticed even without an event of the node.
+        try await bench.changes.first { $0 == "-\(Self.cat)" }
+        let row = try #require(bench.rows.first)
+        #expect(row.outcome == .used && row.status == .granted && row.by == .nobody && row.seconds != nil)
+        #expect(bench.usage.uses.isEmpty && bench.log.all.isEmpty)
+    }
+
+    /// A child that inherited the descriptor goes on with the use in its own name.
+    @Test func anInheritedDescriptor() async throws {
+        let bench = UsageBench([UsageBench.camera(terminal)])
+        let shell = try await UsageBench.holder("<>", node, then: "exec 4<&0; cat <&4 & wait")
+        bench.opened(node)
+        try await bench.changes.wait(for: 2)
+        // The shell alone, unlike terminate().
+        kill(shell.pid, SIGKILL)
+        try await bench.changes.first { !$0.hasPrefix("+") && $0 != "-\(Self.cat)" }
+        #expect(bench.usage.uses.map { $0.app?.description } == [Self.cat])
+        shell.closeInput()
+        try await bench.changes.first { $0 == "-\(Self.cat)" }
+    }
+
+    /// A program that only writes frames feeds a loopback camera; one that may not be inspected has no app.
+    @Test func feedersAndHiddenProcesses() async throws {
+        let other = try PseudoTerminal()
+        let bench = UsageBench([UsageBench.camera(terminal), UsageBench.camera(other, name: "Other")])
+        let feeder = try await UsageBench.holder(">", node)
+        bench.openings.send(node, NodeEvents(opens: 1, closes: 1))
+        bench.opened(other.path)
+        try await bench.changes.first { $0 == "+? camera device undetermined 0" }
+        #expect(bench.changes.all.count == 1)
+        try await bench.log.first { $0.contains("A program that cannot be identified uses the camera") }
+        bench.closed(other.path)
+        try await bench.changes.first { $0 == "-?" }
+        #expect(bench.rows.isEmpty)
+        feeder.terminate()
+    }
+
+    @Test func aUseWithoutAGrantIsInTheJournal() async throws {
+        let bench = UsageBench([UsageBench.camera(terminal)])
+        bench.status = .denied
+        let holder = try await UsageBench.holder("<", node)
+        bench.opened(node)
+        let line = try await bench.log.first { $0.contains("without a grant: denied") }
+        for field in ["app=\(Self.cat)", "outcome=used", "status=denied", "permission=camera", "pid=\(holder.pid)"] {
+            #expect(line.contains(field), "\(line)")
+        }
+        // A later decision changes nothing about it.
+        bench.status = .granted
+        holder.terminate()
+        try await bench.changes.first { $0 == "-\(Self.cat)" }
+        #expect(bench.rows.map(\.status) == [.denied] && bench.log.all.count == 1)
+    }
+
+    @Test func devicesComeAndGo() async throws {
+        let record = UsageBench.camera(terminal)
+        let bench = UsageBench()
+        #expect(bench.openings.watched.isEmpty)
+        bench.openings.failures = [node: "permission denied"]
+        let holder = try await UsageBench.holder("<>", node)
+        // Whoever has it open already is found.
+        bench.source.plug(record)
+        try await bench.changes.first { $0.hasPrefix("+\(Self.cat)") }
+        #expect(bench.usage.problems == ["\(node) cannot be watched, so its uses go unnoticed: permission denied"])
+        bench.source.unplug(record)
+        #expect(bench.changes.all.last == "-\(Self.cat)" && bench.openings.watched.isEmpty)
+        #expect(bench.usage.problems.isEmpty)
+        holder.terminate()
+    }
+
+    @Test func stopping() async throws {
+        let bench = UsageBench([UsageBench.camera(terminal)])
+        let holder = try await UsageBench.holder("<>", node)
+        bench.opened(node)
+        try await bench.changes.wait(for: 1)
+        _ = try bench.usage.reportUse(report("exe:/b"), by: ":1.1")
+        bench.usage.stop()
+        #expect(bench.usage.uses.isEmpty)
+        #expect(Set(bench.rows.map(\.app.description)) == [Self.cat, "exe:/b"])
+        holder.terminate()
+    }
+
+    // MARK: ALSA
+
+    private func sound(_ status: String, in folder: TemporaryFolder) throws {
+        try folder.write(status, to: "asound/card0/pcm0c/sub0/status")
+    }
+
+    /// ALSA names a thread that records, also of a process that may not be inspected.
+    @Test func captures() async throws {
+        let folder = try TemporaryFolder([
+            "asound", "asound/card0", "asound/card0/pcm0c", "asound/card0/pcm0c/sub0", "77", "78",
+        ])
+        try folder.write("Name:\tx\nTgid:\t77\n", to: "78/status")
+        try folder.write("77 (x) S" + (4...21).map { " \($0)" }.joined() + " 777", to: "77/stat")
+        try sound("closed\n", in: folder)
+        let microphone = Records.pcm("pcmC0D0c")
+        let bench = UsageBench([microphone], reader: ProcessReader(root: folder.path))
+        // Devices without a number cannot be looked up.
+        #expect(bench.openings.watched.isEmpty)
+        var numbered = microphone
+        numbered.number = 116 << 8
+        bench.source.change(numbered)
+        try #require(bench.openings.watched == [])
+        bench.source.unplug(microphone)
+        bench.source.plug(numbered)
+        try #require(bench.openings.watched == ["/dev/snd/pcmC0D0c"])
+        try sound("state: RUNNING\nowner_pid   : 78\ntrigger_time: 1.0\n", in: folder)
+        bench.opened("/dev/snd/pcmC0D0c")
+        try await bench.changes.first { $0 == "+? microphone capture undetermined 77" }
+        try sound("closed\n", in: folder)
+        bench.closed("/dev/snd/pcmC0D0c")
+        try await bench.changes.first { $0 == "-?" }
+    }
+
+    @Test func statusesOfALSA() {
+        #expect(SoundCaptures.parse("closed\n") == nil)
+        #expect(SoundCaptures.parse("") == nil)
+        #expect(
+            SoundCaptures.parse("state: RUNNING\nowner_pid   : 42\nhw_ptr      : 5\n")
+                == SoundCapture(isRunning: true, owner: 42))
+        #expect(SoundCaptures.parse("state: PREPARED\nowner_pid   : 42\n") == SoundCapture(isRunning: false, owner: 42))
+        #expect(SoundCaptures.parse("state: RUNNING\nowner_pid   : -1\n") == nil)
+        #expect(SoundCaptures.of("/dev/video0", "/proc") == nil)
+    }
+
+    @Test(arguments: [
+        ("exe:/usr/bin/pipewire", true), ("exe:/usr/bin/pulseaudio", true), ("exe:/usr/bin/pipewire2", false),
+        ("desktop:pipewire", false), ("flatpak:org.pipewire", false), ("exe:/usr/bin/python3:/tmp/pipewire", true),
+    ])
+    func namesOfSoundServers(_ app: String, _ isOne: Bool) {
+        #expect(SoundServers.isOne(AppID(app)!) == isOne)
+    }
+
+    // MARK: Reports
+
+    private func report(
+        _ app: String, source: String = "pipewire", device: String = "", name: String = "Headset",
+        isBypass: Bool = false
+    ) -> UseReport {
+        UseReport(
+            app: AppID(app)!, pid: 7, permission: .microphone, source: source, device: device, deviceName: name,
+            status: .granted, isBypass: isBypass)
+    }
+
+    @Test func reports() throws {
+        let bench = UsageBench([Records.pcm("pcmC0D0c")])
+        let id = try #require(bench.catalog.devices.first?.id)
+        let number = try bench.usage.reportUse(report("exe:/a", device: id, name: "nonsense"), by: ":1.1")
+        let use = try #require(bench.usage.uses.first)
+        #expect(use.number == number && use.device.name == "PCH" && use.source == "pipewire" && use.pid == 7)
+        #expect(throws: PermissionError(.notFound, "this caller has reported no such use")) {
+            try bench.usage.endUse(number, by: ":1.2")
+        }
+        try bench.usage.endUse(number, by: ":1.1")
+        #expect(bench.changes.all == ["+exe:/a microphone pipewire granted 7", "-exe:/a"])
+        #expect(bench.rows.map(\.outcome) == [.used])
+        _ = try bench.usage.reportUse(
+            report("exe:/a", name: "a\u{202E}b\n" + String(repeating: "c", count: 5000)), by: ":1.1")
+        #expect(bench.usage.uses.first?.device.name.unicodeScalars.count == Limits.titleScalars)
+        bench.usage.left(":1.1")
+        #expect(bench.usage.uses.isEmpty)
+    }
+
+    @Test(arguments: ["", "device", "capture", "a b", String(repeating: "a", count: 65), "\u{202E}"])
+    func sourcesThatAreNoNames(_ source: String) {
+        let bench = UsageBench()
+        #expect(throws: PermissionError.self) {
+            try bench.usage.reportUse(report("exe:/a", source: source), by: ":1.1")
+        }
+        #expect(bench.changes.all.isEmpty)
+    }
+
+    @Test func aBypassIsARowAndNoUse() async throws {
+        let bench = UsageBench()
+        #expect(try bench.usage.reportUse(report("exe:/a", isBypass: true), by: ":1.1") == 0)
+        #expect(bench.usage.uses.isEmpty && bench.rows.map(\.outcome) == [.bypassed])
+        let line = try await bench.log.first { $0.contains("exe:/a got at the microphone Headset past pipewire") }
+        #expect(line.contains("outcome=bypassed") && line.contains("status=granted"))
+        #expect(throws: PermissionError.self) { try bench.usage.endUse(0, by: ":1.1") }
+    }
+
+    @Test func theConnectionIsLost() async throws {
+        let bench = UsageBench([UsageBench.camera(terminal)])
+        let holder = try await UsageBench.holder("<>", node)
+        bench.opened(node)
+        try await bench.changes.wait(for: 1)
+        _ = try bench.usage.reportUse(report("exe:/b"), by: ":1.1")
+        bench.usage.disconnected()
+        // The node is still open.
+        #expect(bench.usage.uses.map { $0.app?.description } == [Self.cat])
+        #expect(bench.rows.map(\.app.description) == ["exe:/b"])
+        holder.terminate()
+    }
+}

@@ -1,0 +1,98 @@
+// The component that knows who uses devices, with fake devices and fake events of nodes; processes are real.
+
+import DBus
+import Glibc
+import Logging
+import PermissionCore
+import PermissionModel
+import PermissionTestKit
+import ProcessIdentity
+
+@testable import PermissionDaemon
+
+@LoopActor
+final class FakeOpenings: OpeningSource {
+    var onEvents: (@LoopActor ([String: NodeEvents]) -> Void)?
+    private(set) var watched: Set<String> = []
+    var failures: [String: String] = [:]
+
+    func watch(_ nodes: Set<String>) -> [String: String] {
+        watched = nodes
+        return failures.filter { nodes.contains($0.key) }
+    }
+
+    func send(_ node: String, _ events: NodeEvents) { onEvents?([node: events]) }
+}
+
+@LoopActor
+final class UsageBench {
+    let source: FakeSource
+    let catalog: DeviceCatalog
+    let openings = FakeOpenings()
+    let usage: DeviceUsage
+    /// `+APP PERMISSION SOURCE STATUS PID` and `-APP`, with `?` for an unknown app.
+    let changes = EventLog<String>()
+    let log = EventLog<String>()
+    private(set) var rows: [HistoryRow] = []
+    var status = Status.granted
+
+    init(_ records: [DeviceRecord] = [], reader: ProcessReader = ProcessReader()) {
+        source = FakeSource(records)
+        catalog = DeviceCatalog(log: quietLog, source: source, kinds: DeviceKinds.all(FakeProbe(), nil))
+        let (changes, log) = (changes, log)
+        weak var bench: UsageBench?
+        usage = DeviceUsage(
+            devices: catalog, openings: openings, reader: reader, now: { EpochSeconds(time(nil)) },
+            log: Logger(label: "test") { _ in LineRecorder(lines: log) },
+            standing: { _, _, _ in bench?.status ?? .restricted }, record: { bench?.rows += $0 })
+        usage.onChange = { for change in $0 { changes.add(UsageBench.text(change)) } }
+        bench = self
+        catalog.start { [usage] _ in usage.devicesChanged() }
+        usage.devicesChanged()
+    }
+
+    static func text(_ change: UseChange) -> String {
+        switch change {
+        case .started(let use):
+            "+\(use.app?.description ?? "?") \(use.device.permission) \(use.source) \(use.status) \(use.pid)"
+        case .ended(let use, _): "-\(use.app?.description ?? "?")"
+        }
+    }
+
+    static func camera(_ terminal: PseudoTerminal, name: String = "Cam") -> DeviceRecord {
+        DeviceRecord(
+            subsystem: "video4linux", syspath: "/sys/devices/pci0/usb1/\(name)/video4linux/video0", node: terminal.path,
+            number: UInt64(terminal.number), attributes: ["name": name, "index": "0"])
+    }
+
+    func opened(_ node: String) { openings.send(node, .open) }
+    func closed(_ node: String) { openings.send(node, .close) }
+
+    /// Runs a shell that has the node open when this returns.
+    static func holder(
+        _ redirection: String, _ node: String, then: String = "exec cat"
+    ) async throws -> ChildProcess {
+        let shell = try ChildProcess(
+            "sh", ["-c", "exec 3\(redirection)\"$0\"; echo open; \(then)", node], standardInput: .pipe)
+        for await line in shell.lines where line == "open" { break }
+        return shell
+    }
+}
+
+/// Keeps the lines of a log, each with its fields.
+struct LineRecorder: LogHandler {
+    let lines: EventLog<String>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let fields = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }
+        let text = JournalLogHandler.line(event.level, "\(event.message)", fields)
+        LoopActor.assumeIsolated { lines.add(text) }
+    }
+}
