@@ -4,9 +4,9 @@ public import PermissionModel
 
 /// All uses of devices. Does no I/O and has no clock.
 public struct UseTracker: Sendable {
-    /// The most uses that one enforcement point may report: more streams than any sound server carries.
-    public static let maximumOfPoint = 1024
-    /// The most uses that all enforcement points together may report. It bounds the memory and the length of the list.
+    /// The most reports of one enforcement point that have not ended: more streams than any sound server carries.
+    public static let maximumOfPoint = 2048
+    /// The same for all enforcement points together. It bounds the memory and the length of the list.
     public static let maximumReported = 4096
     /// The most uses of open nodes. They have a limit of their own, so that no enforcement point can keep them from
     /// being listed.
@@ -45,6 +45,7 @@ public struct UseTracker: Sendable {
 
     private struct Point {
         var uses: Set<UInt32> = []
+        var reports = 0
         /// What it has reported so far: it knows which apps are behind a sound server.
         var permissions: Set<Permission> = []
     }
@@ -122,8 +123,7 @@ public struct UseTracker: Sendable {
     ) throws(PermissionError) -> (number: UInt32, changes: [UseChange]) {
         let device = UsedDevice(permission: report.permission, id: report.device, name: report.deviceName)
         let subject = Subject(report.app, report.pid, DeviceKey(device))
-        let isKnown = entries[subject]?.reports[connection] != nil
-        try checkLimits(of: connection, isKnown: isKnown)
+        try checkLimits(of: connection)
         var changes: [UseChange] = []
         if points[connection, default: Point()].permissions.insert(report.permission).inserted {
             changes = reconcileServers([report.permission], now)
@@ -134,15 +134,15 @@ public struct UseTracker: Sendable {
         entries[subject]?.reports[connection, default: 0] += 1
         let number = entries[subject]?.use.number ?? 0
         points[connection]?.uses.insert(number)
+        points[connection]?.reports += 1
         return (number, changes)
     }
 
-    private func checkLimits(of connection: String, isKnown: Bool) throws(PermissionError) {
-        guard !isKnown else { return }
-        guard points[connection]?.uses.count ?? 0 < UseTracker.maximumOfPoint else {
+    private func checkLimits(of connection: String) throws(PermissionError) {
+        guard points[connection]?.reports ?? 0 < UseTracker.maximumOfPoint else {
             throw PermissionError(.limitExceeded, "an enforcement point may report \(UseTracker.maximumOfPoint) uses")
         }
-        guard points.values.reduce(0, { $0 + $1.uses.count }) < UseTracker.maximumReported else {
+        guard points.values.reduce(0, { $0 + $1.reports }) < UseTracker.maximumReported else {
             throw PermissionError(
                 .limitExceeded, "all enforcement points may report \(UseTracker.maximumReported) uses")
         }
@@ -151,6 +151,7 @@ public struct UseTracker: Sendable {
     /// Ends one report; nil if the enforcement point has no such use.
     public mutating func end(_ number: UInt32, by connection: String, at now: EpochSeconds) -> [UseChange]? {
         guard let subject = subjects[number], let count = entries[subject]?.reports[connection] else { return nil }
+        points[connection]?.reports -= 1
         guard count == 1 else {
             entries[subject]?.reports[connection] = count - 1
             return []

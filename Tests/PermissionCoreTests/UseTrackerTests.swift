@@ -119,14 +119,13 @@ struct UseTrackerTests {
     @Test mutating func limitsOfReports() throws {
         for number in 0..<UseTracker.maximumOfPoint { _ = try report("exe:/a\(number)") }
         #expect(isLimited(":1.1"))
-        // What it has reported before can be reported again.
-        #expect(try report("exe:/a3").changes == [])
         #expect(end(1) == ["-1 at \(time)"])
-        #expect(try report("exe:/another").changes.count == 1)
-        for point in 2...4 {
-            for number in 0..<UseTracker.maximumOfPoint { _ = try report("exe:/a\(number)", by: ":1.\(point)") }
-        }
-        #expect(isLimited(":1.5"))
+        // Further streams of the same app count as well.
+        #expect(try report("exe:/a3").changes == [] && isLimited(":1.1"))
+        for number in 0..<UseTracker.maximumOfPoint { _ = try report("exe:/a\(number)", by: ":1.2") }
+        #expect(isLimited(":1.3"))
+        _ = tracker.left(":1.2", at: 1)
+        #expect(!isLimited(":1.3"))
         // Open nodes are listed nevertheless.
         #expect(hold(Self.camera, holder("exe:/spy")).count == 1)
     }
