@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <linux/stat.h>
 #include <linux/unix_diag.h>
 #include <linux/videodev2.h>
 #include <malloc.h>
@@ -33,6 +34,16 @@ static inline int clinux_pidfd_open(pid_t pid, unsigned int flags) {
 // V4L2's VIDIOC_QUERYCAP: the request number is a macro, and ioctl(2) is variadic.
 static inline int clinux_v4l2_querycap(int fd, struct v4l2_capability *capability) {
     return ioctl(fd, VIDIOC_QUERYCAP, capability);
+}
+
+// AT_STATX_DONT_SYNC of statx(2), which the header defines only under _GNU_SOURCE.
+static const int CLINUX_AT_STATX_DONT_SYNC = 0x4000;
+
+// Reads the type, the owner and the device number of the file that a path leads to, with statx(2). Unlike stat(2), this
+// does not ask a file system that a program or another machine provides, which may never answer. Returns -1 and sets
+// errno on failure.
+static inline int clinux_stat_unasked(int folder, const char *path, struct statx *found) {
+    return (int)syscall(SYS_statx, folder, path, CLINUX_AT_STATX_DONT_SYNC, STATX_TYPE | STATX_UID, found);
 }
 
 // What the kernel reports about one AF_UNIX socket (sock_diag(7)).

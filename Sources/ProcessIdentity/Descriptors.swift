@@ -111,15 +111,21 @@ public final class DeviceSearch {
         openers += found.map { DeviceOpener(process: process, device: $0.key, descriptors: $0.value) }
     }
 
-    /// The number of a character device below /dev; nil for other files. Other files are not touched, because stat(2)
-    /// waits for file systems of the network.
+    /// The number of a character device below /dev; nil for other files.
     private static func device(in folder: Int32, _ name: UnsafePointer<CChar>) -> UInt64? {
         let isBelowDev = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 5) { link in
             readlinkat(folder, name, link.baseAddress!, 5) == 5 && memcmp(link.baseAddress!, "/dev/", 5) == 0
         }
-        var status = stat()
-        guard isBelowDev, fstatat(folder, name, &status, 0) == 0, status.st_mode & S_IFMT == S_IFCHR else { return nil }
-        return UInt64(status.st_rdev)
+        var status = statx()
+        guard isBelowDev, clinux_stat_unasked(folder, name, &status) == 0,
+            UInt32(status.stx_mode) & S_IFMT == S_IFCHR
+        else { return nil }
+        return DeviceSearch.number(UInt64(status.stx_rdev_major), UInt64(status.stx_rdev_minor))
+    }
+
+    /// A dev_t, as makedev(3) builds it.
+    static func number(_ major: UInt64, _ minor: UInt64) -> UInt64 {
+        (major & 0xFFF) << 8 | (major & ~0xFFF) << 32 | minor & 0xFF | (minor & ~0xFF) << 12
     }
 }
 

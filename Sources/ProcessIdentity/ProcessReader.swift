@@ -83,8 +83,8 @@ public struct ProcessReader: Sendable {
 
     /// The user who owns the executable's file; nil if that cannot be read.
     public func executableOwner(_ pid: Int32) -> UInt32? {
-        var status = stat()
-        return stat("\(root)/\(pid)/exe", &status) == 0 ? status.st_uid : nil
+        var status = statx()
+        return clinux_stat_unasked(AT_FDCWD, "\(root)/\(pid)/exe", &status) == 0 ? status.stx_uid : nil
     }
 
     func workingDirectory(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/cwd") }

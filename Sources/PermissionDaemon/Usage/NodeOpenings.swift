@@ -12,6 +12,8 @@ protocol OpeningSource: AnyObject {
     var onEvents: (@LoopActor ([String: NodeEvents]) -> Void)? { get set }
     /// Watches these nodes and no others. Returns why some of them cannot be watched.
     func watch(_ nodes: Set<String>) -> [String: String]
+    /// Reports at once what has happened until now.
+    func read()
 }
 
 @LoopActor
@@ -19,7 +21,8 @@ final class InotifyOpenings: OpeningSource {
     /// Milliseconds between two reads. A program may open and close a node thousands of times a second, and events that
     /// are read together cost one turn of the loop.
     private static let pause: Int64 = 20
-    private static let events = UInt32(IN_OPEN | IN_CLOSE | IN_ATTRIB)
+    private static let close = UInt32(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE)
+    private static let events = close | UInt32(IN_OPEN | IN_ATTRIB)
 
     var onEvents: (@LoopActor ([String: NodeEvents]) -> Void)?
     private var descriptor: Int32 = -1
@@ -78,7 +81,8 @@ final class InotifyOpenings: OpeningSource {
 
     // MARK: Reading
 
-    private func read() {
+    func read() {
+        guard descriptor >= 0 else { return }
         var found: [String: NodeEvents] = [:]
         var changed: Set<String> = []
         while true {
@@ -91,11 +95,13 @@ final class InotifyOpenings: OpeningSource {
             _ = add(node)
             found[node, default: NodeEvents()].add(.unknown)
         }
+        guard !found.isEmpty else { return }
         rest()
-        if !found.isEmpty { onEvents?(found) }
+        onEvents?(found)
     }
 
     private func rest() {
+        guard token?.events != [] else { return }
         token?.events = []
         Loop.shared.after(milliseconds: InotifyOpenings.pause) { [weak self] in self?.token?.events = .readable }
     }
@@ -120,7 +126,7 @@ final class InotifyOpenings: OpeningSource {
             if mask & UInt32(IN_IGNORED) != 0 { drop(watch) }
             if mask & UInt32(IN_IGNORED | IN_ATTRIB) != 0 { changed.insert(node) }
             if mask & UInt32(IN_OPEN) != 0 { found[node, default: NodeEvents()].add(.open) }
-            if mask & UInt32(IN_CLOSE) != 0 { found[node, default: NodeEvents()].add(.close) }
+            if mask & InotifyOpenings.close != 0 { found[node, default: NodeEvents()].add(.close) }
         }
     }
 }

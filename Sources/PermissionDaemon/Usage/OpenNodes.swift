@@ -21,11 +21,15 @@ final class OpenNodes {
     private static let pausePerLook: Int64 = 19
 
     private struct Node {
-        let device: UsedDevice
+        var device: UsedDevice
         let number: UInt64
         var activity = NodeActivity()
         /// The processes that ALSA records for.
         var recording: Set<ProcessKey> = []
+
+        func isSame(as other: Node) -> Bool {
+            device.permission == other.device.permission && device.id == other.device.id && number == other.number
+        }
     }
 
     private struct Look {
@@ -68,7 +72,11 @@ final class OpenNodes {
     func follow(_ devices: [(node: String, number: UInt64, device: UsedDevice)]) {
         var wanted: [String: Node] = [:]
         for (node, number, device) in devices { wanted[node] = Node(device: device, number: number) }
-        for (node, old) in nodes where wanted[node]?.device != old.device || wanted[node]?.number != old.number {
+        for (node, old) in nodes {
+            if let new = wanted[node], new.isSame(as: old) {
+                nodes[node]?.device.name = new.device.name
+                continue
+            }
             nodes[node] = nil
             closed.remove(node)
             onHolders?(old.device, [])
@@ -136,6 +144,8 @@ final class OpenNodes {
 
     private func finish() {
         guard let ended = look else { return }
+        // A process that has closed the node meanwhile is no hidden one.
+        openings.read()
         let epoch = now()
         var found: [UInt64: [ProcessKey: Int]] = [:]
         for opener in ended.search.openers { found[opener.device, default: [:]][opener.process] = opener.descriptors }

@@ -52,6 +52,11 @@ struct DeviceSearchTests {
         #expect(search(folder.file("missing")) == [])
     }
 
+    @Test(arguments: [(81, 0, 0x5100), (116, 300, 0x10742C), (0x1234, 0x56789, 0x1000_5672_3489)])
+    func deviceNumbers(_ major: UInt64, _ minor: UInt64, _ number: UInt64) {
+        #expect(DeviceSearch.number(major, minor) == number)
+    }
+
     /// A process with very many descriptors takes no longer than others.
     @Test func descriptorsAreLimited() throws {
         let folder = try TemporaryFolder()

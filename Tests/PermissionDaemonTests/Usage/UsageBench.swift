@@ -21,6 +21,8 @@ final class FakeOpenings: OpeningSource {
         return failures.filter { nodes.contains($0.key) }
     }
 
+    func read() {}
+
     func send(_ node: String, _ events: NodeEvents) { onEvents?([node: events]) }
 }
 
