@@ -22,6 +22,9 @@ public struct NodeActivity: Sendable {
     /// An open that ends within this time is a probe. Udev's and those of `v4l2-ctl` last less than 30 milliseconds, those
     /// of desktops that list cameras up to some hundred.
     public static let probeTime: Int64 = 500
+    /// How long after an open all processes are looked up: later than most probes end, and early enough that the look,
+    /// which may take a while, has ended at the probe time. Only those found are looked up again then.
+    public static let lookTime: Int64 = 250
 
     private struct Seen {
         let first: Int64
@@ -30,13 +33,19 @@ public struct NodeActivity: Sendable {
         var isConfirmed: Bool
     }
 
-    /// When the processes are looked up next; nil if there is no need.
+    /// When all processes are looked up next; nil if there is no need.
     public private(set) var due: Int64?
+    /// When the processes that were found are looked up again, and count if they still have it open.
+    public private(set) var judgeDue: Int64?
     private var seen: [ProcessKey: Seen] = [:]
     private var lastOpen: Int64 = 0
-    /// When the first open happened that no look has settled; nil if there is none.
+    /// Whether nothing was opened since the last look through all processes began.
+    private var isComplete = false
+    /// Whether that look certainly found all, as ALSA does, so that there are no hidden ones.
+    private var seesAll = false
+    /// When the first open happened that is not settled; nil if there is none.
     private var openedAt: EpochSeconds?
-    /// The events since the last look that settled everything, and the descriptors that it found.
+    /// The events since everything was settled, and the descriptors that there were then.
     private var events = NodeEvents()
     private var settledDescriptors = 0
     /// Since when a process that may not be inspected has it open.
@@ -80,43 +89,66 @@ public struct NodeActivity: Sendable {
         guard let gone = seen.removeValue(forKey: process) else { return }
         // The other one has had it open for as long.
         openedAt = min(openedAt ?? gone.since, gone.since)
+        isComplete = false
         due = min(due ?? now, now)
     }
 
-    /// An open that is looked up after the probe time. Further opens do not delay that.
+    /// An open that is looked up soon. Further opens do not delay that.
     private mutating func expect(_ now: Int64, _ epoch: EpochSeconds) {
         lastOpen = now
+        isComplete = false
+        judgeDue = nil
         openedAt = openedAt ?? epoch
-        due = due ?? now + NodeActivity.probeTime
+        due = due ?? now + NodeActivity.lookTime
     }
 
     // MARK: Looks
 
     /// All processes that have the node open, with the number of their descriptors.
     /// - Parameters:
-    ///   - start: when the look began.
-    ///   - seesAll: whether these are certainly all, as ALSA's are, so that there are no hidden ones.
-    public mutating func look(_ found: [ProcessKey: Int], at start: Int64, epoch: EpochSeconds, seesAll: Bool) {
-        // Whatever is open now was opened at the last open or before.
-        let isSettled = start - lastOpen >= NodeActivity.probeTime
+    ///   - start: when the look began; it ends now.
+    ///   - seesAll: whether these are certainly all.
+    public mutating func look(
+        _ found: [ProcessKey: Int], from start: Int64, to now: Int64, epoch: EpochSeconds, seesAll: Bool
+    ) {
         seen = Dictionary(
             uniqueKeysWithValues: found.map { process, descriptors in
                 var entry =
                     seen[process]
                     ?? Seen(first: start, since: openedAt ?? epoch, descriptors: 0, isConfirmed: false)
                 entry.descriptors = descriptors
-                // While others open it again and again, whoever is seen twice counts.
-                if isSettled || start - entry.first >= NodeActivity.probeTime { entry.isConfirmed = true }
                 return (process, entry)
             })
+        isComplete = start > lastOpen
+        self.seesAll = seesAll
+        due = isComplete ? nil : lastOpen + NodeActivity.lookTime
+        judgeDue = isComplete ? lastOpen + NodeActivity.probeTime : nil
+        judge(now, epoch)
+    }
+
+    /// The processes seen before that still have it open, after a close or at the time to judge.
+    public mutating func lookAgain(_ found: [ProcessKey: Int], at now: Int64, epoch: EpochSeconds) {
+        seen = seen.filter { found[$0.key] ?? 0 > 0 }
+        for (process, descriptors) in found { seen[process]?.descriptors = descriptors }
+        judge(now, epoch)
+        // Without an open that waits, everything is known.
+        if due == nil, judgeDue == nil { settle() }
+    }
+
+    private mutating func judge(_ now: Int64, _ epoch: EpochSeconds) {
         noteClosesOfHidden()
         if seesAll { hiddenSince = nil }
-        due = isSettled ? nil : max(lastOpen, start) + NodeActivity.probeTime
-        guard isSettled else { return }
+        let isSettled = isComplete && now - lastOpen >= NodeActivity.probeTime
+        // While others open it again and again, whoever is seen for the probe time counts.
+        for (process, entry) in seen where isSettled || now - entry.first >= NodeActivity.probeTime {
+            seen[process]?.isConfirmed = true
+        }
+        guard isSettled, judgeDue != nil else { return }
         let gained = descriptors - settledDescriptors
         if !seesAll, hiddenSince == nil, events.endsWithOpen, events.opens - events.closes > max(0, gained) {
             hiddenSince = openedAt ?? epoch
         }
+        judgeDue = nil
         settle()
     }
 
@@ -124,15 +156,6 @@ public struct NodeActivity: Sendable {
         openedAt = nil
         events = NodeEvents()
         settledDescriptors = descriptors
-    }
-
-    /// The processes seen before that still have it open, after a close.
-    public mutating func lookAgain(_ found: [ProcessKey: Int]) {
-        seen = seen.filter { found[$0.key] ?? 0 > 0 }
-        for (process, descriptors) in found { seen[process]?.descriptors = descriptors }
-        noteClosesOfHidden()
-        // Without an open that waits for its look, everything is known.
-        if due == nil { settle() }
     }
 
     private var descriptors: Int { seen.values.reduce(0) { $0 + $1.descriptors } }

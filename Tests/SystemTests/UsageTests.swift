@@ -17,8 +17,8 @@ struct UsageTests {
         let starts = EventLog<[String: Value]>()
         let ends = EventLog<(use: UInt32, seconds: UInt64)>()
 
-        init(_ kind: MockDevices.Kind = .camera, rules: [String: String] = [:]) async throws {
-            stage = try await Stage([], rules: rules)
+        init(_ kind: MockDevices.Kind = .camera) async throws {
+            stage = try await Stage([])
             _ = try await stage.devices.add(kind, 0, backedBy: terminal)
             stage.desk.onSignal(path: BusNames.root, interface: BusNames.usage, addMatch: false) { [starts, ends] in
                 if $0.member == "UseStarted", let row = $0.body.first?.properties { starts.add(row) }
@@ -148,16 +148,27 @@ struct UsageTests {
         await scene.stage.end()
     }
 
-    /// The process of another user may not be inspected. Root may inspect all.
+    /// A program that does not let itself be inspected is listed without an app. Root may inspect all.
     @Test(.enabled(if: geteuid() != 0))
-    func aProcessOfAnotherUser() async throws {
+    func aHiddenProcess() async throws {
         let scene = try await Scene()
-        let words = Superuser.command + ["sh", "-c", "exec 3<>\"$0\"; echo open; exec cat", scene.terminal.path]
-        let other = try ChildProcess(words[0], Array(words.dropFirst()), standardInput: .pipe)
+        let program = """
+            import ctypes, os, sys
+            ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+            os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
+            sys.stdin.read()
+            """
+        let hidden = try ChildProcess("python3", ["-c", program, scene.terminal.path], standardInput: .pipe)
         let row = try await scene.starts.wait(for: 1)[0]
         #expect(row["app"] == .string("") && row["pid"] == .uint32(0) && row["status"] == .string("undetermined"))
-        other.closeInput()
-        try await scene.ends.wait(for: 1)
+        // Another program beside it.
+        let app = try await scene.stage.app()
+        try await app.ask("hold \(scene.terminal.path)")
+        #expect(try await scene.starts.wait(for: 2)[1]["app"] == .string(app.id.description))
+        await app.end()
+        #expect(try await .uint32(scene.ends.wait(for: 1)[0].use) == scene.starts.all[1]["use"])
+        hidden.closeInput()
+        #expect(try await .uint32(scene.ends.wait(for: 2)[1].use) == row["use"])
         await scene.stage.end()
     }
 }

@@ -15,7 +15,9 @@ enum BenchProgram {
             switch arguments.first {
             case "run" where arguments.count >= 3: try run(arguments)
             case "idle" where arguments.count == 2:
-                for _ in 3..<(Int(arguments[1]) ?? 3) { dup(STDIN_FILENO) }
+                // Most descriptors of programs are sockets and pipes.
+                var ends: [Int32] = [-1, -1]
+                for _ in 0..<(Int(arguments[1]) ?? 0) / 2 { pipe(&ends) }
                 while true { pause() }
             case "waiting" where arguments.count == 3: try WaitingApp.run(arguments[1], Int(arguments[2]) ?? 0)
             default:

@@ -16,9 +16,6 @@ final class OpenNodes {
     private static let sliceIdentities = 8
     /// Milliseconds between two looks through all processes, and between two at those that had a node open.
     private static let pause: (all: Int64, known: Int64) = (100, 20)
-    /// A pause is at least this many times as long as the last look has run, so that looks take at most a twentieth of
-    /// a processor, however many processes there are.
-    private static let pausePerLook: Int64 = 19
 
     private struct Node {
         var device: UsedDevice
@@ -37,7 +34,7 @@ final class OpenNodes {
         let start: Int64
         /// The nodes to look at again; nil for a look through all processes.
         let nodes: Set<String>?
-        /// Time spent in slices, in nanoseconds.
+        /// The processor time of its slices, in nanoseconds.
         var busy: Int64 = 0
     }
 
@@ -50,9 +47,9 @@ final class OpenNodes {
     private var timer: LoopTimer?
     /// Nodes that were closed since the last look.
     private var closed: Set<String> = []
-    private var earliest: (all: Int64, known: Int64) = (0, 0)
-    /// Why openings may go unnoticed, for a person to read.
-    private(set) var problems: [String] = []
+    private var limits = (all: LookLimit(pause: OpenNodes.pause.all), known: LookLimit(pause: OpenNodes.pause.known))
+    /// Why nodes cannot be watched.
+    private var failures: [String: String] = [:]
     /// Called with all processes that have the device open.
     var onHolders: (@LoopActor (UsedDevice, [(process: ProcessKey?, since: EpochSeconds, isRecording: Bool)]) -> Void)?
 
@@ -68,6 +65,11 @@ final class OpenNodes {
         identities.onExit = { [weak self] in self?.exited($0) }
     }
 
+    /// Why openings may go unnoticed, for a person to read.
+    var problems: [String] {
+        failures.sorted { $0.key < $1.key }.map { "\($0.key) cannot be watched, so its uses go unnoticed: \($0.value)" }
+    }
+
     /// Watches the nodes of these devices and no others.
     func follow(_ devices: [(node: String, number: UInt64, device: UsedDevice)]) {
         var wanted: [String: Node] = [:]
@@ -81,11 +83,10 @@ final class OpenNodes {
             closed.remove(node)
             onHolders?(old.device, [])
         }
-        problems = openings.watch(Set(wanted.keys)).sorted { $0.key < $1.key }.map {
-            "\($0.key) cannot be watched, so its uses go unnoticed: \($0.value)"
-        }
-        for (node, new) in wanted where nodes[node] == nil {
-            nodes[node] = new
+        let unwatched = failures
+        failures = openings.watch(Set(wanted.keys))
+        for (node, new) in wanted where nodes[node] == nil || unwatched[node] != nil && failures[node] == nil {
+            nodes[node] = nodes[node] ?? new
             nodes[node]?.activity.begin(at: Loop.uptimeMilliseconds(), epoch: now())
         }
         schedule()
@@ -116,11 +117,15 @@ final class OpenNodes {
         timer = nil
         guard look == nil else { return }
         let uptime = Loop.uptimeMilliseconds()
-        let due = nodes.values.compactMap(\.activity.due).min().map { max($0, earliest.all) }
-        if let due, due <= uptime { return begin(nodes: nil, uptime) }
-        let known = closed.isEmpty ? nil : earliest.known
-        if let known, known <= uptime { return begin(nodes: closed, uptime) }
-        guard let next = [due, known].compactMap({ $0 }).min() else { return }
+        let all = nodes.values.compactMap(\.activity.due).min().map { max($0, limits.all.earliest) }
+        if let all, all <= uptime { return begin(nodes: nil, uptime) }
+        let known = (nodes.values.compactMap(\.activity.judgeDue) + (closed.isEmpty ? [] : [uptime])).min()
+            .map { max($0, limits.known.earliest) }
+        if let known, known <= uptime {
+            return begin(
+                nodes: closed.union(nodes.filter { $0.value.activity.judgeDue ?? .max <= uptime }.keys), uptime)
+        }
+        guard let next = [all, known].compactMap({ $0 }).min() else { return }
         timer = Loop.shared.after(milliseconds: next - uptime) { [weak self] in self?.schedule() }
     }
 
@@ -135,9 +140,9 @@ final class OpenNodes {
 
     private func advance() {
         guard let search = look?.search else { return }
-        let start = OpenNodes.nanoseconds()
+        let start = OpenNodes.processorTime()
         let hasMore = search.advance(OpenNodes.sliceSteps)
-        look?.busy += OpenNodes.nanoseconds() - start
+        look?.busy += OpenNodes.processorTime() - start
         if hasMore { return Loop.shared.afterPoll { [weak self] in self?.advance() } }
         finish()
     }
@@ -146,16 +151,17 @@ final class OpenNodes {
         guard let ended = look else { return }
         // A process that has closed the node meanwhile is no hidden one.
         openings.read()
-        let epoch = now()
+        let (uptime, epoch) = (Loop.uptimeMilliseconds(), now())
         var found: [UInt64: [ProcessKey: Int]] = [:]
         for opener in ended.search.openers { found[opener.device, default: [:]][opener.process] = opener.descriptors }
         for (name, node) in nodes where ended.nodes?.contains(name) != false {
             var holders = found[node.number, default: [:]]
             let seesAll = addCaptures(of: name, to: &holders)
             if ended.nodes == nil {
-                nodes[name]?.activity.look(holders, at: ended.start, epoch: epoch, seesAll: seesAll)
+                nodes[name]?.activity.look(
+                    holders, from: ended.start, to: uptime, epoch: epoch, seesAll: seesAll)
             } else {
-                nodes[name]?.activity.lookAgain(holders)
+                nodes[name]?.activity.lookAgain(holders, at: uptime, epoch: epoch)
             }
         }
         identify(nodes.values.flatMap { $0.activity.holdings.compactMap(\.process) }[...], ended)
@@ -181,19 +187,17 @@ final class OpenNodes {
     private func identify(_ processes: ArraySlice<ProcessKey>, _ ended: Look) {
         let new = processes.drop { identities[$0] != nil }
         guard !new.isEmpty else { return publish(ended) }
-        let start = OpenNodes.nanoseconds()
+        let start = OpenNodes.processorTime()
         for process in new.prefix(OpenNodes.sliceIdentities) { identities.identify(process) }
-        look?.busy += OpenNodes.nanoseconds() - start
+        look?.busy += OpenNodes.processorTime() - start
         let rest = new.dropFirst(OpenNodes.sliceIdentities)
         if rest.isEmpty { return publish(ended) }
         Loop.shared.afterPoll { [weak self] in self?.identify(rest, ended) }
     }
 
     private func publish(_ ended: Look) {
-        let rest = (look?.busy ?? 0) / 1_000_000 * OpenNodes.pausePerLook
-        let end = Loop.uptimeMilliseconds()
-        earliest.known = end + max(OpenNodes.pause.known, rest)
-        if ended.nodes == nil { earliest.all = end + max(OpenNodes.pause.all, rest) }
+        let (busy, end) = (look?.busy ?? 0, Loop.uptimeMilliseconds())
+        if ended.nodes == nil { limits.all.ran(busy, until: end) } else { limits.known.ran(busy, until: end) }
         look = nil
         for node in nodes.values {
             onHolders?(
@@ -206,9 +210,31 @@ final class OpenNodes {
         schedule()
     }
 
-    private static func nanoseconds() -> Int64 {
+    private static func processorTime() -> Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}
+
+/// Keeps looks below a twentieth of a processor, however many processes there are and however often nodes are opened.
+private struct LookLimit {
+    /// Milliseconds of pause for each millisecond that looks run.
+    private static let pausePerLook: Int64 = 19
+    /// Pauses that need not be kept, in milliseconds: some looks may follow each other quickly.
+    private static let credit: Int64 = 3000
+
+    /// The least pause, in milliseconds.
+    let pause: Int64
+    /// The uptime in milliseconds at which the next look may begin.
+    private(set) var earliest: Int64 = 0
+    /// When all pauses were kept.
+    private var kept: Int64 = 0
+
+    init(pause: Int64) { self.pause = pause }
+
+    mutating func ran(_ nanoseconds: Int64, until end: Int64) {
+        kept = max(kept, end) + nanoseconds * LookLimit.pausePerLook / 1_000_000
+        earliest = max(end + pause, kept - LookLimit.credit)
     }
 }
