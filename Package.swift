@@ -25,6 +25,27 @@ let agentTargets: [Target] =
             exclude: ["icons.py", "look.py"], swiftSettings: strict),
     ]
 
+/// permd-pipewire needs libpipewire. Without its headers, permd-pipewire and its tests are left out of the build.
+let hasPipeWire = ["/usr/include", "/usr/local/include"].contains {
+    FileManager.default.fileExists(atPath: "\($0)/pipewire-0.3/pipewire/pipewire.h")
+}
+let pipeWireTargets: [Target] =
+    !hasPipeWire
+    ? []
+    : [
+        .systemLibrary(name: "CPipeWire", pkgConfig: "libpipewire-0.3", providers: [.apt(["libpipewire-0.3-dev"])]),
+        .executableTarget(
+            name: "permd-pipewire",
+            dependencies: [
+                "CaptureRules", "DBus", "PermissionModel", "PermissionClient", "ProcessIdentity", "CLinux", "CSystemd",
+                "CPipeWire",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PipeWireTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
+            swiftSettings: strict),
+    ]
+
 /// Built by scripts/faults only. libFuzzer supplies its `main`, so it does not link without `--sanitize=fuzzer`.
 let fuzzTargets: [Target] =
     ProcessInfo.processInfo.environment["PERMD_FUZZ"] == nil
@@ -79,6 +100,7 @@ let package = Package(
         .target(
             name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity"],
             swiftSettings: strict),
+        .target(name: "CaptureRules", dependencies: ["PermissionModel"], swiftSettings: strict),
         .executableTarget(name: "permd", dependencies: ["PermissionDaemon"], swiftSettings: strict),
         .executableTarget(
             name: "permctl",
@@ -112,6 +134,8 @@ let package = Package(
         .testTarget(name: "PermissionModelTests", dependencies: ["PermissionModel"], swiftSettings: strict),
         .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
         .testTarget(
+            name: "CaptureRulesTests", dependencies: ["CaptureRules", "PermissionModel"], swiftSettings: strict),
+        .testTarget(
             name: "PermissionDaemonTests",
             dependencies: [
                 "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "DBus", "CLinux", "CGLib",
@@ -129,5 +153,5 @@ let package = Package(
         .testTarget(
             name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "CLinux"],
             exclude: ["reuse.py"], swiftSettings: strict),
-    ] + agentTargets + fuzzTargets
+    ] + agentTargets + pipeWireTargets + fuzzTargets
 )

@@ -73,8 +73,18 @@ public struct ProcessReader: Sendable {
         try text(ofLink: "\(root)/\(pid)/ns/pid") == text(ofLink: "\(root)/self/ns/pid")
     }
 
+    /// Returns the ID by which the process knows itself, in its own PID namespace: the last of NSpid in status (proc(5)).
+    public func ownPid(_ pid: Int32) throws(UnknownProcess) -> Int32 {
+        for line in try read("\(root)/\(pid)/status").split(separator: UInt8(ascii: "\n"))
+        where line.starts(with: "NSpid:".utf8) {
+            let last = line.split(whereSeparator: { $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ") }).last ?? []
+            if let own = Int32(String(decoding: last, as: UTF8.self)) { return own }
+        }
+        throw UnknownProcess(reason: "its status file has no NSpid")
+    }
+
     /// Returns the executable's path without the kernel's mark for a deleted or replaced file.
-    func executable(_ pid: Int32) throws(UnknownProcess) -> [UInt8] {
+    public func executable(_ pid: Int32) throws(UnknownProcess) -> [UInt8] {
         let path = try link("\(root)/\(pid)/exe")
         let mark = Array(" (deleted)".utf8)
         guard path.count > mark.count, path.suffix(mark.count).elementsEqual(mark), !exists(path) else { return path }

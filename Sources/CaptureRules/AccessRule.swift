@@ -1,0 +1,56 @@
+// Who may record, from who it is and what permd says about it.
+
+public import PermissionModel
+
+/// Who is behind a client of PipeWire.
+public enum Owner: Sendable, Hashable {
+    /// A part of the session, such as the session manager.
+    case session
+    /// A process.
+    case process(ProcessKey, AppID)
+    /// A sandboxed app, but which of its processes is unknown.
+    case app(AppID)
+    /// Some program outside any sandbox.
+    case unsandboxed
+    /// A program that cannot be identified, and may be sandboxed.
+    case unknown
+
+    public var isSandboxed: Bool {
+        switch self {
+        case .process(_, let app), .app(let app): app.isSandboxed
+        case .session, .unsandboxed: false
+        case .unknown: true
+        }
+    }
+}
+
+/// What a client may do now.
+public enum RecordingRight: Sendable, Hashable {
+    case allowed
+    /// It gets nothing, and nobody is asked.
+    case refused
+    /// It gets nothing until somebody has decided.
+    case undecided
+
+    /// - Parameter status: What permd said last; nil if it has said nothing yet.
+    public init(_ owner: Owner, _ status: Status?, ask: AskScope) {
+        if ask == .none || owner == .session {
+            self = .allowed
+            return
+        }
+        switch owner {
+        case .unknown: self = .refused
+        case .unsandboxed: self = ask == .all ? .refused : .allowed
+        case .session, .process, .app: self = RecordingRight(status, isAsked: ask == .all || owner.isSandboxed)
+        }
+    }
+
+    private init(_ status: Status?, isAsked: Bool) {
+        switch status {
+        case .granted: self = .allowed
+        case .undetermined: self = isAsked ? .undecided : .allowed
+        // permd looks for no device here, so it does not say `unavailable`; whatever it means, it is no grant.
+        case .denied, .restricted, .unavailable, nil: self = .refused
+        }
+    }
+}

@@ -1,0 +1,222 @@
+// What has to be done so that exactly those who may record do. Each step compares what is with what should be, so that
+// nothing depends on having seen every change.
+
+public import PermissionModel
+
+/// How the PipeWire server treats a link whose owner has no rights on the source.
+public enum LinkCheck: String, Sendable {
+    /// It refuses the link and ends it when the rights are taken: PipeWire since 0.3.75.
+    case byServer = "the server checks the rights of links"
+    /// It makes the link, which has to be cut.
+    case byCutting = "links are cut at sight"
+
+    public init(serverVersion: String) {
+        let numbers = serverVersion.split(separator: ".").map { Int($0) ?? 0 }
+        let isOld = numbers.lexicographicallyPrecedes([0, 3, 75])
+        self = isOld ? .byCutting : .byServer
+    }
+}
+
+/// What is known of a client, beyond the graph.
+public struct Standing: Sendable, Equatable {
+    /// What it may record.
+    public var rights: [Permission: RecordingRight]
+    /// Whether it speaks to a sound server that gives up streams without data.
+    public var needsSilence: Bool
+    /// Whether the client is to keep its rights whatever the right, so that it can list sources. Only the session
+    /// manager links for it, and asks first.
+    public var keepsSight: Bool
+
+    public init(rights: [Permission: RecordingRight], needsSilence: Bool = false, keepsSight: Bool = false) {
+        self.rights = rights
+        self.needsSilence = needsSilence
+        self.keepsSight = keepsSight
+    }
+
+    public func allows(_ permission: Permission) -> Bool { rights[permission] == .allowed }
+
+    func mayHaveRights(_ permission: Permission) -> Bool { keepsSight || allows(permission) }
+}
+
+public enum Effect: Sendable, Hashable {
+    /// Take a client's rights on these objects.
+    case forbid(client: ObjectID, objects: [ObjectID])
+    /// Give them back.
+    case permit(client: ObjectID, objects: [ObjectID])
+    case cut(link: ObjectID)
+    /// A link that nobody but its client can have made was cut.
+    case tellBypass(client: ObjectID, node: ObjectID, permission: Permission)
+    case join(LinkEnds)
+    /// Have the session manager link these nodes as it does at their beginning.
+    case relink([ObjectID])
+    /// Link the silent source to these ports.
+    case silence(node: ObjectID, ports: [ObjectID])
+    case endSilence(node: ObjectID)
+}
+
+public struct Enforcement: Sendable {
+    /// Links that were cut, by the node that recorded, to be made again if it may. Bounded by the node's ports.
+    private var cutLinks: [ObjectID: [LinkEnds]] = [:]
+    private var forbidden: [ObjectID: Set<ObjectID>] = [:]
+    private var cutting: Set<ObjectID> = []
+    /// Nodes that waited for a grant in the last step.
+    private var waiting: Set<ObjectID> = []
+    private var silenced: Set<ObjectID> = []
+    /// The links of the last step; nil before the first.
+    private var seen: Set<ObjectID>?
+    /// Links that were made by an effect.
+    private var joined: Set<LinkEnds> = []
+
+    /// A node is not linked more often than this, whatever it has.
+    private static let mostLinks = 64
+
+    public init() {}
+
+    /// What was applied to this client is no longer certain: its rights are set again.
+    public mutating func forget(_ client: ObjectID) { forbidden[client] = nil }
+
+    /// The silent source has gone, with all its links.
+    public mutating func forgetSilence() { silenced = [] }
+
+    /// - Parameters:
+    ///   - gone: The objects that have gone since the last step.
+    ///   - standings: The clients that are known. The others are not touched: they may be the session manager.
+    ///   - canRelink: Whether the session manager links again on request. If not, cut links are made again.
+    ///   - isLinker: Whether a client makes links for others.
+    public mutating func step(
+        _ graph: Graph, gone: Set<ObjectID>, _ sources: Sources, _ recorders: [Recorder],
+        standings: [ObjectID: Standing],
+        canRelink: Bool, isLinker: (ObjectID) -> Bool
+    ) -> [Effect] {
+        forget(gone)
+        var effects = rights(graph, sources, standings)
+        var nowWaiting: Set<ObjectID> = []
+        var relinked: [ObjectID] = []
+        for recorder in recorders {
+            guard let standing = standings[recorder.client] else { continue }
+            if standing.allows(recorder.permission) {
+                effects += release(recorder, graph, &relinked)
+            } else {
+                effects += hold(recorder, graph, canRelink: canRelink, isLinker: isLinker)
+                nowWaiting.insert(recorder.node)
+            }
+        }
+        effects += silence(graph, recorders, standings, nowWaiting)
+        waiting = nowWaiting
+        if !relinked.isEmpty { effects.append(.relink(relinked)) }
+        seen = Set(graph.links.keys)
+        return effects
+    }
+
+    private mutating func forget(_ gone: Set<ObjectID>) {
+        guard !gone.isEmpty else { return }
+        for id in gone {
+            cutLinks[id] = nil
+            forbidden[id] = nil
+        }
+        for client in forbidden.keys where !forbidden[client]!.isDisjoint(with: gone) {
+            forbidden[client]!.subtract(gone)
+        }
+        cutting.subtract(gone)
+        silenced.subtract(gone)
+        waiting.subtract(gone)
+        seen?.subtract(gone)
+        joined = joined.filter { !gone.contains($0.outputPort) && !gone.contains($0.inputPort) }
+    }
+
+    // MARK: Rights
+
+    private mutating func rights(_ graph: Graph, _ sources: Sources, _ standings: [ObjectID: Standing]) -> [Effect] {
+        var objects: [Permission: [(owner: ObjectID?, id: ObjectID)]] = [:]
+        // Streams that record can be recorded from as well. There may be thousands, so links to them are only cut.
+        for (node, permission) in sources.permissions
+        where graph.nodes[node]?.mediaClass.hasPrefix("Stream/") != true {
+            for id in [node] + graph.ports(of: node, isOutput: true) {
+                objects[permission, default: []].append((graph.nodes[node]?.client, id))
+            }
+        }
+        return standings.keys.sorted().flatMap { client -> [Effect] in
+            var wanted: Set<ObjectID> = []
+            for (permission, all) in objects where !standings[client]!.mayHaveRights(permission) {
+                for object in all where object.owner != client { wanted.insert(object.id) }
+            }
+            return change(client, to: wanted)
+        }
+    }
+
+    private mutating func change(_ client: ObjectID, to wanted: Set<ObjectID>) -> [Effect] {
+        let before = forbidden[client]
+        guard before != wanted else { return [] }
+        forbidden[client] = wanted
+        let taken = wanted.subtracting(before ?? [])
+        let given = (before ?? []).subtracting(wanted)
+        var effects: [Effect] = []
+        if !taken.isEmpty { effects.append(.forbid(client: client, objects: taken.sorted())) }
+        if !given.isEmpty { effects.append(.permit(client: client, objects: given.sorted())) }
+        return effects
+    }
+
+    // MARK: Links
+
+    /// A link of the session manager is routine, as are our own and those from before the client lost its rights. Any
+    /// other was made past us.
+    private mutating func hold(
+        _ recorder: Recorder, _ graph: Graph, canRelink: Bool, isLinker: (ObjectID) -> Bool
+    ) -> [Effect] {
+        var effects: [Effect] = []
+        for (id, link) in graph.links(into: recorder.node)
+        where recorder.sources.contains(link.ends.outputNode) && cutting.insert(id).inserted {
+            let isRoutine = link.maker.map(isLinker) ?? joined.contains(link.ends)
+            let isOld = seen?.contains(id) ?? true
+            if !canRelink, isRoutine || isOld { remember(link.ends) }
+            effects.append(.cut(link: id))
+            if !isRoutine, !isOld {
+                effects.append(
+                    .tellBypass(client: recorder.client, node: recorder.node, permission: recorder.permission))
+            }
+        }
+        return effects
+    }
+
+    private mutating func remember(_ ends: LinkEnds) {
+        var known = cutLinks[ends.inputNode] ?? []
+        known.removeAll { $0.inputPort == ends.inputPort }
+        if known.count < Enforcement.mostLinks { known.append(ends) }
+        cutLinks[ends.inputNode] = known
+    }
+
+    private mutating func release(_ recorder: Recorder, _ graph: Graph, _ relinked: inout [ObjectID]) -> [Effect] {
+        let wasWaiting = waiting.contains(recorder.node)
+        let known = cutLinks.removeValue(forKey: recorder.node) ?? []
+        guard recorder.sources.isEmpty else { return [] }
+        let possible = known.filter { graph.ports[$0.outputPort] != nil && graph.ports[$0.inputPort] != nil }
+        if possible.isEmpty {
+            if wasWaiting { relinked.append(recorder.node) }
+            return []
+        }
+        joined.formUnion(possible)
+        return possible.map { .join($0) }
+    }
+
+    // MARK: Silence
+
+    private mutating func silence(
+        _ graph: Graph, _ recorders: [Recorder], _ standings: [ObjectID: Standing], _ waiting: Set<ObjectID>
+    ) -> [Effect] {
+        var effects: [Effect] = []
+        for node in silenced.sorted() where !waiting.contains(node) {
+            silenced.remove(node)
+            effects.append(.endSilence(node: node))
+        }
+        for recorder in recorders
+        where waiting.contains(recorder.node) && standings[recorder.client]?.needsSilence == true
+            && recorder.permission == .microphone && !silenced.contains(recorder.node)
+        {
+            let ports = graph.ports(of: recorder.node, isOutput: false)
+            guard !ports.isEmpty else { continue }
+            silenced.insert(recorder.node)
+            effects.append(.silence(node: recorder.node, ports: ports))
+        }
+        return effects
+    }
+}

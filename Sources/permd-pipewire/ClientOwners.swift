@@ -1,0 +1,120 @@
+// Who is behind each client of PipeWire, from the kernel.
+
+import CaptureRules
+import DBus
+import Glibc
+import PermissionModel
+import ProcessIdentity
+
+@LoopActor
+final class ClientOwners {
+    /// Parts of the session, by the names of their executables. They are not asked about: they link, filter and open
+    /// devices for others. Programs outside sandboxes can pretend to be each other, so the name is enough.
+    private static let sessionParts: Set<String> = [
+        "wireplumber", "pipewire-media-session", "pipewire", "pipewire-pulse", "pipewire-aes67", "pipewire-avb",
+        "xdg-desktop-portal", "permd-pipewire",
+    ]
+    /// Sound servers, whose clients PipeWire sees as clients with the server's process.
+    private static let relays: Set<String> = ["pipewire", "pipewire-pulse"]
+
+    private struct Entry {
+        var client: Client
+        /// Kept once it is certain: a connection does not change hands.
+        var owner: Owner?
+        var isRelayed = false
+    }
+
+    private let identity = AppIdentity()
+    private let sockets = try? UnixSockets()
+    private var entries: [ObjectID: Entry] = [:]
+    private var servers: [ProcessKey: RelayServer] = [:]
+
+    /// The identity is taken when the client's properties arrive, and again for a client whose process was unknown.
+    func note(_ id: ObjectID, _ client: Client) {
+        if entries[id]?.client.process == client.process, entries[id]?.owner != nil {
+            entries[id]?.client = client
+            return
+        }
+        var entry = Entry(client: client)
+        if let pid = client.process, let server = relay(pid) {
+            entry.isRelayed = true
+            server.isChanged = true
+        } else {
+            entry.owner = client.process.map { native($0) } ?? .unknown
+        }
+        entries[id] = entry
+    }
+
+    func remove(_ id: ObjectID) {
+        guard let entry = entries.removeValue(forKey: id) else { return }
+        if entry.isRelayed, let pid = entry.client.process { relay(pid)?.isChanged = true }
+    }
+
+    func isRelayed(_ id: ObjectID) -> Bool { entries[id]?.isRelayed == true }
+
+    /// Nil if the client is not known yet, or is a sound server's and was not looked for.
+    func owner(_ id: ObjectID) -> Owner? { entries[id]?.owner }
+
+    // MARK: Clients of PipeWire
+
+    private func native(_ pid: Int32) -> Owner {
+        let pidfd = Pidfd.open(pid)
+        guard pidfd >= 0 else { return .unknown }
+        defer { close(pidfd) }
+        do throws(UnknownProcess) {
+            let start = try identity.reader.startTime(pid)
+            let app = try identity.app(of: pid, label: identity.reader.securityLabel(pid))
+            let name = app.isSandboxed ? "" : try executableName(pid)
+            guard Pidfd.isAlive(pidfd) else { return .unknown }
+            if ClientOwners.sessionParts.contains(name) { return .session }
+            return .process(ProcessKey(pid: pid, startTime: start), app)
+        } catch {
+            return .unknown
+        }
+    }
+
+    private func executableName(_ pid: Int32) throws(UnknownProcess) -> String {
+        let path = try identity.reader.executable(pid)
+        return String(decoding: path.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
+    }
+
+    // MARK: Clients of sound servers
+
+    private func relay(_ pid: Int32) -> RelayServer? {
+        guard let start = try? identity.reader.startTime(pid) else { return nil }
+        let key = ProcessKey(pid: pid, startTime: start)
+        if let known = servers[key] { return known.isRelay ? known : nil }
+        servers = servers.filter { (try? identity.reader.startTime($0.key.pid)) == $0.key.startTime }
+        guard let sockets, let name = try? executableName(pid), ClientOwners.relays.contains(name),
+            let app = try? identity.app(of: pid), !app.isSandboxed
+        else { return nil }
+        let server = RelayServer(key, identity, sockets)
+        servers[key] = server
+        return server.isRelay ? server : nil
+    }
+
+    /// Looks for the processes behind the clients of sound servers that `wanted` names. Returns false if some of them
+    /// are not certain, and may be so later.
+    func lookForRelayed(_ wanted: Set<ObjectID>) -> Bool {
+        var isCertain = true
+        let open = wanted.filter { entries[$0]?.isRelayed == true && !isSettled(entries[$0]!.owner) }
+        for pid in Set(open.compactMap { entries[$0]?.client.process }) {
+            guard let server = relay(pid) else { continue }
+            let ids = entries.keys.filter { entries[$0]!.isRelayed && entries[$0]!.client.process == pid }
+            let claims = Dictionary(uniqueKeysWithValues: ids.map { ($0, entries[$0]!.client.claim) })
+            let owners = server.owners(claims)
+            for id in ids where !isSettled(entries[id]!.owner) {
+                entries[id]?.owner = owners[id] ?? .unknown
+                if open.contains(id), !isSettled(entries[id]!.owner) { isCertain = false }
+            }
+        }
+        return isCertain
+    }
+
+    private func isSettled(_ owner: Owner?) -> Bool {
+        switch owner {
+        case .process, .session, .unsandboxed: true
+        case .app, .unknown, nil: false
+        }
+    }
+}

@@ -1,0 +1,269 @@
+// Joins PipeWire and permd: after each turn in which something changed, it compares what is with what should be.
+
+import CPipeWire
+import CaptureRules
+import DBus
+import Glibc
+import PermissionModel
+
+@LoopActor
+final class Enforcer {
+    /// Milliseconds between attempts to reach PipeWire: soon at first, in case it is restarting, then less often.
+    private static let delays: [Int64] = [50, 100, 500, 2000, 10_000]
+    /// Milliseconds after which unknown clients of a sound server are looked for again: a connection and its client do
+    /// not appear at the same moment.
+    private static let relookDelays: [Int64] = [20, 100, 500, 2000]
+
+    private let log: LogLine
+    private var connection: PipeWireConnection?
+    private var mirror = GraphMirror()
+    private var owners = ClientOwners()
+    private var enforcement = Enforcement()
+    private var silence = SilentSource()
+    private var marks = SessionManagerMarks()
+    private lazy var permd = PermdLink(self)
+    private lazy var book = StatusBook(permd) { [weak self] in self?.stepLater() }
+    private lazy var prompts = Prompts(permd) { [weak self] in self?.stepLater() }
+    private lazy var uses = Uses(permd)
+    private var ask = AskScope.sandboxed
+    private var linkCheck: LinkCheck?
+    private var attempt = 0
+    private var relooks = 0
+    private var isStepDue = false
+    private var isChanged = false
+    private var isReady = false
+    /// Whether PipeWire has listed what was there when it was reached.
+    private var isListed = false
+    var whenReady: (@LoopActor () -> Void)?
+
+    init(log: LogLine) { self.log = log }
+
+    func start() throws(BusError) {
+        try permd.start()
+        connect()
+    }
+
+    func stop() {
+        connection?.close()
+        connection = nil
+    }
+
+    private func connect() {
+        do throws(PipeWireConnection.Failure) {
+            let opened = try PipeWireConnection(self)
+            connection = opened
+            attempt = 0
+        } catch {
+            let delay = Enforcer.delays[min(attempt, Enforcer.delays.count - 1)]
+            attempt += 1
+            Loop.shared.after(milliseconds: delay) { [weak self] in self?.connect() }
+        }
+    }
+
+    // MARK: Steps
+
+    private func stepLater() {
+        guard !isStepDue else { return }
+        isStepDue = true
+        Loop.shared.later { [weak self] in
+            self?.isStepDue = false
+            self?.step()
+        }
+    }
+
+    private func step() {
+        guard let connection, isListed else { return }
+        let gone = mirror.takeGone()
+        let graph = mirror.graph
+        let sources = Sources(of: graph, silence: silence.node)
+        let recorders = graph.recorders(sources, silence: silence.node)
+        identify(recorders)
+        let standings = standings(graph)
+        let effects = enforcement.step(
+            graph, gone: gone, sources, recorders, standings: standings,
+            canRelink: marks.isThere,
+            isLinker: { [owners] in owners.owner($0) == .session })
+        for effect in effects { apply(effect, connection) }
+        marks.update(graph, sources, standings, connection)
+        connection.flush()
+        report(recorders, sources, standings)
+        beReady()
+    }
+
+    /// Clients of a sound server are looked for when they record.
+    private func identify(_ recorders: [Recorder]) {
+        let isCertain = owners.lookForRelayed(Set(recorders.map(\.client)))
+        if isCertain {
+            relooks = 0
+        } else if relooks < Enforcer.relookDelays.count {
+            Loop.shared.after(milliseconds: Enforcer.relookDelays[relooks]) { [weak self] in self?.stepLater() }
+            relooks += 1
+        }
+        let recording = Set(recorders.compactMap { owners.owner($0.client) })
+        book.keep(Set(mirror.graph.clients.keys.compactMap { owners.owner($0) }), first: recording)
+    }
+
+    private func standings(_ graph: Graph) -> [ObjectID: Standing] {
+        var standings: [ObjectID: Standing] = [:]
+        for id in graph.clients.keys {
+            guard let owner = owners.owner(id) ?? (owners.isRelayed(id) ? .unknown : nil) else { continue }
+            let rights = [Permission.camera, .microphone].map {
+                ($0, RecordingRight(owner, book.status(owner, $0), ask: ask))
+            }
+            standings[id] = Standing(
+                rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: owners.isRelayed(id),
+                keepsSight: owners.isRelayed(id) && marks.isThere)
+        }
+        return standings
+    }
+
+    private func apply(_ effect: Effect, _ connection: PipeWireConnection) {
+        switch effect {
+        case .forbid(let client, let objects): connection.setRights(of: client, on: objects, 0)
+        case .permit(let client, let objects): connection.setRights(of: client, on: objects, CPIPEWIRE_UNSET)
+        case .cut(let link): connection.destroy(link)
+        case .join(let ends): connection.join(ends)
+        case .relink(let nodes): relink(nodes, connection)
+        case .silence(let node, let ports): silence.give(to: node, ports, connection)
+        case .endSilence(let node): silence.end(of: node)
+        case .tellBypass(let client, let node, let permission): tellBypass(client, node, permission)
+        }
+    }
+
+    /// Without our configuration, older session managers look again when a target changes, newer ones when their filters
+    /// change.
+    private func relink(_ nodes: [ObjectID], _ connection: PipeWireConnection) {
+        guard !marks.isThere else { return }
+        let value = String(Loop.uptimeMilliseconds())
+        if let filters = mirror.metadata(named: "filters") {
+            connection.setMetadata(filters, subject: 0, key: "permd.look-again", type: "Spa:Int", value: value)
+        } else if let targets = mirror.metadata(named: "default") {
+            connection.setMetadata(targets, subject: 0, key: "target.node", type: "Spa:Id", value: value)
+        }
+    }
+
+    private func tellBypass(_ client: ObjectID, _ node: ObjectID, _ permission: Permission) {
+        let app = owners.owner(client)?.app?.description ?? ""
+        let name = mirror.graph.nodes[node]?.name ?? ""
+        log.bypassed(app: app, permission: permission.rawValue, node: name)
+    }
+
+    // MARK: permd
+
+    private func report(_ recorders: [Recorder], _ sources: Sources, _ standings: [ObjectID: Standing]) {
+        var states: [CaptureKey: CaptureState] = [:]
+        var used: Set<UseKey> = []
+        for recorder in recorders {
+            guard let owner = owners.owner(recorder.client), owner.app != nil,
+                let right = standings[recorder.client]?.rights[recorder.permission]
+            else { continue }
+            let device = mirror.deviceName(recorder, sources)
+            let key = CaptureKey(owner: owner, permission: recorder.permission)
+            let status = book.status(owner, recorder.permission)
+            let state = CaptureState(nodes: [], device: device, status: status, right: right)
+            states[key, default: state].nodes.insert(recorder.node)
+            if right == .allowed, !recorder.sources.isEmpty, mirror.graph.nodes[recorder.node]?.isRunning == true {
+                used.insert(UseKey(owner: owner, permission: recorder.permission, device: device))
+            }
+        }
+        prompts.update(states)
+        uses.update(used)
+    }
+
+    private func beReady() {
+        guard !isReady, !book.isAsking else { return }
+        isReady = true
+        whenReady?()
+    }
+}
+
+extension Enforcer: PipeWireObserver {
+    func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
+        isChanged = true
+        mirror.add(id, kind, properties)
+        switch kind {
+        case .client, .metadata: connection?.follow(id, kind)
+        // What plays is left alone.
+        case .node: if properties["media.class"]?.hasPrefix("Stream/Output") != true { connection?.follow(id, kind) }
+        case .port, .link: break
+        }
+        silence.added(id, kind, properties)
+        if kind == .metadata { marks.added(id, properties) }
+    }
+
+    func removed(_ id: UInt32) {
+        isChanged = true
+        mirror.remove(id)
+        owners.remove(id)
+        marks.removed(id)
+        if silence.removed(id) { enforcement.forgetSilence() }
+    }
+
+    func clientChanged(_ id: UInt32, _ properties: Properties) {
+        isChanged = true
+        owners.note(id, mirror.setClient(id, properties))
+    }
+
+    func nodeChanged(_ id: UInt32, isRunning: Bool, _ properties: Properties?) {
+        isChanged = true
+        mirror.setNode(id, properties, isRunning: isRunning)
+    }
+
+    func metadataChanged(_ id: UInt32, subject: UInt32, key: String?, value: String?) {
+        mirror.setMetadata(id, subject, key, value)
+    }
+
+    func serverKnown(version: String) {
+        let check = LinkCheck(serverVersion: version)
+        guard linkCheck != check else { return }
+        linkCheck = check
+        log.notice("PipeWire \(version): \(check.rawValue)")
+    }
+
+    func listed() {
+        isListed = true
+        isChanged = true
+    }
+
+    func settled() {
+        guard isChanged else { return }
+        isChanged = false
+        step()
+    }
+
+    func disconnected() {
+        connection = nil
+        mirror = GraphMirror()
+        owners = ClientOwners()
+        enforcement = Enforcement()
+        silence = SilentSource()
+        marks = SessionManagerMarks()
+        isListed = false
+        book.keep([], first: [])
+        prompts.update([:])
+        uses.update([])
+        connect()
+    }
+}
+
+extension Enforcer: PermdObserver {
+    func permdCame(asking ask: AskScope) {
+        self.ask = ask
+        book.refresh()
+        prompts.retry(nil)
+        stepLater()
+    }
+
+    func permdLeft() {
+        book.stop()
+        prompts.stop()
+        uses.stop()
+        stepLater()
+    }
+
+    func permdChanged(_ app: String?, _ permission: Permission?) {
+        book.refresh(app)
+        prompts.retry(app)
+        stepLater()
+    }
+}

@@ -1,0 +1,87 @@
+// Builds the graph from what PipeWire says.
+
+import CaptureRules
+import DBus
+import Glibc
+import PermissionModel
+
+@LoopActor
+final class GraphMirror {
+    private(set) var graph = Graph()
+    private var metadata: [UInt32: String] = [:]
+    /// The name of the default microphone.
+    private(set) var defaultSource = ""
+
+    func metadata(named name: String) -> UInt32? { metadata.first { $0.value == name }?.key }
+
+    func add(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
+        switch kind {
+        case .client, .node: break
+        case .metadata: metadata[id] = properties["metadata.name"] ?? ""
+        case .port:
+            guard let node = properties.number("node.id") else { return }
+            graph.set(id, Port(node: node, isOutput: properties["port.direction"] == "out"))
+        case .link:
+            guard let outputNode = properties.number("link.output.node"),
+                let outputPort = properties.number("link.output.port"),
+                let inputNode = properties.number("link.input.node"),
+                let inputPort = properties.number("link.input.port")
+            else { return }
+            let ends = LinkEnds(outputNode, outputPort, inputNode, inputPort)
+            graph.set(id, Link(ends, maker: properties.number("client.id")))
+        }
+        if kind == .node { setNode(id, properties, isRunning: false, isComplete: false) }
+    }
+
+    func takeGone() -> Set<ObjectID> { graph.takeGone() }
+
+    func remove(_ id: UInt32) {
+        metadata[id] = nil
+        graph.remove(id)
+    }
+
+    func setClient(_ id: UInt32, _ properties: Properties) -> Client {
+        let client = Client(
+            process: properties["pipewire.sec.pid"].flatMap { Int32($0) },
+            claim: properties["application.process.id"].flatMap { Int32($0) })
+        graph.set(id, client)
+        return client
+    }
+
+    /// The properties may be left out if only the state changed.
+    func setNode(_ id: UInt32, _ properties: Properties?, isRunning: Bool, isComplete: Bool = true) {
+        guard let properties else {
+            guard var node = graph.nodes[id] else { return }
+            node.isRunning = isRunning
+            graph.set(id, node)
+            return
+        }
+        let name = properties["node.name"] ?? ""
+        let node = Node(
+            // Only the registry says whose a node is, and that cannot change.
+            client: isComplete ? graph.nodes[id]?.client : properties.number("client.id"),
+            mediaClass: properties["media.class"] ?? "", name: name,
+            label: properties["node.description"] ?? name, group: properties["node.link-group"],
+            recordsSink: properties["stream.capture.sink"] == "true", isRunning: isRunning, isComplete: isComplete)
+        graph.set(id, node)
+    }
+
+    func setMetadata(_ id: UInt32, _ subject: UInt32, _ key: String?, _ value: String?) {
+        guard metadata[id] == "default", subject == 0, key == nil || key == "default.audio.source" else { return }
+        defaultSource = value.flatMap(GraphMirror.name) ?? ""
+    }
+
+    /// The value is a JSON object with one name.
+    private static func name(in value: String) -> String? {
+        let parts = value.split(separator: "\"", omittingEmptySubsequences: false)
+        guard let key = parts.firstIndex(of: "name"), key + 2 < parts.count else { return nil }
+        return String(parts[key + 2])
+    }
+
+    /// What the prompt calls the device that a recorder uses, or would.
+    func deviceName(_ recorder: Recorder, _ sources: Sources) -> String {
+        let all = sources.permissions.filter { $0.value == recorder.permission }.keys.sorted()
+        let used = recorder.sources.first ?? all.first { graph.nodes[$0]?.name == defaultSource } ?? all.first
+        return used.flatMap { graph.nodes[$0]?.label } ?? ""
+    }
+}

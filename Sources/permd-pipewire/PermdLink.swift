@@ -1,0 +1,254 @@
+// The connection to permd: org.permd.Enforcement1 on the session bus. It is opened again after a loss, of the bus or of
+// permd.
+
+import DBus
+import PermissionClient
+import PermissionModel
+
+/// Receives what permd says.
+@LoopActor
+protocol PermdObserver: AnyObject {
+    /// permd is there, and everything it said before may have changed.
+    func permdCame(asking ask: AskScope)
+    func permdLeft()
+    /// Something changed about these apps and permissions; nil is any.
+    func permdChanged(_ app: String?, _ permission: Permission?)
+}
+
+@LoopActor
+final class PermdLink {
+    /// Milliseconds between attempts to reach the bus or permd: soon at first, then less often.
+    private static let delays: [Int64] = [100, 500, 2000, 10_000]
+
+    private weak var observer: (any PermdObserver)?
+    private var connection: Connection?
+    /// The unique name of permd, once it was identified and has answered.
+    private var daemon: String?
+    private var attempt = 0
+    private var isSearching = false
+    private var responses: [String: @LoopActor (Message) -> Void] = [:]
+
+    init(_ observer: any PermdObserver) { self.observer = observer }
+
+    /// Whether there is a session bus. It is needed at the start only; later it is waited for.
+    func start() throws(BusError) { try open() }
+
+    var isReady: Bool { daemon != nil }
+
+    private func open() throws(BusError) {
+        let opened = try Connection.open(.session)
+        connection = opened
+        opened.onDisconnect { [weak self] in self?.lostBus() }
+        opened.onOwnerChange(of: BusNames.service) { [weak self] in self?.ownerChanged($0) }
+        opened.onSignal(path: BusNames.root, interface: BusNames.enforcement, addMatch: false) { [weak self] in
+            self?.signalled($0)
+        }
+        opened.onSignal(interface: BusNames.request, member: "Response", addMatch: false) { [weak self] in
+            self?.answered($0)
+        }
+        search()
+    }
+
+    private func lostBus() {
+        connection = nil
+        lostDaemon()
+        retry()
+    }
+
+    private func ownerChanged(_ owner: String?) {
+        lostDaemon()
+        if owner != nil { search() }
+    }
+
+    private func lostDaemon() {
+        guard daemon != nil else { return }
+        daemon = nil
+        responses = [:]
+        observer?.permdLeft()
+    }
+
+    private func retry() {
+        let delay = PermdLink.delays[min(attempt, PermdLink.delays.count - 1)]
+        attempt += 1
+        Loop.shared.after(milliseconds: delay) { [weak self] in
+            guard let self, daemon == nil else { return }
+            if connection != nil { return search() }
+            do throws(BusError) { try open() } catch { retry() }
+        }
+    }
+
+    // MARK: Finding permd
+
+    /// The bus starts permd if it can. A sandboxed or unidentified owner of its name is not believed.
+    private func search() {
+        guard let connection, !isSearching else { return }
+        isSearching = true
+        Task { @LoopActor [weak self] in
+            let found = try? await TrustedOwner.find(BusNames.service, on: connection)
+            self?.isSearching = false
+            guard let self, self.connection === connection else { return }
+            guard let found else { return retry() }
+            subscribe(found)
+        }
+    }
+
+    private func subscribe(_ owner: String) {
+        guard let connection else { return }
+        connection.call(message(to: owner, BusNames.enforcement, "Subscribe")) { [weak self] reply in
+            guard let self, case .success = reply else {
+                self?.retry()
+                return
+            }
+            daemon = owner
+            attempt = 0
+            readAsk { [weak self] in self?.observer?.permdCame(asking: $0) }
+        }
+    }
+
+    private func readAsk(_ body: @escaping @LoopActor (AskScope) -> Void) {
+        guard let connection, let daemon else { return }
+        let question = Message.call(
+            destination: daemon, path: BusNames.root, interface: "org.freedesktop.DBus.Properties", member: "Get",
+            [.string(BusNames.enforcement), .string("Ask")])
+        connection.call(question) { [weak self] reply in
+            guard let self, self.daemon == daemon else { return }
+            guard case .success(let message) = reply, case .variant(let value)? = message.body.first,
+                let ask = value.stringValue.flatMap(AskScope.init(rawValue:))
+            else { return retryLater() }
+            body(ask)
+        }
+    }
+
+    private func retryLater() {
+        lostDaemon()
+        retry()
+    }
+
+    // MARK: Signals
+
+    private func signalled(_ message: Message) {
+        guard let daemon, message.sender == daemon, message.member == "StatusChanged", message.body.count == 2,
+            let app = message.body[0].stringValue, let permission = message.body[1].stringValue
+        else { return }
+        let kind = Permission(rawValue: permission)
+        guard kind != nil || permission.isEmpty else { return }
+        // `Ask` may be what has changed.
+        guard app.isEmpty else {
+            observer?.permdChanged(app, kind)
+            return
+        }
+        readAsk { [weak self] in self?.observer?.permdCame(asking: $0) }
+    }
+
+    private func answered(_ message: Message) {
+        guard let daemon, message.sender == daemon, let path = message.path else { return }
+        responses.removeValue(forKey: path)?(message)
+    }
+
+    // MARK: Calls
+
+    func getStatus(
+        _ who: Value, _ permissions: [Permission], _ body: @escaping @LoopActor ([Permission: Status]?) -> Void
+    ) {
+        call("GetStatusFor", [who, .strings(permissions.map(\.rawValue))]) { result in
+            guard case .success(let values) = result, let table = values.first?.stringTable else { return body(nil) }
+            var found: [Permission: Status] = [:]
+            for (name, status) in table {
+                if let permission = Permission(rawValue: name), let status = Status(rawValue: status) {
+                    found[permission] = status
+                }
+            }
+            body(found)
+        }
+    }
+
+    /// What a request came to.
+    enum Outcome {
+        /// It was answered, or dismissed; asking again makes no sense until a time, if there is one.
+        case over(pausedUntil: UInt64?)
+        case failed(isRetryable: Bool)
+    }
+
+    /// Passes the path of the request, and later its outcome.
+    func request(
+        _ who: Value, _ permission: Permission, device: String, token: String,
+        _ body: @escaping @LoopActor (Outcome) -> Void
+    ) -> String? {
+        guard let connection, daemon != nil else { return nil }
+        let path = BusNames.requestPath(owner: connection.uniqueName, token: token)
+        var options: [String: Value] = ["handle_token": .string(token)]
+        if !device.isEmpty { options["device_name"] = .string(device) }
+        responses[path] = { body(PermdLink.outcome($0)) }
+        call("RequestAccessFor", [who, .strings([permission.rawValue]), .properties(options)]) { [weak self] result in
+            guard case .failure(let error) = result, self?.responses.removeValue(forKey: path) != nil else { return }
+            body(.failed(isRetryable: error.isRetryable))
+        }
+        return path
+    }
+
+    private static func outcome(_ message: Message) -> Outcome {
+        guard message.body.count == 2, let code = message.body[0].uint32Value,
+            let results = message.body[1].properties
+        else { return .failed(isRetryable: false) }
+        if code == 2 { return .failed(isRetryable: results["retryable"]?.boolValue ?? false) }
+        return .over(pausedUntil: results["paused_until"]?.uint64Value)
+    }
+
+    /// Withdraws a request, if it is still there.
+    func close(_ path: String) {
+        responses[path] = nil
+        guard let connection, let daemon else { return }
+        connection.send(
+            .call(destination: daemon, path: path, interface: BusNames.request, member: "Close", noReply: true))
+    }
+
+    /// Passes nil if permd does not list uses, or refuses this one.
+    func reportUse(
+        _ who: Value, _ permission: Permission, device: String, _ body: @escaping @LoopActor (UInt32?) -> Void
+    ) {
+        let details: [String: Value] = ["source": .string("pipewire"), "device_name": .string(device)]
+        call("ReportUse", [who, .string(permission.rawValue), .properties(details)]) { result in
+            guard case .success(let values) = result else { return body(nil) }
+            body(values.first?.uint32Value)
+        }
+    }
+
+    func endUse(_ use: UInt32) { call("EndUse", [.uint32(use)]) { _ in } }
+
+    /// Passes the outcome of the newest row of the history about this app and permission; nil if there is none.
+    func lastOutcome(_ app: AppID, _ permission: Permission, _ body: @escaping @LoopActor (String?) -> Void) {
+        let filter: [String: Value] = [
+            "app": .string(app.description), "permission": .string(permission.rawValue), "limit": .uint32(1),
+        ]
+        call("ListHistory", interface: BusNames.policy, [.properties(filter)]) { result in
+            guard case .success(let values) = result else { return body(nil) }
+            body(values.first?.rows?.first?["outcome"]?.stringValue)
+        }
+    }
+
+    /// Calls permd. The completion runs in a later turn, unless permd has left by then.
+    private func call(
+        _ member: String, interface: String = BusNames.enforcement, _ body: [Value],
+        _ completion: @escaping @LoopActor (Result<[Value], CallFailure>) -> Void
+    ) {
+        guard let connection, let daemon else { return }
+        connection.call(message(to: daemon, interface, member, body)) { [weak self] reply in
+            guard let self, self.daemon == daemon else { return }
+            completion(reply.map(\.body).mapError(CallFailure.init))
+        }
+    }
+
+    private func message(
+        to daemon: String, _ interface: String, _ member: String, _ body: [Value] = []
+    ) -> Message {
+        .call(destination: daemon, path: BusNames.root, interface: interface, member: member, body)
+    }
+}
+
+/// An error that permd returned.
+struct CallFailure: Error {
+    let isRetryable: Bool
+
+    /// Errors of permd carry whether trying again may help.
+    init(_ error: BusError) { isRetryable = error.body.count > 1 && error.body[1].boolValue == true }
+}

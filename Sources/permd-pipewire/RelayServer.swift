@@ -1,0 +1,125 @@
+// A sound server that connects to PipeWire for its own clients, and the processes at the other ends of its sockets.
+
+import CaptureRules
+import DBus
+import Glibc
+import PermissionModel
+import ProcessIdentity
+
+@LoopActor
+final class RelayServer {
+    /// The most descriptors of other processes that one search reads, which takes about 0.3 s. If more are needed, the
+    /// clients stay unknown.
+    private static let mostDescriptors = 200_000
+
+    private let key: ProcessKey
+    private let identity: AppIdentity
+    private let sockets: UnixSockets
+    private(set) var isRelay = false
+    var isChanged = true
+    /// The process that holds each connection, by the inode of its socket.
+    private var holders: [UInt32: ProcessKey] = [:]
+
+    init(_ key: ProcessKey, _ identity: AppIdentity, _ sockets: UnixSockets) {
+        self.key = key
+        self.identity = identity
+        self.sockets = sockets
+        isRelay = (try? ends())?.isListening == true
+    }
+
+    /// The owner of each client, from what it claims and who is connected.
+    func owners(_ claims: [ObjectID: Int32?]) -> [ObjectID: Owner] {
+        guard let ends = try? ends() else { return claims.mapValues { _ in .unknown } }
+        let isFound = findHolders(of: ends.peers, claims: Set(claims.values.compactMap { $0 }))
+        var counts: [ProcessKey: Int] = [:]
+        for inode in ends.peers { if let holder = holders[inode] { counts[holder, default: 0] += 1 } }
+        let peers = counts.map { RelayPeer(process: $0, app: app(of: $0), ownPid: ownPid($0), connections: $1) }
+        return RelayRule.owners(
+            claims: claims, peers: peers, isComplete: isFound && !ends.hasOthers, server: key.pid)
+    }
+
+    private func app(of process: ProcessKey) -> AppID? {
+        guard let app = try? identity.app(of: process.pid), isSame(process) else { return nil }
+        return app
+    }
+
+    private func ownPid(_ process: ProcessKey) -> Int32 { (try? identity.reader.ownPid(process.pid)) ?? process.pid }
+
+    private func isSame(_ process: ProcessKey) -> Bool {
+        (try? identity.reader.startTime(process.pid)) == process.startTime
+    }
+
+    // MARK: The server's side
+
+    private struct Ends {
+        /// Whether a local socket was bound by the server.
+        var isListening = false
+        /// The sockets at the other ends.
+        var peers: Set<UInt32> = []
+        /// Whether the server has sockets of other kinds, whose clients cannot be found.
+        var hasOthers = false
+    }
+
+    /// A bound socket with a peer is one that was accepted: it has the address of its listener. The server's own
+    /// connections are not bound.
+    private func ends() throws(UnknownProcess) -> Ends {
+        var ends = Ends()
+        var problem: UnknownProcess?
+        _ = try identity.reader.forEachSocket(of: key.pid, from: 0) { socket in
+            do throws(UnixSockets.Refusal) {
+                let found = try sockets.find(socket.inode)
+                guard !found.address.isEmpty else { return true }
+                ends.isListening = true
+                if found.peer != 0 { ends.peers.insert(found.peer) }
+            } catch {
+                if case .unsupported = error { ends.hasOthers = true } else { problem = RelayServer.unread }
+            }
+            return problem == nil
+        }
+        if let problem { throw problem }
+        return ends
+    }
+
+    private static let unread = UnknownProcess(reason: "the kernel did not report its sockets")
+
+    // MARK: The other side
+
+    /// Finds the process that holds each socket: first among those that the clients claim to be, then among all.
+    /// Returns false if one was not found.
+    private func findHolders(of inodes: Set<UInt32>, claims: Set<Int32>) -> Bool {
+        holders = holders.filter { inodes.contains($0.key) && isSame($0.value) && holds($0.value, $0.key) }
+        var budget = RelayServer.mostDescriptors
+        for pid in claims.sorted() { search(pid, inodes, &budget) }
+        guard holders.count < inodes.count, let folder = opendir("/proc") else {
+            return holders.count == inodes.count
+        }
+        defer { closedir(folder) }
+        while budget > 0, holders.count < inodes.count, let entry = readdir(folder) {
+            // SAFETY: the entry is valid until the next readdir(3), and its name ends with a NUL.
+            let pid = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { Int32(atoi($0)) }
+            }
+            if pid > 0, pid != key.pid { search(pid, inodes, &budget) }
+        }
+        return holders.count == inodes.count
+    }
+
+    private func holds(_ process: ProcessKey, _ inode: UInt32) -> Bool {
+        var isHeld = false
+        _ = try? identity.reader.forEachSocket(of: process.pid, from: 0) { socket in
+            isHeld = socket.inode == inode
+            return !isHeld
+        }
+        return isHeld
+    }
+
+    private func search(_ pid: Int32, _ inodes: Set<UInt32>, _ budget: inout Int) {
+        guard pid > 0, let start = try? identity.reader.startTime(pid) else { return }
+        let process = ProcessKey(pid: pid, startTime: start)
+        _ = try? identity.reader.forEachSocket(of: pid, from: 0) { socket in
+            budget -= 1
+            if inodes.contains(socket.inode) { holders[socket.inode] = process }
+            return budget > 0
+        }
+    }
+}

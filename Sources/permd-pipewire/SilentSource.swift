@@ -1,0 +1,88 @@
+// A source of silence for streams that wait. A sound server's clients give up a stream that gets no data for some 25
+// seconds; with silence, they live until the person has answered.
+
+import CPipeWire
+import CaptureRules
+import DBus
+import Glibc
+
+@LoopActor
+final class SilentSource {
+    /// A class that sound servers accept as the other end of a recording, and that session managers leave alone because of
+    /// the properties `wireplumber.*`.
+    private static let properties = """
+        factory.name = support.null-audio-sink node.name = permd.silence node.description = Silence
+        media.class = Audio/Source/Virtual wireplumber.is-endpoint = true wireplumber.is-virtual = true
+        priority.session = 0 priority.driver = 0 audio.position = [ MONO ]
+        adapter.auto-port-config = { mode = dsp monitor = true position = preserve }
+        """
+
+    /// The source, once PipeWire has made it.
+    var node: ObjectID? { source?.id }
+    private var port: ObjectID?
+    private var source: CreatedObject?
+    private var links: [ObjectID: [CreatedObject]] = [:]
+    /// Streams that get it when it is there.
+    private var waiting: [ObjectID: [ObjectID]] = [:]
+    private weak var connection: PipeWireConnection?
+
+    func give(to stream: ObjectID, _ ports: [ObjectID], _ connection: PipeWireConnection) {
+        self.connection = connection
+        waiting[stream] = ports
+        if source == nil {
+            source = connection.create(
+                "adapter", "PipeWire:Interface:Node", version: CPIPEWIRE_NODE, SilentSource.properties)
+        }
+        link()
+    }
+
+    func end(of stream: ObjectID) {
+        waiting[stream] = nil
+        for link in links.removeValue(forKey: stream) ?? [] { link.release() }
+        guard links.isEmpty, waiting.isEmpty else { return }
+        // Without listeners it would keep a clock running.
+        source?.release()
+        source = nil
+        port = nil
+    }
+
+    private func link() {
+        guard let node, let port, let connection else { return }
+        for (stream, ports) in waiting {
+            links[stream] = ports.compactMap { connection.link(LinkEnds(node, port, stream, $0), lingers: false) }
+        }
+        waiting = [:]
+    }
+
+    func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
+        guard kind == .port, let node, properties.number("node.id") == node, properties["port.direction"] == "out"
+        else {
+            return
+        }
+        port = id
+        link()
+    }
+
+    /// Returns true if it was the source.
+    func removed(_ id: UInt32) -> Bool {
+        guard id == node else { return false }
+        source = nil
+        port = nil
+        links = [:]
+        waiting = [:]
+        return true
+    }
+}
+
+extension PipeWireConnection {
+    /// Makes a link that stays without this program.
+    func join(_ ends: LinkEnds) { link(ends, lingers: true)?.release() }
+
+    func link(_ ends: LinkEnds, lingers: Bool) -> CreatedObject? {
+        let properties = """
+            link.output.node = \(ends.outputNode) link.output.port = \(ends.outputPort)
+            link.input.node = \(ends.inputNode) link.input.port = \(ends.inputPort) object.linger = \(lingers)
+            """
+        return create("link-factory", "PipeWire:Interface:Link", version: CPIPEWIRE_LINK, properties)
+    }
+}

@@ -1,0 +1,37 @@
+// Who may record, from who it is and what permd says.
+
+import CaptureRules
+import PermissionModel
+import Testing
+
+@Suite
+struct AccessRuleTests {
+    private static let sandboxed = Owner.app(AppID("flatpak:org.example.App")!)
+    private static let program = Owner.process(ProcessKey(pid: 9, startTime: 1), AppID("exe:/usr/bin/a")!)
+
+    @Test(
+        arguments: [
+            (sandboxed, .undetermined, .sandboxed, .undecided), (sandboxed, .undetermined, .all, .undecided),
+            (sandboxed, .granted, .sandboxed, .allowed), (sandboxed, .denied, .sandboxed, .refused),
+            (sandboxed, .denied, .none, .allowed), (sandboxed, nil, .sandboxed, .refused),
+            (sandboxed, .restricted, .all, .refused), (sandboxed, .unavailable, .all, .refused),
+            (program, .undetermined, .sandboxed, .allowed), (program, .undetermined, .all, .undecided),
+            (program, .denied, .sandboxed, .refused), (program, .restricted, .sandboxed, .refused),
+            (program, nil, .sandboxed, .refused), (program, .restricted, .none, .allowed),
+            (.unknown, nil, .sandboxed, .refused), (.unknown, nil, .none, .allowed),
+            (.unsandboxed, nil, .sandboxed, .allowed), (.unsandboxed, nil, .all, .refused),
+            (.session, nil, .all, .allowed),
+        ] as [(Owner, Status?, AskScope, RecordingRight)])
+    func theTable(_ owner: Owner, _ status: Status?, _ ask: AskScope, _ right: RecordingRight) {
+        #expect(RecordingRight(owner, status, ask: ask) == right)
+    }
+
+    @Test(
+        arguments: [
+            ("0.3.65", .byCutting), ("0.3.74", .byCutting), ("0.3.75", .byServer), ("1.4.2", .byServer),
+            ("0.10.0", .byServer), ("", .byCutting), ("nonsense", .byCutting),
+        ] as [(String, LinkCheck)])
+    func theVersionDecidesHowLinksAreChecked(_ version: String, _ check: LinkCheck) {
+        #expect(LinkCheck(serverVersion: version) == check)
+    }
+}
