@@ -12,6 +12,8 @@ SCREEN_PACKAGES="xvfb openbox xdotool at-spi2-core gir1.2-atspi-2.0 python3-gi f
 SCREEN_PACKAGES="$SCREEN_PACKAGES xdg-desktop-portal-gtk libatk-adaptor librsvg2-common weston locales"
 TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus tmux util-linux procps"
 TEST_PACKAGES="$TEST_PACKAGES systemd dbus-user-session shellcheck man-db mandoc bubblewrap xdg-dbus-proxy"
+# shellcheck disable=SC2034 # For scripts/demo-pipewire and scripts/test.
+SOUND_PACKAGES="libpipewire-0.3-dev pipewire pipewire-bin pipewire-pulse wireplumber pulseaudio-utils"
 # shellcheck disable=SC2034 # For scripts/package.
 PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES dpkg-dev debhelper fakeroot lintian"
 # For Tests/vm: the emulator, and the tools that make the guest's image and kernel.
@@ -88,6 +90,91 @@ need_swift() {
 need_root() {
     [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null || sudo -v ||
         fail "root or sudo is needed to make sandboxes, namespaces and control groups"
+}
+
+# private_session NAME: starts a session bus with a home, a state and a runtime folder of its own, below $home. All of it,
+# and the processes in `pids`, end with the script.
+private_session() {
+    home=$(mktemp -d "${TMPDIR:-/tmp}/permd-$1-XXXXXX")
+    mkdir -p "$home"/{home,state,config,runtime,apps}
+    chmod 700 "$home/runtime"
+    pids=()
+    trap end_session EXIT
+    # The name of a Wayland display is relative to the XDG_RUNTIME_DIR of the session.
+    case "${WAYLAND_DISPLAY:-}" in "" | /*) ;; *) export WAYLAND_DISPLAY=${XDG_RUNTIME_DIR:-}/$WAYLAND_DISPLAY ;; esac
+    export XAUTHORITY=${XAUTHORITY:-$HOME/.Xauthority}
+    export HOME=$home/home XDG_STATE_HOME=$home/state XDG_CONFIG_HOME=$home/config XDG_RUNTIME_DIR=$home/runtime
+    dbus-daemon --session --nofork --print-address=1 >"$home/address" 2>/dev/null &
+    pids+=($!)
+    until [ -s "$home/address" ]; do sleep 0.05; done
+    DBUS_SESSION_BUS_ADDRESS=$(head -n 1 "$home/address")
+    export DBUS_SESSION_BUS_ADDRESS
+}
+
+end_session() {
+    local pid
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+    wait 2>/dev/null || true
+    rm -rf "$home"
+}
+
+# start_permd FOLDER [NAME=VALUE…]: starts the permd in that folder with these variables, and waits until it serves.
+start_permd() {
+    local bin=$1
+    shift
+    env "$@" "$bin/permd" --root "$home" 2>"$home/log" &
+    permd=$!
+    pids+=("$permd")
+    until grep -q "serves org.permd" "$home/log"; do
+        kill -0 "$permd" 2>/dev/null || { cat "$home/log" >&2; fail "permd did not start"; }
+        sleep 0.05
+    done
+}
+
+# start_pipewire FOLDER: starts a private PipeWire with its session manager, its PulseAudio server, a test tone as
+# microphone and a speaker that nobody hears, and the permd-pipewire in that folder. Waits until that is ready.
+start_pipewire() {
+    local bin=$1
+    mkdir -p "$XDG_CONFIG_HOME/pipewire/pipewire.conf.d"
+    cat >"$XDG_CONFIG_HOME/pipewire/pipewire.conf.d/test-devices.conf" <<'CONF'
+context.spa-libs = { audiotestsrc = audiotestsrc/libspa-audiotestsrc }
+context.objects = [
+    { factory = adapter
+      args = { factory.name = audiotestsrc, node.name = test_microphone, node.description = "Test Tone"
+               media.class = Audio/Source, audio.channels = 1, audio.position = [ MONO ], node.driver = true
+               priority.session = 1000, object.linger = true } }
+    { factory = adapter
+      args = { factory.name = support.null-audio-sink, node.name = test_speaker, node.description = "Test Speaker"
+               media.class = Audio/Sink, audio.position = [ FL FR ], object.linger = true } }
+]
+CONF
+    # WirePlumber 0.4 reads these; newer ones ignore them.
+    mkdir -p "$XDG_CONFIG_HOME"/wireplumber/{main.lua.d,scripts/permd}
+    cp wireplumber/20-permd.lua "$XDG_CONFIG_HOME/wireplumber/main.lua.d/"
+    cp wireplumber/capture-0.4.lua "$XDG_CONFIG_HOME/wireplumber/scripts/permd/"
+    start_server pipewire
+    until_there pipewire [ -S "$XDG_RUNTIME_DIR/pipewire-0" ]
+    start_server wireplumber
+    start_server pipewire-pulse
+    until_there pipewire-pulse [ -S "$XDG_RUNTIME_DIR/pulse/native" ]
+    start_server "$bin/permd-pipewire"
+    until_there permd-pipewire grep -q ready "$home/permd-pipewire.log"
+}
+
+# start_server PROGRAM: starts it in the background, with a log in $home.
+start_server() {
+    "$1" >"$home/${1##*/}.log" 2>&1 &
+    pids+=($!)
+}
+
+# until_there NAME CONDITION…: waits for what the program that was started last provides.
+until_there() {
+    local name=$1
+    shift
+    until "$@" 2>/dev/null; do
+        kill -0 "${pids[-1]}" 2>/dev/null || { cat "$home/$name.log" >&2; fail "$name did not start"; }
+        sleep 0.05
+    done
 }
 
 # Makes a debug build of everything, including the tests. Warnings are errors, except in the sources of libraries.
