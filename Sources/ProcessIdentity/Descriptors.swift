@@ -111,15 +111,12 @@ public final class DeviceSearch {
         openers += found.map { DeviceOpener(process: process, device: $0.key, descriptors: $0.value) }
     }
 
-    /// The number of a character device below /dev; nil for other files.
+    /// The number of a character device, at whatever path; nil for other files.
     private static func device(in folder: Int32, _ name: UnsafePointer<CChar>) -> UInt64? {
-        let isBelowDev = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 5) { link in
-            readlinkat(folder, name, link.baseAddress!, 5) == 5 && memcmp(link.baseAddress!, "/dev/", 5) == 0
-        }
         var status = statx()
-        guard isBelowDev, clinux_stat_unasked(folder, name, &status) == 0,
-            UInt32(status.stx_mode) & S_IFMT == S_IFCHR
-        else { return nil }
+        guard clinux_stat_unasked(folder, name, &status) == 0, UInt32(status.stx_mode) & S_IFMT == S_IFCHR else {
+            return nil
+        }
         return DeviceSearch.number(UInt64(status.stx_rdev_major), UInt64(status.stx_rdev_minor))
     }
 

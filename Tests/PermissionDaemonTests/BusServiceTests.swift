@@ -27,7 +27,7 @@ struct BusServiceTests {
             lost.start()
             (broker, connection) = (lost, open)
             // The service gets subscribers and identifies their caller. Other tests may occupy the loop: no timeouts.
-            for interface in [BusNames.policy, BusNames.devices, BusNames.enforcement] {
+            for interface in [BusNames.policy, BusNames.devices, BusNames.enforcement, BusNames.usage] {
                 _ = try await client.call(BusServiceTests.call(open, interface, "Subscribe"), timeoutMilliseconds: nil)
             }
             _ = try await client.call(

@@ -87,6 +87,8 @@ struct InvalidCallTests {
             Case(BusNames.policy, "ListDecisions", [.properties(["limit": .int32(1)])], "limit i"),
             Case(BusNames.policy, "ListHistory", [.properties(["since": .uint32(1)])], "since u"),
             Case(BusNames.policy, "ListHistory", [.properties(["offset": .string("1")])], "offset s"),
+            Case(BusNames.policy, "ListHistory", [.properties(["outcome": .string("x")])], "unknown outcome"),
+            Case(BusNames.policy, "ListHistory", [.properties(["outcome": .uint32(1)])], "outcome u"),
             Case(BusNames.policy, "ListStatuses", [.properties(["app": .uint32(1)])], "app u"),
             Case(BusNames.devices, "ListDevices", [.string("x")], "unknown permission"),
         ] + wrongSignatures
@@ -103,6 +105,7 @@ struct InvalidCallTests {
                     "ListRestrictions", "ListProblems", "Subscribe", "Unsubscribe",
                 ]
             ), (BusNames.devices, ["ListDevices", "Subscribe", "Unsubscribe"]),
+            (BusNames.usage, ["ListUses", "Subscribe", "Unsubscribe"]),
         ]
         return methods.flatMap { interface, members in
             members.flatMap { member in

@@ -16,6 +16,7 @@ struct TrustTests {
         let proxy = try await stage.app("xdg-dbus-proxy")
         let interfaces = [
             (BusNames.policy, "ListRequests"), (BusNames.agentManager, "ListAgents"), (BusNames.devices, "Subscribe"),
+            (BusNames.usage, "ListUses"),
         ]
         for (interface, member) in interfaces {
             #expect(try await proxy.ask("call \(interface) \(member)").hasPrefix("AccessDenied final"), "\(interface)")

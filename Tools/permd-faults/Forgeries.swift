@@ -123,6 +123,7 @@ extension Attacker {
             (BusNames.policy, "ListHistory", "a{sv}", { $0.options([]) }),
             (BusNames.policy, "Subscribe", "", { _ in }), (BusNames.devices, "Subscribe", "", { _ in }),
             (BusNames.devices, "ListDevices", "s", { $0.string("") }),
+            (BusNames.usage, "Subscribe", "", { _ in }), (BusNames.usage, "ListUses", "", { _ in }),
             (
                 BusNames.agentManager, "RegisterAgent", "oa{sv}",
                 {

@@ -10,10 +10,10 @@ import ProcessIdentity
 
 @LoopActor
 final class OpenNodes {
-    /// Processes and descriptors per slice, which take about half a millisecond.
-    private static let sliceSteps = 256
-    /// Processes that are identified per slice, each in about a tenth of a millisecond.
-    private static let sliceIdentities = 8
+    /// Nanoseconds of a slice, about as long as a call of another program takes: calls wait for one slice at most.
+    private static let slice: Int64 = 100_000
+    /// Processes and descriptors between two looks at the clock, which take some 20 µs.
+    private static let sliceSteps = 8
     /// Milliseconds between two looks through all processes, and between two at those that had a node open.
     private static let pause: (all: Int64, known: Int64) = (100, 20)
 
@@ -141,7 +141,11 @@ final class OpenNodes {
     private func advance() {
         guard let search = look?.search else { return }
         let start = OpenNodes.processorTime()
-        let hasMore = search.advance(OpenNodes.sliceSteps)
+        let end = OpenNodes.nanoseconds(CLOCK_MONOTONIC) + OpenNodes.slice
+        var hasMore = true
+        while hasMore, OpenNodes.nanoseconds(CLOCK_MONOTONIC) < end {
+            hasMore = search.advance(OpenNodes.sliceSteps)
+        }
         look?.busy += OpenNodes.processorTime() - start
         if hasMore { return Loop.shared.afterPoll { [weak self] in self?.advance() } }
         finish()
@@ -188,9 +192,9 @@ final class OpenNodes {
         let new = processes.drop { identities[$0] != nil }
         guard !new.isEmpty else { return publish(ended) }
         let start = OpenNodes.processorTime()
-        for process in new.prefix(OpenNodes.sliceIdentities) { identities.identify(process) }
+        identities.identify(new[new.startIndex])
         look?.busy += OpenNodes.processorTime() - start
-        let rest = new.dropFirst(OpenNodes.sliceIdentities)
+        let rest = new.dropFirst()
         if rest.isEmpty { return publish(ended) }
         Loop.shared.afterPoll { [weak self] in self?.identify(rest, ended) }
     }
@@ -210,17 +214,19 @@ final class OpenNodes {
         schedule()
     }
 
-    private static func processorTime() -> Int64 {
+    private static func processorTime() -> Int64 { nanoseconds(CLOCK_THREAD_CPUTIME_ID) }
+
+    private static func nanoseconds(_ clock: clockid_t) -> Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }
 
-/// Keeps looks below a twentieth of a processor, however many processes there are and however often nodes are opened.
+/// Keeps looks below a tenth of a processor, however many processes there are and however often nodes are opened.
 private struct LookLimit {
     /// Milliseconds of pause for each millisecond that looks run.
-    private static let pausePerLook: Int64 = 19
+    private static let pausePerLook: Int64 = 9
     /// Pauses that need not be kept, in milliseconds: some looks may follow each other quickly.
     private static let credit: Int64 = 3000
 

@@ -43,6 +43,7 @@ struct DeviceSearchTests {
         try descriptor(3, of: 30, in: folder, "/dev/null")
         try descriptor(4, of: 30, in: folder, "socket:[7]")
         try descriptor(5, of: 30, in: folder, "/dev/pts/does-not-exist")
+        try descriptor(6, of: 30, in: folder, folder.path)
         // Writing only: it feeds a loopback camera.
         try descriptor(3, of: 40, in: folder, terminal.path, flags: "0100001")
         try descriptor(3, of: 59, in: folder, terminal.path, flags: "not a number")
