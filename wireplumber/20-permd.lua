@@ -1,2 +1,2 @@
 -- WirePlumber 0.4: no recording that permd-pipewire has not allowed.
-load_script("permd/capture-0.4.lua")
+load_script("permd/capture.lua")

@@ -101,7 +101,7 @@ public struct Enforcement: Sendable {
                 nowWaiting.insert(recorder.node)
             }
         }
-        effects += silence(graph, recorders, standings, nowWaiting)
+        effects += silence(graph, recorders, standings, nowWaiting, isLinker: canRelink)
         waiting = nowWaiting
         if !relinked.isEmpty { effects.append(.relink(relinked)) }
         seen = Set(graph.links.keys)
@@ -201,7 +201,8 @@ public struct Enforcement: Sendable {
     // MARK: Silence
 
     private mutating func silence(
-        _ graph: Graph, _ recorders: [Recorder], _ standings: [ObjectID: Standing], _ waiting: Set<ObjectID>
+        _ graph: Graph, _ recorders: [Recorder], _ standings: [ObjectID: Standing], _ waiting: Set<ObjectID>,
+        isLinker: Bool
     ) -> [Effect] {
         var effects: [Effect] = []
         for node in silenced.sorted() where !waiting.contains(node) {
@@ -213,7 +214,8 @@ public struct Enforcement: Sendable {
             && recorder.permission == .microphone && !silenced.contains(recorder.node)
         {
             let ports = graph.ports(of: recorder.node, isOutput: false)
-            guard !ports.isEmpty else { continue }
+            // The session manager makes the ports with the first link.
+            guard isLinker || !ports.isEmpty else { continue }
             silenced.insert(recorder.node)
             effects.append(.silence(node: recorder.node, ports: ports))
         }

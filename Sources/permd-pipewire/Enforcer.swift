@@ -84,7 +84,7 @@ final class Enforcer {
             canRelink: marks.isThere,
             isLinker: { [owners] in owners.owner($0) == .session })
         for effect in effects { apply(effect, connection) }
-        marks.update(graph, sources, standings, connection)
+        marks.update(graph, sources, standings, silence, connection)
         connection.flush()
         report(recorders, sources, standings)
         beReady()
@@ -106,13 +106,17 @@ final class Enforcer {
     private func standings(_ graph: Graph) -> [ObjectID: Standing] {
         var standings: [ObjectID: Standing] = [:]
         for id in graph.clients.keys {
-            guard let owner = owners.owner(id) ?? (owners.isRelayed(id) ? .unknown : nil) else { continue }
+            let isRelayed = owners.isRelayed(id)
+            guard let owner = owners.owner(id) ?? (isRelayed ? .unknown : nil) else { continue }
             let rights = [Permission.camera, .microphone].map {
                 ($0, RecordingRight(owner, book.status(owner, $0), ask: ask))
             }
+            // A sound server's clients cannot make links. Other programs outside sandboxes see sources until permd has
+            // answered: taking them away for a moment would make short lists incomplete.
+            let isNew = !owner.isSandboxed && book.status(owner, .microphone) == nil
             standings[id] = Standing(
-                rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: owners.isRelayed(id),
-                keepsSight: owners.isRelayed(id) && marks.isThere)
+                rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: isRelayed,
+                keepsSight: marks.isThere && (isRelayed || isNew))
         }
         return standings
     }
@@ -124,7 +128,7 @@ final class Enforcer {
         case .cut(let link): connection.destroy(link)
         case .join(let ends): connection.join(ends)
         case .relink(let nodes): relink(nodes, connection)
-        case .silence(let node, let ports): silence.give(to: node, ports, connection)
+        case .silence(let node, let ports): silence.give(to: node, ports, isManaged: marks.isThere, connection)
         case .endSilence(let node): silence.end(of: node)
         case .tellBypass(let client, let node, let permission): tellBypass(client, node, permission)
         }

@@ -37,7 +37,8 @@ final class SessionManagerMarks {
     }
 
     func update(
-        _ graph: Graph, _ sources: Sources, _ standings: [ObjectID: Standing], _ connection: PipeWireConnection
+        _ graph: Graph, _ sources: Sources, _ standings: [ObjectID: Standing], _ silence: SilentSource,
+        _ connection: PipeWireConnection
     ) {
         guard let metadata else { return }
         var wanted: Set<Mark> = []
@@ -47,6 +48,9 @@ final class SessionManagerMarks {
             }
         }
         for source in sources.plain(in: graph) { wanted.insert(Mark(subject: source, key: "plain", value: "true")) }
+        if let source = silence.node {
+            for stream in silence.managed { wanted.insert(Mark(subject: stream, key: "silence", value: String(source))) }
+        }
         for mark in marks.subtracting(wanted) {
             connection.setMetadata(metadata, subject: mark.subject, key: mark.key, value: nil)
         }

@@ -8,12 +8,14 @@ import Glibc
 
 @LoopActor
 final class SilentSource {
-    /// A class that sound servers accept as the other end of a recording, and that session managers leave alone because of
-    /// the properties `wireplumber.*`.
+    /// A class that sound servers accept as the other end of a recording.
     private static let properties = """
         factory.name = support.null-audio-sink node.name = permd.silence node.description = Silence
-        media.class = Audio/Source/Virtual wireplumber.is-endpoint = true wireplumber.is-virtual = true
-        priority.session = 0 priority.driver = 0 audio.position = [ MONO ]
+        media.class = Audio/Source/Virtual priority.session = 0 priority.driver = 0 audio.position = [ MONO ]
+        """
+    /// For session managers without our configuration, which have to leave the node alone.
+    private static let unmanaged = """
+        wireplumber.is-endpoint = true wireplumber.is-virtual = true
         adapter.auto-port-config = { mode = dsp monitor = true position = preserve }
         """
 
@@ -26,20 +28,25 @@ final class SilentSource {
     private var waiting: [ObjectID: [ObjectID]] = [:]
     private weak var connection: PipeWireConnection?
 
-    func give(to stream: ObjectID, _ ports: [ObjectID], _ connection: PipeWireConnection) {
+    /// Streams that the session manager links to the source.
+    private(set) var managed: Set<ObjectID> = []
+
+    /// - Parameter isManaged: Whether the session manager links the stream.
+    func give(to stream: ObjectID, _ ports: [ObjectID], isManaged: Bool, _ connection: PipeWireConnection) {
         self.connection = connection
-        waiting[stream] = ports
+        if isManaged { managed.insert(stream) } else { waiting[stream] = ports }
         if source == nil {
-            source = connection.create(
-                "adapter", "PipeWire:Interface:Node", version: CPIPEWIRE_NODE, SilentSource.properties)
+            let properties = SilentSource.properties + (isManaged ? "" : SilentSource.unmanaged)
+            source = connection.create("adapter", "PipeWire:Interface:Node", version: CPIPEWIRE_NODE, properties)
         }
         link()
     }
 
     func end(of stream: ObjectID) {
         waiting[stream] = nil
+        managed.remove(stream)
         for link in links.removeValue(forKey: stream) ?? [] { link.release() }
-        guard links.isEmpty, waiting.isEmpty else { return }
+        guard links.isEmpty, waiting.isEmpty, managed.isEmpty else { return }
         // Without listeners it would keep a clock running.
         source?.release()
         source = nil
@@ -70,6 +77,7 @@ final class SilentSource {
         port = nil
         links = [:]
         waiting = [:]
+        managed = []
         return true
     }
 }

@@ -1,0 +1,246 @@
+-- Keeps WirePlumber from linking a recorder to a microphone or camera unless permd-pipewire has allowed it. It works without
+-- permd-pipewire, too: then nobody new is allowed. What plays is not concerned.
+--
+-- permd-pipewire writes into the metadata "permd", which belongs to WirePlumber:
+--   subject: a client; key: "microphone" or "camera"; value: "allowed"
+--   subject: a source; key: "plain"; value: "true" if it carries neither (the output of a filter for music)
+--   subject: a stream; key: "silence"; value: the source of silence that it is given while it waits
+
+local allowed = { microphone = {}, camera = {} }
+local plain = {}
+local silence = {}
+local silent_links = {}
+-- WirePlumber 0.5 has hooks; 0.4 has none.
+local has_hooks = SimpleEventHook ~= nil
+
+-- The permission that a source needs; nil for other nodes.
+local function permission (node)
+  local class = node.properties["media.class"] or ""
+  if class:find ("^Audio/Source") or class:find ("^Audio/Duplex") then
+    return not plain[node["bound-id"]] and "microphone" or nil
+  end
+  return class:find ("^Video/Source") and "camera" or nil
+end
+
+local function is_recorder (node, kind)
+  return (node.properties["media.class"] or ""):find ("^Stream/Input/" .. (kind or "")) ~= nil
+end
+
+-- Nodes without a client belong to PipeWire itself.
+local function may_record (recorder, source)
+  local needed = permission (source)
+  local client = recorder and tonumber (recorder.properties["client.id"])
+  return not needed or recorder ~= nil and (not client or allowed[needed][client] == true)
+end
+
+-- Global, because the script engine would collect locals when the script has run.
+marks = ImplMetadata ("permd")
+clients_om = ObjectManager { Interest { type = "client" } }
+sources_om = ObjectManager {
+  Interest {
+    type = "node",
+    Constraint { "media.class", "c", "Audio/Source", "Audio/Source/Virtual", "Audio/Duplex", "Video/Source",
+        type = "pw-global" },
+  }
+}
+items_om = ObjectManager { Interest { type = "SiLinkable" } }
+links_om = ObjectManager {
+  Interest {
+    type = "SiLink",
+    Constraint { "is.policy.item.link", "=", true },
+  }
+}
+
+local function node_of (item_id)
+  local item = items_om:lookup { Constraint { "id", "=", tonumber (item_id), type = "gobject" } }
+  return item and item:get_associated_proxy ("node")
+end
+
+local function item_of (node_id)
+  for item in items_om:iterate () do
+    local node = item:get_associated_proxy ("node")
+    if node and node["bound-id"] == node_id then
+      return item
+    end
+  end
+end
+
+if has_hooks then
+  lutils = require ("linking-utils")
+
+  -- After the target was chosen and before it is linked.
+  SimpleEventHook {
+    name = "permd/check-link",
+    after = "linking/prepare-link",
+    before = "linking/link-target",
+    interests = {
+      EventInterest {
+        Constraint { "event.type", "=", "select-target" },
+      },
+    },
+    execute = function (event)
+      local item = event:get_subject ()
+      local target = event:get_data ("target")
+      local recorder = item:get_associated_proxy ("node")
+      local source = target and target:get_associated_proxy ("node")
+      if source and not may_record (recorder, source) then
+        Log.info (item, "not allowed by permd")
+        event:stop_processing ()
+      end
+    end
+  }:register ()
+else
+  -- An item that was just registered may not be known here yet. A recorder is then refused, and the policy tries again.
+  local function may_link (link)
+    local source = node_of (link.properties["out.item.id"])
+    local recorder = node_of (link.properties["in.item.id"])
+    if not source then
+      return recorder ~= nil and not is_recorder (recorder)
+    end
+    return may_record (recorder, source)
+  end
+
+  -- A new link is not active yet, so PipeWire has not heard of it. It is not removed here, because it is just being
+  -- announced to all scripts; the policy removes it when it cannot activate it.
+  links_om:connect ("object-added", function (_, link)
+    if not may_link (link) then
+      link:reset ()
+    end
+  end)
+end
+
+-- Links of these streams may have been refused, or cut without WirePlumber.
+local function link_again (client, kind)
+  local again = {}
+  for item in items_om:iterate () do
+    local node = item:get_associated_proxy ("node")
+    if node and tonumber (node.properties["client.id"]) == client and is_recorder (node, kind) then
+      table.insert (again, item)
+    end
+  end
+  for _, item in ipairs (again) do
+    if has_hooks then
+      local flags = lutils:get_flags (item.id)
+      local link = flags.peer_id and lutils.lookupLink (item.id, flags.peer_id)
+      if link then
+        link:remove ()
+      end
+      lutils:clear_flags (item.id)
+    else
+      -- The policy treats an item that is registered again as a new one.
+      item:remove ()
+      item:register ()
+    end
+  end
+  if has_hooks and #again > 0 then
+    Plugin.find ("standard-event-source"):call ("schedule-rescan", "linking")
+  end
+end
+
+-- Links streams that wait to the source of silence, as soon as both are there.
+local function give_silence ()
+  for stream, source in pairs (silence) do
+    local recorder_item = item_of (stream)
+    local source_item = item_of (source)
+    if not silent_links[stream] and recorder_item and source_item then
+      local link = SessionItem ("si-standard-link")
+      if link:configure {
+        ["out.item"] = source_item,
+        ["in.item"] = recorder_item,
+        ["out.item.port.context"] = "output",
+        ["in.item.port.context"] = "input",
+      } then
+        silent_links[stream] = link
+        link:register ()
+        link:activate (Feature.SessionItem.ACTIVE, function (_, problem)
+          if problem then
+            Log.info (link, "no silence: " .. tostring (problem))
+          end
+        end)
+      end
+    end
+  end
+end
+
+local function end_silence (stream)
+  silence[stream] = nil
+  local link = silent_links[stream]
+  silent_links[stream] = nil
+  if link then
+    link:reset ()
+    link:remove ()
+  end
+end
+
+local function mark (subject, key, value)
+  if key == "plain" then
+    plain[subject] = value == "true" or nil
+  elseif key == "silence" then
+    end_silence (subject)
+    silence[subject] = tonumber (value)
+    give_silence ()
+  elseif allowed[key] then
+    local before = allowed[key][subject]
+    allowed[key][subject] = value == "allowed" or nil
+    if allowed[key][subject] and not before then
+      link_again (subject, key == "camera" and "Video" or "Audio")
+    end
+  end
+end
+
+marks:activate (Features.ALL, function (metadata, problem)
+  if problem then
+    Log.warning (metadata, "permd: " .. tostring (problem))
+    return
+  end
+  metadata:connect ("changed", function (_, subject, key, _, value)
+    for _, each in ipairs (key and { key } or { "plain", "silence", "microphone", "camera" }) do
+      mark (subject, each, value)
+    end
+  end)
+end)
+
+items_om:connect ("object-added", function ()
+  if next (silence) then
+    give_silence ()
+  end
+end)
+
+-- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
+-- together with their first rights, and permd-pipewire gives them back.
+local function hide (client, source)
+  local access = client.properties["pipewire.access"]
+  if access ~= "unrestricted" and access ~= "allowed" then
+    client:update_permissions { [source["bound-id"]] = "-" }
+  end
+end
+
+clients_om:connect ("object-added", function (_, client)
+  for source in sources_om:iterate () do
+    hide (client, source)
+  end
+end)
+
+sources_om:connect ("object-added", function (_, source)
+  for client in clients_om:iterate () do
+    hide (client, source)
+  end
+end)
+
+-- PipeWire uses their numbers again.
+clients_om:connect ("object-removed", function (_, client)
+  local id = client["bound-id"]
+  for _, clients in pairs (allowed) do
+    clients[id] = nil
+  end
+  marks:set (id, nil, nil, nil)
+end)
+
+sources_om:connect ("object-removed", function (_, source)
+  plain[source["bound-id"]] = nil
+end)
+
+clients_om:activate ()
+sources_om:activate ()
+items_om:activate ()
+links_om:activate ()
