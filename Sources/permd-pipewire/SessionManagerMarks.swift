@@ -49,7 +49,9 @@ final class SessionManagerMarks {
         }
         for source in sources.plain(in: graph) { wanted.insert(Mark(subject: source, key: "plain", value: "true")) }
         if let source = silence.node {
-            for stream in silence.managed { wanted.insert(Mark(subject: stream, key: "silence", value: String(source))) }
+            for stream in silence.managed {
+                wanted.insert(Mark(subject: stream, key: "silence", value: String(source)))
+            }
         }
         for mark in marks.subtracting(wanted) {
             connection.setMetadata(metadata, subject: mark.subject, key: mark.key, value: nil)
