@@ -148,10 +148,13 @@ context.objects = [
                media.class = Audio/Sink, audio.position = [ FL FR ], object.linger = true } }
 ]
 CONF
-    # WirePlumber 0.4 reads these; newer ones ignore them.
-    mkdir -p "$XDG_CONFIG_HOME"/wireplumber/{main.lua.d,scripts/permd}
-    cp wireplumber/20-permd.lua "$XDG_CONFIG_HOME/wireplumber/main.lua.d/"
-    cp wireplumber/capture-0.4.lua "$XDG_CONFIG_HOME/wireplumber/scripts/permd/"
+    # WirePlumber 0.4 reads main.lua.d, newer ones read wireplumber.conf.d.
+    local manager=$XDG_CONFIG_HOME/wireplumber data=$HOME/.local/share/wireplumber
+    mkdir -p "$manager"/{main.lua.d,wireplumber.conf.d,scripts/permd} "$data/scripts/permd"
+    cp wireplumber/20-permd.lua "$manager/main.lua.d/"
+    cp wireplumber/50-permd.conf "$manager/wireplumber.conf.d/"
+    cp wireplumber/capture.lua "$manager/scripts/permd/"
+    cp wireplumber/capture.lua "$data/scripts/permd/"
     start_server pipewire
     until_there pipewire [ -S "$XDG_RUNTIME_DIR/pipewire-0" ]
     start_server wireplumber
