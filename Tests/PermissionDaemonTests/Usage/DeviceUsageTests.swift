@@ -20,23 +20,25 @@ struct DeviceUsageTests {
     @Test func anOpenNode() async throws {
         let bench = UsageBench([UsageBench.camera(terminal)])
         #expect(bench.openings.watched == [node])
+        bench.openings.send(node, NodeEvents(opens: 1, closes: 1))
         let holder = try await UsageBench.holder("<>", node)
         bench.opened(node)
         try await bench.changes.first { $0 == "+\(Self.cat) camera device granted \(holder.pid)" }
         #expect(bench.usage.uses.map(\.device.name) == ["Camera at \(node)"])
         holder.closeInput()
-        // Its exit is noticed even without an event of the node.
+        _ = await holder.waitForExit()
+        bench.closed(node)
         try await bench.changes.first { $0 == "-\(Self.cat)" }
         let row = try #require(bench.rows.first)
         #expect(row.outcome == .used && row.status == .granted && row.by == .nobody && row.seconds != nil)
         #expect(bench.usage.uses.isEmpty && bench.log.all.isEmpty)
     }
 
-    /// A child that inherited the descriptor goes on with the use in its own name.
+    /// A child that inherited the descriptor goes on with the use in its own name. There is no event of the node: the
+    /// exits are noticed.
     @Test func anInheritedDescriptor() async throws {
+        let shell = try await UsageBench.holder("<>", node, then: "exec 4<&0; cat <&4 & echo open; wait")
         let bench = UsageBench([UsageBench.camera(terminal)])
-        let shell = try await UsageBench.holder("<>", node, then: "exec 4<&0; cat <&4 & wait")
-        bench.opened(node)
         try await bench.changes.wait(for: 2)
         // The shell alone, unlike terminate().
         kill(shell.pid, SIGKILL)
@@ -63,10 +65,9 @@ struct DeviceUsageTests {
     }
 
     @Test func aUseWithoutAGrantIsInTheJournal() async throws {
+        let holder = try await UsageBench.holder("<", node)
         let bench = UsageBench([UsageBench.camera(terminal)])
         bench.status = .denied
-        let holder = try await UsageBench.holder("<", node)
-        bench.opened(node)
         let line = try await bench.log.first { $0.contains("without a grant: denied") }
         for field in ["app=\(Self.cat)", "outcome=used", "status=denied", "permission=camera", "pid=\(holder.pid)"] {
             #expect(line.contains(field), "\(line)")
@@ -74,6 +75,7 @@ struct DeviceUsageTests {
         // A later decision changes nothing about it.
         bench.status = .granted
         holder.terminate()
+        _ = await holder.waitForExit()
         try await bench.changes.first { $0 == "-\(Self.cat)" }
         #expect(bench.rows.map(\.status) == [.denied] && bench.log.all.count == 1)
     }

@@ -72,10 +72,10 @@ final class UsageBench {
 
     /// Runs a shell that has the node open when this returns.
     static func holder(
-        _ redirection: String, _ node: String, then: String = "exec cat"
+        _ redirection: String, _ node: String, then: String = "echo open; exec cat"
     ) async throws -> ChildProcess {
         let shell = try ChildProcess(
-            "sh", ["-c", "exec 3\(redirection)\"$0\"; echo open; \(then)", node], standardInput: .pipe)
+            "sh", ["-c", "exec 3\(redirection)\"$0\"; \(then)", node], standardInput: .pipe)
         for await line in shell.lines where line == "open" { break }
         return shell
     }
