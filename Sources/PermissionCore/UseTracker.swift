@@ -58,6 +58,10 @@ public struct UseTracker: Sendable {
     private var entries: [Subject: Entry] = [:]
     private var subjects: [UInt32: Subject] = [:]
     private var points: [String: Point] = [:]
+    /// The reports of all points that have not ended.
+    private var reported = 0
+    /// How many points have reported each permission.
+    private var reporters: [Permission: Int] = [:]
     private var open: [DeviceKey: OpenDevice] = [:]
     private var direct: [DeviceKey: Set<Subject>] = [:]
     private var directCount = 0
@@ -79,7 +83,7 @@ public struct UseTracker: Sendable {
 
     /// Whether an enforcement point reports the apps behind sound servers.
     private func knowsApps(behind permission: Permission) -> Bool {
-        points.values.contains { $0.permissions.contains(permission) }
+        reporters[permission, default: 0] > 0
     }
 
     private mutating func reconcile(_ key: DeviceKey, _ now: EpochSeconds) -> [UseChange] {
@@ -126,6 +130,7 @@ public struct UseTracker: Sendable {
         try checkLimits(of: connection)
         var changes: [UseChange] = []
         if points[connection, default: Point()].permissions.insert(report.permission).inserted {
+            reporters[report.permission, default: 0] += 1
             changes = reconcileServers([report.permission], now)
         }
         if entries[subject] == nil {
@@ -135,6 +140,7 @@ public struct UseTracker: Sendable {
         let number = entries[subject]?.use.number ?? 0
         points[connection]?.uses.insert(number)
         points[connection]?.reports += 1
+        reported += 1
         return (number, changes)
     }
 
@@ -142,7 +148,7 @@ public struct UseTracker: Sendable {
         guard points[connection]?.reports ?? 0 < UseTracker.maximumOfPoint else {
             throw PermissionError(.limitExceeded, "an enforcement point may report \(UseTracker.maximumOfPoint) uses")
         }
-        guard points.values.reduce(0, { $0 + $1.reports }) < UseTracker.maximumReported else {
+        guard reported < UseTracker.maximumReported else {
             throw PermissionError(
                 .limitExceeded, "all enforcement points may report \(UseTracker.maximumReported) uses")
         }
@@ -152,6 +158,7 @@ public struct UseTracker: Sendable {
     public mutating func end(_ number: UInt32, by connection: String, at now: EpochSeconds) -> [UseChange]? {
         guard let subject = subjects[number], let count = entries[subject]?.reports[connection] else { return nil }
         points[connection]?.reports -= 1
+        reported -= 1
         guard count == 1 else {
             entries[subject]?.reports[connection] = count - 1
             return []
@@ -164,6 +171,8 @@ public struct UseTracker: Sendable {
     /// The enforcement point has left the bus: everything that it reported ends.
     public mutating func left(_ connection: String, at now: EpochSeconds) -> [UseChange] {
         guard let point = points.removeValue(forKey: connection) else { return [] }
+        reported -= point.reports
+        for permission in point.permissions { reporters[permission, default: 0] -= 1 }
         var changes: [UseChange] = []
         for number in point.uses.sorted() {
             guard let subject = subjects[number] else { continue }

@@ -55,6 +55,9 @@ public struct DeviceOpener: Sendable, Hashable {
 ///
 /// A process that may not be inspected, or that has more descriptors than are read, is not found.
 public final class DeviceSearch {
+    /// The most processes that are found: an app may have any number of children that inherit a device.
+    static let maximumOpeners = 1024
+
     private let reader: ProcessReader
     private let devices: Set<UInt64>
     private let own = getpid()
@@ -76,7 +79,7 @@ public final class DeviceSearch {
     public func advance(_ steps: Int) -> Bool {
         for _ in 0..<steps {
             if current == nil {
-                guard let pid = nextProcess() else { return false }
+                guard openers.count < DeviceSearch.maximumOpeners, let pid = nextProcess() else { return false }
                 enter(pid)
             } else {
                 step()

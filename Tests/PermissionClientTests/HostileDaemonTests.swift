@@ -147,7 +147,8 @@ struct HostileDaemonTests {
         await permd.end()
     }
 
-    /// Unknown outcomes and decisions are read as `unknown`; rows with an unknown permission or identity are skipped.
+    /// Unknown outcomes and decisions are read as `unknown`; rows with an unknown permission or identity are skipped, but
+    /// not uses by an unknown identity.
     @Test(arguments: PrivateBus.Kind.allCases)
     func valuesOfANewerDaemon(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
@@ -155,6 +156,7 @@ struct HostileDaemonTests {
         let about: [String: Value] = [
             "app": .string("exe:/a"), "permission": .string("camera"), "time": .uint64(1), "request": .string(""),
             "decision": .string("grant"), "duration": .string("always"), "decided": .uint64(1),
+            "use": .uint32(7), "status": .string("granted"),
         ]
         func row(_ changes: [String: String]) -> [String: Value] {
             about.merging(changes.mapValues { .string($0) }) { $1 }
@@ -169,6 +171,7 @@ struct HostileDaemonTests {
         let settings = PermissionSettings(bus: .address(bus.address))
         #expect(try await settings.history().map(\.outcome.rawValue) == ["granted", "unknown"])
         #expect(try await settings.decisions().map(\.decision.rawValue) == ["grant", "unknown"])
+        #expect(try await settings.uses().map { $0.app?.description } == ["exe:/a", "exe:/a", nil])
         daemon.close()
         await bus.stop()
     }

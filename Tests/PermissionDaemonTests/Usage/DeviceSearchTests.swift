@@ -68,6 +68,16 @@ struct DeviceSearchTests {
         #expect(search(folder.path, steps: 1000) == [opener(10, ProcessReader.maximumDescriptors)])
     }
 
+    /// A device that was handed to very many processes takes no longer either.
+    @Test func processesAreLimited() throws {
+        let folder = try TemporaryFolder()
+        for pid in 0..<Int32(DeviceSearch.maximumOpeners + 10) {
+            try process(100 + pid, in: folder)
+            try descriptor(3, of: 100 + pid, in: folder, terminal.path)
+        }
+        #expect(search(folder.path, steps: 1000).count == DeviceSearch.maximumOpeners)
+    }
+
     @Test func aRealProcess() async throws {
         #expect(search("/proc") == [])
         let shell = try ChildProcess(
