@@ -42,7 +42,7 @@ let pipeWireTargets: [Target] =
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "PipeWireTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
+            name: "PipeWireTests", dependencies: ["permd-pipewire", "DBus", "PermissionModel", "PermissionTestKit"],
             swiftSettings: strict),
     ]
 

@@ -7,15 +7,16 @@ cd "$ROOT" || exit
 # The packages for building and running, and those only for tests and the demo.
 BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-config binutils"
 WINDOW_PACKAGES="libgtk-4-dev gettext"
+PIPEWIRE_PACKAGES="libpipewire-0.3-dev"
+# A whole sound server, for its tests and the demo.
+SOUND_PACKAGES="$PIPEWIRE_PACKAGES pipewire pipewire-bin pipewire-pulse wireplumber pulseaudio-utils"
 DEMO_PACKAGES="$BUILD_PACKAGES dbus libumockdev-dev umockdev"
 SCREEN_PACKAGES="xvfb openbox xdotool at-spi2-core gir1.2-atspi-2.0 python3-gi fonts-dejavu-core adwaita-icon-theme"
 SCREEN_PACKAGES="$SCREEN_PACKAGES xdg-desktop-portal-gtk libatk-adaptor librsvg2-common weston locales"
 TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus tmux util-linux procps"
-TEST_PACKAGES="$TEST_PACKAGES systemd dbus-user-session shellcheck man-db mandoc bubblewrap xdg-dbus-proxy"
-# shellcheck disable=SC2034 # For scripts/demo-pipewire and scripts/test.
-SOUND_PACKAGES="libpipewire-0.3-dev pipewire pipewire-bin pipewire-pulse wireplumber pulseaudio-utils"
+TEST_PACKAGES="$TEST_PACKAGES $SOUND_PACKAGES systemd dbus-user-session shellcheck man-db mandoc bubblewrap xdg-dbus-proxy"
 # shellcheck disable=SC2034 # For scripts/package.
-PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES dpkg-dev debhelper fakeroot lintian"
+PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES $PIPEWIRE_PACKAGES dpkg-dev debhelper fakeroot lintian"
 # For Tests/vm: the emulator, and the tools that make the guest's image and kernel.
 # shellcheck disable=SC2034 # For Tests/vm/run.
 VM_PACKAGES="qemu-system-x86 mmdebstrap e2fsprogs cpio kmod gcc libc6-dev linux-libc-dev make xz-utils zstd"
@@ -81,9 +82,11 @@ need_swift() {
     version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
     [ "$(printf '6.1\n%s\n' "$version" | sort -V | head -n 1)" = 6.1 ] ||
         fail "Swift $version is too old; 6.1 or newer is needed"
-    # SwiftPM caches the evaluated Package.swift until the environment changes: GTK may have been installed since then.
+    # SwiftPM caches the evaluated Package.swift until the environment changes: GTK or PipeWire may have been installed
+    # since then.
     PERMD_GTK=$(pkg-config --modversion gtk4 2>/dev/null || echo none)
-    export PERMD_GTK
+    PERMD_PIPEWIRE=$(pkg-config --modversion libpipewire-0.3 2>/dev/null || echo none)
+    export PERMD_GTK PERMD_PIPEWIRE
 }
 
 # Some later steps require root: if sudo needs a password, it asks for it now and not in between.

@@ -22,77 +22,45 @@ public struct Sources: Sendable, Equatable {
     public private(set) var permissions: [ObjectID: Permission] = [:]
 
     /// A source is a microphone or a camera unless it is the output of a filter that, as it is linked now, gets
-    /// something else. A filter without any input counts, as it may get one at any moment. What the speakers play is no
-    /// microphone, unless a filter plays a microphone there.
+    /// something else. A filter without any input counts, as it may get one at any moment. Whatever gets the output of a
+    /// microphone passes it on: the other end of its filter, and the monitor of a sink. So what the speakers play is no
+    /// microphone unless a filter plays one there.
     ///
     /// - Parameter silence: The source of silence, which is none.
     public init(of graph: Graph, silence: ObjectID? = nil) {
         var groups: [String: [ObjectID]] = [:]
         for (id, node) in graph.nodes { if let group = node.group { groups[group, default: []].append(id) } }
-        var search = Search(graph: graph, groups: groups, silence: silence)
-        for id in graph.nodes.keys where id != silence {
-            if let permission = search.permission(of: id) { permissions[id] = permission }
+        var targets: [ObjectID: [ObjectID]] = [:]
+        for link in graph.links.values { targets[link.ends.outputNode, default: []].append(link.ends.inputNode) }
+        for permission in [Permission.microphone, .camera] {
+            var reached = graph.nodes.keys.filter {
+                $0 != silence && Sources.own($0, graph, groups) == permission
+            }
+            while let id = reached.popLast() {
+                guard permissions.updateValue(permission, forKey: id) == nil else { continue }
+                for target in targets[id] ?? [] where permissions[target] == nil && target != silence {
+                    reached.append(target)
+                    reached += graph.nodes[target]?.group.flatMap { groups[$0] } ?? []
+                }
+            }
         }
+    }
+
+    /// The permission of a node that is a source whatever others are linked to it.
+    private static func own(_ id: ObjectID, _ graph: Graph, _ groups: [String: [ObjectID]]) -> Permission? {
+        guard let node = graph.nodes[id], let permission = node.sourcePermission else { return nil }
+        guard let group = node.group, let ends = groups[group], ends.count > 1 else { return permission }
+        for end in ends where end != id {
+            let mediaClass = graph.nodes[end]?.mediaClass ?? ""
+            if mediaClass.hasPrefix("Audio/Sink") { return nil }
+            if mediaClass.hasPrefix("Stream/Input"), !graph.links(into: end).isEmpty { return nil }
+        }
+        return permission
     }
 
     /// The nodes that look like sources but carry nothing that needs a permission.
     public func plain(in graph: Graph) -> [ObjectID] {
         graph.nodes.filter { permissions[$0.key] == nil && $0.value.sourcePermission != nil }.map(\.key)
-    }
-
-    private struct Search {
-        let graph: Graph
-        let groups: [String: [ObjectID]]
-        private var known: [ObjectID: Permission?] = [:]
-
-        init(graph: Graph, groups: [String: [ObjectID]], silence: ObjectID?) {
-            self.graph = graph
-            self.groups = groups
-            if let silence { known[silence] = .some(nil) }
-        }
-
-        /// Iterative in effect: the depth is bounded, because anybody can make long chains of filters.
-        mutating func permission(of id: ObjectID, depth: Int = 0) -> Permission? {
-            if let permission = known[id] { return permission }
-            guard let node = graph.nodes[id] else { return nil }
-            // A chain that is too long to follow counts as one from a source.
-            guard depth < Search.longestChain else { return node.kindOfMedia }
-            known[id] = .some(nil)
-            let found = find(id, node, depth)
-            known[id] = .some(found)
-            return found
-        }
-
-        private mutating func find(_ id: ObjectID, _ node: Node, _ depth: Int) -> Permission? {
-            let ends = inputs(of: id, node)
-            let isFilter = ends.count > 1
-            for end in ends {
-                for (_, link) in graph.links(into: end) where link.ends.outputNode != id {
-                    if let permission = permission(of: link.ends.outputNode, depth: depth + 1) { return permission }
-                }
-            }
-            guard let own = node.sourcePermission else { return nil }
-            let takesCapture = ends.contains { graph.nodes[$0]?.mediaClass.hasPrefix("Stream/Input") == true }
-            let isFed = ends.contains { !graph.links(into: $0).isEmpty }
-            let playsInto = ends.contains { graph.nodes[$0]?.mediaClass.hasPrefix("Audio/Sink") == true }
-            return isFilter && (playsInto || takesCapture && isFed) ? nil : own
-        }
-
-        /// The nodes whose inputs come out of this node: itself, and the other ends of the same filter.
-        private func inputs(of id: ObjectID, _ node: Node) -> [ObjectID] {
-            guard let group = node.group, let all = groups[group] else { return [id] }
-            return all.contains(id) ? all : all + [id]
-        }
-
-        private static let longestChain = 32
-    }
-}
-
-extension Node {
-    /// The permission that a source of its kind of media would need.
-    fileprivate var kindOfMedia: Permission? {
-        if mediaClass.contains("Video") { return .camera }
-        return mediaClass.contains("Audio") ? .microphone : nil
     }
 }
 

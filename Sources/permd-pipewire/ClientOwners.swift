@@ -27,6 +27,8 @@ final class ClientOwners {
     private let identity = AppIdentity()
     private let sockets = try? UnixSockets()
     private var entries: [ObjectID: Entry] = [:]
+    /// The beginning of the names of PipeWire's sockets: there is one more for managers.
+    var serverName = Array("pipewire-".utf8)
     private var servers: [ProcessKey: RelayServer] = [:]
 
     /// The identity is taken when the client's properties arrive, and again for a client whose process was unknown.
@@ -65,12 +67,29 @@ final class ClientOwners {
             let start = try identity.reader.startTime(pid)
             let app = try identity.app(of: pid, label: identity.reader.securityLabel(pid))
             let name = app.isSandboxed ? "" : try executableName(pid)
-            guard Pidfd.isAlive(pidfd) else { return .unknown }
+            guard try isConnected(pid), Pidfd.isAlive(pidfd) else { return .unknown }
             if ClientOwners.sessionParts.contains(name) { return .session }
             return .process(ProcessKey(pid: pid, startTime: start), app)
         } catch {
             return .unknown
         }
+    }
+
+    /// Whether the process holds a socket to PipeWire. If the one that connected has exited, another may have its ID by
+    /// now, which most likely does not. Portals pass the socket on, and stay connected themselves.
+    ///
+    /// The kernel cannot be asked about the sockets of another network namespace; a process there is in a sandbox.
+    private func isConnected(_ pid: Int32) throws(UnknownProcess) -> Bool {
+        guard let sockets, try identity.reader.sharesNetwork(pid) else { return true }
+        var isFound = false
+        _ = try identity.reader.forEachSocket(of: pid, from: 0) { socket in
+            guard let peer = try? sockets.find(socket.inode).peer, peer != 0,
+                let address = try? sockets.find(peer).address
+            else { return true }
+            isFound = (address.split(separator: UInt8(ascii: "/")).last ?? []).starts(with: serverName)
+            return !isFound
+        }
+        return isFound
     }
 
     private func executableName(_ pid: Int32) throws(UnknownProcess) -> String {

@@ -147,9 +147,10 @@ final class Enforcer {
     }
 
     private func tellBypass(_ client: ObjectID, _ node: ObjectID, _ permission: Permission) {
-        let app = owners.owner(client)?.app?.description ?? ""
+        let owner = owners.owner(client)
         let name = mirror.graph.nodes[node]?.name ?? ""
-        log.bypassed(app: app, permission: permission.rawValue, node: name)
+        log.bypassed(app: owner?.app?.description ?? "", permission: permission.rawValue, node: name)
+        if let who = owner?.who { permd.reportBypass(who, permission, device: name) }
     }
 
     // MARK: permd
@@ -177,6 +178,11 @@ final class Enforcer {
     private func beReady() {
         guard !isReady, !book.isAsking else { return }
         isReady = true
+        if !marks.isThere {
+            log.notice(
+                "The session manager does not know permd: it may make links before they are cut. Restart it after installing permd-pipewire"
+            )
+        }
         whenReady?()
     }
 }
@@ -217,7 +223,8 @@ extension Enforcer: PipeWireObserver {
         mirror.setMetadata(id, subject, key, value)
     }
 
-    func serverKnown(version: String) {
+    func serverKnown(version: String, name: String) {
+        if !name.isEmpty { owners.serverName = Array(name.utf8) }
         let check = LinkCheck(serverVersion: version)
         guard linkCheck != check else { return }
         linkCheck = check

@@ -213,6 +213,14 @@ final class PermdLink {
         }
     }
 
+    /// An app got at a device past this program, which cut it off.
+    func reportBypass(_ who: Value, _ permission: Permission, device: String) {
+        let details: [String: Value] = [
+            "source": .string("pipewire"), "device_name": .string(device), "bypassed": .bool(true),
+        ]
+        call("ReportUse", [who, .string(permission.rawValue), .properties(details)]) { _ in }
+    }
+
     func endUse(_ use: UInt32) { call("EndUse", [.uint32(use)]) { _ in } }
 
     /// Passes the outcome of the newest row of the history about this app and permission; nil if there is none.

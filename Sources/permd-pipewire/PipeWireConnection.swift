@@ -12,7 +12,8 @@ protocol PipeWireObserver: AnyObject {
     func clientChanged(_ id: UInt32, _ properties: Properties)
     func nodeChanged(_ id: UInt32, isRunning: Bool, _ properties: Properties?)
     func metadataChanged(_ id: UInt32, subject: UInt32, key: String?, value: String?)
-    func serverKnown(version: String)
+    /// - Parameter name: The name of its socket.
+    func serverKnown(version: String, name: String)
     /// Everything that was there at the beginning has been reported, with its properties.
     func listed()
     func settled()
@@ -186,7 +187,7 @@ final class PipeWireConnection {
         if answers == 1 { _ = cpipewire_core_sync(core, CPIPEWIRE_ID_CORE, 0) } else { observer?.listed() }
     }
 
-    fileprivate func serverSaid(version: String) { observer?.serverKnown(version: version) }
+    fileprivate func serverSaid(version: String, name: String) { observer?.serverKnown(version: version, name: name) }
 
     fileprivate func clientSaid(_ id: UInt32, _ properties: Properties) { observer?.clientChanged(id, properties) }
 
@@ -281,7 +282,8 @@ private enum EventTables {
         $0.info = { context, info in
             guard let context, let version = info?.pointee.version else { return }
             let text = String(cString: version)
-            on(context) { (connection: PipeWireConnection) in connection.serverSaid(version: text) }
+            let name = info?.pointee.name.map { String(cString: $0) } ?? ""
+            on(context) { (connection: PipeWireConnection) in connection.serverSaid(version: text, name: name) }
         }
         $0.done = { context, id, _ in
             guard let context else { return }

@@ -19,6 +19,8 @@ struct InstallTests {
 
     private static func text(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
 
+    private static let hasPipeWire = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-pipewire"))
+
     private static let hasAgent = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-agent"))
 
     @Test(arguments: [
@@ -46,14 +48,26 @@ struct InstallTests {
                 "share/locale/ja/LC_MESSAGES/permd.mo",
             ]
         }
+        if InstallTests.hasPipeWire {
+            expected += [
+                "libexec/permd-pipewire", "\(units)/permd-pipewire.service", "share/man/man1/permd-pipewire.1",
+                "share/wireplumber/scripts/permd/capture.lua", "share/wireplumber/policy.lua.d/20-permd.lua",
+                "share/wireplumber/wireplumber.conf.d/50-permd.conf",
+            ]
+        }
         for name in expected { #expect(tree.contains("\(prefix.dropFirst())/\(name)"), "\(name)") }
-        // The only file outside the prefix enables the unit; no desktop's portals.conf is installed.
+        // The only files outside the prefix enable the units; no desktop's portals.conf is installed.
         let elsewhere = tree.filter { !$0.hasPrefix("\(prefix.dropFirst())/") }
-        #expect(elsewhere == ["etc/systemd/user/default.target.wants/permd.service"])
+        var links = ["etc/systemd/user/default.target.wants/permd.service"]
+        if InstallTests.hasPipeWire { links.append("etc/systemd/user/pipewire.service.wants/permd-pipewire.service") }
+        #expect(elsewhere == Set(links))
         #expect(!tree.contains { $0.hasSuffix("xdg-desktop-portal/portals.conf") })
-        #expect(
-            try FileManager.default.destinationOfSymbolicLink(atPath: root.file(elsewhere.first ?? ""))
-                == "\(prefix)/\(units)/permd.service")
+        for link in links {
+            let unit = try #require(link.split(separator: "/").last)
+            #expect(
+                try FileManager.default.destinationOfSymbolicLink(atPath: root.file(link))
+                    == "\(prefix)/\(units)/\(unit)")
+        }
 
         // Every unit and activation file starts an installed program.
         for name in tree where name.hasSuffix(".service") && !elsewhere.contains(name) {
