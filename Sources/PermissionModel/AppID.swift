@@ -45,7 +45,7 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
             let kind = Kind(rawValue: String(text[..<colon]))
         else { return nil }
-        let name = String(text[text.index(after: colon)...])
+        let name = String(text[text.utf8.index(after: colon)...])
         guard !name.isEmpty, name.utf8.count <= AppID.maximumLength,
             !name.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F })
         else { return nil }

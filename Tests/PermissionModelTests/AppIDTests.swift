@@ -11,6 +11,8 @@ struct AppIDTests {
         "exe:/usr/bin/python3.11:/home/a/call.py", "exe:/a%3Ab", "exe:/with space", "exe:/ünï/cödé", "desktop:a b",
         // A combining mark after the slash.
         "exe:/\u{5B7}", "exe:/a/\u{301}b:/\u{301}",
+        // A combining mark after the colon.
+        "snap:\u{6D6}[", "desktop:\u{301}a",
     ])
     func validFormsAreParsed(_ text: String) throws {
         let app = try #require(AppID(text))
