@@ -1,0 +1,168 @@
+// Unmodified programs record from a real PipeWire: who is allowed gets the tone, and nobody else does.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+// Serialized because each test starts a whole sound server.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+@LoopActor
+struct RecordingTests {
+    /// The refused recorder starts beside one that gets the tone.
+    @Test(arguments: Recorder.Kind.allCases)
+    func aRefusedProgramGetsNothing(_ kind: Recorder.Kind) async throws {
+        let server = try await SoundServer()
+        let allowed = try await Recorder(kind, "allowed", on: server)
+        try await allowed.hears()
+        let program = AppID.executable(server.folder.file("refused").utf8).description
+        try await server.permctl("deny", program, "microphone")
+        let refused = try await Recorder(kind, "refused", on: server)
+        try await allowed.hears(40)
+        #expect(refused.tones == 0 && refused.isRunning)
+        // The stream that is there goes on and off with the grant.
+        try await server.permctl("grant", program, "microphone")
+        try await refused.hears()
+        try await server.permctl("deny", program, "microphone")
+        if kind == .pulse { try await refused.isSilent() } else { try await allowed.hears() }
+        let before = refused.tones
+        try await allowed.hears(20)
+        #expect(refused.tones == before)
+        try await server.permctl("grant", program, "microphone")
+        try await refused.hears()
+        await server.end()
+    }
+
+    /// Without the script, the session manager makes links, which are cut at once.
+    @Test func withoutTheScript() async throws {
+        let server = try await SoundServer(isConfigured: false)
+        #expect(server.log.all.contains { $0.contains("does not know permd") })
+        let allowed = try await Recorder(.native, "allowed", on: server)
+        try await allowed.hears()
+        let program = AppID.executable(server.folder.file("refused").utf8).description
+        try await server.permctl("deny", program, "microphone")
+        let refused = try await Recorder(.pulse, "refused", on: server)
+        try await refused.isSilent()
+        let before = refused.tones
+        try await allowed.hears(40)
+        #expect(refused.tones == before)
+        try await server.permctl("grant", program, "microphone")
+        try await refused.hears()
+        await server.end()
+    }
+
+    /// A sandboxed program that may use the PulseAudio socket is asked about, and gets silence until then.
+    @Test(arguments: Recorder.Kind.allCases)
+    func aSandboxedProgramIsAskedAbout(_ kind: Recorder.Kind) async throws {
+        let server = try await SoundServer()
+        let agent = ScriptedAgent(try server.permd.bus.connect())
+        try await agent.register()
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
+        let beside = try await Recorder(kind, "beside", on: server)
+        let recorder = try await Recorder(kind, "recorder", on: server, through: sandbox)
+        let prompt = try await agent.prompt(0)
+        #expect(prompt.app == "flatpak:org.example.Call")
+        #expect(prompt.items.first?["device_name"]?.stringValue == "Test microphone")
+        try await beside.hears(20)
+        if kind == .pulse { try await recorder.isSilent() }
+        #expect(recorder.tones == 0)
+        agent.answer(prompt, with: .grant(.once))
+        try await recorder.hears()
+        await recorder.end()
+        await server.end()
+    }
+
+    /// Without permd-pipewire nobody new records, and playing goes on.
+    @Test func itFailsClosed() async throws {
+        let server = try await SoundServer(isEnforced: false)
+        let recorder = try await Recorder(.pulse, "recorder", on: server)
+        let native = try await Recorder(.native, "native", on: server)
+        let played = try await server.run(
+            "head -c 100000 /dev/zero | pacat --playback --raw --latency-msec=50 && echo played")
+        #expect(played == "played\n")
+        #expect(recorder.chunks.all == [] && native.chunks.all == [])
+        try await server.enforce()
+        try await recorder.hears()
+        try await native.hears()
+        // Who may record does so without permd-pipewire.
+        await server.stopEnforcing()
+        try await recorder.hears()
+        let late = try await Recorder(.native, "late", on: server)
+        try await native.hears(40)
+        #expect(late.chunks.all == [])
+        try await server.enforce()
+        try await late.hears()
+        await server.end()
+    }
+
+    /// A prompt ends with the stream that it is about.
+    @Test func aStreamGoesWhileItIsAskedAbout() async throws {
+        let server = try await SoundServer()
+        let agent = ScriptedAgent(try server.permd.bus.connect())
+        try await agent.register()
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
+        let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
+        let prompt = try await agent.prompt(0)
+        await recorder.end()
+        #expect(try await agent.withdrawals.wait(for: 1)[0].path == prompt.path)
+        await server.end()
+    }
+
+    /// A link that a program made for itself is cut, and told about.
+    @Test func aLinkPastPermdIsCut() async throws {
+        let server = try await SoundServer()
+        let beside = try await Recorder(.native, "beside", on: server)
+        try await beside.hears()
+        let program = AppID.executable(server.folder.file("refused").utf8).description
+        try await server.permctl("deny", program, "microphone")
+        let refused = try await Recorder(.native, "refused", on: server)
+        try await server.run("until pw-link -i | grep -q refused; do sleep 0.05; done")
+        try await server.run(
+            "port=$(pw-link -i | grep refused | head -n 1); pw-link \"$(pw-link -o | grep test_mic | head -n 1)\" \"$port\""
+        )
+        // The server may refuse the link itself.
+        if try await server.run("pw-cli --version").contains("0.3.65") {
+            try await server.log.first("the bypass") { $0.contains("past permd") && $0.contains(program) }
+        }
+        try await beside.hears(20)
+        #expect(refused.tones == 0)
+        await server.end()
+    }
+
+    @Test(arguments: SoundServer.Part.allCases)
+    func partsRestart(_ part: SoundServer.Part) async throws {
+        let server = try await SoundServer()
+        let program = AppID.executable(server.folder.file("refused").utf8).description
+        try await server.permctl("deny", program, "microphone")
+        await server.stop(part)
+        try await server.start(part)
+        if part == .pipewire {
+            for other in [SoundServer.Part.wireplumber, .pulse] {
+                await server.stop(other)
+                try await server.start(other)
+            }
+        }
+        let allowed = try await Recorder(.pulse, "allowed", on: server)
+        try await allowed.hears()
+        let refused = try await Recorder(.pulse, "refused", on: server)
+        try await allowed.hears(40)
+        #expect(refused.tones == 0 && server.isEnforcing)
+        await server.end()
+    }
+
+    /// While permd is away, who has a grant records on, and nobody new does.
+    @Test func permdRestarts() async throws {
+        let server = try await SoundServer()
+        let old = try await Recorder(.pulse, "old", on: server)
+        try await old.hears()
+        await server.permd.stop(SIGKILL)
+        let new = try await Recorder(.native, "new", on: server)
+        try await old.hears(40)
+        #expect(new.tones == 0)
+        try await server.permd.start()
+        try await new.hears()
+        try await old.hears()
+        await server.end()
+    }
+}

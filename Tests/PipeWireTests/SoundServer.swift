@@ -1,0 +1,134 @@
+// PipeWire, WirePlumber and pipewire-pulse for one test, without hardware: a tone as the microphone, a test picture as the
+// camera, and a speaker.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class SoundServer {
+    enum Part: String, CaseIterable {
+        case pipewire, wireplumber
+        case pulse = "pipewire-pulse"
+    }
+
+    let permd: PermdProcess
+    let folder: TemporaryFolder
+    /// What permd-pipewire wrote.
+    let log = EventLog<String>()
+    private var parts: [Part: ChildProcess] = [:]
+    private var point: ChildProcess?
+
+    nonisolated static let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().path
+
+    /// - Parameter isConfigured: Whether WirePlumber has permd's script.
+    init(settings: String = "", isConfigured: Bool = true, isEnforced: Bool = true) async throws {
+        permd = try await PermdProcess(settings: settings)
+        folder = try TemporaryFolder()
+        try configure(isConfigured)
+        for part in Part.allCases { try await start(part) }
+        if isEnforced { try await enforce() }
+    }
+
+    var environment: [String: String] { permd.environment }
+
+    private func configure(_ isConfigured: Bool) throws {
+        let config = environment["XDG_CONFIG_HOME"]!
+        try write(SoundServer.devices, to: "\(config)/pipewire/pipewire.conf.d/devices.conf")
+        guard isConfigured else { return }
+        // The folders of WirePlumber 0.4 and of newer versions.
+        for (file, target) in [
+            ("20-permd.lua", "\(config)/wireplumber/policy.lua.d"),
+            ("capture.lua", "\(config)/wireplumber/scripts/permd"),
+            ("50-permd.conf", "\(config)/wireplumber/wireplumber.conf.d"),
+            ("capture.lua", "\(environment["XDG_DATA_HOME"]!)/wireplumber/scripts/permd"),
+        ] {
+            let text = try String(contentsOfFile: "\(SoundServer.project)/wireplumber/\(file)", encoding: .utf8)
+            try write(text, to: "\(target)/\(file)")
+        }
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+    }
+
+    private static let devices = """
+        context.spa-libs = {
+          audiotestsrc = audiotestsrc/libspa-audiotestsrc
+          videotestsrc = videotestsrc/libspa-videotestsrc
+        }
+        context.objects = [
+          { factory = adapter args = {
+              factory.name = audiotestsrc node.name = test_mic node.description = "Test microphone"
+              media.class = Audio/Source audio.channels = 1 audio.position = [ MONO ] node.driver = true
+              priority.session = 1000 object.linger = true } }
+          { factory = adapter args = {
+              factory.name = support.null-audio-sink node.name = test_sink node.description = "Test speaker"
+              media.class = Audio/Sink object.linger = true audio.position = [ FL FR ] } }
+          { factory = spa-node-factory args = {
+              factory.name = videotestsrc node.name = test_cam node.description = "Test camera"
+              media.class = Video/Source object.linger = true } }
+        ]
+        """
+
+    // MARK: Parts
+
+    /// Starts a part, which serves when this returns.
+    func start(_ part: Part) async throws {
+        parts[part] = try ChildProcess(
+            part.rawValue, environment: environment, standardOutput: .null, standardError: .null)
+        let isServed =
+            switch part {
+            case .pipewire: "pw-cli info 0"
+            case .wireplumber: "wpctl inspect @DEFAULT_AUDIO_SOURCE@"
+            case .pulse: "pactl info"
+            }
+        try await run("until \(isServed) >/dev/null 2>&1; do sleep 0.05; done")
+    }
+
+    func stop(_ part: Part, _ signal: Int32 = SIGKILL) async {
+        parts[part]?.terminate(signal)
+        _ = await parts.removeValue(forKey: part)?.waitForExit()
+    }
+
+    /// Starts permd-pipewire, which has dealt with the present clients when this returns.
+    func enforce() async throws {
+        let ready = log.all.count { $0.contains("ready:") }
+        let child = try ChildProcess(
+            BuiltProgram.path("permd-pipewire"), environment: environment, standardError: .pipe)
+        point = child
+        Task { [log, lines = child.errorLines] in for await line in lines { log.add(line) } }
+        while log.all.count(where: { $0.contains("ready:") }) == ready { await log.next() }
+    }
+
+    func stopEnforcing(_ signal: Int32 = SIGKILL) async {
+        point?.terminate(signal)
+        _ = await point?.waitForExit()
+        point = nil
+    }
+
+    var isEnforcing: Bool { point?.isRunning == true }
+
+    @discardableResult
+    func run(_ script: String) async throws -> String {
+        let child = try ChildProcess("sh", ["-c", script], environment: environment)
+        let output = await child.output()
+        _ = await child.waitForExit()
+        return output
+    }
+
+    func permctl(_ words: String...) async throws {
+        let child = try ChildProcess(BuiltProgram.path("permctl"), words, environment: environment)
+        guard await child.waitForExit() == .exited(0) else { throw TestKitError("permctl \(words) failed") }
+    }
+
+    func end() async {
+        await stopEnforcing()
+        for part in Part.allCases { await stop(part) }
+        await permd.end()
+    }
+}
