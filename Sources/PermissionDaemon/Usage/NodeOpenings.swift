@@ -36,11 +36,24 @@ final class InotifyOpenings: OpeningSource {
             inotify_rm_watch(descriptor, watch)
             drop(watch)
         }
-        guard !wanted.isEmpty else { return [:] }
+        guard !wanted.isEmpty else {
+            shut()
+            return [:]
+        }
         if let failure = openIfNeeded() { return Dictionary(uniqueKeysWithValues: wanted.map { ($0, failure) }) }
         var failures: [String: String] = [:]
         for node in wanted { failures[node] = add(node) }
         return failures
+    }
+
+    isolated deinit { shut() }
+
+    /// A user may have a limited number of inotify instances.
+    private func shut() {
+        token?.cancel()
+        token = nil
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        descriptor = -1
     }
 
     private func openIfNeeded() -> String? {

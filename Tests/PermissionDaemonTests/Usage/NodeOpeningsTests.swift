@@ -37,6 +37,12 @@ struct NodeOpeningsTests {
         openAndClose(a)
         openAndClose(b)
         #expect(try await log.wait(for: 4)[3] == [b: NodeEvents(opens: 1, closes: 1)])
+        // Without nodes, no instance of inotify is kept.
+        #expect(openings.watch([]) == [:])
+        openAndClose(b)
+        #expect(openings.watch([a]) == [:])
+        openAndClose(a)
+        #expect(try await log.wait(for: 5)[4] == [a: NodeEvents(opens: 1, closes: 1)])
     }
 
     /// The node of a device that was plugged in again is another file at the same path.
