@@ -210,7 +210,8 @@ end)
 -- together with their first rights, and permd-pipewire gives them back.
 local function hide (client, source)
   local access = client.properties["pipewire.access"]
-  if access ~= "unrestricted" and access ~= "allowed" then
+  local is_silence = source.properties["node.name"] == "permd.silence"
+  if access ~= "unrestricted" and access ~= "allowed" and not is_silence then
     client:update_permissions { [source["bound-id"]] = "-" }
   end
 end

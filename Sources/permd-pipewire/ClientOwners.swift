@@ -130,6 +130,14 @@ final class ClientOwners {
         return isCertain
     }
 
+    /// Whether clients of sound servers have appeared that were not looked for.
+    var hasUnsought: Bool { servers.values.contains { $0.isRelay && $0.isChanged } }
+
+    func seekAll() {
+        for server in servers.values { server.isChanged = false }
+        _ = lookForRelayed(Set(entries.keys))
+    }
+
     private func isSettled(_ owner: Owner?) -> Bool {
         switch owner {
         case .process, .session, .unsandboxed: true

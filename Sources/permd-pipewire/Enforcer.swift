@@ -14,6 +14,10 @@ final class Enforcer {
     /// not appear at the same moment.
     private static let relookDelays: [Int64] = [20, 100, 500, 2000]
 
+    /// Milliseconds after which clients of a sound server that do not record are looked for, so that they see sources.
+    /// Hundreds may connect at once, and each search reads all sockets of the server.
+    private static let sightingDelay: Int64 = 200
+
     private let log: LogLine
     private var connection: PipeWireConnection?
     private var mirror = GraphMirror()
@@ -29,6 +33,7 @@ final class Enforcer {
     private var linkCheck: LinkCheck?
     private var attempt = 0
     private var relooks = 0
+    private var sighting: LoopTimer?
     private var isStepDue = false
     private var isChanged = false
     private var isReady = false
@@ -90,7 +95,7 @@ final class Enforcer {
         beReady()
     }
 
-    /// Clients of a sound server are looked for when they record.
+    /// Clients of a sound server are looked for at once if they record, and all together if they only could.
     private func identify(_ recorders: [Recorder]) {
         let isCertain = owners.lookForRelayed(Set(recorders.map(\.client)))
         if isCertain {
@@ -98,6 +103,13 @@ final class Enforcer {
         } else if relooks < Enforcer.relookDelays.count {
             Loop.shared.after(milliseconds: Enforcer.relookDelays[relooks]) { [weak self] in self?.stepLater() }
             relooks += 1
+        }
+        if owners.hasUnsought, sighting == nil {
+            sighting = Loop.shared.after(milliseconds: Enforcer.sightingDelay) { [weak self] in
+                self?.sighting = nil
+                self?.owners.seekAll()
+                self?.stepLater()
+            }
         }
         let recording = Set(recorders.compactMap { owners.owner($0.client) })
         book.keep(Set(mirror.graph.clients.keys.compactMap { owners.owner($0) }), first: recording)
@@ -113,10 +125,10 @@ final class Enforcer {
             }
             // A sound server's clients cannot make links. Other programs outside sandboxes see sources until permd has
             // answered: taking them away for a moment would make short lists incomplete.
-            let isNew = !owner.isSandboxed && book.status(owner, .microphone) == nil
+            let isNew = book.status(owner, .microphone) == nil
             standings[id] = Standing(
                 rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: isRelayed,
-                keepsSight: marks.isThere && (isRelayed || isNew))
+                keepsSight: marks.isThere && !owner.isSandboxed && (isRelayed || isNew))
         }
         return standings
     }
