@@ -112,21 +112,26 @@ struct RecordingTests {
     /// A link that a program made for itself is cut, and told about.
     @Test func aLinkPastPermdIsCut() async throws {
         let server = try await SoundServer()
-        let beside = try await Recorder(.native, "beside", on: server)
+        let beside = try await Recorder(.pulse, "beside", on: server)
         try await beside.hears()
         let program = AppID.executable(server.folder.file("refused").utf8).description
-        try await server.permctl("deny", program, "microphone")
         let refused = try await Recorder(.native, "refused", on: server)
-        try await server.run("until pw-link -i | grep -q refused; do sleep 0.05; done")
+        try await refused.hears()
+        try await server.permctl("deny", program, "microphone")
+        try await beside.hears()
+        let before = refused.tones
         try await server.run(
-            "port=$(pw-link -i | grep refused | head -n 1); pw-link \"$(pw-link -o | grep test_mic | head -n 1)\" \"$port\""
-        )
+            """
+            output=$(pw-link -o | grep test_mic | head -n 1)
+            pw-link "$output" "$(pw-link -i | grep -e pw- -e refused | head -n 1)"
+            """)
         // The server may refuse the link itself.
         if try await server.run("pw-cli --version").contains("0.3.65") {
             try await server.log.first("the bypass") { $0.contains("past permd") && $0.contains(program) }
         }
         try await beside.hears(20)
-        #expect(refused.tones == 0)
+        // At most what one cycle of the graph can pass before the link is cut.
+        #expect(refused.tones - before <= 2)
         await server.end()
     }
 
