@@ -218,7 +218,7 @@ extension Enforcer: PipeWireObserver {
         mirror.remove(id)
         owners.remove(id)
         marks.removed(id)
-        if silence.removed(id) { enforcement.forgetSilence() }
+        if silence.removed(id) { enforcement.forgetSilence() } else { silence.end(of: id) }
     }
 
     func clientChanged(_ id: UInt32, _ properties: Properties) {

@@ -43,6 +43,7 @@ final class SilentSource {
     }
 
     func end(of stream: ObjectID) {
+        guard waiting[stream] != nil || links[stream] != nil || managed.contains(stream) else { return }
         waiting[stream] = nil
         managed.remove(stream)
         for link in links.removeValue(forKey: stream) ?? [] { link.release() }
