@@ -37,7 +37,7 @@ let pipeWireTargets: [Target] =
         .executableTarget(
             name: "permd-pipewire",
             dependencies: [
-                "CaptureRules", "DBus", "PermissionModel", "PermissionClient", "ProcessIdentity", "CLinux", "CSystemd",
+                "CaptureRules", "DBus", "PermissionModel", "ProcessIdentity", "CLinux", "CSystemd",
                 "CPipeWire",
             ],
             swiftSettings: strict),

@@ -2,7 +2,6 @@
 // permd.
 
 import DBus
-import PermissionClient
 import PermissionModel
 
 /// Receives what permd says.
@@ -83,8 +82,7 @@ final class PermdLink {
     private func search() {
         guard let connection, !isSearching else { return }
         isSearching = true
-        Task { @LoopActor [weak self] in
-            let found = try? await TrustedOwner.find(BusNames.service, on: connection)
+        DaemonOwner.find(on: connection) { [weak self] found in
             self?.isSearching = false
             guard let self, self.connection === connection else { return }
             guard let found else { return retry() }
