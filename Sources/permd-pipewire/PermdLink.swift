@@ -221,14 +221,23 @@ final class PermdLink {
 
     func endUse(_ use: UInt32) { call("EndUse", [.uint32(use)]) { _ in } }
 
-    /// Passes the outcome of the newest row of the history about this app and permission; nil if there is none.
+    /// The rows among which there is one that is not about a use: what a revoked grant was used for is written at the
+    /// same moment as the reset.
+    private static let recentRows: UInt32 = 8
+
+    /// Passes the outcome of the newest row of the history about this app and permission, other than those about uses;
+    /// nil if there is none.
     func lastOutcome(_ app: AppID, _ permission: Permission, _ body: @escaping @LoopActor (String?) -> Void) {
         let filter: [String: Value] = [
-            "app": .string(app.description), "permission": .string(permission.rawValue), "limit": .uint32(1),
+            "app": .string(app.description), "permission": .string(permission.rawValue),
+            "limit": .uint32(PermdLink.recentRows),
         ]
         call("ListHistory", interface: BusNames.policy, [.properties(filter)]) { result in
             guard case .success(let values) = result else { return body(nil) }
-            body(values.first?.rows?.first?["outcome"]?.stringValue)
+            let outcomes = (values.first?.rows ?? []).compactMap {
+                $0["outcome"]?.stringValue.map { PermissionModel.Outcome(rawValue: $0) ?? .unknown }
+            }
+            body(outcomes.first { $0 != .used && $0 != .bypassed }?.rawValue)
         }
     }
 
