@@ -18,6 +18,9 @@ final class Enforcer {
     /// Hundreds may connect at once, and each search reads all sockets of the server.
     private static let sightingDelay: Int64 = 200
 
+    /// Milliseconds after which the session manager, which starts at the same time, has loaded our script if it has it.
+    private static let scriptDelay: Int64 = 5000
+
     private let log: LogLine
     private var connection: PipeWireConnection?
     private var mirror = GraphMirror()
@@ -190,10 +193,9 @@ final class Enforcer {
     private func beReady() {
         guard !isReady, !book.isAsking else { return }
         isReady = true
-        if !marks.isThere {
-            log.notice(
-                "The session manager does not know permd: it may make links before they are cut. Restart it after installing permd-pipewire"
-            )
+        Loop.shared.after(milliseconds: Enforcer.scriptDelay) { [weak self] in
+            guard let self, !marks.isThere else { return }
+            log.notice("The session manager does not know permd, and may make links before they are cut: restart it")
         }
         whenReady?()
     }
