@@ -87,7 +87,9 @@ final class SoundServer {
             case .wireplumber: "wpctl inspect @DEFAULT_AUDIO_SOURCE@"
             case .pulse: "pactl info"
             }
-        try await run("until \(isServed) >/dev/null 2>&1; do sleep 0.05; done")
+        let started = try await run(
+            "timeout 40 sh -c 'until \(isServed) >/dev/null 2>&1; do sleep 0.05; done' && echo ok")
+        guard started == "ok\n" else { throw TestKitError("\(part.rawValue) did not start") }
     }
 
     func stop(_ part: Part, _ signal: Int32 = SIGKILL) async {
@@ -97,12 +99,17 @@ final class SoundServer {
 
     /// Starts permd-pipewire, which has dealt with the present clients when this returns.
     func enforce() async throws {
-        let ready = log.all.count { $0.contains("ready:") }
+        let ready = EventLog<String>()
         let child = try ChildProcess(
             BuiltProgram.path("permd-pipewire"), environment: environment, standardError: .pipe)
         point = child
-        Task { [log, lines = child.errorLines] in for await line in lines { log.add(line) } }
-        while log.all.count(where: { $0.contains("ready:") }) == ready { await log.next() }
+        Task { [log, lines = child.errorLines] in
+            for await line in lines {
+                log.add(line)
+                if line.contains("ready:") { ready.add(line) }
+            }
+        }
+        try await ready.wait(for: 1)
     }
 
     func stopEnforcing(_ signal: Int32 = SIGKILL) async {
