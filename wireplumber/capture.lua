@@ -109,6 +109,36 @@ else
   end)
 end
 
+-- Milliseconds after which a stream without a link is registered again. The policy of WirePlumber 0.4 gives up a stream
+-- whose ports were still being set up at its attempts.
+local retry_delays = { 150, 500, 1500 }
+
+local function is_linked (item)
+  for link in links_om:iterate () do
+    if tonumber (link.properties["in.item.id"]) == item.id then
+      return true
+    end
+  end
+  return false
+end
+
+local function retry (node_id, attempt)
+  if not retry_delays[attempt] then
+    return
+  end
+  Core.timeout_add (retry_delays[attempt], function ()
+    local item = item_of (node_id)
+    if item then
+      if not silence[node_id] and not is_linked (item) then
+        item:remove ()
+        item:register ()
+      end
+      retry (node_id, attempt + 1)
+    end
+    return false
+  end)
+end
+
 -- Links of these streams may have been refused, or cut without WirePlumber.
 local function link_again (client, kind)
   local again = {}
@@ -128,8 +158,10 @@ local function link_again (client, kind)
       lutils:clear_flags (item.id)
     else
       -- The policy treats an item that is registered again as a new one.
+      local node_id = item:get_associated_proxy ("node")["bound-id"]
       item:remove ()
       item:register ()
+      retry (node_id, 1)
     end
   end
   if has_hooks and #again > 0 then
