@@ -270,6 +270,20 @@ struct EnforcementTests {
         await stage.end()
     }
 
+    /// An app's option of that name is one that permd does not know, of whatever type.
+    @Test func theNameOfADeviceIsForPointsOnly() async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent()
+        let wrong: [String: Value] = ["device_name": .uint32(1)]
+        _ = try await stage.call(BusNames.access, "RequestAccess", [.strings(["camera"]), .properties(wrong)])
+        #expect(try await agent.prompts.wait(for: 1)[0].items.first?["device_name"] == .string("Mock Camera 0"))
+        let point = try await Point(stage)
+        let who = Value.variant(EnforcementTests.app("org.example.App"))
+        let refusal = await point.refusal("RequestAccessFor", [who, .strings(["camera"]), .properties(wrong)])
+        #expect(refusal == "InvalidArguments final")
+        await stage.end()
+    }
+
     /// A point in a loop leaves room for others.
     @Test func requestsOfOnePointAreLimited() async throws {
         let stage = try await Stage([])

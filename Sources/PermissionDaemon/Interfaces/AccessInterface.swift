@@ -75,9 +75,7 @@ struct AccessInterface {
 
     private func getStatus(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
-        var permissions = try parsePermissions(call.arguments[0])
-        if permissions.isEmpty { permissions = Permission.allCases }
-        call.reply(.stringTable(permissions.map { ($0.rawValue, facts.status(of: $0, for: caller).rawValue) }))
+        try call.replyStatuses(of: call.arguments[0]) { facts.status(of: $0, for: caller) }
     }
 
     private func openDevice(_ call: MethodCall) throws(PermissionError) {

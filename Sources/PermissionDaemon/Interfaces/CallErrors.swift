@@ -30,6 +30,15 @@ extension MethodCall {
         }
     }
 
+    /// Replies with the statuses of permissions, `a{ss}`; an empty list means all.
+    func replyStatuses(
+        of permissions: Value, _ status: @LoopActor (Permission) -> Status
+    ) throws(PermissionError) {
+        let named = try parsePermissions(permissions)
+        let all = named.isEmpty ? Permission.allCases : named
+        reply(.stringTable(all.map { ($0.rawValue, status($0).rawValue) }))
+    }
+
     /// A string argument; the types of the arguments were checked before the handler runs.
     func string(_ index: Int) -> String { arguments[index].stringValue ?? "" }
 }

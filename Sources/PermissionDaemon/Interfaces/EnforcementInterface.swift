@@ -51,6 +51,7 @@ struct EnforcementInterface {
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
         let subject = try subject(of: call)
         let asked = try RequestOptions(call.arguments[1], call.arguments[2])
+        let device = try asked.deviceName()
         let count = requests.requestCount(of: call.sender)
         guard count < EnforcementInterface.requestsPerPoint else {
             throw PermissionError(.limitExceeded, "this enforcement point has \(count) requests in progress")
@@ -59,15 +60,13 @@ struct EnforcementInterface {
         let object = RequestObject(path: path, call: call, connection: connection)
         requests.take(from: object) { id, time in
             if let pidfd = subject.pidfd { object.end(with: pidfd) { [weak requests] in requests?.close(id) } }
-            return asked.request(id, path: path, by: subject.caller, at: time, device: asked.deviceName)
+            return asked.request(id, path: path, by: subject.caller, at: time, device: device)
         }
     }
 
     private func getStatus(_ call: MethodCall) throws(PermissionError) {
         let caller = try subject(of: call).caller
-        var permissions = try parsePermissions(call.arguments[1])
-        if permissions.isEmpty { permissions = Permission.allCases }
-        call.reply(.stringTable(permissions.map { ($0.rawValue, facts.standing(of: $0, for: caller).rawValue) }))
+        try call.replyStatuses(of: call.arguments[1]) { facts.standing(of: $0, for: caller) }
     }
 
     private func reportUse(_ call: MethodCall) throws(PermissionError) {

@@ -11,8 +11,7 @@ struct RequestOptions {
     private let parentWindow: String
     private let hold: UInt32
     private let isInteractive: Bool
-    /// The option `device_name`, which only enforcement points may use.
-    let deviceName: String
+    private let options: Options
 
     init(_ permissions: Value, _ options: Value) throws(PermissionError) {
         self.permissions = try parsePermissions(permissions)
@@ -20,6 +19,7 @@ struct RequestOptions {
             throw PermissionError(.invalidArguments, "the list of permissions is empty")
         }
         let options = try Options(options)
+        self.options = options
         token = try options.string("handle_token")
         if let token, !BusNames.isToken(token) {
             throw PermissionError(.invalidArguments, "handle_token \(quoted(token)) does not match [A-Za-z0-9_]{1,64}")
@@ -43,8 +43,10 @@ struct RequestOptions {
             Explanation(title: SafeText.title($0.0), body: SafeText.body($0.1))
         }
         isInteractive = try options.bool("interactive") ?? true
-        deviceName = SafeText.title(try options.string("device_name") ?? "")
     }
+
+    /// The option `device_name` of enforcement points. For apps it is an unknown one, which is ignored.
+    func deviceName() throws(PermissionError) -> String { SafeText.title(try options.string("device_name") ?? "") }
 
     /// - Parameter device: The name of the device that an enforcement point has at hand.
     func request(
