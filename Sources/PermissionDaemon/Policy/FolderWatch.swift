@@ -30,16 +30,11 @@ final class FolderWatch {
 
     private func fail(_ folder: String, _ code: Int32) {
         guard problem == nil else { return }
-        // inotify uses these errno values with other meanings.
-        let reason =
-            switch code {
-            case ENOSPC: "the limit fs.inotify.max_user_watches is reached"
-            case EMFILE: "the limit of descriptors or fs.inotify.max_user_instances is reached"
-            default: errorText(code)
-            }
         problem = PolicyProblem(
             file: folder, line: 0,
-            message: "the folder cannot be watched: \(reason); after a change, run: systemctl --user reload permd")
+            message:
+                "the folder cannot be watched: \(Inotify.reason(code)); after a change, run: systemctl --user reload permd"
+        )
     }
 
     private func read() {
@@ -48,21 +43,10 @@ final class FolderWatch {
         while true {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             guard count > 0 else { break }
-            names += FolderWatch.names(buffer.prefix(count))
+            Inotify.forEachEvent(in: buffer.prefix(count)) { _, _, name in
+                names.append(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
+            }
         }
         if !names.isEmpty { onEvents(names) }
-    }
-
-    /// The names of `struct inotify_event`s: wd, mask, cookie and length, 16 bytes, then the padded name.
-    private static func names(_ bytes: ArraySlice<UInt8>) -> [String] {
-        var names: [String] = []
-        var rest = bytes
-        while rest.count >= 16 {
-            let start = rest.startIndex
-            let length = (0..<4).reduce(0) { $0 | Int(rest[start + 12 + $1]) << (8 * $1) }
-            names.append(String(decoding: rest.dropFirst(16).prefix(length).prefix { $0 != 0 }, as: UTF8.self))
-            rest = rest.dropFirst(16 + length)
-        }
-        return names
     }
 }

@@ -59,7 +59,7 @@ final class InotifyOpenings: OpeningSource {
     private func openIfNeeded() -> String? {
         guard descriptor < 0 else { return nil }
         descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
-        guard descriptor >= 0 else { return InotifyOpenings.reason(errno) }
+        guard descriptor >= 0 else { return Inotify.reason(errno) }
         token = Loop.shared.watch(descriptor, .readable) { [weak self] _ in self?.read() }
         return nil
     }
@@ -67,7 +67,7 @@ final class InotifyOpenings: OpeningSource {
     /// Watches the file that is at the path now, in place of the one that was there before. Returns why that fails.
     private func add(_ node: String) -> String? {
         let watch = inotify_add_watch(descriptor, node, InotifyOpenings.events)
-        let failure = watch < 0 ? InotifyOpenings.reason(errno) : nil
+        let failure = watch < 0 ? Inotify.reason(errno) : nil
         if let old = watches[node], old != watch {
             inotify_rm_watch(descriptor, old)
             drop(old)
@@ -81,15 +81,6 @@ final class InotifyOpenings: OpeningSource {
     private func drop(_ watch: Int32) {
         guard let node = nodes.removeValue(forKey: watch) else { return }
         if watches[node] == watch { watches[node] = nil }
-    }
-
-    /// inotify uses some errno values with other meanings.
-    private static func reason(_ code: Int32) -> String {
-        switch code {
-        case ENOSPC: "the limit fs.inotify.max_user_watches is reached"
-        case EMFILE: "the limit of descriptors or fs.inotify.max_user_instances is reached"
-        default: errorText(code)
-        }
     }
 
     // MARK: Reading
@@ -119,23 +110,13 @@ final class InotifyOpenings: OpeningSource {
         Loop.shared.after(milliseconds: InotifyOpenings.pause) { [weak self] in self?.token?.events = .readable }
     }
 
-    /// Reads `struct inotify_event`s: wd, mask, cookie and the length of the name after it.
     private func parse(_ count: Int, _ found: inout [String: NodeEvents], _ changed: inout Set<String>) {
-        var place = 0
-        while place + 16 <= count {
-            let (watch, mask, length) = buffer.withUnsafeBytes { bytes in
-                (
-                    bytes.loadUnaligned(fromByteOffset: place, as: Int32.self),
-                    bytes.loadUnaligned(fromByteOffset: place + 4, as: UInt32.self),
-                    bytes.loadUnaligned(fromByteOffset: place + 12, as: UInt32.self)
-                )
-            }
-            place += 16 + Int(length)
+        Inotify.forEachEvent(in: buffer.prefix(count)) { watch, mask, _ in
             if mask & UInt32(IN_Q_OVERFLOW) != 0 {
                 for node in watches.keys { found[node, default: NodeEvents()].add(.unknown) }
-                continue
+                return
             }
-            guard let node = nodes[watch] else { continue }
+            guard let node = nodes[watch] else { return }
             if mask & UInt32(IN_IGNORED) != 0 { drop(watch) }
             if mask & UInt32(IN_IGNORED | IN_ATTRIB) != 0 { changed.insert(node) }
             if mask & UInt32(IN_OPEN) != 0 { found[node, default: NodeEvents()].add(.open) }
