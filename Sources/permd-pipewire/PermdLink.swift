@@ -106,7 +106,7 @@ final class PermdLink {
     private func readAsk(_ body: @escaping @LoopActor (AskScope) -> Void) {
         guard let connection, let daemon else { return }
         let question = Message.call(
-            destination: daemon, path: BusNames.root, interface: "org.freedesktop.DBus.Properties", member: "Get",
+            destination: daemon, path: BusNames.root, interface: StandardInterfaces.properties, member: "Get",
             [.string(BusNames.enforcement), .string("Ask")])
         connection.call(question) { [weak self] reply in
             guard let self, self.daemon == daemon else { return }

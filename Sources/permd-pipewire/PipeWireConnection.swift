@@ -299,6 +299,7 @@ private enum EventTables {
         $0.global = { context, id, _, type, _, properties in
             guard let context, let type else { return }
             let name = String(cString: type)
+            // SAFETY: used within this call only, on this thread.
             nonisolated(unsafe) let properties = Properties(raw: properties)
             on(context) { (connection: PipeWireConnection) in connection.appeared(id, name, properties) }
         }
@@ -313,6 +314,7 @@ private enum EventTables {
             guard let context, let info, info.pointee.change_mask & CPIPEWIRE_CLIENT_PROPERTIES != 0,
                 let raw = info.pointee.props
             else { return }
+            // SAFETY: used within this call only, on this thread.
             nonisolated(unsafe) let properties = Properties(raw: raw)
             on(context) { (object: Bound) in object.connection.clientSaid(object.id, properties) }
         }
@@ -323,6 +325,7 @@ private enum EventTables {
             guard let context, let info else { return }
             let isRunning = info.pointee.state == PW_NODE_STATE_RUNNING
             let hasProperties = info.pointee.change_mask & CPIPEWIRE_NODE_PROPERTIES != 0
+            // SAFETY: used within this call only, on this thread.
             nonisolated(unsafe) let properties = hasProperties ? Properties(raw: info.pointee.props) : nil
             on(context) { (object: Bound) in object.connection.nodeSaid(object.id, isRunning, properties) }
         }
@@ -347,6 +350,7 @@ private enum EventTables {
     private nonisolated static func on<Object: AnyObject>(
         _ context: UnsafeMutableRawPointer, _ body: @LoopActor (Object) -> Void
     ) {
+        // SAFETY: the context is the object that listens, which lives as long as its listener; used on this thread only.
         nonisolated(unsafe) let object = Unmanaged<Object>.fromOpaque(context).takeUnretainedValue()
         LoopActor.assumeIsolated { body(object) }
     }
