@@ -28,6 +28,15 @@ public final class FakeLogind {
     private let connection: Connection
     private let server: ObjectServer
     private var sessions: [String: Session] = [:]
+    private var waiting: [MethodCall] = []
+    /// Whether ListSessions is answered only when this becomes false.
+    public var isSlow = false {
+        didSet {
+            guard !isSlow else { return }
+            waiting.forEach(list)
+            waiting = []
+        }
+    }
     /// The callers of ListSessions.
     public let listings = EventLog<String>()
 
@@ -43,8 +52,8 @@ public final class FakeLogind {
                 methods: [
                     Method(name: "ListSessions", inputs: [:], outputs: ["sessions": "a(susso)"]) {
                         [unowned self] call in
-                        call.reply(.array(of: "(susso)", rows))
                         listings.add(call.sender)
+                        if isSlow { waiting.append(call) } else { list(for: call) }
                     }
                 ]), at: FakeLogind.root)
         server.addSubtree(
@@ -87,6 +96,8 @@ public final class FakeLogind {
         connection.close()
         await bus.stop()
     }
+
+    private func list(for call: MethodCall) { call.reply(.array(of: "(susso)", rows)) }
 
     private var rows: [Value] {
         sessions.sorted { $0.key < $1.key }.map { id, session in

@@ -16,23 +16,26 @@ final class SeatActivity {
         var hasSeat: Bool
     }
 
-    /// Milliseconds for logind's answer. Prompts wait for it, so that none appears on a locked screen. The answer can
-    /// take seconds while a login starts everything at once.
-    private static let answerTime: Int32 = 10_000
-
     private let bus: SystemBus
     private let user: UInt32
+    private let answerTime: Int64
     private let log: Logger
     private var onChange: (@LoopActor (Bool) -> Void)?
     private var onSwitch: (@LoopActor () -> Void)?
     /// Sessions by object path; nil until logind has answered.
     private var sessions: [String: Session]?
+    /// Ends the wait for logind's first answer; nil before it and afterwards.
+    private var patience: LoopTimer?
+    private var hasAnswered = false
     /// Incremented whenever the answers to earlier calls become invalid.
     private var epoch = 0
 
-    init(address: BusAddress = .system, user: UInt32 = getuid(), log: Logger) {
+    /// - Parameter answerTime: Milliseconds that prompts wait for logind's first answer, so that none appears on a locked
+    ///   screen. It can take seconds while a login starts everything at once.
+    init(address: BusAddress = .system, user: UInt32 = getuid(), answerTime: Int64 = 10_000, log: Logger) {
         bus = SystemBus(address)
         self.user = user
+        self.answerTime = answerTime
         self.log = log
     }
 
@@ -83,6 +86,7 @@ final class SeatActivity {
 
     private func list() {
         epoch += 1
+        awaitFirstAnswer()
         call(Login.path, Login.manager, "ListSessions") { [weak self] result in
             guard let self else { return }
             guard let rows = try? result.get().first?.elements else { return forget(result) }
@@ -94,6 +98,15 @@ final class SeatActivity {
             sessions = sessions?.filter { own.contains($0.key) } ?? [:]
             if own.isEmpty { weigh() }
             for path in own { ask(path) }
+        }
+    }
+
+    /// An answer that comes later still counts.
+    private func awaitFirstAnswer() {
+        guard !hasAnswered, patience == nil else { return }
+        patience = Loop.shared.after(milliseconds: answerTime) { [weak self] in
+            guard let self, !hasAnswered else { return }
+            become(true, "logind has not answered within \(answerTime) ms: prompts are shown until it does")
         }
     }
 
@@ -129,7 +142,8 @@ final class SeatActivity {
         let asked = epoch
         let message = Message.call(
             destination: Login.name, path: path, interface: interface, member: member, arguments, noAutoStart: true)
-        bus.connection?.call(message, timeoutMilliseconds: SeatActivity.answerTime) { [weak self] result in
+        // However late the answer comes, it says whether the screen is locked.
+        bus.connection?.call(message, timeoutMilliseconds: nil) { [weak self] result in
             guard let self, epoch == asked else { return }
             then(result.map(\.body))
         }
@@ -147,6 +161,7 @@ final class SeatActivity {
         sessions = nil
         var why = ""
         if case .failure(let error) = answer { why = " (\(error.message))" }
+        answered()
         become(true, "logind does not report whether the session is locked\(why): prompts are always shown")
     }
 
@@ -154,6 +169,7 @@ final class SeatActivity {
     /// would bring prompts onto a locked screen.
     private func weigh() {
         guard let sessions else { return }
+        answered()
         let here = sessions.values.filter(\.hasSeat)
         let counting = here.isEmpty ? Array(sessions.values) : here
         if counting.isEmpty || counting.contains(where: { $0.isActive && !$0.isLocked }) {
@@ -161,6 +177,12 @@ final class SeatActivity {
         } else {
             become(false, "the session is locked or in the background: prompts wait")
         }
+    }
+
+    private func answered() {
+        hasAnswered = true
+        patience?.cancel()
+        patience = nil
     }
 
     private func become(_ isThere: Bool, _ why: String) {

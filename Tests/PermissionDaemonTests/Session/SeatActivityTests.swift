@@ -18,11 +18,13 @@ struct SeatActivityTests {
         /// Each session that came to the foreground or left it.
         let switches = EventLog<Bool>()
 
-        /// - Parameter prepare: Adds the sessions that are there from the start.
-        init(_ prepare: @LoopActor (FakeLogind) -> Void = { _ in }) async throws {
+        /// - Parameters:
+        ///   - answerTime: By default no test waits for logind in vain, however busy the machine is.
+        ///   - prepare: Adds the sessions that are there from the start.
+        init(answerTime: Int64 = 600_000, _ prepare: @LoopActor (FakeLogind) -> Void = { _ in }) async throws {
             logind = try await FakeLogind()
             prepare(logind)
-            activity = SeatActivity(address: .address(logind.address), log: quietLog)
+            activity = SeatActivity(address: .address(logind.address), answerTime: answerTime, log: quietLog)
             activity.start(
                 onChange: { [changes] in changes.add($0) }, onSwitch: { [switches] in switches.add(true) })
         }
@@ -36,6 +38,18 @@ struct SeatActivityTests {
         let bench = try await Bench { $0.add("1") }
         #expect(!bench.mayPrompt)
         #expect(try await bench.changes.wait(for: 2) == [false, true])
+        await bench.end()
+    }
+
+    /// Prompts do not wait forever for a logind that hangs, but a late answer counts.
+    @Test func aLateAnswerCounts() async throws {
+        let bench = try await Bench(answerTime: 50) {
+            $0.add("1", isLocked: true)
+            $0.isSlow = true
+        }
+        #expect(try await bench.changes.wait(for: 2) == [false, true])
+        bench.logind.isSlow = false
+        #expect(try await bench.changes.wait(for: 3).last == false)
         await bench.end()
     }
 
