@@ -138,29 +138,12 @@ start_permd() {
 # microphone and a speaker that nobody hears, and the permd-pipewire in that folder. Waits until that is ready.
 start_pipewire() {
     local bin=$1
-    mkdir -p "$XDG_CONFIG_HOME/pipewire/pipewire.conf.d"
-    cat >"$XDG_CONFIG_HOME/pipewire/pipewire.conf.d/test-devices.conf" <<'CONF'
-context.spa-libs = { audiotestsrc = audiotestsrc/libspa-audiotestsrc }
-context.objects = [
-    { factory = adapter
-      args = { factory.name = audiotestsrc, node.name = test_microphone, node.description = "Test Tone"
-               media.class = Audio/Source, audio.channels = 1, audio.position = [ MONO ], node.driver = true
-               priority.session = 1000, object.linger = true } }
-    { factory = adapter
-      args = { factory.name = support.null-audio-sink, node.name = test_speaker, node.description = "Test Speaker"
-               media.class = Audio/Sink, audio.position = [ FL FR ], object.linger = true } }
-]
-CONF
-    # WirePlumber 0.4 reads main.lua.d, newer ones read wireplumber.conf.d.
-    local manager=$XDG_CONFIG_HOME/wireplumber data=$HOME/.local/share/wireplumber
-    mkdir -p "$manager"/{main.lua.d,wireplumber.conf.d,scripts/permd} "$data/scripts/permd"
-    cp wireplumber/20-permd.lua "$manager/main.lua.d/"
-    cp wireplumber/50-permd.conf "$manager/wireplumber.conf.d/"
-    cp wireplumber/capture.lua "$manager/scripts/permd/"
-    cp wireplumber/capture.lua "$data/scripts/permd/"
+    scripts/test-sound/configure
     start_server pipewire
     until_there pipewire [ -S "$XDG_RUNTIME_DIR/pipewire-0" ]
     start_server wireplumber
+    until_there wireplumber wpctl inspect @DEFAULT_AUDIO_SOURCE@ >"$home/default-source"
+    until_there wireplumber scripts/test-sound/drive
     start_server pipewire-pulse
     until_there pipewire-pulse [ -S "$XDG_RUNTIME_DIR/pulse/native" ]
     start_server "$bin/permd-pipewire"

@@ -63,7 +63,7 @@ struct RecordingTests {
         let recorder = try await Recorder(kind, "recorder", on: server, through: sandbox)
         let prompt = try await agent.prompt(0)
         #expect(prompt.app == "flatpak:org.example.Call")
-        #expect(prompt.items.first?["device_name"]?.stringValue == "Test microphone")
+        #expect(prompt.items.first?["device_name"]?.stringValue == "Test Tone")
         try await beside.hears(20)
         if kind == .pulse { try await recorder.isSilent() }
         #expect(recorder.tones == 0)
@@ -120,13 +120,14 @@ struct RecordingTests {
         try await server.permctl("deny", program, "microphone")
         try await beside.hears()
         let before = refused.tones
-        try await server.run(
+        let linked = try await server.run(
             """
-            output=$(pw-link -o | grep test_mic | head -n 1)
-            pw-link "$output" "$(pw-link -i | grep -e pw- -e refused | head -n 1)"
+            output=$(pw-link -o | grep test_microphone | head -n 1)
+            pw-link "$output" "$(pw-link -i | grep refused | head -n 1)" 2>&1 && echo linked
             """)
         // The server may refuse the link itself.
         if try await server.run("pw-cli --version").contains("0.3.65") {
+            #expect(linked == "linked\n")
             try await server.log.first("the bypass") { $0.contains("past permd") && $0.contains(program) }
         }
         try await beside.hears(20)
@@ -142,7 +143,14 @@ struct RecordingTests {
         try await server.permctl("deny", program, "microphone")
         await server.stop(part)
         try await server.start(part)
-        if part == .pipewire {
+        // A WirePlumber 0.4 that is restarted links nothing to a source that is in use, with or without permd.
+        let version = try await server.run("wireplumber --version")
+        let isLost = part == .wireplumber && version.contains(" 0.4")
+        if isLost {
+            await server.stop(.pipewire)
+            try await server.start(.pipewire)
+        }
+        if part == .pipewire || isLost {
             for other in [SoundServer.Part.wireplumber, .pulse] {
                 await server.stop(other)
                 try await server.start(other)

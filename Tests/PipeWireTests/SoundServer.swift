@@ -20,60 +20,20 @@ final class SoundServer {
     private var parts: [Part: ChildProcess] = [:]
     private var point: ChildProcess?
 
-    nonisolated static let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().path
+    nonisolated private static let scripts =
+        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().path + "/scripts/test-sound"
 
     /// - Parameter isConfigured: Whether WirePlumber has permd's script.
     init(settings: String = "", isConfigured: Bool = true, isEnforced: Bool = true) async throws {
         permd = try await PermdProcess(settings: settings)
         folder = try TemporaryFolder()
-        try configure(isConfigured)
+        try await run("\(SoundServer.scripts)/configure \(isConfigured ? "" : "--without-permd")")
         for part in Part.allCases { try await start(part) }
         if isEnforced { try await enforce() }
     }
 
     var environment: [String: String] { permd.environment }
-
-    private func configure(_ isConfigured: Bool) throws {
-        let config = environment["XDG_CONFIG_HOME"]!
-        try write(SoundServer.devices, to: "\(config)/pipewire/pipewire.conf.d/devices.conf")
-        guard isConfigured else { return }
-        // The folders of WirePlumber 0.4 and of newer versions.
-        for (file, target) in [
-            ("20-permd.lua", "\(config)/wireplumber/policy.lua.d"),
-            ("capture.lua", "\(config)/wireplumber/scripts/permd"),
-            ("50-permd.conf", "\(config)/wireplumber/wireplumber.conf.d"),
-            ("capture.lua", "\(environment["XDG_DATA_HOME"]!)/wireplumber/scripts/permd"),
-        ] {
-            let text = try String(contentsOfFile: "\(SoundServer.project)/wireplumber/\(file)", encoding: .utf8)
-            try write(text, to: "\(target)/\(file)")
-        }
-    }
-
-    private func write(_ text: String, to path: String) throws {
-        try FileManager.default.createDirectory(
-            atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-        try text.write(toFile: path, atomically: true, encoding: .utf8)
-    }
-
-    private static let devices = """
-        context.spa-libs = {
-          audiotestsrc = audiotestsrc/libspa-audiotestsrc
-          videotestsrc = videotestsrc/libspa-videotestsrc
-        }
-        context.objects = [
-          { factory = adapter args = {
-              factory.name = audiotestsrc node.name = test_mic node.description = "Test microphone"
-              media.class = Audio/Source audio.channels = 1 audio.position = [ MONO ] node.driver = true
-              priority.session = 1000 object.linger = true } }
-          { factory = adapter args = {
-              factory.name = support.null-audio-sink node.name = test_sink node.description = "Test speaker"
-              media.class = Audio/Sink object.linger = true audio.position = [ FL FR ] } }
-          { factory = spa-node-factory args = {
-              factory.name = videotestsrc node.name = test_cam node.description = "Test camera"
-              media.class = Video/Source object.linger = true } }
-        ]
-        """
 
     // MARK: Parts
 
@@ -84,11 +44,11 @@ final class SoundServer {
         let isServed =
             switch part {
             case .pipewire: "pw-cli info 0"
-            case .wireplumber: "wpctl inspect @DEFAULT_AUDIO_SOURCE@"
+            case .wireplumber: "wpctl inspect @DEFAULT_AUDIO_SOURCE@ && \(SoundServer.scripts)/drive"
             case .pulse: "pactl info"
             }
         let started = try await run(
-            "timeout 40 sh -c 'until \(isServed) >/dev/null 2>&1; do sleep 0.05; done' && echo ok")
+            "timeout 40 sh -c 'until { \(isServed); } >/dev/null 2>&1; do sleep 0.05; done' && echo ok")
         guard started == "ok\n" else { throw TestKitError("\(part.rawValue) did not start") }
     }
 
