@@ -79,12 +79,10 @@ package enum TrustedOwner {
 
     /// Returns why a process is not trusted; nil if it is.
     private static func objection(to process: Process, _ label: [UInt8]) -> String? {
-        let identity = AppIdentity()
         do throws(UnknownProcess) {
-            let app = try identity.app(of: process.pid, label: label)
-            if app.isSandboxed { return "\(app) is sandboxed" }
-            if try identity.isProxy(process.pid) { return "\(app) is a bus proxy for sandboxed programs" }
-            return Pidfd.isAlive(process.pidfd.raw) ? nil : gone
+            let found = try AppIdentity().process(process.pid, under: process.pidfd.raw, label: label)
+            if found.app.isSandboxed { return "\(found.app) is sandboxed" }
+            return found.isProxy ? "\(found.app) is a bus proxy for sandboxed programs" : nil
         } catch {
             return "it cannot be identified: \(error.reason)"
         }

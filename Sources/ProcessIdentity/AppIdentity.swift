@@ -2,6 +2,14 @@
 
 public import PermissionModel
 
+/// A process, and the app that it is.
+public struct IdentifiedProcess: Sendable {
+    public let key: ProcessKey
+    public let app: AppID
+    /// Whether it is outside any sandbox and only forwards messages of others.
+    public let isProxy: Bool
+}
+
 public struct AppIdentity: Sendable {
     public let reader: ProcessReader
 
@@ -19,14 +27,29 @@ public struct AppIdentity: Sendable {
     /// app.
     static let proxies: Set<String> = ["xdg-dbus-proxy", "flatpak-dbus-proxy"]
 
+    /// Identifies a process while its pidfd shows that it lives, so that no other process has its ID meanwhile.
+    ///
+    /// - Parameters:
+    ///   - pidfd: Refers to the process, and stays the caller's.
+    ///   - label: See ``app(of:label:)``.
+    public func process(
+        _ pid: Int32, under pidfd: Int32, label: [UInt8]? = nil
+    ) throws(UnknownProcess) -> IdentifiedProcess {
+        let key = ProcessKey(pid: pid, startTime: try reader.startTime(pid))
+        let app = try app(of: pid, label: label)
+        let isProxy = app.isSandboxed ? false : try isProxy(pid)
+        guard Pidfd.isAlive(pidfd) else { throw UnknownProcess(reason: "its process has exited") }
+        return IdentifiedProcess(key: key, app: app, isProxy: isProxy)
+    }
+
     /// Evidence that the process cannot change takes precedence. If signs of different sandboxes contradict each other,
     /// the process is not identified.
     ///
-    /// - Parameter label: The security label that the process had when it connected, if the bus reports one.
-    public func app(of pid: Int32, label: [UInt8] = []) throws(UnknownProcess) -> AppID {
+    /// - Parameter label: The security label that the process had when it connected; nil for the one that it has now.
+    public func app(of pid: Int32, label: [UInt8]? = nil) throws(UnknownProcess) -> AppID {
         let groups = try reader.controlGroups(pid)
         let info = try reader.flatpakInfo(pid)
-        let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: label))
+        let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: label ?? reader.securityLabel(pid)))
         guard snaps.count + (info != nil || !groups.flatpaks.isEmpty ? 1 : 0) <= 1 else {
             throw UnknownProcess(reason: "it shows signs of several sandboxes")
         }
@@ -43,7 +66,7 @@ public struct AppIdentity: Sendable {
     }
 
     /// Whether a program outside any sandbox is a proxy that only forwards messages of others.
-    public func isProxy(_ pid: Int32) throws(UnknownProcess) -> Bool {
+    func isProxy(_ pid: Int32) throws(UnknownProcess) -> Bool {
         let path = try reader.executable(pid)
         let name = path.split(separator: UInt8(ascii: "/")).last ?? []
         return AppIdentity.proxies.contains { name.elementsEqual($0.utf8) }

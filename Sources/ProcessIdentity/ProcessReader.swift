@@ -54,7 +54,7 @@ public struct ProcessReader: Sendable {
     }
 
     /// Returns the security label of the process, without the newline at its end; empty without a security module.
-    public func securityLabel(_ pid: Int32) -> [UInt8] {
+    func securityLabel(_ pid: Int32) -> [UInt8] {
         let label = (try? read("\(root)/\(pid)/attr/current")) ?? []
         return Array(label.prefix { $0 != 0 && $0 != UInt8(ascii: "\n") })
     }

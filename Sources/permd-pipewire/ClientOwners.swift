@@ -64,12 +64,11 @@ final class ClientOwners {
         guard pidfd >= 0 else { return .unknown }
         defer { close(pidfd) }
         do throws(UnknownProcess) {
-            let start = try identity.reader.startTime(pid)
-            let app = try identity.app(of: pid, label: identity.reader.securityLabel(pid))
-            let name = app.isSandboxed ? "" : try executableName(pid)
+            let process = try identity.process(pid, under: pidfd)
+            let name = process.app.isSandboxed ? "" : try executableName(pid)
             guard try isConnected(pid), Pidfd.isAlive(pidfd) else { return .unknown }
             if ClientOwners.sessionParts.contains(name) { return .session }
-            return .process(ProcessKey(pid: pid, startTime: start), app)
+            return .process(process.key, process.app)
         } catch {
             return .unknown
         }

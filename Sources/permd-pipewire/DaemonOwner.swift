@@ -33,19 +33,13 @@ enum DaemonOwner {
         guard opened.raw >= 0 else { return completion(nil) }
         // The bus still knows the process by this ID after the pidfd was opened.
         connection.askBus("GetConnectionUnixProcessID", .string(owner)) { again in
-            let isTrusted = again?.uint32Value == number && isUnsandboxed(pid, label) && Pidfd.isAlive(opened.raw)
+            let isTrusted = again?.uint32Value == number && isUnsandboxed(pid, opened.raw, label)
             completion(isTrusted ? owner : nil)
         }
     }
 
-    private static func isUnsandboxed(_ pid: Int32, _ label: [UInt8]) -> Bool {
-        let identity = AppIdentity()
-        do throws(UnknownProcess) {
-            let app = try identity.app(of: pid, label: label)
-            let isProxy = try identity.isProxy(pid)
-            return !app.isSandboxed && !isProxy
-        } catch {
-            return false
-        }
+    private static func isUnsandboxed(_ pid: Int32, _ pidfd: Int32, _ label: [UInt8]) -> Bool {
+        guard let process = try? AppIdentity().process(pid, under: pidfd, label: label) else { return false }
+        return !process.app.isSandboxed && !process.isProxy
     }
 }

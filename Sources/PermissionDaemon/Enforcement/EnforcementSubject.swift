@@ -35,19 +35,13 @@ struct EnforcementSubject {
         }
         let gone = PermissionError(.notFound, "the process has exited")
         guard pid >= 0, Pidfd.isAlive(pidfd.raw) else { throw gone }
-        let found: Caller
         do throws(UnknownProcess) {
-            let identity = AppIdentity()
-            let key = ProcessKey(pid: pid, startTime: try identity.reader.startTime(pid))
-            let app = try identity.app(of: pid, label: identity.reader.securityLabel(pid))
-            let isProxy = app.isSandboxed ? false : try identity.isProxy(pid)
-            found = Caller(connection: point.connection, app: app, process: key, isProxy: isProxy)
+            let process = try AppIdentity().process(pid, under: pidfd.raw)
+            return Caller(
+                connection: point.connection, app: process.app, process: process.key, isProxy: process.isProxy)
         } catch {
             guard Pidfd.isAlive(pidfd.raw) else { throw gone }
             throw PermissionError(.accessDenied, "the process \(pid) cannot be identified: \(error.reason)")
         }
-        // The process ID was not reused while /proc was read.
-        guard Pidfd.isAlive(pidfd.raw) else { throw gone }
-        return found
     }
 }

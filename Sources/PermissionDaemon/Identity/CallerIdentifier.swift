@@ -93,19 +93,16 @@ final class CallerIdentifier: CallerLookup {
     }
 
     private func settle(_ name: String, _ evidence: Evidence) {
-        let pid = evidence.pid
         do throws(UnknownProcess) {
-            let key = ProcessKey(pid: pid, startTime: try identity.reader.startTime(pid))
+            let found = try identity.process(evidence.pid, under: evidence.pidfd.raw, label: evidence.label)
             guard
                 moments.busGivesProcesses
-                    || moments.wasThere(key.startTime, before: name, isHolder: !holders.isBlind)
+                    || moments.wasThere(found.key.startTime, before: name, isHolder: !holders.isBlind)
             else {
-                throw UnknownProcess(reason: "the process \(pid) is younger than the connection: its ID was reused")
+                throw UnknownProcess(
+                    reason: "the process \(evidence.pid) is younger than the connection: its ID was reused")
             }
-            let app = try identity.app(of: pid, label: evidence.label)
-            let isProxy = app.isSandboxed ? false : try identity.isProxy(pid)
-            guard Pidfd.isAlive(evidence.pidfd.raw) else { throw UnknownProcess(reason: "its process has exited") }
-            settle(name, Caller(connection: name, app: app, process: key, isProxy: isProxy), "")
+            settle(name, Caller(connection: name, app: found.app, process: found.key, isProxy: found.isProxy), "")
         } catch {
             settle(name, nil, error.reason)
         }

@@ -54,9 +54,10 @@ final class HolderIdentities {
         let opened = Pidfd.open(process.pid)
         guard opened >= 0 else { return Identity() }
         let pidfd = UnixFD(owning: opened)
-        guard (try? identity.reader.startTime(process.pid)) == process.startTime,
-            let app = try? identity.app(of: process.pid)
-        else { return Identity() }
+        guard let found = try? identity.process(process.pid, under: pidfd.raw), found.key == process else {
+            return Identity()
+        }
+        let app = found.app
         let isServer = SoundServers.isOne(app) && identity.reader.executableOwner(process.pid) == 0
         return Pidfd.isAlive(pidfd.raw) ? Identity(app: app, isServer: isServer) : Identity()
     }

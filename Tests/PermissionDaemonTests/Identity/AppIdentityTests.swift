@@ -44,6 +44,12 @@ private struct FakeProcess {
         try AppIdentity(reader: reader).app(of: FakeProcess.pid, label: Array(label.utf8)).description
     }
 
+    /// Sets the security label that it has now.
+    func set(currentLabel: String) throws {
+        try files.createDirectory(atPath: folder.file("42/attr"), withIntermediateDirectories: true)
+        try folder.write("\(currentLabel)\n", to: "42/attr/current")
+    }
+
     func isProxy() throws -> Bool { try AppIdentity(reader: reader).isProxy(FakeProcess.pid) }
 }
 
@@ -183,6 +189,14 @@ struct AppIdentityTests {
     }
 
     /// With user namespaces a process can leave the root that contains /.flatpak-info, but not its PID namespace.
+    /// Without a label from the bus, the one that the process has now counts.
+    @Test func theCurrentLabel() throws {
+        let process = try FakeProcess()
+        try process.set(currentLabel: "snap.video-call.app (enforce)")
+        #expect(try AppIdentity(reader: process.reader).app(of: FakeProcess.pid).description == "snap:video-call")
+        #expect(try process.app() == "exe:/usr/bin/app")
+    }
+
     @Test func aSandboxWithoutEvidenceIsRefused() throws {
         let process = try FakeProcess(pidNamespace: "pid:[7]")
         #expect(throws: UnknownProcess.self) { try process.app() }
