@@ -52,6 +52,8 @@ final class PipeWireConnection {
     private var watch: WatchToken?
     private var bound: [UInt32: Bound] = [:]
     private var isOpen = true
+    /// Whether ``PipeWireObserver/settled()`` follows in this turn of the loop.
+    private var isSettling = false
     private var answers = 0
 
     typealias OpaqueLoop = UnsafeMutablePointer<pw_loop>
@@ -105,8 +107,18 @@ final class PipeWireConnection {
         flush()
     }
 
-    /// libpipewire sends from within its loop.
-    func flush() { if isOpen { _ = cpipewire_loop_iterate(loop) } }
+    /// libpipewire sends from within its loop, and may receive in the same turn.
+    func flush() {
+        guard isOpen else { return }
+        _ = cpipewire_loop_iterate(loop)
+        guard isOpen, !isSettling else { return }
+        isSettling = true
+        Loop.shared.later { [weak self] in
+            guard let self else { return }
+            isSettling = false
+            if isOpen { observer?.settled() }
+        }
+    }
 
     func close() {
         guard isOpen else { return }
