@@ -10,6 +10,12 @@ local allowed = { microphone = {}, camera = {} }
 local plain = {}
 local silence = {}
 local silent_links = {}
+-- With WirePlumber 0.4, the items of streams that wait, which its policy does not see meanwhile.
+local held = {}
+-- The recorders' items of links that were refused, by link, until the policy has removed those.
+local refused = {}
+-- The item that is just being announced to all scripts, and may not have been to this one.
+local announced
 -- WirePlumber 0.5 has hooks; 0.4 has none.
 local has_hooks = SimpleEventHook ~= nil
 
@@ -43,6 +49,12 @@ sources_om = ObjectManager {
         type = "pw-global" },
   }
 }
+streams_om = ObjectManager {
+  Interest {
+    type = "node",
+    Constraint { "media.class", "#", "Stream/Input/*", type = "pw-global" },
+  },
+}
 items_om = ObjectManager { Interest { type = "SiLinkable" } }
 links_om = ObjectManager {
   Interest {
@@ -51,18 +63,71 @@ links_om = ObjectManager {
   }
 }
 
+local function item_with (item_id)
+  if announced and announced.id == tonumber (item_id) then
+    return announced
+  end
+  return items_om:lookup { Constraint { "id", "=", tonumber (item_id), type = "gobject" } }
+end
+
 local function node_of (item_id)
-  local item = items_om:lookup { Constraint { "id", "=", tonumber (item_id), type = "gobject" } }
+  local item = item_with (item_id)
   return item and item:get_associated_proxy ("node")
 end
 
 local function item_of (node_id)
+  if held[node_id] then
+    return held[node_id]
+  end
   for item in items_om:iterate () do
     local node = item:get_associated_proxy ("node")
     if node and node["bound-id"] == node_id then
       return item
     end
   end
+end
+
+-- The policy treats an item that is registered again as a new one.
+local function hold (item, node)
+  if not held[node["bound-id"]] then
+    held[node["bound-id"]] = item
+    item:remove ()
+  end
+end
+
+local function release (node_id)
+  local item = held[node_id]
+  held[node_id] = nil
+  if item then
+    announced = item
+    item:register ()
+    announced = nil
+  end
+end
+
+local function is_linked (item)
+  for link in links_om:iterate () do
+    if tonumber (link.properties["in.item.id"]) == item.id then
+      return true
+    end
+  end
+  return false
+end
+
+local function is_refused (item)
+  for _, item_id in pairs (refused) do
+    if item_id == item.id then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whether a stream may record something of its kind.
+local function may_continue (node)
+  local client = tonumber (node.properties["client.id"])
+  local kind = is_recorder (node, "Video") and "camera" or "microphone"
+  return not client or allowed[kind][client] == true
 end
 
 if has_hooks then
@@ -104,8 +169,27 @@ else
   -- announced to all scripts; the policy removes it when it cannot activate it.
   links_om:connect ("object-added", function (_, link)
     if not may_link (link) then
+      refused[link.id] = tonumber (link.properties["in.item.id"])
       link:reset ()
     end
+  end)
+
+  -- The policy would now try again, give up, and destroy a stream that is not to be reconnected.
+  links_om:connect ("object-removed", function (_, link)
+    local item = refused[link.id] and item_with (refused[link.id])
+    refused[link.id] = nil
+    local node = item and item:get_associated_proxy ("node")
+    if node and is_recorder (node) then
+      hold (item, node)
+      if may_continue (node) then
+        release (node["bound-id"])
+      end
+    end
+  end)
+
+  -- PipeWire uses their numbers again.
+  streams_om:connect ("object-removed", function (_, node)
+    held[node["bound-id"]] = nil
   end)
 end
 
@@ -113,25 +197,16 @@ end
 -- whose ports were still being set up at its attempts.
 local retry_delays = { 150, 500, 1500 }
 
-local function is_linked (item)
-  for link in links_om:iterate () do
-    if tonumber (link.properties["in.item.id"]) == item.id then
-      return true
-    end
-  end
-  return false
-end
-
 local function retry (node_id, attempt)
   if not retry_delays[attempt] then
     return
   end
   Core.timeout_add (retry_delays[attempt], function ()
     local item = item_of (node_id)
-    if item then
-      if not silence[node_id] and not is_linked (item) then
-        item:remove ()
-        item:register ()
+    if item and not held[node_id] then
+      if not silence[node_id] and not is_linked (item) and not is_refused (item) then
+        hold (item, item:get_associated_proxy ("node"))
+        release (node_id)
       end
       retry (node_id, attempt + 1)
     end
@@ -139,16 +214,25 @@ local function retry (node_id, attempt)
   end)
 end
 
--- Links of these streams may have been refused, or cut without WirePlumber.
-local function link_again (client, kind)
-  local again = {}
-  for item in items_om:iterate () do
-    local node = item:get_associated_proxy ("node")
-    if node and tonumber (node.properties["client.id"]) == client and is_recorder (node, kind) then
-      table.insert (again, item)
+-- The items of a client's streams of a kind.
+local function streams_of (client, kind)
+  local found = {}
+  for node in streams_om:iterate () do
+    if tonumber (node.properties["client.id"]) == client and is_recorder (node, kind) then
+      local item = item_of (node["bound-id"])
+      if item then
+        table.insert (found, { item = item, node = node })
+      end
     end
   end
-  for _, item in ipairs (again) do
+  return found
+end
+
+-- Links of these streams may have been refused, or cut without WirePlumber.
+local function link_again (client, kind)
+  local again = streams_of (client, kind)
+  for _, stream in ipairs (again) do
+    local item = stream.item
     if has_hooks then
       local flags = lutils:get_flags (item.id)
       local link = flags.peer_id and lutils.lookupLink (item.id, flags.peer_id)
@@ -157,15 +241,24 @@ local function link_again (client, kind)
       end
       lutils:clear_flags (item.id)
     else
-      -- The policy treats an item that is registered again as a new one.
-      local node_id = item:get_associated_proxy ("node")["bound-id"]
-      item:remove ()
-      item:register ()
-      retry (node_id, 1)
+      if not is_linked (item) and not is_refused (item) then
+        hold (item, stream.node)
+        release (stream.node["bound-id"])
+      end
+      retry (stream.node["bound-id"], 1)
     end
   end
   if has_hooks and #again > 0 then
     Plugin.find ("standard-event-source"):call ("schedule-rescan", "linking")
+  end
+end
+
+-- Before their links are cut, which would make the policy of WirePlumber 0.4 look for others.
+local function hold_streams (client, kind)
+  if not has_hooks then
+    for _, stream in ipairs (streams_of (client, kind)) do
+      hold (stream.item, stream.node)
+    end
   end
 end
 
@@ -214,8 +307,11 @@ local function mark (subject, key, value)
   elseif allowed[key] then
     local before = allowed[key][subject]
     allowed[key][subject] = value == "allowed" or nil
+    local kind = key == "camera" and "Video" or "Audio"
     if allowed[key][subject] and not before then
-      link_again (subject, key == "camera" and "Video" or "Audio")
+      link_again (subject, kind)
+    elseif before and not allowed[key][subject] then
+      hold_streams (subject, kind)
     end
   end
 end
@@ -275,5 +371,6 @@ end)
 
 clients_om:activate ()
 sources_om:activate ()
+streams_om:activate ()
 items_om:activate ()
 links_om:activate ()
