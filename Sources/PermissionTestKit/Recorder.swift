@@ -1,0 +1,132 @@
+// An unmodified program that records, and what it gets: the tone or the picture, silence, or nothing.
+
+public import DBus
+import Glibc
+public import PermissionModel
+
+/// A program that records from a ``SoundServer``.
+@LoopActor
+public final class Recorder {
+    public enum Kind: String, CaseIterable, Sendable {
+        /// A client of the PulseAudio socket: parecord, which is pacat.
+        case pulse
+        /// A client of PipeWire: pw-record, which is pw-cat.
+        case native
+        /// arecord, whose ALSA plugin is a client of PipeWire.
+        case alsa
+        /// GStreamer's pipewiresrc, which records from the camera.
+        case camera
+
+        /// Those that record from the microphone.
+        public static var sounds: [Kind] { [.pulse, .native, .alsa] }
+
+        public var permission: Permission { self == .camera ? .camera : .microphone }
+
+        fileprivate var program: String {
+            switch self {
+            case .pulse: "/usr/bin/pacat"
+            case .native: "/usr/bin/pw-cat"
+            case .alsa: "/usr/bin/arecord"
+            case .camera: "/usr/bin/gst-launch-1.0"
+            }
+        }
+
+        fileprivate var arguments: [String] {
+            switch self {
+            case .pulse: ["--record", "--raw", "--format=s16le", "--channels=1", "--latency-msec=50"]
+            case .native: ["--record", "--format", "s16", "--channels", "1"]
+            case .alsa: ["-q", "-D", "pipewire", "-f", "S16_LE", "-r", "48000", "-c", "1", "-t", "raw"]
+            case .camera: ["-v", "pipewiresrc", "!", "video/x-raw", "!", "fakesink", "silent=false", "sync=false"]
+            }
+        }
+    }
+
+    /// The app that permd identifies it as.
+    public let app: AppID
+    /// Whether each 1024 samples contain anything but zeros. A picture always does.
+    public let chunks = EventLog<Bool>()
+    private let process: ChildProcess
+    private var pid: Int32 = 0
+
+    /// - Parameters:
+    ///   - name: Names of programs, which are different apps.
+    ///   - sandbox: The sandbox to run it in.
+    public init(_ kind: Kind, _ name: String, on server: SoundServer, through sandbox: FlatpakSandbox? = nil)
+        async throws
+    {
+        let program = Recorder.path(kind, name, on: server)
+        if access(program, F_OK) != 0 {
+            let command = "mkdir -p \"${1%/*}\" && cp \"$0\" \"$1\""
+            let copy = try ChildProcess("sh", ["-c", command, kind.program, program])
+            guard await copy.waitForExit() == .exited(0) else { throw TestKitError("cannot copy \(kind.program)") }
+        }
+        app = sandbox?.app ?? Recorder.app(kind, name, on: server)
+        let file = server.folder.file("\(name)-\(UInt32.random(in: 0...UInt32.max))")
+        let script = kind == .camera ? Recorder.pictures : Recorder.samples
+        let command = (sandbox?.command ?? []) + [program] + kind.arguments
+        process = try ChildProcess(
+            "sh", ["-c", script, "sh", file, kind == .native ? "45" : "1"] + command,
+            environment: server.environment.merging(sandbox?.environment ?? [:]) { $1 }, standardError: .null)
+        Task { [weak self, chunks, lines = process.lines] in
+            for await line in lines {
+                if line.hasPrefix("pid ") {
+                    self?.pid = Int32(line.dropFirst(4)) ?? 0
+                } else {
+                    chunks.add(line.split(separator: " ").contains { $0 != "0" })
+                }
+            }
+        }
+    }
+
+    /// The programs check their own names.
+    private static func path(_ kind: Kind, _ name: String, on server: SoundServer) -> String {
+        server.folder.file("\(name)-apps/\(kind.program.split(separator: "/").last!)")
+    }
+
+    /// The app of the recorders with this kind and name.
+    public static func app(_ kind: Kind, _ name: String, on server: SoundServer) -> AppID {
+        AppID.executable(path(kind, name, on: server).utf8)
+    }
+
+    /// Prints the samples of the growing file as numbers, without its header.
+    private static let samples = """
+        file=$1 first=$2
+        shift 2
+        : >"$file"
+        "$@" "$file" &
+        echo "pid $!"
+        tail --pid=$! --bytes=+"$first" --follow=name --retry "$file" 2>/dev/null | stdbuf -oL od -An -v -td2 -w2048
+        """
+
+    /// Prints a line for each picture.
+    private static let pictures = """
+        shift 2
+        { stdbuf -oL "$@" & echo "pid $!"; wait; } | grep --line-buffered -e "^pid " -e "chain "
+        """
+
+    /// How many chunks had the tone.
+    public var tones: Int { chunks.all.count { $0 } }
+
+    /// Waits until it has got the tone for that many chunks more.
+    public func hears(_ more: Int = 10) async throws {
+        let before = tones
+        try await until("the tone") { $0.count { $0 } >= before + more }
+    }
+
+    /// Waits until it has got that many chunks of silence more.
+    public func isSilent(_ more: Int = 10) async throws {
+        let before = chunks.all.count - tones
+        try await until("silence") { $0.count { !$0 } >= before + more }
+    }
+
+    private func until(_ what: String, _ fits: @escaping @LoopActor ([Bool]) -> Bool) async throws {
+        try await chunks.first(what) { [chunks] _ in fits(chunks.all) }
+    }
+
+    public func end() async {
+        if pid > 0 { kill(pid, SIGTERM) }
+        _ = await process.waitForExit()
+    }
+
+    public var isRunning: Bool { process.isRunning }
+}
