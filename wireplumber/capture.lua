@@ -106,6 +106,10 @@ local function release (node_id)
 end
 
 local function is_linked (item)
+  if has_hooks then
+    local peer = lutils:get_flags (item.id).peer_id
+    return peer ~= nil and lutils.lookupLink (item.id, peer) ~= nil
+  end
   for link in links_om:iterate () do
     if tonumber (link.properties["in.item.id"]) == item.id then
       return true
@@ -193,9 +197,29 @@ else
   end)
 end
 
--- Milliseconds after which a stream without a link is registered again. The policy of WirePlumber 0.4 gives up a stream
--- whose ports were still being set up at its attempts.
+-- Milliseconds after which a stream without a link is linked again. WirePlumber gives up a stream whose ports were still
+-- being set up at its attempts.
 local retry_delays = { 150, 500, 1500 }
+
+local function link_stream (item, node)
+  if has_hooks then
+    local flags = lutils:get_flags (item.id)
+    local link = flags.peer_id and lutils.lookupLink (item.id, flags.peer_id)
+    if link then
+      link:remove ()
+    end
+    lutils:clear_flags (item.id)
+  elseif not is_linked (item) and not is_refused (item) then
+    hold (item, node)
+    release (node["bound-id"])
+  end
+end
+
+local function rescan ()
+  if has_hooks then
+    Plugin.find ("standard-event-source"):call ("schedule-rescan", "linking")
+  end
+end
 
 local function retry (node_id, attempt)
   if not retry_delays[attempt] then
@@ -203,10 +227,11 @@ local function retry (node_id, attempt)
   end
   Core.timeout_add (retry_delays[attempt], function ()
     local item = item_of (node_id)
-    if item and not held[node_id] then
-      if not silence[node_id] and not is_linked (item) and not is_refused (item) then
-        hold (item, item:get_associated_proxy ("node"))
-        release (node_id)
+    local node = item and not held[node_id] and item:get_associated_proxy ("node")
+    if node and may_continue (node) then
+      if not silence[node_id] and not is_linked (item) then
+        link_stream (item, node)
+        rescan ()
       end
       retry (node_id, attempt + 1)
     end
@@ -214,43 +239,32 @@ local function retry (node_id, attempt)
   end)
 end
 
--- The items of a client's streams of a kind.
+-- A client's streams of a kind. They are looked for by their items, because a new node can have one before it is listed.
 local function streams_of (client, kind)
   local found = {}
-  for node in streams_om:iterate () do
-    if tonumber (node.properties["client.id"]) == client and is_recorder (node, kind) then
-      local item = item_of (node["bound-id"])
-      if item then
-        table.insert (found, { item = item, node = node })
-      end
+  local function add (item)
+    local node = item:get_associated_proxy ("node")
+    if node and tonumber (node.properties["client.id"]) == client and is_recorder (node, kind) then
+      table.insert (found, { item = item, node = node })
     end
+  end
+  for item in items_om:iterate () do
+    add (item)
+  end
+  for _, item in pairs (held) do
+    add (item)
   end
   return found
 end
 
 -- Links of these streams may have been refused, or cut without WirePlumber.
 local function link_again (client, kind)
-  local again = streams_of (client, kind)
-  for _, stream in ipairs (again) do
-    local item = stream.item
-    if has_hooks then
-      local flags = lutils:get_flags (item.id)
-      local link = flags.peer_id and lutils.lookupLink (item.id, flags.peer_id)
-      if link then
-        link:remove ()
-      end
-      lutils:clear_flags (item.id)
-    else
-      if not is_linked (item) and not is_refused (item) then
-        hold (item, stream.node)
-        release (stream.node["bound-id"])
-      end
-      retry (stream.node["bound-id"], 1)
-    end
+  for _, stream in ipairs (streams_of (client, kind)) do
+    link_stream (stream.item, stream.node)
+    retry (stream.node["bound-id"], 1)
   end
-  if has_hooks and #again > 0 then
-    Plugin.find ("standard-event-source"):call ("schedule-rescan", "linking")
-  end
+  -- Also if there was none: one that was just refused may not be listed here yet.
+  rescan ()
 end
 
 -- Before their links are cut, which would make the policy of WirePlumber 0.4 look for others.

@@ -143,7 +143,9 @@ final class Enforcer {
         case .cut(let link): connection.destroy(link)
         case .join(let ends): connection.join(ends)
         case .relink(let nodes): relink(nodes, connection)
-        case .silence(let node, let ports): silence.give(to: node, ports, isManaged: marks.isThere, connection)
+        case .silence(let node, let ports):
+            silence.onManaged = { [weak self] in self?.stepLater() }
+            silence.give(to: node, ports, isManaged: marks.isThere, connection)
         case .endSilence(let node): silence.end(of: node)
         case .tellBypass(let client, let node, let permission): tellBypass(client, node, permission)
         }
@@ -261,6 +263,7 @@ extension Enforcer: PipeWireObserver {
         mirror = GraphMirror()
         owners = ClientOwners()
         enforcement = Enforcement()
+        silence.stop()
         silence = SilentSource()
         marks = SessionManagerMarks()
         isListed = false

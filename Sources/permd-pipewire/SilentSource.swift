@@ -19,6 +19,10 @@ final class SilentSource {
         adapter.auto-port-config = { mode = dsp monitor = true position = preserve }
         """
 
+    /// Milliseconds that a stream has to wait before it gets silence. Who may record is linked sooner, and would have to
+    /// be linked anew.
+    private static let delay: Int64 = 500
+
     /// The source, once PipeWire has made it.
     var node: ObjectID? { source?.id }
     private var port: ObjectID?
@@ -26,23 +30,40 @@ final class SilentSource {
     private var links: [ObjectID: [CreatedObject]] = [:]
     /// Streams that get it when it is there.
     private var waiting: [ObjectID: [ObjectID]] = [:]
+    private var delays: [ObjectID: LoopTimer] = [:]
     private weak var connection: PipeWireConnection?
+    /// Called when ``managed`` has changed by itself.
+    var onManaged: (@LoopActor () -> Void)?
 
     /// Streams that the session manager links to the source.
     private(set) var managed: Set<ObjectID> = []
 
+    /// Gives the stream silence if it still waits after a moment.
+    ///
     /// - Parameter isManaged: Whether the session manager links the stream.
     func give(to stream: ObjectID, _ ports: [ObjectID], isManaged: Bool, _ connection: PipeWireConnection) {
         self.connection = connection
+        delays[stream]?.cancel()
+        delays[stream] = Loop.shared.after(milliseconds: SilentSource.delay) { [weak self] in
+            self?.begin(stream, ports, isManaged: isManaged)
+        }
+    }
+
+    private func begin(_ stream: ObjectID, _ ports: [ObjectID], isManaged: Bool) {
+        delays[stream] = nil
+        guard let connection else { return }
         if isManaged { managed.insert(stream) } else { waiting[stream] = ports }
         if source == nil {
             let properties = SilentSource.properties + (isManaged ? "" : SilentSource.unmanaged)
             source = connection.create("adapter", "PipeWire:Interface:Node", version: CPIPEWIRE_NODE, properties)
         }
         link()
+        connection.flush()
+        if isManaged { onManaged?() }
     }
 
     func end(of stream: ObjectID) {
+        delays.removeValue(forKey: stream)?.cancel()
         guard waiting[stream] != nil || links[stream] != nil || managed.contains(stream) else { return }
         waiting[stream] = nil
         managed.remove(stream)
@@ -52,6 +73,11 @@ final class SilentSource {
         source?.release()
         source = nil
         port = nil
+    }
+
+    /// PipeWire has gone.
+    func stop() {
+        for delay in delays.values { delay.cancel() }
     }
 
     private func link() {
@@ -74,6 +100,8 @@ final class SilentSource {
     /// Returns true if it was the source.
     func removed(_ id: UInt32) -> Bool {
         guard id == node else { return false }
+        for delay in delays.values { delay.cancel() }
+        delays = [:]
         source = nil
         port = nil
         links = [:]

