@@ -91,10 +91,16 @@ public struct Enforcement: Sendable {
         forget(gone)
         var effects = rights(graph, sources, standings)
         var nowWaiting: Set<ObjectID> = []
+        /// Streams that may record, but whose links are still being cut.
+        var stillCut: Set<ObjectID> = []
         var relinked: [ObjectID] = []
         for recorder in recorders {
             guard let standing = standings[recorder.client] else { continue }
             if standing.allows(recorder.permission) {
+                guard graph.links(into: recorder.node).allSatisfy({ !cutting.contains($0.id) }) else {
+                    stillCut.insert(recorder.node)
+                    continue
+                }
                 effects += release(recorder, graph, &relinked)
             } else {
                 effects += hold(recorder, graph, canRelink: canRelink, isLinker: isLinker)
@@ -102,7 +108,7 @@ public struct Enforcement: Sendable {
             }
         }
         effects += silence(graph, recorders, standings, nowWaiting, isLinker: canRelink)
-        waiting = nowWaiting
+        waiting = nowWaiting.union(stillCut)
         if !relinked.isEmpty { effects.append(.relink(relinked)) }
         seen = Set(graph.links.keys)
         return effects

@@ -41,7 +41,8 @@ public final class SoundServer {
     /// Starts a part, which serves when this returns.
     public func start(_ part: Part) async throws {
         parts[part] = try ChildProcess(
-            part.rawValue, environment: environment, standardOutput: .null, standardError: .null)
+            part.rawValue, environment: environment, standardOutput: .null,
+            standardError: .file(folder.file("\(part.rawValue).log")))
         let isServed =
             switch part {
             case .pipewire: "pw-cli info 0"
@@ -53,7 +54,11 @@ public final class SoundServer {
             """
             timeout 40 sh -c 'until timeout 5 sh -c "$0" >/dev/null 2>&1; do sleep 0.05; done' '\(isServed)' && echo ok
             """)
-        guard started == "ok\n" else { throw TestKitError("\(part.rawValue) did not start") }
+        guard started == "ok\n" else {
+            let state = parts[part]?.isRunning == true ? "runs" : "has exited"
+            let said = try await run("tail -n 20 \(folder.file("\(part.rawValue).log"))")
+            throw TestKitError("\(part.rawValue) \(state), but does not serve: \(said)")
+        }
     }
 
     public func stop(_ part: Part, _ signal: Int32 = SIGKILL) async {

@@ -89,6 +89,27 @@ struct EnforcementTests {
         #expect(it.step() == [EnforcementTests.forbid, .cut(link: 101)])
     }
 
+    /// A grant can come before PipeWire has removed the link.
+    @Test func allowedWhileItsLinkIsCut() {
+        var it = Case()
+        _ = it.step()
+        it.link()
+        #expect(it.step() == [.cut(link: 100)])
+        it.right = .allowed
+        #expect(it.step() == [EnforcementTests.permit])
+        it.graph.remove(100)
+        #expect(it.step() == [.join(EnforcementTests.ends)])
+
+        it.canRelink = true
+        it.right = .refused
+        it.link(101)
+        #expect(it.step() == [EnforcementTests.forbid, .cut(link: 101)])
+        it.right = .allowed
+        #expect(it.step() == [EnforcementTests.permit])
+        it.graph.remove(101)
+        #expect(it.step() == [.relink([4])])
+    }
+
     @Test(arguments: [EnforcementTests.client, nil] as [ObjectID?])
     func linksPastUsAreTold(_ maker: ObjectID?) {
         var it = Case()
