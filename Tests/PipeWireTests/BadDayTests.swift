@@ -1,0 +1,98 @@
+// A real PipeWire on which things change and go away while programs record, or wait to.
+
+import DBus
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.serialized, .timeLimit(.minutes(3)))
+@LoopActor
+struct BadDayTests {
+    private func agent(on server: SoundServer) async throws -> ScriptedAgent {
+        let agent = ScriptedAgent(try server.permd.bus.connect())
+        try await agent.register()
+        return agent
+    }
+
+    /// A change of who is asked applies to running streams.
+    @Test func whoIsAskedChanges() async throws {
+        let server = try await SoundServer()
+        let agent = try await agent(on: server)
+        let recorder = try await Recorder(.pulse, "recorder", on: server)
+        try await recorder.hears()
+        try server.permd.root.write("[Enforcement]\nAsk=all\n", to: "etc/permd/permd.conf")
+        let prompt = try await agent.prompt(0)
+        #expect(prompt.app == recorder.app.description)
+        try await recorder.isSilent()
+        try server.permd.root.write("[Enforcement]\nAsk=none\n", to: "etc/permd/permd.conf")
+        try await recorder.hears()
+        #expect(try await agent.withdrawals.wait(for: 1)[0].path == prompt.path)
+        await server.end()
+    }
+
+    /// A stream whose grant ends by its time is asked about at once.
+    @Test func aGrantEnds() async throws {
+        let server = try await SoundServer()
+        let agent = try await agent(on: server)
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
+        try await server.permctl("grant", "flatpak:org.example.Call", "microphone", "--for", "2s")
+        let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
+        try await recorder.hears()
+        let prompt = try await agent.prompt(0)
+        try await recorder.isSilent()
+        agent.answer(prompt, with: .grant(.once))
+        try await recorder.hears()
+        await server.end()
+    }
+
+    /// The microphone is unplugged while its prompt is shown. The recorder then may end, as it does without permd.
+    @Test func theSourceGoesWhileItIsAskedAbout() async throws {
+        let server = try await SoundServer()
+        let agent = try await agent(on: server)
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
+        let recorder = try await Recorder(.native, "recorder", on: server, through: sandbox)
+        let prompt = try await agent.prompt(0)
+        try await server.run("pw-cli destroy test_microphone")
+        agent.answer(prompt, with: .grant(.always))
+        #expect(try await server.run("pw-cli info 0 >/dev/null && echo works") == "works\n")
+        #expect(recorder.tones == 0 && server.isEnforcing)
+        await server.end()
+    }
+
+    /// Properties as long as the kernel lets a program pass them harm nobody else.
+    @Test func longProperties() async throws {
+        let server = try await SoundServer()
+        let beside = try await Recorder(.pulse, "beside", on: server)
+        try await beside.hears()
+        try await server.run(
+            """
+            long=$(head -c 120000 /dev/zero | tr '\\0' x)
+            for name in application.name media.class media.name node.name node.description pipewire.sec.pid; do
+                PIPEWIRE_PROPS="{ $name = \\"$long\\" }" timeout 0.5 pw-record \(server.folder.file("sound"))
+            done
+            """)
+        try await beside.hears()
+        let late = try await Recorder(.native, "late", on: server)
+        try await late.hears()
+        #expect(server.isEnforcing)
+        await server.end()
+    }
+
+    /// Many at once: who is refused gets nothing, who is allowed gets the tone.
+    @Test(arguments: [Recorder.Kind.pulse, .native])
+    func manyAtOnce(_ kind: Recorder.Kind) async throws {
+        let server = try await SoundServer()
+        let allowed = try await Recorder(kind, "allowed", on: server)
+        try await allowed.hears()
+        try await server.permctl(
+            "deny", Recorder.app(kind, "refused", on: server).description, kind.permission.rawValue)
+        var refused: [Recorder] = []
+        for _ in 0..<20 { refused.append(try await Recorder(kind, "refused", on: server)) }
+        try await allowed.hears(40)
+        let late = try await Recorder(kind, "late", on: server)
+        try await late.hears()
+        #expect(refused.allSatisfy { $0.tones == 0 })
+        #expect(server.isEnforcing)
+        await server.end()
+    }
+}
