@@ -125,7 +125,10 @@ let package = Package(
             path: "Tools/permd-faults", swiftSettings: strict),
         .executableTarget(
             name: "permd-bench",
-            dependencies: ["CDBus", .product(name: "Histogram", package: "hdrhistogram-swift")],
+            dependencies: [
+                "CDBus", "DBus", "PermissionModel", "PermissionTestKit",
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ],
             path: "Tools/permd-bench", exclude: ["peers"], swiftSettings: strict),
         .executableTarget(
             name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),

@@ -87,6 +87,9 @@ public final class SoundServer {
         point = nil
     }
 
+    /// The process ID of permd-pipewire.
+    public var enforcer: Int32? { point?.pid }
+
     public var isEnforcing: Bool { point?.isRunning == true }
 
     @discardableResult

@@ -4,7 +4,7 @@ import Foundation
 
 enum BenchProgram {
     private static let usage = """
-        Usage: permd-bench run ADDRESS FOLDER [--quick] [--only windows|load|usage] [--rounds NUMBER]
+        Usage: permd-bench run ADDRESS FOLDER [--quick] [--only windows|load|usage|sound] [--rounds NUMBER]
                    [--json FILE] [--watcher PROGRAM] [--mockdevices PROGRAM] [--machine KEY=VALUE]…
         Measures the services on the bus at ADDRESS, which must be able to start them. scripts/bench sets up such a bus.
 
@@ -32,7 +32,7 @@ enum BenchProgram {
     }
 
     private static func run(_ arguments: [String]) throws {
-        var (isQuick, isWindows, isLoad, isUsage) = (false, false, false, false)
+        var (isQuick, isWindows, isLoad, isUsage, isSound) = (false, false, false, false, false)
         var rounds: Int?
         var (json, watcher, mockDevices): (String?, String?, String?) = (nil, nil, nil)
         var machine: [String: String] = [:]
@@ -49,6 +49,9 @@ enum BenchProgram {
             case "--only" where rest.first == "usage":
                 rest.removeFirst()
                 isUsage = true
+            case "--only" where rest.first == "sound":
+                rest.removeFirst()
+                isSound = true
             case "--mockdevices": mockDevices = rest.popFirst()
             case "--rounds":
                 guard let count = rest.popFirst().flatMap(Int.init), count > 0 else {
@@ -69,6 +72,8 @@ enum BenchProgram {
             try measureWindow(bench, watcher: watcher)
         } else if isLoad {
             try measureLoad(bench)
+        } else if isSound {
+            try bench.measureSound()
         } else if isUsage {
             guard let mockDevices else { throw BenchFailure("measuring uses requires --mockdevices\n\(usage)") }
             _ = try bench.client.start(Service.permd)
@@ -76,6 +81,7 @@ enum BenchProgram {
         } else {
             try measure(bench, watcher: watcher)
             if let mockDevices { try bench.measureUsage(mockDevices: mockDevices) }
+            try bench.measureSound()
         }
         print("\n\(bench.report.table)\n")
         for note in bench.report.notes { print("Note: \(note)") }

@@ -1,0 +1,225 @@
+// What permd-pipewire lets through, how soon it acts, and what it costs, on a private PipeWire.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+
+extension Bench {
+    func measureSound() throws {
+        let plan = SoundPlan(
+            decisions: amount(100, quick: 5), runs: amount(100, quick: 5), idleSeconds: UInt32(amount(60, quick: 5)))
+        let found = try SoundPlan.wait { try await SoundMeasurement(plan).run() }
+        for leak in found.leaks {
+            report.add(
+                Figure(absolute: "\(leak.name), with the tone", "of \(leak.runs)", leak.leaked, "", nil, .atMost(0)))
+        }
+        for (name, values) in [("grant to the link", found.grants), ("taken back to its end", found.revocations)] {
+            for (label, percentile, most) in [("median", 50.0, 10.0), ("p99", 99.0, 50.0)] {
+                report.add(
+                    Figure(
+                        absolute: "\(name), \(label)", "ms", values.percentile(percentile) / 1000, "", nil,
+                        .atMost(most)))
+            }
+        }
+        report.add(Figure(absolute: "permd-pipewire, PSS", "MB", found.memory, "", nil, .atMost(7)))
+        report.add(
+            Figure(
+                absolute: "permd-pipewire, wake-ups in \(plan.idleSeconds) s", "", found.wakeUps, "", nil, .atMost(0)))
+    }
+}
+
+/// How much is measured.
+private struct SoundPlan: Sendable {
+    let decisions: Int
+    let runs: Int
+    let idleSeconds: UInt32
+
+    /// Waits for code that runs on the loop.
+    static func wait<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
+        let outcome = Outcome<Result>()
+        Task {
+            do { outcome.set(.success(try await body())) } catch { outcome.set(.failure(error)) }
+        }
+        return try outcome.get()
+    }
+}
+
+/// A value that another thread waits for.
+private final class Outcome<Value: Sendable>: Sendable {
+    // SAFETY: written once before the semaphore is signalled, and read after it was waited for.
+    private nonisolated(unsafe) var result: Result<Value, any Error>?
+    private let isThere = DispatchSemaphore(value: 0)
+
+    func set(_ result: Result<Value, any Error>) {
+        self.result = result
+        isThere.signal()
+    }
+
+    func get() throws -> Value {
+        isThere.wait()
+        guard let result else { throw BenchFailure("a measurement has no result") }
+        return try result.get()
+    }
+}
+
+private struct SoundResult: Sendable {
+    struct Leak: Sendable {
+        let name: String
+        /// How many refused recorders got any of the tone.
+        let leaked: Double
+        let runs: Int
+    }
+
+    var leaks: [Leak] = []
+    var grants = Latencies()
+    var revocations = Latencies()
+    var memory = 0.0
+    var wakeUps = 0.0
+}
+
+@LoopActor
+private final class SoundMeasurement {
+    /// Recorders that start at the same moment.
+    private static let together = 10
+
+    private let plan: SoundPlan
+    private var result = SoundResult()
+
+    nonisolated init(_ plan: SoundPlan) { self.plan = plan }
+
+    func run() async throws -> SoundResult {
+        let server = try await SoundServer()
+        try await measureIdle(server)
+        try await measureDecisions(server)
+        for isBusy in [false, true] {
+            let load = isBusy ? BusyProcessors() : nil
+            try await measureLeaks(server, isBusy ? ", busy machine" : "")
+            load?.end()
+        }
+        await server.end()
+        return result
+    }
+
+    private func measureIdle(_ server: SoundServer) async throws {
+        guard let pid = server.enforcer else { throw BenchFailure("permd-pipewire does not run") }
+        let look = ProcessLook(pid: pid)
+        // What started just now settles.
+        try await Task.sleep(for: .seconds(3))
+        let before = try look.switches()
+        try await Task.sleep(for: .seconds(Int(plan.idleSeconds)))
+        result.wakeUps = try look.switches(since: before)
+        result.memory = try look.memory()
+    }
+
+    // MARK: Grants
+
+    private func measureDecisions(_ server: SoundServer) async throws {
+        print("   grants and their ends, while a program records")
+        let app = Recorder.app(.native, "decided", on: server)
+        let policy = try server.permd.bus.connect()
+        func decide(_ decision: String) async throws {
+            _ = try await policy.call(
+                .call(
+                    destination: BusNames.service, path: BusNames.root, interface: BusNames.policy,
+                    member: "SetDecision",
+                    [.string(app.description), .string("microphone"), .string(decision), .properties([:])]))
+        }
+        let links = try LinkMonitor(server)
+        try await decide("deny")
+        let recorder = try await Recorder(.native, "decided", on: server)
+        for _ in 0..<plan.decisions {
+            let known = links.made.all.count
+            let start = DispatchTime.now().uptimeNanoseconds
+            try await decide("grant")
+            result.grants.add(try await links.made.wait(for: known + 1)[known] &- start)
+            let gone = links.ended.all.count
+            let revoked = DispatchTime.now().uptimeNanoseconds
+            try await decide("deny")
+            result.revocations.add(try await links.ended.wait(for: gone + 1)[gone] &- revoked)
+            // The link's other channels.
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        await recorder.end()
+        await links.end()
+    }
+
+    // MARK: Leaks
+
+    private func measureLeaks(_ server: SoundServer, _ machine: String) async throws {
+        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus)
+        for (kind, box) in [(Recorder.Kind.native, nil), (.pulse, nil), (.pulse, sandbox)] {
+            try await server.permctl("deny", Recorder.app(kind, "refused", on: server).description, "microphone")
+            let name = (box == nil ? "refused \(kind) clients" : "undecided sandboxed \(kind) clients") + machine
+            for together in [1, SoundMeasurement.together] {
+                print("   \(name), \(together) at once")
+                var leaked = 0
+                var runs = 0
+                while runs < plan.runs {
+                    leaked += try await leaks(kind, box, together, on: server)
+                    runs += together
+                }
+                result.leaks.append(
+                    SoundResult.Leak(name: "\(name), \(together) at once", leaked: Double(leaked), runs: runs))
+            }
+        }
+    }
+
+    /// Starts recorders beside one that may record, and returns how many of them got any of the tone until that had it.
+    private func leaks(
+        _ kind: Recorder.Kind, _ sandbox: FlatpakSandbox?, _ count: Int, on server: SoundServer
+    ) async throws -> Int {
+        var refused: [Recorder] = []
+        for _ in 0..<count { refused.append(try await Recorder(kind, "refused", on: server, through: sandbox)) }
+        let allowed = try await Recorder(kind, "allowed", on: server)
+        try await allowed.hears(10)
+        let leaked = refused.count { $0.tones > 0 }
+        for recorder in refused + [allowed] { await recorder.end() }
+        return leaked
+    }
+}
+
+/// Reports when the links of the test microphone are made and end.
+@LoopActor
+private final class LinkMonitor {
+    /// In nanoseconds since boot.
+    let made = EventLog<UInt64>()
+    let ended = EventLog<UInt64>()
+    private let process: ChildProcess
+
+    init(_ server: SoundServer) throws {
+        process = try ChildProcess(
+            "stdbuf", ["-oL", "pw-link", "--monitor", "--links"], environment: server.environment)
+        Task { [made, ended, lines = process.lines] in
+            for await line in lines where line.contains("test_microphone") && line.contains(" -> ") {
+                (line.hasPrefix("+") ? made : ended).add(DispatchTime.now().uptimeNanoseconds)
+            }
+        }
+    }
+
+    func end() async {
+        process.terminate(SIGTERM)
+        _ = await process.waitForExit()
+    }
+}
+
+/// Keeps all processors busy.
+private final class BusyProcessors {
+    private let processes: [Process]
+
+    init() {
+        processes = (0..<ProcessInfo.processInfo.activeProcessorCount).compactMap { _ in
+            let process = Process()
+            process.executableURL = URL(filePath: "/bin/sh")
+            process.arguments = ["-c", "while :; do :; done"]
+            return (try? process.run()) == nil ? nil : process
+        }
+    }
+
+    func end() {
+        for process in processes {
+            process.terminate()
+            process.waitUntilExit()
+        }
+    }
+}
