@@ -32,8 +32,10 @@ public enum RecordingRight: Sendable, Hashable {
     /// It gets nothing until somebody has decided.
     case undecided
 
-    /// - Parameter status: What permd said last; nil if it has said nothing yet.
-    public init(_ owner: Owner, _ status: Status?, ask: AskScope) {
+    /// - Parameters:
+    ///   - status: What permd said last; nil if it has said nothing yet.
+    ///   - wasAllowed: Whether it was allowed before, and permd has not been heard since.
+    public init(_ owner: Owner, _ status: Status?, ask: AskScope, wasAllowed: Bool = false) {
         if ask == .none || owner == .session {
             self = .allowed
             return
@@ -41,7 +43,9 @@ public enum RecordingRight: Sendable, Hashable {
         switch owner {
         case .unknown: self = .refused
         case .unsandboxed: self = ask == .all ? .refused : .allowed
-        case .session, .process, .app: self = RecordingRight(status, isAsked: ask == .all || owner.isSandboxed)
+        case .session, .process, .app:
+            let isAllowed = status == nil && wasAllowed
+            self = isAllowed ? .allowed : RecordingRight(status, isAsked: ask == .all || owner.isSandboxed)
         }
     }
 

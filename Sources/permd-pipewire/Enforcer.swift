@@ -124,7 +124,7 @@ final class Enforcer {
             let isRelayed = owners.isRelayed(id)
             guard let owner = owners.owner(id) ?? (isRelayed ? .unknown : nil) else { continue }
             let rights = [Permission.camera, .microphone].map {
-                ($0, RecordingRight(owner, book.status(owner, $0), ask: ask))
+                ($0, right(id, owner, $0))
             }
             // A sound server's clients cannot make links. Other programs outside sandboxes see sources until permd has
             // answered: taking them away for a moment would make short lists incomplete.
@@ -134,6 +134,13 @@ final class Enforcer {
                 keepsSight: marks.isThere && !owner.isSandboxed && (isRelayed || isNew))
         }
         return standings
+    }
+
+    /// Until permd has said anything about it, a client records on that an earlier run of this program has let record: by a
+    /// restart, nobody loses a stream.
+    private func right(_ client: ObjectID, _ owner: Owner, _ permission: Permission) -> RecordingRight {
+        let wasAllowed = !book.isKnown(owner) && marks.allow(client, permission)
+        return RecordingRight(owner, book.status(owner, permission), ask: ask, wasAllowed: wasAllowed)
     }
 
     private func apply(_ effect: Effect, _ connection: PipeWireConnection) {
@@ -237,6 +244,7 @@ extension Enforcer: PipeWireObserver {
 
     func metadataChanged(_ id: UInt32, subject: UInt32, key: String?, value: String?) {
         mirror.setMetadata(id, subject, key, value)
+        if marks.changed(id, subject, key, value) { isChanged = true }
     }
 
     func serverKnown(version: String, name: String) {

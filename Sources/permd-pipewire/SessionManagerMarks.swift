@@ -16,8 +16,15 @@ final class SessionManagerMarks {
     /// The metadata that our configuration of the session manager makes.
     private static let name = "permd"
 
+    private static let keys: Set<String> = ["microphone", "camera", "plain", "silence"]
+    /// In bytes. Longer values are no marks of ours.
+    private static let longestValue = 16
+
     private var metadata: ObjectID?
+    /// What the metadata holds, as far as it concerns us.
     private var marks: Set<Mark> = []
+    /// Whether the metadata still holds only what an earlier run of this program has left there.
+    private var isInherited = true
 
     /// Whether the session manager has our configuration.
     var isThere: Bool { metadata != nil }
@@ -26,6 +33,30 @@ final class SessionManagerMarks {
         guard properties["metadata.name"] == SessionManagerMarks.name else { return }
         metadata = id
         marks = []
+        isInherited = true
+    }
+
+    /// Takes over the marks of an earlier run, so that those that are no longer true are removed. Later, only removals are
+    /// followed: the session manager may remove a mark of an object that has gone when another has its number already.
+    /// Returns whether a mark has gone.
+    func changed(_ id: ObjectID, _ subject: ObjectID, _ key: String?, _ value: String?) -> Bool {
+        guard id == metadata else { return false }
+        if let key, let value {
+            guard isInherited, SessionManagerMarks.keys.contains(key),
+                value.utf8.count <= SessionManagerMarks.longestValue
+            else { return false }
+            marks = marks.filter { $0.subject != subject || $0.key != key }
+            marks.insert(Mark(subject: subject, key: key, value: value))
+            return false
+        }
+        let before = marks.count
+        marks = marks.filter { $0.subject != subject || key != nil && $0.key != key }
+        return marks.count < before
+    }
+
+    /// Whether the session manager links this client.
+    func allow(_ client: ObjectID, _ permission: Permission) -> Bool {
+        marks.contains(Mark(subject: client, key: permission.rawValue, value: "allowed"))
     }
 
     /// The session manager forgets what it was told about objects that have gone.
@@ -41,6 +72,7 @@ final class SessionManagerMarks {
         _ connection: PipeWireConnection
     ) {
         guard let metadata else { return }
+        isInherited = false
         var wanted: Set<Mark> = []
         for (client, standing) in standings {
             for permission in [Permission.camera, .microphone] where standing.allows(permission) {

@@ -13,6 +13,7 @@ final class StatusBook {
 
     private struct Entry {
         var statuses: [Permission: Status]?
+        var isKnown = false
         var isStale = true
         var isAsking = false
     }
@@ -30,6 +31,9 @@ final class StatusBook {
 
     /// Nil if permd has not said anything yet.
     func status(_ owner: Owner, _ permission: Permission) -> Status? { entries[owner]?.statuses?[permission] }
+
+    /// Whether permd has said anything about the owner, also that it cannot identify it.
+    func isKnown(_ owner: Owner) -> Bool { entries[owner]?.isKnown == true }
 
     /// Whether permd is being asked about an owner, or will be.
     var isAsking: Bool { permd.isReady && (calls > 0 || !queue.isEmpty) }
@@ -66,6 +70,7 @@ final class StatusBook {
             guard let entry = entries[owner], entry.isStale, !entry.isAsking else { continue }
             guard let who = owner.who else {
                 entries[owner]?.statuses = nil
+                entries[owner]?.isKnown = true
                 entries[owner]?.isStale = false
                 continue
             }
@@ -82,6 +87,7 @@ final class StatusBook {
             entries[owner]?.isAsking = false
             // An owner that permd cannot identify has no status, and so no right.
             entries[owner]?.statuses = statuses
+            entries[owner]?.isKnown = true
             if entries[owner]?.isStale == true { queue.append(owner) }
         }
         changed()

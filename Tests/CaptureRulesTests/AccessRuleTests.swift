@@ -26,6 +26,16 @@ struct AccessRuleTests {
         #expect(RecordingRight(owner, status, ask: ask) == right)
     }
 
+    /// What was allowed stays so until permd is heard, and no longer.
+    @Test(
+        arguments: [
+            (sandboxed, nil, .allowed), (program, nil, .allowed), (.unknown, nil, .refused),
+            (sandboxed, .undetermined, .undecided), (sandboxed, .denied, .refused), (program, .restricted, .refused),
+        ] as [(Owner, Status?, RecordingRight)])
+    func beforePermdIsHeard(_ owner: Owner, _ status: Status?, _ right: RecordingRight) {
+        #expect(RecordingRight(owner, status, ask: .sandboxed, wasAllowed: true) == right)
+    }
+
     @Test(
         arguments: [
             ("0.3.65", .byCutting), ("0.3.74", .byCutting), ("0.3.75", .byServer), ("1.4.2", .byServer),
