@@ -45,6 +45,8 @@ public final class Recorder {
     public let app: AppID
     /// Whether each 1024 samples contain anything but zeros. A picture always does.
     public let chunks = EventLog<Bool>()
+    /// What the program wrote to standard error.
+    public let errors = EventLog<String>()
     private let process: ChildProcess
     private var pid: Int32 = 0
 
@@ -65,8 +67,11 @@ public final class Recorder {
         let script = kind == .camera ? Recorder.pictures : Recorder.samples
         let command = (sandbox?.command ?? []) + [program] + kind.arguments
         process = try ChildProcess(
-            "sh", ["-c", script, "sh", file, kind == .native ? "45" : "1"] + command,
-            environment: server.environment.merging(sandbox?.environment ?? [:]) { $1 }, standardError: .null)
+            "sh", ["-c", script, "sh", file, kind == .native ? "44" : "0"] + command,
+            environment: server.environment.merging(sandbox?.environment ?? [:]) { $1 }, standardError: .pipe)
+        Task { [errors, lines = process.errorLines] in
+            for await line in lines { errors.add(line) }
+        }
         Task { [weak self, chunks, lines = process.lines] in
             for await line in lines {
                 if line.hasPrefix("pid ") {
@@ -88,14 +93,16 @@ public final class Recorder {
         AppID.executable(path(kind, name, on: server).utf8)
     }
 
-    /// Prints the samples of the growing file as numbers, without its header.
+    /// Prints the samples of the growing file as numbers, without its header. It is not left to tail, to which a file
+    /// that is shorter than what is left out looks truncated.
     private static let samples = """
-        file=$1 first=$2
+        file=$1 header=$2
         shift 2
         : >"$file"
         "$@" "$file" &
         echo "pid $!"
-        tail --pid=$! --bytes=+"$first" --follow=name --retry "$file" 2>/dev/null | stdbuf -oL od -An -v -td2 -w2048
+        tail --pid=$! --bytes=+1 --follow=name --retry "$file" 2>/dev/null |
+            stdbuf -oL od -An -v -td2 -w2048 -j"$header" 2>/dev/null
         """
 
     /// Prints a line for each picture.
@@ -124,7 +131,8 @@ public final class Recorder {
     }
 
     public func end() async {
-        if pid > 0 { kill(pid, SIGTERM) }
+        // The program may not have been started yet.
+        if pid > 0 { kill(pid, SIGTERM) } else { process.terminate(SIGKILL) }
         _ = await process.waitForExit()
     }
 

@@ -61,9 +61,10 @@ public final class SoundServer {
         }
     }
 
-    public func stop(_ part: Part, _ signal: Int32 = SIGKILL) async {
+    @discardableResult
+    public func stop(_ part: Part, _ signal: Int32 = SIGKILL) async -> ChildProcess.Exit? {
         parts[part]?.terminate(signal)
-        _ = await parts.removeValue(forKey: part)?.waitForExit()
+        return await parts.removeValue(forKey: part)?.waitForExit()
     }
 
     /// Starts permd-pipewire, which has dealt with the present clients when this returns.
@@ -81,10 +82,12 @@ public final class SoundServer {
         try await ready.wait(for: 1)
     }
 
-    public func stopEnforcing(_ signal: Int32 = SIGKILL) async {
+    @discardableResult
+    public func stopEnforcing(_ signal: Int32 = SIGKILL) async -> ChildProcess.Exit? {
         point?.terminate(signal)
-        _ = await point?.waitForExit()
+        let exit = await point?.waitForExit()
         point = nil
+        return exit
     }
 
     /// The process ID of permd-pipewire.
