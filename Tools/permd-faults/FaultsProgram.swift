@@ -13,6 +13,7 @@ enum FaultsProgram {
 
     private static let faults = [
         "kill", "disk", "damage", "messages", "dying", "flood", "hostile", "forged", "limits", "away",
+        "sound",
     ]
 
     struct Options: Sendable {
@@ -93,6 +94,7 @@ enum FaultsProgram {
         case "forged": return await HostileFault(seed, .forgeries, seconds: count(30, short: 4), devices).run()
         case "limits": return await LimitsFault(seed, rounds: count(10, short: 2), devices).run()
         case "away": return await AwayFault(seed, rounds: count(200, short: 20), devices).run()
+        case "sound": return await SoundFault(seed, rounds: count(100, short: 12)).run()
         default: return await FloodFault(seed, rounds: count(5, short: 3), devices).run()
         }
     }
