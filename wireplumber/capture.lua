@@ -2,7 +2,7 @@
 -- permd-pipewire, too: then nobody new is allowed. What plays is not concerned.
 --
 -- permd-pipewire writes into the metadata "permd", which belongs to WirePlumber:
---   subject: a client; key: "microphone" or "camera"; value: "allowed"
+--   subject: a client that may record; key: "microphone" or "camera"; value: its serial number, as IDs are used again
 --   subject: a source; key: "plain"; value: "true" if it carries neither (the output of a filter for music)
 --   subject: a stream; key: "silence"; value: the source of silence that it is given while it waits
 
@@ -32,11 +32,17 @@ local function is_recorder (node, kind)
   return (node.properties["media.class"] or ""):find ("^Stream/Input/" .. (kind or "")) ~= nil
 end
 
+local function is_allowed (client_id, key)
+  local client = clients_om:lookup { Constraint { "bound-id", "=", client_id, type = "gobject" } }
+  local serial = allowed[key][client_id]
+  return client ~= nil and serial ~= nil and client["global-properties"]["object.serial"] == serial
+end
+
 -- Nodes without a client belong to PipeWire itself.
 local function may_record (recorder, source)
   local needed = permission (source)
   local client = recorder and tonumber (recorder.properties["client.id"])
-  return not needed or recorder ~= nil and (not client or allowed[needed][client] == true)
+  return not needed or recorder ~= nil and (not client or is_allowed (client, needed))
 end
 
 -- Global, because the script engine would collect locals when the script has run.
@@ -89,7 +95,8 @@ end
 
 -- The policy treats an item that is registered again as a new one.
 local function hold (item, node)
-  if not held[node["bound-id"]] then
+  local before = held[node["bound-id"]]
+  if not before or before.id ~= item.id then
     held[node["bound-id"]] = item
     item:remove ()
   end
@@ -131,7 +138,7 @@ end
 local function may_continue (node)
   local client = tonumber (node.properties["client.id"])
   local kind = is_recorder (node, "Video") and "camera" or "microphone"
-  return not client or allowed[kind][client] == true
+  return not client or is_allowed (client, kind)
 end
 
 if has_hooks then
@@ -320,11 +327,11 @@ local function mark (subject, key, value)
     give_silence ()
   elseif allowed[key] then
     local before = allowed[key][subject]
-    allowed[key][subject] = value == "allowed" or nil
+    allowed[key][subject] = value
     local kind = key == "camera" and "Video" or "Audio"
-    if allowed[key][subject] and not before then
+    if value and value ~= before then
       link_again (subject, kind)
-    elseif before and not allowed[key][subject] then
+    elseif before and not value then
       hold_streams (subject, kind)
     end
   end
@@ -361,6 +368,12 @@ end
 clients_om:connect ("object-added", function (_, client)
   for source in sources_om:iterate () do
     hide (client, source)
+  end
+  -- It may have been allowed before it was known here.
+  for key, kind in pairs ({ microphone = "Audio", camera = "Video" }) do
+    if allowed[key][client["bound-id"]] then
+      link_again (client["bound-id"], kind)
+    end
   end
 end)
 

@@ -221,6 +221,7 @@ extension Enforcer: PipeWireObserver {
         case .port, .link: break
         }
         silence.added(id, kind, properties)
+        if kind == .client { marks.addedClient(id, properties) }
         if kind == .metadata { marks.added(id, properties) }
     }
 

@@ -18,16 +18,21 @@ final class SessionManagerMarks {
 
     private static let keys: Set<String> = ["microphone", "camera", "plain", "silence"]
     /// In bytes. Longer values are no marks of ours.
-    private static let longestValue = 16
+    private static let longestValue = 20
 
     private var metadata: ObjectID?
     /// What the metadata holds, as far as it concerns us.
     private var marks: Set<Mark> = []
+    /// The serial numbers of clients, which are never used again. A mark may arrive after its client has gone and another
+    /// has got its ID.
+    private var serials: [ObjectID: String] = [:]
     /// Whether the metadata still holds only what an earlier run of this program has left there.
     private var isInherited = true
 
     /// Whether the session manager has our configuration.
     var isThere: Bool { metadata != nil }
+
+    func addedClient(_ id: ObjectID, _ properties: Properties) { serials[id] = properties["object.serial"] }
 
     func added(_ id: ObjectID, _ properties: Properties) {
         guard properties["metadata.name"] == SessionManagerMarks.name else { return }
@@ -56,12 +61,14 @@ final class SessionManagerMarks {
 
     /// Whether the session manager links this client.
     func allow(_ client: ObjectID, _ permission: Permission) -> Bool {
-        marks.contains(Mark(subject: client, key: permission.rawValue, value: "allowed"))
+        guard let serial = serials[client] else { return false }
+        return marks.contains(Mark(subject: client, key: permission.rawValue, value: serial))
     }
 
     /// The session manager forgets what it was told about objects that have gone.
     func removed(_ id: ObjectID) {
         marks = marks.filter { $0.subject != id }
+        serials[id] = nil
         guard id == metadata else { return }
         metadata = nil
         marks = []
@@ -76,7 +83,8 @@ final class SessionManagerMarks {
         var wanted: Set<Mark> = []
         for (client, standing) in standings {
             for permission in [Permission.camera, .microphone] where standing.allows(permission) {
-                wanted.insert(Mark(subject: client, key: permission.rawValue, value: "allowed"))
+                guard let serial = serials[client] else { continue }
+                wanted.insert(Mark(subject: client, key: permission.rawValue, value: serial))
             }
         }
         for source in sources.plain(in: graph) { wanted.insert(Mark(subject: source, key: "plain", value: "true")) }

@@ -1,6 +1,7 @@
 // A real PipeWire on which things change and go away while programs record, or wait to.
 
 import DBus
+import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -98,6 +99,35 @@ struct BadDayTests {
         try await late.hears()
         #expect(refused.allSatisfy { $0.tones == 0 })
         #expect(server.isEnforcing)
+        await server.end()
+    }
+
+    /// A mark that arrives after its client has gone does not hold for the next one with its ID.
+    @Test func aMarkOfAnEarlierClient() async throws {
+        let server = try await SoundServer()
+        let allowed = try await Recorder(.native, "allowed", on: server)
+        try await allowed.hears()
+        let program = Recorder.app(.native, "refused", on: server)
+        try await server.permctl("deny", program.description, "microphone")
+        let refused = try await Recorder(.native, "refused", on: server)
+        try await allowed.hears(20)
+        let links = try ChildProcess(
+            "stdbuf", ["-oL", "pw-link", "--monitor", "--links"], environment: server.environment)
+        let seen = EventLog<String>()
+        Task { [lines = links.lines] in for await line in lines { seen.add(line) } }
+        try await seen.first("the link that is there") { $0.contains("test_microphone") }
+        let known = seen.all.count
+        try await server.run(
+            """
+            pw-cli list-objects Node | awk '/client.id/ { print $3 }' | tr -d '"' | sort -u | while read -r client; do
+                pw-metadata -n permd "$client" microphone 1
+            done
+            """)
+        try await allowed.hears(40)
+        #expect(refused.tones == 0)
+        #expect(seen.all.dropFirst(known).filter { $0.hasPrefix("+") && $0.contains("refused") } == [])
+        links.terminate(SIGTERM)
+        _ = await links.waitForExit()
         await server.end()
     }
 }
