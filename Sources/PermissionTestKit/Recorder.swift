@@ -101,7 +101,7 @@ public final class Recorder {
         : >"$file"
         "$@" "$file" &
         echo "pid $!"
-        tail --pid=$! --bytes=+1 --follow=name --retry "$file" 2>/dev/null |
+        tail --sleep-interval=0.1 --pid=$! --bytes=+1 --follow=name --retry "$file" 2>/dev/null |
             stdbuf -oL od -An -v -td2 -w2048 -j"$header" 2>/dev/null
         """
 
