@@ -152,13 +152,13 @@ private final class SoundMeasurement {
             try await server.permctl("deny", Recorder.app(kind, "refused", on: server).description, "microphone")
             let name = (box == nil ? "refused \(kind) clients" : "undecided sandboxed \(kind) clients") + machine
             for together in [1, SoundMeasurement.together] {
-                print("   \(name), \(together) at once")
                 var leaked = 0
                 var runs = 0
                 while runs < plan.runs {
                     leaked += try await leaks(kind, box, together, on: server)
                     runs += together
                 }
+                print("   \(name), \(together) at once: \(leaked) of \(runs) got the tone")
                 result.leaks.append(
                     SoundResult.Leak(name: "\(name), \(together) at once", leaked: Double(leaked), runs: runs))
             }
