@@ -93,9 +93,9 @@ private final class SoundMeasurement {
         try await measureIdle(server)
         try await measureDecisions(server)
         for isBusy in [false, true] {
-            let load = isBusy ? BusyProcessors() : nil
+            let load = isBusy ? try BusyProcessors() : nil
             try await measureLeaks(server, isBusy ? ", busy machine" : "")
-            load?.end()
+            await load?.end()
         }
         await server.end()
         return result
@@ -204,22 +204,20 @@ private final class LinkMonitor {
 }
 
 /// Keeps all processors busy.
+@LoopActor
 private final class BusyProcessors {
-    private let processes: [Process]
+    private let processes: [ChildProcess]
 
-    init() {
-        processes = (0..<ProcessInfo.processInfo.activeProcessorCount).compactMap { _ in
-            let process = Process()
-            process.executableURL = URL(filePath: "/bin/sh")
-            process.arguments = ["-c", "while :; do :; done"]
-            return (try? process.run()) == nil ? nil : process
+    init() throws {
+        processes = try (0..<ProcessInfo.processInfo.activeProcessorCount).map { _ in
+            try ChildProcess("sh", ["-c", "while :; do :; done"])
         }
     }
 
-    func end() {
+    func end() async {
         for process in processes {
-            process.terminate()
-            process.waitUntilExit()
+            process.terminate(SIGKILL)
+            _ = await process.waitForExit()
         }
     }
 }
