@@ -7,15 +7,14 @@ extension Loop {
     /// Calls `handler` once with the wait status when the child process `pid` has exited. The child is reaped first.
     @LoopActor
     public func onExit(ofChild pid: Int32, _ handler: @escaping @LoopActor (Int32) -> Void) {
-        let fd = clinux_pidfd_open(pid, 0)
-        precondition(fd >= 0, "pidfd_open failed for child process \(pid): errno \(errno)")
+        let pidfd = UnixFD(owning: clinux_pidfd_open(pid, 0))
+        precondition(pidfd.raw >= 0, "pidfd_open failed for child process \(pid): errno \(errno)")
         var token: WatchToken?
-        token = watch(fd, .readable) { _ in
+        token = watch(pidfd, .readable) { _ in
             var status: Int32 = 0
             guard waitpid(pid, &status, WNOHANG) == pid else { return }
             token?.cancel()
             token = nil
-            close(fd)
             handler(status)
         }
     }

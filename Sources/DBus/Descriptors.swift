@@ -32,6 +32,8 @@ public struct IOEvents: OptionSet, Sendable {
 @LoopActor
 public final class WatchToken {
     let descriptor: Int32
+    /// Kept open until the watch ends.
+    private var owner: UnixFD?
     fileprivate let handler: @LoopActor (IOEvents) -> Void
     fileprivate weak var entry: WatchTable.Entry?
     /// The events to watch for. An empty set pauses the watch, including hang-ups.
@@ -39,8 +41,11 @@ public final class WatchToken {
         didSet { if events != oldValue, let entry { Loop.shared.watches.noteChange(of: entry) } }
     }
 
-    fileprivate init(_ descriptor: Int32, _ events: IOEvents, _ handler: @escaping @LoopActor (IOEvents) -> Void) {
+    fileprivate init(
+        _ descriptor: Int32, _ owner: UnixFD?, _ events: IOEvents, _ handler: @escaping @LoopActor (IOEvents) -> Void
+    ) {
         self.descriptor = descriptor
+        self.owner = owner
         self.events = events
         self.handler = handler
     }
@@ -50,17 +55,32 @@ public final class WatchToken {
         guard let entry else { return }
         self.entry = nil
         Loop.shared.watches.remove(self, from: entry)
+        owner = nil
     }
 }
 
 extension Loop {
-    /// Calls `handler` whenever `fd` is ready. The caller owns the descriptor and must cancel before closing it.
+    /// Calls `handler` whenever `fd` is ready. The descriptor stays open until the watch is cancelled.
     @LoopActor
     @discardableResult
     public func watch(
-        _ fd: Int32, _ events: IOEvents, _ handler: @escaping @LoopActor (IOEvents) -> Void
+        _ fd: UnixFD, _ events: IOEvents, _ handler: @escaping @LoopActor (IOEvents) -> Void
     ) -> WatchToken {
-        let token = WatchToken(fd, events, handler)
+        add(WatchToken(fd.raw, fd, events, handler))
+    }
+
+    /// The same for a descriptor that a C library owns. The watch must be cancelled before the library closes it:
+    /// otherwise the next descriptor with this number cannot be watched.
+    @LoopActor
+    @discardableResult
+    public func watch(
+        unowned fd: Int32, _ events: IOEvents, _ handler: @escaping @LoopActor (IOEvents) -> Void
+    ) -> WatchToken {
+        add(WatchToken(fd, nil, events, handler))
+    }
+
+    @LoopActor
+    private func add(_ token: WatchToken) -> WatchToken {
         token.entry = watches.add(token)
         return token
     }

@@ -66,7 +66,7 @@ final class TimerQueue {
         self.clock = clock
         descriptor = timerfd_create(clock, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK))
         precondition(descriptor >= 0, "timerfd_create failed: errno \(errno)")
-        _ = loop.watch(descriptor, .readable) { [unowned self] _ in fire() }
+        _ = loop.watch(unowned: descriptor, .readable) { [unowned self] _ in fire() }
     }
 
     var now: Int64 { TimerQueue.nanoseconds(clock) }

@@ -12,12 +12,12 @@ extension Loop {
         sigemptyset(&mask)
         for signal in signals { sigaddset(&mask, signal) }
         pthread_sigmask(SIG_BLOCK, &mask, nil)
-        let fd = signalfd(-1, &mask, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK))
-        precondition(fd >= 0, "signalfd failed: errno \(errno)")
+        let fd = UnixFD(owning: signalfd(-1, &mask, Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK)))
+        precondition(fd.raw >= 0, "signalfd failed: errno \(errno)")
         watch(fd, .readable) { _ in
             var information = signalfd_siginfo()
             let size = MemoryLayout<signalfd_siginfo>.size
-            while read(fd, &information, size) == size { handler(Int32(information.ssi_signo)) }
+            while read(fd.raw, &information, size) == size { handler(Int32(information.ssi_signo)) }
         }
     }
 }

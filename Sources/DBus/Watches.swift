@@ -106,7 +106,7 @@ final class Watches {
         if let token = place.token {
             token.events = events
         } else {
-            place.token = Loop.shared.watch(place.descriptor, events) { [unowned self, unowned place] in
+            place.token = Loop.shared.watch(unowned: place.descriptor, events) { [unowned self, unowned place] in
                 handle(place, $0)
             }
         }

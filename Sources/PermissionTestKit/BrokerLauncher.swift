@@ -50,7 +50,7 @@ enum BrokerLauncher {
             throw .system("no process listens on \(socket)", errno)
         }
         let answers = EventLog<Bool>()
-        let token = Loop.shared.watch(probe.raw, .readable) { _ in if answers.all.isEmpty { answers.add(true) } }
+        let token = Loop.shared.watch(probe, .readable) { _ in if answers.all.isEmpty { answers.add(true) } }
         defer { token.cancel() }
         try await answers.wait(for: 1)
     }
@@ -83,7 +83,7 @@ final class JournalSink: Sendable {
         nonisolated init(_ socket: UnixFD) { self.socket = socket }
 
         func start() {
-            token = Loop.shared.watch(socket.raw, .readable) { [socket] _ in
+            token = Loop.shared.watch(socket, .readable) { [socket] _ in
                 var byte: UInt8 = 0
                 while recv(socket.raw, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 {}
             }

@@ -194,7 +194,7 @@ private final class LineReader {
 
     private func start() {
         // The handler keeps this object alive until the end of the pipe.
-        token = Loop.shared.watch(fd.raw, .readable) { [self] _ in read() }
+        token = Loop.shared.watch(fd, .readable) { [self] _ in read() }
     }
 
     private func read() {

@@ -105,7 +105,7 @@ private final class BusProxy: Sendable {
         close(theirs.take())
         // The proxy writes a byte when it listens.
         let started = EventLog<Bool>()
-        let watch = Loop.shared.watch(end.raw, .readable) { _ in if started.all.isEmpty { started.add(true) } }
+        let watch = Loop.shared.watch(end, .readable) { _ in if started.all.isEmpty { started.add(true) } }
         defer { watch.cancel() }
         try await started.wait(for: 1)
         var byte: UInt8 = 0

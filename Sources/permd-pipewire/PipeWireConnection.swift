@@ -83,7 +83,7 @@ final class PipeWireConnection {
         let me = Unmanaged.passUnretained(self).toOpaque()
         cpipewire_core_listen(core, hooks.core, EventTables.core, me)
         cpipewire_registry_listen(registry, hooks.registry, EventTables.registry, me)
-        watch = Loop.shared.watch(cpipewire_loop_fd(loop), .readable) { [weak self] _ in self?.iterate() }
+        watch = Loop.shared.watch(unowned: cpipewire_loop_fd(loop), .readable) { [weak self] _ in self?.iterate() }
         // The first answer comes after the list of objects, the second after their properties.
         _ = cpipewire_core_sync(core, CPIPEWIRE_ID_CORE, 0)
         Loop.shared.later { [weak self] in self?.iterate() }

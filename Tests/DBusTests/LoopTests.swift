@@ -92,7 +92,7 @@ struct LoopTests {
         let tokens = Events<WatchToken>()
         for (fd, name) in [(first, "first"), (second, "second")] {
             tokens.add(
-                Loop.shared.watch(fd.raw, .readable) { what in
+                Loop.shared.watch(fd, .readable) { what in
                     events.add("\(name) \(what.contains(.readable))")
                     for token in tokens.all { token.cancel() }
                 })
@@ -124,14 +124,14 @@ struct LoopTests {
             let (fresh, freshEnd) = pair()
             dup2(fresh.raw, number)
             successor = UnixFD(owning: number)
-            tokens = [number: Loop.shared.watch(number, .readable) { _ in events.add("mixed up") }]
+            tokens = [number: Loop.shared.watch(unowned: number, .readable) { _ in events.add("mixed up") }]
             withExtendedLifetime((fresh, freshEnd)) {}
             keep.append(fresh)
             keep.append(freshEnd)
         }
         var keep: [UnixFD] = []
-        tokens[numbers.0] = Loop.shared.watch(numbers.0, .readable) { _ in served(first, second) }
-        tokens[numbers.1] = Loop.shared.watch(numbers.1, .readable) { _ in served(second, first) }
+        tokens[numbers.0] = Loop.shared.watch(unowned: numbers.0, .readable) { _ in served(first, second) }
+        tokens[numbers.1] = Loop.shared.watch(unowned: numbers.1, .readable) { _ in served(second, first) }
         write(firstEnd.raw, "x", 1)
         write(secondEnd.raw, "x", 1)
         _ = try await events.wait(for: 1)
@@ -140,10 +140,24 @@ struct LoopTests {
         for token in tokens.values { token.cancel() }
     }
 
+    /// A descriptor that is watched stays open, so that none that is opened later gets its number.
+    @Test @LoopActor func watchedDescriptorsStayOpen() async throws {
+        let events = Events<String>()
+        let (theirs, token) = {
+            let (mine, theirs) = pair()
+            return (theirs, Loop.shared.watch(mine, .readable) { _ in events.add("readable") })
+        }()
+        write(theirs.raw, "x", 1)
+        _ = try await events.wait(for: 1)
+        token.cancel()
+        // The watch was the last owner.
+        #expect(send(theirs.raw, "x", 1, Int32(MSG_NOSIGNAL)) == -1)
+    }
+
     @Test @LoopActor func hangupIsReported() async throws {
         let events = Events<Bool>()
         let (mine, theirs) = pair()
-        let token = Loop.shared.watch(mine.raw, []) { events.add($0.contains(.hangup)) }
+        let token = Loop.shared.watch(mine, []) { events.add($0.contains(.hangup)) }
         token.events = .readable
         close(theirs.take())
         #expect(try await events.wait(for: 1).first == true)

@@ -23,7 +23,7 @@ final class NoticeSocket {
             }
         }
         guard result == 0 else { throw TestKitError("cannot bind \(path)") }
-        watch = Loop.shared.watch(fd, .readable) { [log, socket] _ in
+        watch = Loop.shared.watch(socket, .readable) { [log, socket] _ in
             var buffer = [UInt8](repeating: 0, count: 4096)
             let count = recv(socket.raw, &buffer, buffer.count, 0)
             if count > 0 { log.add(String(decoding: buffer[..<count], as: UTF8.self)) }

@@ -152,7 +152,7 @@ enum Flooder {
         Report.say("flooding")
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             var token: WatchToken?
-            token = Loop.shared.watch(STDIN_FILENO, .readable) { _ in
+            token = Loop.shared.watch(unowned: STDIN_FILENO, .readable) { _ in
                 token?.cancel()
                 token = nil
                 continuation.resume()

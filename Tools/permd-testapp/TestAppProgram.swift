@@ -55,7 +55,7 @@ final class TestAppProgram {
     private func start() {
         // Unicast signals arrive without a match rule.
         connection.onSignal(addMatch: false) { [self] in signalled($0) }
-        watch = Loop.shared.watch(STDIN_FILENO, .readable) { [self] _ in read() }
+        watch = Loop.shared.watch(unowned: STDIN_FILENO, .readable) { [self] _ in read() }
         connection.onDisconnect { exit(0) }
         say("ready")
     }

@@ -153,7 +153,7 @@ final class Udev: DeviceSource {
         guard fd >= 0 else { return fd }
         // libsystemd consumes the socket's error about dropped messages (ENOBUFS) without reporting it.
         drops = DropCounter(sd_event_source_get_io_fd(sd_device_monitor_get_event_source(monitor)))
-        token = Loop.shared.watch(fd, .readable) { [weak self] _ in self?.pump() }
+        token = Loop.shared.watch(unowned: fd, .readable) { [weak self] _ in self?.pump() }
         return 0
     }
 

@@ -9,23 +9,32 @@ final class FolderWatch {
     /// Why changes may go unnoticed; nil while all folders are watched.
     private(set) var problem: PolicyProblem?
 
-    private var descriptor: Int32 = -1
+    private var inotify: UnixFD?
+    private var token: WatchToken?
     private let onEvents: @LoopActor ([String]) -> Void
 
     /// - Parameter onEvents: called with the names of what has changed; an empty one means the folder or everything.
     init(onEvents: @escaping @LoopActor ([String]) -> Void) { self.onEvents = onEvents }
 
+    isolated deinit { token?.cancel() }
+
     /// Watches these folders too. Folders that are already watched stay watched; those that failed are retried.
     func watch(_ folders: Set<String>) {
         problem = nil
-        if descriptor < 0 {
-            descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
-            guard descriptor >= 0 else { return fail(folders.min() ?? "", errno) }
-            Loop.shared.watch(descriptor, .readable) { [weak self] _ in self?.read() }
-        }
+        guard let inotify = inotify ?? open() else { return fail(folders.min() ?? "", errno) }
         let events = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ATTRIB
         for folder in folders.sorted()
-        where inotify_add_watch(descriptor, folder, UInt32(events) | UInt32(IN_ONLYDIR)) < 0 { fail(folder, errno) }
+        where inotify_add_watch(inotify.raw, folder, UInt32(events) | UInt32(IN_ONLYDIR)) < 0 { fail(folder, errno) }
+    }
+
+    /// Returns nil and sets errno on failure: a user may have a limited number of inotify instances.
+    private func open() -> UnixFD? {
+        let descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        guard descriptor >= 0 else { return nil }
+        let opened = UnixFD(owning: descriptor)
+        inotify = opened
+        token = Loop.shared.watch(opened, .readable) { [weak self] _ in self?.read(opened.raw) }
+        return opened
     }
 
     private func fail(_ folder: String, _ code: Int32) {
@@ -37,7 +46,7 @@ final class FolderWatch {
         )
     }
 
-    private func read() {
+    private func read(_ descriptor: Int32) {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         var names: [String] = []
         while true {

@@ -14,8 +14,8 @@ final class RequestObject: RequestOrigin {
     private var call: MethodCall?
     private(set) var state = RequestState.queued
     private(set) var position = 0
-    /// The process that the request ends with, if it is not the owner.
-    private var subject: (pidfd: UnixFD, watch: WatchToken)?
+    /// Watches the process that the request ends with, if it is not the owner.
+    private var subject: WatchToken?
 
     init(path: String, call: MethodCall, connection: Connection) {
         self.path = path
@@ -38,18 +38,19 @@ final class RequestObject: RequestOrigin {
         call = nil
     }
 
+    isolated deinit { forget() }
+
     func forget() {
-        subject?.watch.cancel()
+        subject?.cancel()
         subject = nil
     }
 
     /// Calls `body` when the process exits, unless the request has ended by then.
     func end(with pidfd: UnixFD, _ body: @escaping @LoopActor () -> Void) {
-        let watch = Loop.shared.watch(pidfd.raw, .readable) { [weak self] _ in
+        subject = Loop.shared.watch(pidfd, .readable) { [weak self] _ in
             self?.forget()
             body()
         }
-        subject = (pidfd, watch)
     }
 
     func respond(_ reply: Reply, isStopping: Bool) {

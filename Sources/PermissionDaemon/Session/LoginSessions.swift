@@ -13,6 +13,7 @@ final class LoginSessions {
     /// Milliseconds until sessions are listed again after a failure.
     private static let retryTime: Int64 = 10_000
     private var monitor: OpaquePointer?
+    private var watch: WatchToken?
     private let list: @LoopActor () -> [String]?
 
     /// Without logind there are no sessions, and session decisions end when $XDG_RUNTIME_DIR is removed.
@@ -23,7 +24,13 @@ final class LoginSessions {
             log.info("logind is not available: session decisions hold until XDG_RUNTIME_DIR is removed")
             return
         }
-        Loop.shared.watch(sd_login_monitor_get_fd(monitor), .readable) { [weak self] _ in self?.look() }
+        let descriptor = sd_login_monitor_get_fd(monitor)
+        watch = Loop.shared.watch(unowned: descriptor, .readable) { [weak self] _ in self?.look() }
+    }
+
+    isolated deinit {
+        watch?.cancel()
+        sd_login_monitor_unref(monitor)
     }
 
     func look() {

@@ -25,7 +25,7 @@ final class InotifyOpenings: OpeningSource {
     private static let events = close | UInt32(IN_OPEN | IN_ATTRIB)
 
     var onEvents: (@LoopActor ([String: NodeEvents]) -> Void)?
-    private var descriptor: Int32 = -1
+    private var inotify: UnixFD?
     private var token: WatchToken?
     private var nodes: [Int32: String] = [:]
     private var watches: [String: Int32] = [:]
@@ -33,16 +33,19 @@ final class InotifyOpenings: OpeningSource {
 
     func watch(_ wanted: Set<String>) -> [String: String] {
         for (node, watch) in watches where !wanted.contains(node) {
-            inotify_rm_watch(descriptor, watch)
+            if let inotify { inotify_rm_watch(inotify.raw, watch) }
             drop(watch)
         }
         guard !wanted.isEmpty else {
             shut()
             return [:]
         }
-        if let failure = openIfNeeded() { return Dictionary(uniqueKeysWithValues: wanted.map { ($0, failure) }) }
+        guard let inotify = inotify ?? open() else {
+            let failure = Inotify.reason(errno)
+            return Dictionary(uniqueKeysWithValues: wanted.map { ($0, failure) })
+        }
         var failures: [String: String] = [:]
-        for node in wanted { failures[node] = add(node) }
+        for node in wanted { failures[node] = add(node, to: inotify) }
         return failures
     }
 
@@ -52,24 +55,25 @@ final class InotifyOpenings: OpeningSource {
     private func shut() {
         token?.cancel()
         token = nil
-        if descriptor >= 0 { Glibc.close(descriptor) }
-        descriptor = -1
+        inotify = nil
     }
 
-    private func openIfNeeded() -> String? {
-        guard descriptor < 0 else { return nil }
-        descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
-        guard descriptor >= 0 else { return Inotify.reason(errno) }
-        token = Loop.shared.watch(descriptor, .readable) { [weak self] _ in self?.read() }
-        return nil
+    /// Returns nil and sets errno on failure.
+    private func open() -> UnixFD? {
+        let descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        guard descriptor >= 0 else { return nil }
+        let opened = UnixFD(owning: descriptor)
+        inotify = opened
+        token = Loop.shared.watch(opened, .readable) { [weak self] _ in self?.read() }
+        return opened
     }
 
     /// Watches the file that is at the path now, in place of the one that was there before. Returns why that fails.
-    private func add(_ node: String) -> String? {
-        let watch = inotify_add_watch(descriptor, node, InotifyOpenings.events)
+    private func add(_ node: String, to inotify: UnixFD) -> String? {
+        let watch = inotify_add_watch(inotify.raw, node, InotifyOpenings.events)
         let failure = watch < 0 ? Inotify.reason(errno) : nil
         if let old = watches[node], old != watch {
-            inotify_rm_watch(descriptor, old)
+            inotify_rm_watch(inotify.raw, old)
             drop(old)
         }
         guard failure == nil else { return failure }
@@ -86,17 +90,17 @@ final class InotifyOpenings: OpeningSource {
     // MARK: Reading
 
     func read() {
-        guard descriptor >= 0 else { return }
+        guard let inotify else { return }
         var found: [String: NodeEvents] = [:]
         var changed: Set<String> = []
         while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            let count = Glibc.read(inotify.raw, &buffer, buffer.count)
             guard count > 0 else { break }
             parse(count, &found, &changed)
         }
         for node in changed {
             // Another file may be there now, and its first events are lost.
-            _ = add(node)
+            _ = add(node, to: inotify)
             found[node, default: NodeEvents()].add(.unknown)
         }
         guard !found.isEmpty else { return }
