@@ -65,7 +65,7 @@ public final class Recorder {
         app = sandbox?.app ?? Recorder.app(kind, name, on: server)
         let file = server.folder.file("\(name)-\(UInt32.random(in: 0...UInt32.max))")
         let script = kind == .camera ? Recorder.pictures : Recorder.samples
-        let command = (sandbox?.command ?? []) + [program] + kind.arguments
+        let command = (sandbox?.command ?? []) + ["sh", "-c", Recorder.named, "sh", program] + kind.arguments
         process = try ChildProcess(
             "sh", ["-c", script, "sh", file, kind == .native ? "44" : "0"] + command,
             environment: server.environment.merging(sandbox?.environment ?? [:]) { $1 }, standardError: .pipe)
@@ -93,6 +93,10 @@ public final class Recorder {
         AppID.executable(path(kind, name, on: server).utf8)
     }
 
+    /// Tells the program's process ID. The sandbox's own first process may not pass signals on, and not keep the
+    /// variables of stdbuf.
+    private static let named = "echo \"pid $$\" && exec stdbuf -oL \"$@\""
+
     /// Prints the samples of the growing file as numbers, without its header. It is not left to tail, to which a file
     /// that is shorter than what is left out looks truncated.
     private static let samples = """
@@ -100,7 +104,6 @@ public final class Recorder {
         shift 2
         : >"$file"
         "$@" "$file" &
-        echo "pid $!"
         tail --sleep-interval=0.1 --pid=$! --bytes=+1 --follow=name --retry "$file" 2>/dev/null |
             stdbuf -oL od -An -v -td2 -w2048 -j"$header" 2>/dev/null
         """
@@ -108,7 +111,7 @@ public final class Recorder {
     /// Prints a line for each picture.
     private static let pictures = """
         shift 2
-        { stdbuf -oL "$@" & echo "pid $!"; wait; } | grep --line-buffered -e "^pid " -e "chain "
+        "$@" | grep --line-buffered -e "^pid " -e "chain "
         """
 
     /// How many chunks had the tone.

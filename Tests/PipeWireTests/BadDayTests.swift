@@ -72,7 +72,7 @@ struct BadDayTests {
         try await beside.hears()
         try await server.run(
             """
-            long=$(head -c 120000 /dev/zero | tr '\\0' x)
+            long=$(printf '%120000s' | tr ' ' x)
             for name in application.name media.class media.name node.name node.description pipewire.sec.pid; do
                 PIPEWIRE_PROPS="{ $name = \\"$long\\" }" timeout 0.5 pw-record \(server.folder.file("sound"))
             done
