@@ -6,6 +6,8 @@
 --   subject: a source; key: "plain"; value: "true" if it carries neither (the output of a filter for music)
 --   subject: a stream; key: "silence"; value: the source of silence that it is given while it waits
 
+-- The permissions, and the kind of stream that each is about.
+local kinds = { microphone = "Audio", camera = "Video" }
 local allowed = { microphone = {}, camera = {} }
 local plain = {}
 local silence = {}
@@ -137,8 +139,8 @@ end
 -- Whether a stream may record something of its kind.
 local function may_continue (node)
   local client = tonumber (node.properties["client.id"])
-  local kind = is_recorder (node, "Video") and "camera" or "microphone"
-  return not client or is_allowed (client, kind)
+  local needed = is_recorder (node, kinds.camera) and "camera" or "microphone"
+  return not client or is_allowed (client, needed)
 end
 
 if has_hooks then
@@ -166,7 +168,7 @@ if has_hooks then
     end
   }:register ()
 else
-  -- An item that was just registered may not be known here yet. A recorder is then refused, and the policy tries again.
+  -- An item that was just registered may not be known here yet. A recorder is then refused, and tried again if it may record.
   local function may_link (link)
     local source = node_of (link.properties["out.item.id"])
     local recorder = node_of (link.properties["in.item.id"])
@@ -328,11 +330,10 @@ local function mark (subject, key, value)
   elseif allowed[key] then
     local before = allowed[key][subject]
     allowed[key][subject] = value
-    local kind = key == "camera" and "Video" or "Audio"
     if value and value ~= before then
-      link_again (subject, kind)
+      link_again (subject, kinds[key])
     elseif before and not value then
-      hold_streams (subject, kind)
+      hold_streams (subject, kinds[key])
     end
   end
 end
@@ -370,7 +371,7 @@ clients_om:connect ("object-added", function (_, client)
     hide (client, source)
   end
   -- It may have been allowed before it was known here.
-  for key, kind in pairs ({ microphone = "Audio", camera = "Video" }) do
+  for key, kind in pairs (kinds) do
     if allowed[key][client["bound-id"]] then
       link_again (client["bound-id"], kind)
     end

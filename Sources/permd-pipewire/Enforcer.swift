@@ -26,8 +26,8 @@ final class Enforcer {
     private var mirror = GraphMirror()
     private var owners = ClientOwners()
     private var enforcement = Enforcement()
-    private var silence = SilentSource()
     private var marks = SessionManagerMarks()
+    private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
     private lazy var permd = PermdLink(self)
     private lazy var book = StatusBook(permd) { [weak self] in self?.stepLater() }
     private lazy var prompts = Prompts(permd) { [weak self] in self?.stepLater() }
@@ -151,7 +151,6 @@ final class Enforcer {
         case .join(let ends): connection.join(ends)
         case .relink(let nodes): relink(nodes, connection)
         case .silence(let node, let ports):
-            silence.onManaged = { [weak self] in self?.stepLater() }
             silence.give(to: node, ports, isManaged: marks.isThere, connection)
         case .endSilence(let node): silence.end(of: node)
         case .tellBypass(let client, let node, let permission): tellBypass(client, node, permission)
@@ -272,8 +271,7 @@ extension Enforcer: PipeWireObserver {
         mirror = GraphMirror()
         owners = ClientOwners()
         enforcement = Enforcement()
-        silence.stop()
-        silence = SilentSource()
+        silence.reset()
         marks = SessionManagerMarks()
         isListed = false
         book.keep([], first: [])

@@ -32,11 +32,12 @@ final class SilentSource {
     private var waiting: [ObjectID: [ObjectID]] = [:]
     private var delays: [ObjectID: LoopTimer] = [:]
     private weak var connection: PipeWireConnection?
-    /// Called when ``managed`` has changed by itself.
-    var onManaged: (@LoopActor () -> Void)?
-
     /// Streams that the session manager links to the source.
     private(set) var managed: Set<ObjectID> = []
+    private let onManaged: @LoopActor () -> Void
+
+    /// - Parameter onManaged: Called when ``managed`` has changed by itself.
+    init(onManaged: @escaping @LoopActor () -> Void) { self.onManaged = onManaged }
 
     /// Gives the stream silence if it still waits after a moment.
     ///
@@ -59,7 +60,7 @@ final class SilentSource {
         }
         link()
         connection.flush()
-        if isManaged { onManaged?() }
+        if isManaged { onManaged() }
     }
 
     func end(of stream: ObjectID) {
@@ -75,9 +76,15 @@ final class SilentSource {
         port = nil
     }
 
-    /// PipeWire has gone.
-    func stop() {
+    /// The source has gone, or PipeWire altogether.
+    func reset() {
         for delay in delays.values { delay.cancel() }
+        delays = [:]
+        source = nil
+        port = nil
+        links = [:]
+        waiting = [:]
+        managed = []
     }
 
     private func link() {
@@ -100,13 +107,7 @@ final class SilentSource {
     /// Returns true if it was the source.
     func removed(_ id: UInt32) -> Bool {
         guard id == node else { return false }
-        for delay in delays.values { delay.cancel() }
-        delays = [:]
-        source = nil
-        port = nil
-        links = [:]
-        waiting = [:]
-        managed = []
+        reset()
         return true
     }
 }
