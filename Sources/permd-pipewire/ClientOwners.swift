@@ -111,10 +111,10 @@ final class ClientOwners {
         return server.isRelay ? server : nil
     }
 
-    /// Looks for the processes behind the clients of sound servers that `wanted` names. Returns false if some of them
-    /// are not certain, and may be so later.
-    func lookForRelayed(_ wanted: Set<ObjectID>) -> Bool {
-        var isCertain = true
+    /// Looks for the processes behind the clients of sound servers that `wanted` names. Returns those that are not
+    /// certain, and may be so later.
+    @discardableResult
+    func lookForRelayed(_ wanted: Set<ObjectID>) -> Set<ObjectID> {
         let open = wanted.filter { entries[$0]?.isRelayed == true && !isSettled(entries[$0]!.owner) }
         for pid in Set(open.compactMap { entries[$0]?.client.process }) {
             guard let server = relay(pid) else { continue }
@@ -123,10 +123,9 @@ final class ClientOwners {
             let owners = server.owners(claims)
             for id in ids where !isSettled(entries[id]!.owner) {
                 entries[id]?.owner = owners[id] ?? .unknown
-                if open.contains(id), !isSettled(entries[id]!.owner) { isCertain = false }
             }
         }
-        return isCertain
+        return open.filter { !isSettled(entries[$0]!.owner) }
     }
 
     /// Whether clients of sound servers have appeared that were not looked for.
@@ -134,7 +133,7 @@ final class ClientOwners {
 
     func seekAll() {
         for server in servers.values { server.isChanged = false }
-        _ = lookForRelayed(Set(entries.keys))
+        lookForRelayed(Set(entries.keys))
     }
 
     private func isSettled(_ owner: Owner?) -> Bool {

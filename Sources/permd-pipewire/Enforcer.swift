@@ -35,7 +35,9 @@ final class Enforcer {
     private var ask = AskScope.sandboxed
     private var linkCheck: LinkCheck?
     private var attempt = 0
-    private var relooks = 0
+    /// How often recorders that are still unknown were looked for.
+    private var looks: [ObjectID: Int] = [:]
+    private var relook: LoopTimer?
     private var sighting: LoopTimer?
     private var isStepDue = false
     private var isChanged = false
@@ -100,13 +102,7 @@ final class Enforcer {
 
     /// Clients of a sound server are looked for at once if they record, and all together if they only could.
     private func identify(_ recorders: [Recorder]) {
-        let isCertain = owners.lookForRelayed(Set(recorders.map(\.client)))
-        if isCertain {
-            relooks = 0
-        } else if relooks < Enforcer.relookDelays.count {
-            Loop.shared.after(milliseconds: Enforcer.relookDelays[relooks]) { [weak self] in self?.stepLater() }
-            relooks += 1
-        }
+        lookAgain(owners.lookForRelayed(Set(recorders.map(\.client))))
         if owners.hasUnsought, sighting == nil {
             sighting = Loop.shared.after(milliseconds: Enforcer.sightingDelay) { [weak self] in
                 self?.sighting = nil
@@ -116,6 +112,20 @@ final class Enforcer {
         }
         let recording = Set(recorders.compactMap { owners.owner($0.client) })
         book.keep(Set(mirror.graph.clients.keys.compactMap { owners.owner($0) }), first: recording)
+    }
+
+    private func lookAgain(_ unknown: Set<ObjectID>) {
+        let isNew = !unknown.isSubset(of: looks.keys)
+        looks = Dictionary(uniqueKeysWithValues: unknown.map { ($0, looks[$0, default: 0]) })
+        guard isNew || relook == nil else { return }
+        relook?.cancel()
+        relook = nil
+        guard let fewest = looks.values.min(), fewest < Enforcer.relookDelays.count else { return }
+        for client in unknown { looks[client, default: 0] += 1 }
+        relook = Loop.shared.after(milliseconds: Enforcer.relookDelays[fewest]) { [weak self] in
+            self?.relook = nil
+            self?.stepLater()
+        }
     }
 
     private func standings(_ graph: Graph) -> [ObjectID: Standing] {
@@ -270,6 +280,7 @@ extension Enforcer: PipeWireObserver {
         connection = nil
         mirror = GraphMirror()
         owners = ClientOwners()
+        looks = [:]
         enforcement = Enforcement()
         silence.reset()
         marks = SessionManagerMarks()
