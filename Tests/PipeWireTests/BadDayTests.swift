@@ -36,13 +36,41 @@ struct BadDayTests {
         let server = try await SoundServer()
         let agent = try await agent(on: server)
         let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
-        try await server.permctl("grant", "flatpak:org.example.Call", "microphone", "--for", "2s")
+        try await server.permctl("grant", "flatpak:org.example.Call", "microphone")
         let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
         try await recorder.hears()
+        try await server.permctl("grant", "flatpak:org.example.Call", "microphone", "--for", "2s")
         let prompt = try await agent.prompt(0)
         try await recorder.isSilent()
         agent.answer(prompt, with: .grant(.once))
         try await recorder.hears()
+        await server.end()
+    }
+
+    /// A grant that ends while there is no sound server does not count for the next one.
+    @Test func aGrantEndsWhileTheServerRestarts() async throws {
+        let server = try await SoundServer()
+        let agent = try await agent(on: server)
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
+        try await server.permctl("grant", "flatpak:org.example.Call", "microphone")
+        let before = try await Recorder(.native, "before", on: server, through: sandbox)
+        try await before.hears()
+        for part in SoundServer.Part.allCases { await server.stop(part) }
+        try await server.permctl("grant", "flatpak:org.example.Call", "microphone", "--for", "1s")
+        let ended = try await server.run(
+            """
+            timeout 40 sh -c 'until "$0" status flatpak:org.example.Call | grep -q "^microphone.*-  no microphone"
+                do sleep 0.1; done' \
+                '\(BuiltProgram.path("permctl"))' && echo ended
+            """)
+        #expect(ended == "ended\n")
+        for part in SoundServer.Part.allCases { try await server.start(part) }
+        let after = try await Recorder(.pulse, "after", on: server, through: sandbox)
+        let prompt = try await agent.prompt(0)
+        try await after.isSilent()
+        #expect(after.tones == 0)
+        agent.answer(prompt, with: .grant(.once))
+        try await after.hears()
         await server.end()
     }
 
