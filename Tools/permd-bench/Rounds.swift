@@ -10,6 +10,8 @@ struct Latencies {
 
     mutating func add(_ nanoseconds: UInt64) { histogram.record(nanoseconds) }
 
+    var count: Int { Int(histogram.totalCount) }
+
     /// In microseconds.
     func percentile(_ percentile: Double) -> Double { Double(histogram.valueAtPercentile(percentile)) / 1000 }
 

@@ -8,7 +8,8 @@ import PermissionTestKit
 extension Bench {
     func measureSound() throws {
         let plan = SoundPlan(
-            decisions: amount(100, quick: 5), runs: amount(100, quick: 5), idleSeconds: UInt32(amount(60, quick: 5)))
+            decisions: amount(100, quick: 5), runs: amount(100, quick: 5), idleSeconds: UInt32(amount(60, quick: 5)),
+            players: amount(500, quick: 20), rounds: amount(3, quick: 1))
         let found = try SoundPlan.wait { try await SoundMeasurement(plan).run() }
         for leak in found.leaks {
             report.add(
@@ -26,6 +27,10 @@ extension Bench {
         report.add(
             Figure(
                 absolute: "permd-pipewire, wake-ups in \(plan.idleSeconds) s", "", found.wakeUps, "", nil, .atMost(0)))
+        report.add(
+            Figure(
+                "one of \(plan.players) clients that play, until linked", "ms", found.players, "with permd-pipewire",
+                against: "without it", .atMost(1.1)))
     }
 }
 
@@ -34,6 +39,8 @@ private struct SoundPlan: Sendable {
     let decisions: Int
     let runs: Int
     let idleSeconds: UInt32
+    let players: Int
+    let rounds: Int
 
     /// Waits for code that runs on the loop.
     static func wait<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
@@ -76,6 +83,7 @@ private struct SoundResult: Sendable {
     var revocations = Latencies()
     var memory = 0.0
     var wakeUps = 0.0
+    var players = Rounds()
 }
 
 @LoopActor
@@ -98,6 +106,10 @@ private final class SoundMeasurement {
             await load?.end()
         }
         await server.end()
+        for _ in 0..<plan.rounds {
+            result.players.add(try await timeOfPlayers(isEnforced: false), to: "without it")
+            result.players.add(try await timeOfPlayers(isEnforced: true), to: "with permd-pipewire")
+        }
         return result
     }
 
@@ -142,6 +154,28 @@ private final class SoundMeasurement {
         }
         await recorder.end()
         await links.end()
+    }
+
+    // MARK: Players
+
+    /// Connects clients that play one after the other. Returns the median of the times until they were linked, in
+    /// milliseconds.
+    private func timeOfPlayers(isEnforced: Bool) async throws -> Double {
+        let server = try await SoundServer(isConfigured: isEnforced, isEnforced: isEnforced)
+        let players = try ChildProcess(
+            BuiltProgram.path("player"), ["\(plan.players)"], environment: server.environment, standardInput: .pipe)
+        var times = Latencies()
+        for await line in players.lines {
+            times.add((UInt64(line) ?? 0) * 1000)
+            if times.count == plan.players { break }
+        }
+        guard times.count == plan.players else { throw BenchFailure("a client that plays was not linked") }
+        players.closeInput()
+        _ = await players.waitForExit()
+        await server.end()
+        let median = times.percentile(50)
+        print("   \(plan.players) clients that play, with\(isEnforced ? "" : "out") permd-pipewire: \(median) µs")
+        return median / 1000
     }
 
     // MARK: Leaks
