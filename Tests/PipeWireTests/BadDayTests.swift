@@ -59,8 +59,8 @@ struct BadDayTests {
         try await server.permctl("grant", "flatpak:org.example.Call", "microphone", "--for", "1s")
         let ended = try await server.run(
             """
-            timeout 40 sh -c 'until "$0" status flatpak:org.example.Call | grep -q "^microphone.*-  no microphone"
-                do sleep 0.1; done' \
+            timeout 40 sh -c 'until "$0" status flatpak:org.example.Call | grep -q "^microphone .* no microphone" &&
+                ! "$0" status flatpak:org.example.Call | grep -q granted; do sleep 0.1; done' \
                 '\(BuiltProgram.path("permctl"))' && echo ended
             """)
         #expect(ended == "ended\n")
