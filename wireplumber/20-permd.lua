@@ -1,2 +1,2 @@
 -- WirePlumber 0.4: no recording that permd-pipewire has not allowed.
-load_script("permd/capture.lua")
+load_script("permd/capture.lua", { from = "20-permd.lua" })

@@ -6,6 +6,13 @@
 --   subject: a source; key: "plain"; value: "true" if it carries neither (the output of a filter for music)
 --   subject: a stream; key: "silence"; value: the source of silence that it is given while it waits
 
+-- WirePlumber 0.5 has hooks; 0.4 has none.
+local has_hooks = SimpleEventHook ~= nil
+-- 20-permd.lua passes an argument. WirePlumber 0.4 may load the script a second time without, because of 50-permd.conf.
+if not has_hooks and ... == nil then
+  return
+end
+
 -- The permissions, and the kind of stream that each is about.
 local kinds = { microphone = "Audio", camera = "Video" }
 local allowed = { microphone = {}, camera = {} }
@@ -18,8 +25,6 @@ local held = {}
 local refused = {}
 -- The item that is just being announced to all scripts, and may not have been to this one.
 local announced
--- WirePlumber 0.5 has hooks; 0.4 has none.
-local has_hooks = SimpleEventHook ~= nil
 
 -- The permission that a source needs; nil for other nodes.
 local function permission (node)
@@ -46,30 +51,6 @@ local function may_record (recorder, source)
   local client = recorder and tonumber (recorder.properties["client.id"])
   return not needed or recorder ~= nil and (not client or is_allowed (client, needed))
 end
-
--- Global, because the script engine would collect locals when the script has run.
-marks = ImplMetadata ("permd")
-clients_om = ObjectManager { Interest { type = "client" } }
-sources_om = ObjectManager {
-  Interest {
-    type = "node",
-    Constraint { "media.class", "c", "Audio/Source", "Audio/Source/Virtual", "Audio/Duplex", "Video/Source",
-        type = "pw-global" },
-  }
-}
-streams_om = ObjectManager {
-  Interest {
-    type = "node",
-    Constraint { "media.class", "#", "Stream/Input/*", type = "pw-global" },
-  },
-}
-items_om = ObjectManager { Interest { type = "SiLinkable" } }
-links_om = ObjectManager {
-  Interest {
-    type = "SiLink",
-    Constraint { "is.policy.item.link", "=", true },
-  }
-}
 
 local function item_with (item_id)
   if announced and announced.id == tonumber (item_id) then
@@ -141,69 +122,6 @@ local function may_continue (node)
   local client = tonumber (node.properties["client.id"])
   local needed = is_recorder (node, kinds.camera) and "camera" or "microphone"
   return not client or is_allowed (client, needed)
-end
-
-if has_hooks then
-  lutils = require ("linking-utils")
-
-  -- After the target was chosen and before it is linked.
-  SimpleEventHook {
-    name = "permd/check-link",
-    after = "linking/prepare-link",
-    before = "linking/link-target",
-    interests = {
-      EventInterest {
-        Constraint { "event.type", "=", "select-target" },
-      },
-    },
-    execute = function (event)
-      local item = event:get_subject ()
-      local target = event:get_data ("target")
-      local recorder = item:get_associated_proxy ("node")
-      local source = target and target:get_associated_proxy ("node")
-      if source and not may_record (recorder, source) then
-        Log.info (item, "not allowed by permd")
-        event:stop_processing ()
-      end
-    end
-  }:register ()
-else
-  -- An item that was just registered may not be known here yet. A recorder is then refused, and tried again if it may record.
-  local function may_link (link)
-    local source = node_of (link.properties["out.item.id"])
-    local recorder = node_of (link.properties["in.item.id"])
-    if not source then
-      return recorder ~= nil and not is_recorder (recorder)
-    end
-    return may_record (recorder, source)
-  end
-
-  -- A new link is not active yet, so PipeWire has not heard of it. It is not removed here, because it is just being
-  -- announced to all scripts; the policy removes it when it cannot activate it.
-  links_om:connect ("object-added", function (_, link)
-    if not may_link (link) then
-      refused[link.id] = tonumber (link.properties["in.item.id"])
-      link:reset ()
-    end
-  end)
-
-  -- The policy would now try again, give up, and destroy a stream that is not to be reconnected.
-  links_om:connect ("object-removed", function (_, link)
-    local item = refused[link.id] and item_with (refused[link.id])
-    refused[link.id] = nil
-    local node = item and item:get_associated_proxy ("node")
-    if node and is_recorder (node) then
-      hold (item, node)
-      if may_continue (node) then
-        release (node["bound-id"])
-      end
-    end
-  end)
-
-  -- PipeWire uses their numbers again.
-  streams_om:connect ("object-removed", function (_, node)
-    held[node["bound-id"]] = nil
-  end)
 end
 
 -- Milliseconds after which a stream without a link is linked again. WirePlumber gives up a stream whose ports were still
@@ -338,24 +256,6 @@ local function mark (subject, key, value)
   end
 end
 
-marks:activate (Features.ALL, function (metadata, problem)
-  if problem then
-    Log.warning (metadata, "permd: " .. tostring (problem))
-    return
-  end
-  metadata:connect ("changed", function (_, subject, key, _, value)
-    for _, each in ipairs (key and { key } or { "plain", "silence", "microphone", "camera" }) do
-      mark (subject, each, value)
-    end
-  end)
-end)
-
-items_om:connect ("object-added", function ()
-  if next (silence) then
-    give_silence ()
-  end
-end)
-
 -- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
 -- together with their first rights, and permd-pipewire gives them back.
 local function hide (client, source)
@@ -366,39 +266,163 @@ local function hide (client, source)
   end
 end
 
-clients_om:connect ("object-added", function (_, client)
-  for source in sources_om:iterate () do
-    hide (client, source)
-  end
-  -- It may have been allowed before it was known here.
-  for key, kind in pairs (kinds) do
-    if allowed[key][client["bound-id"]] then
-      link_again (client["bound-id"], kind)
+-- With WirePlumber 0.5.
+local function check_links ()
+  lutils = require ("linking-utils")
+
+  -- After the target was chosen and before it is linked.
+  SimpleEventHook {
+    name = "permd/check-link",
+    after = "linking/prepare-link",
+    before = "linking/link-target",
+    interests = {
+      EventInterest {
+        Constraint { "event.type", "=", "select-target" },
+      },
+    },
+    execute = function (event)
+      local item = event:get_subject ()
+      local target = event:get_data ("target")
+      local recorder = item:get_associated_proxy ("node")
+      local source = target and target:get_associated_proxy ("node")
+      if source and not may_record (recorder, source) then
+        Log.info (item, "not allowed by permd")
+        event:stop_processing ()
+      end
     end
+  }:register ()
+end
+
+-- An item that was just registered may not be known here yet. A recorder is then refused, and tried again if it may record.
+local function may_link (link)
+  local source = node_of (link.properties["out.item.id"])
+  local recorder = node_of (link.properties["in.item.id"])
+  if not source then
+    return recorder ~= nil and not is_recorder (recorder)
   end
-end)
+  return may_record (recorder, source)
+end
 
-sources_om:connect ("object-added", function (_, source)
-  for client in clients_om:iterate () do
-    hide (client, source)
+-- With WirePlumber 0.4.
+local function refuse_links ()
+  -- A new link is not active yet, so PipeWire has not heard of it. It is not removed here, because it is just being
+  -- announced to all scripts; the policy removes it when it cannot activate it.
+  links_om:connect ("object-added", function (_, link)
+    if not may_link (link) then
+      refused[link.id] = tonumber (link.properties["in.item.id"])
+      link:reset ()
+    end
+  end)
+
+  -- The policy would now try again, give up, and destroy a stream that is not to be reconnected.
+  links_om:connect ("object-removed", function (_, link)
+    local item = refused[link.id] and item_with (refused[link.id])
+    refused[link.id] = nil
+    local node = item and item:get_associated_proxy ("node")
+    if node and is_recorder (node) then
+      hold (item, node)
+      if may_continue (node) then
+        release (node["bound-id"])
+      end
+    end
+  end)
+
+  -- PipeWire uses their numbers again.
+  streams_om:connect ("object-removed", function (_, node)
+    held[node["bound-id"]] = nil
+  end)
+end
+
+-- Fails if a newer WirePlumber lacks something of this.
+local function start ()
+  -- Global, because the script engine would collect locals when the script has run.
+  marks = ImplMetadata ("permd")
+  clients_om = ObjectManager { Interest { type = "client" } }
+  sources_om = ObjectManager {
+    Interest {
+      type = "node",
+      Constraint { "media.class", "c", "Audio/Source", "Audio/Source/Virtual", "Audio/Duplex", "Video/Source",
+          type = "pw-global" },
+    }
+  }
+  streams_om = ObjectManager {
+    Interest {
+      type = "node",
+      Constraint { "media.class", "#", "Stream/Input/*", type = "pw-global" },
+    },
+  }
+  items_om = ObjectManager { Interest { type = "SiLinkable" } }
+  links_om = ObjectManager {
+    Interest {
+      type = "SiLink",
+      Constraint { "is.policy.item.link", "=", true },
+    }
+  }
+
+  if has_hooks then
+    check_links ()
+  else
+    refuse_links ()
   end
-end)
 
--- PipeWire uses their numbers again.
-clients_om:connect ("object-removed", function (_, client)
-  local id = client["bound-id"]
-  for _, clients in pairs (allowed) do
-    clients[id] = nil
-  end
-  marks:set (id, nil, nil, nil)
-end)
+  marks:activate (Features.ALL, function (metadata, problem)
+    if problem then
+      Log.warning (metadata, "permd: " .. tostring (problem))
+      return
+    end
+    metadata:connect ("changed", function (_, subject, key, _, value)
+      for _, each in ipairs (key and { key } or { "plain", "silence", "microphone", "camera" }) do
+        mark (subject, each, value)
+      end
+    end)
+  end)
 
-sources_om:connect ("object-removed", function (_, source)
-  plain[source["bound-id"]] = nil
-end)
+  items_om:connect ("object-added", function ()
+    if next (silence) then
+      give_silence ()
+    end
+  end)
 
-clients_om:activate ()
-sources_om:activate ()
-streams_om:activate ()
-items_om:activate ()
-links_om:activate ()
+  clients_om:connect ("object-added", function (_, client)
+    for source in sources_om:iterate () do
+      hide (client, source)
+    end
+    -- It may have been allowed before it was known here.
+    for key, kind in pairs (kinds) do
+      if allowed[key][client["bound-id"]] then
+        link_again (client["bound-id"], kind)
+      end
+    end
+  end)
+
+  sources_om:connect ("object-added", function (_, source)
+    for client in clients_om:iterate () do
+      hide (client, source)
+    end
+  end)
+
+  -- PipeWire uses their numbers again.
+  clients_om:connect ("object-removed", function (_, client)
+    local id = client["bound-id"]
+    for _, clients in pairs (allowed) do
+      clients[id] = nil
+    end
+    marks:set (id, nil, nil, nil)
+  end)
+
+  sources_om:connect ("object-removed", function (_, source)
+    plain[source["bound-id"]] = nil
+  end)
+
+  clients_om:activate ()
+  sources_om:activate ()
+  streams_om:activate ()
+  items_om:activate ()
+  links_om:activate ()
+end
+
+-- Sound goes on without this, and permd-pipewire says that the session manager does not know it.
+local has_started, problem = pcall (start)
+if not has_started then
+  Log.warning ("permd: " .. tostring (problem))
+end
