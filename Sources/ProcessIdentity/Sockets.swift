@@ -34,6 +34,23 @@ public final class UnixSockets: Sendable {
 
     deinit { if diag >= 0 { close(diag) } }
 
+    /// Whether the kernel reports the peers of sockets: not without its module unix_diag (CONFIG_UNIX_DIAG).
+    public func areReported() -> Bool {
+        var ends: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+            return true
+        }
+        defer { for end in ends { close(end) } }
+        var status = stat()
+        guard fstat(ends[0], &status) == 0, let inode = UInt32(exactly: status.st_ino) else { return true }
+        do throws(Refusal) {
+            return try find(inode).peer != 0
+        } catch {
+            if case .unsupported = error { return false }
+            return true
+        }
+    }
+
     /// The inode of the socket that this one is connected to, or 0, and the address that this one is bound to, if any.
     public func find(_ inode: UInt32) throws(Refusal) -> (peer: UInt32, address: [UInt8]) {
         var found = clinux_unix_socket()

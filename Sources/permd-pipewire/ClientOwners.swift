@@ -31,6 +31,9 @@ final class ClientOwners {
     var serverName = Array("pipewire-".utf8)
     private var servers: [ProcessKey: RelayServer] = [:]
 
+    /// Whether the kernel tells who is connected to whom. Nobody can be identified otherwise.
+    var canIdentify: Bool { sockets?.areReported() == true }
+
     /// The identity is taken when the client's properties arrive, and again for a client whose process was unknown.
     func note(_ id: ObjectID, _ client: Client) {
         if entries[id]?.client.process == client.process, entries[id]?.owner != nil {

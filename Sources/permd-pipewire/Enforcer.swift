@@ -49,6 +49,11 @@ final class Enforcer {
     init(log: LogLine) { self.log = log }
 
     func start() throws(BusError) {
+        if !owners.canIdentify {
+            log.error(
+                "The kernel does not report the peers of sockets, so nobody can be identified and nobody records. Load its module: modprobe unix_diag"
+            )
+        }
         try permd.start()
         connect()
     }

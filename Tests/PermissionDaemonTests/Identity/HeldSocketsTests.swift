@@ -110,6 +110,10 @@ struct HeldSocketsTests {
         given.removeAll()
     }
 
+    @Test func theKernelReportsSockets() throws {
+        #expect(try UnixSockets().areReported())
+    }
+
     /// A process with too many sockets, among which one could be hidden, is refused as unknown.
     @Test func aSearchIsBounded() async throws {
         let bus = try Listener(isAbstract: false)
