@@ -175,7 +175,7 @@ local function streams_of (client, kind)
       table.insert (found, { item = item, node = node })
     end
   end
-  for item in items_om:iterate () do
+  for item in recorder_items_om:iterate () do
     add (item)
   end
   for _, item in pairs (held) do
@@ -352,6 +352,14 @@ local function start ()
     },
   }
   items_om = ObjectManager { Interest { type = "SiLinkable" } }
+  -- Apart, because hundreds of clients may play.
+  recorder_items_om = ObjectManager {
+    Interest {
+      type = "SiLinkable",
+      Constraint { "item.node.type", "=", "stream" },
+      Constraint { "item.node.direction", "=", "input" },
+    }
+  }
   links_om = ObjectManager {
     Interest {
       type = "SiLink",
@@ -418,6 +426,7 @@ local function start ()
   sources_om:activate ()
   streams_om:activate ()
   items_om:activate ()
+  recorder_items_om:activate ()
   links_om:activate ()
 end
 

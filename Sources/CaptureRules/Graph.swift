@@ -110,6 +110,12 @@ public struct Graph: Sendable, Equatable {
         linksInto[link.ends.inputNode, default: []].insert(id)
     }
 
+    /// Whether the object is a stream that plays, or one of its ports, or a link out of it.
+    public func isPlaying(_ id: ObjectID) -> Bool {
+        let node = ports[id]?.node ?? links[id]?.ends.outputNode ?? id
+        return nodes[node]?.mediaClass.hasPrefix("Stream/Output") == true
+    }
+
     public mutating func takeGone() -> Set<ObjectID> {
         defer { gone = [] }
         return gone

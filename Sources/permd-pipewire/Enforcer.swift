@@ -18,6 +18,10 @@ final class Enforcer {
     /// Hundreds may connect at once, and each search reads all sockets of the server.
     private static let sightingDelay: Int64 = 200
 
+    /// Milliseconds for which changes are collected that concern nobody who records. Hundreds of programs that play may
+    /// connect at once, and a step looks at all clients.
+    private static let collectingTime: Int64 = 20
+
     /// Milliseconds after which the session manager, which starts at the same time, has loaded our script if it has it.
     private static let scriptDelay: Int64 = 5000
 
@@ -29,7 +33,7 @@ final class Enforcer {
     private var marks = SessionManagerMarks()
     private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
     private lazy var permd = PermdLink(self)
-    private lazy var book = StatusBook(permd) { [weak self] in self?.stepLater() }
+    private lazy var book = StatusBook(permd) { [weak self] in self?.known($0) }
     private lazy var prompts = Prompts(permd) { [weak self] in self?.stepLater() }
     private lazy var uses = Uses(permd)
     private var ask = AskScope.sandboxed
@@ -41,6 +45,10 @@ final class Enforcer {
     private var sighting: LoopTimer?
     private var isStepDue = false
     private var isChanged = false
+    /// Whether a change concerns somebody who records, or may.
+    private var isUrgent = false
+    private var collecting: LoopTimer?
+    private var recording: Set<Owner> = []
     private var isReady = false
     /// Whether PipeWire has listed what was there when it was reached.
     private var isListed = false
@@ -86,7 +94,20 @@ final class Enforcer {
         }
     }
 
+    /// Takes a step soon, together with what changes until then.
+    private func collect() {
+        guard collecting == nil else { return }
+        collecting = Loop.shared.after(milliseconds: Enforcer.collectingTime) { [weak self] in self?.step() }
+    }
+
+    private func known(_ owner: Owner) {
+        if recording.contains(owner) || !isReady { stepLater() } else { collect() }
+    }
+
     private func step() {
+        collecting?.cancel()
+        collecting = nil
+        (isChanged, isUrgent) = (false, false)
         guard let connection, isListed else { return }
         let gone = mirror.takeGone()
         let graph = mirror.graph
@@ -115,7 +136,7 @@ final class Enforcer {
                 self?.stepLater()
             }
         }
-        let recording = Set(recorders.compactMap { owners.owner($0.client) })
+        recording = Set(recorders.compactMap { owners.owner($0.client) })
         book.keep(Set(mirror.graph.clients.keys.compactMap { owners.owner($0) }), first: recording)
     }
 
@@ -226,8 +247,8 @@ final class Enforcer {
 
 extension Enforcer: PipeWireObserver {
     func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
-        isChanged = true
         mirror.add(id, kind, properties)
+        note(isUrgent: kind != .client && !mirror.graph.isPlaying(id))
         switch kind {
         case .client, .metadata: connection?.follow(id, kind)
         // What plays is left alone.
@@ -240,7 +261,7 @@ extension Enforcer: PipeWireObserver {
     }
 
     func removed(_ id: UInt32) {
-        isChanged = true
+        note(isUrgent: mirror.graph.clients[id] == nil && !mirror.graph.isPlaying(id))
         mirror.remove(id)
         owners.remove(id)
         marks.removed(id)
@@ -248,18 +269,19 @@ extension Enforcer: PipeWireObserver {
     }
 
     func clientChanged(_ id: UInt32, _ properties: Properties) {
-        isChanged = true
+        // The session manager's script keeps the sources from those that PipeWire does not trust.
+        note(isUrgent: !marks.isThere)
         owners.note(id, mirror.setClient(id, properties))
     }
 
     func nodeChanged(_ id: UInt32, isRunning: Bool, _ properties: Properties?) {
-        isChanged = true
+        note(isUrgent: true)
         mirror.setNode(id, properties, isRunning: isRunning)
     }
 
     func metadataChanged(_ id: UInt32, subject: UInt32, key: String?, value: String?) {
         mirror.setMetadata(id, subject, key, value)
-        if marks.changed(id, subject, key, value) { isChanged = true }
+        if marks.changed(id, subject, key, value) { note(isUrgent: true) }
     }
 
     func serverKnown(version: String, name: String) {
@@ -272,13 +294,16 @@ extension Enforcer: PipeWireObserver {
 
     func listed() {
         isListed = true
-        isChanged = true
+        note(isUrgent: true)
     }
 
     func settled() {
-        guard isChanged else { return }
-        isChanged = false
-        step()
+        if isUrgent { step() } else if isChanged { collect() }
+    }
+
+    private func note(isUrgent: Bool) {
+        isChanged = true
+        if isUrgent { self.isUrgent = true }
     }
 
     func disconnected() {
@@ -290,6 +315,7 @@ extension Enforcer: PipeWireObserver {
         silence.reset()
         marks = SessionManagerMarks()
         isListed = false
+        recording = []
         book.keep([], first: [])
         prompts.update([:])
         uses.update([])

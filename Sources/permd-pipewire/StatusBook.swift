@@ -19,12 +19,13 @@ final class StatusBook {
     }
 
     private let permd: PermdLink
-    private let changed: @LoopActor () -> Void
+    /// Called with the owner of whom permd has said something.
+    private let changed: @LoopActor (Owner) -> Void
     private var entries: [Owner: Entry] = [:]
     private var queue: [Owner] = []
     private var calls = 0
 
-    init(_ permd: PermdLink, changed: @escaping @LoopActor () -> Void) {
+    init(_ permd: PermdLink, changed: @escaping @LoopActor (Owner) -> Void) {
         self.permd = permd
         self.changed = changed
     }
@@ -90,7 +91,7 @@ final class StatusBook {
             entries[owner]?.isKnown = true
             if entries[owner]?.isStale == true { queue.append(owner) }
         }
-        changed()
+        changed(owner)
         ask()
     }
 }

@@ -110,4 +110,20 @@ struct SourceRuleTests {
         #expect(found([(4, 2)]) == [waiting])
         #expect(found([(4, 2)], silence: 4).count == 2)
     }
+
+    /// What a stream that plays consists of concerns nobody who records; a link into a recorder does.
+    @Test func streamsThatPlay() {
+        var graph = SourceRuleTests.graph([
+            3: Node(client: 7, mediaClass: "Stream/Output/Audio"), 4: Node(client: nil, mediaClass: "Audio/Sink"),
+            5: Node(client: nil, mediaClass: "Audio/Source"), 6: Node(client: 7, mediaClass: "Stream/Input/Audio"),
+        ])
+        graph.set(30, Port(node: 3, isOutput: true))
+        graph.set(60, Port(node: 6, isOutput: false))
+        graph.set(70, Link(LinkEnds(3, 30, 4, 40), maker: 1))
+        graph.set(71, Link(LinkEnds(5, 50, 6, 60), maker: 1))
+        #expect([3, 30, 70].allSatisfy(graph.isPlaying))
+        #expect(![4, 5, 6, 60, 71, 99].contains(where: graph.isPlaying))
+        graph.remove(70)
+        #expect(!graph.isPlaying(70))
+    }
 }
