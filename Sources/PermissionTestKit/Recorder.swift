@@ -43,8 +43,10 @@ public final class Recorder {
 
     /// The app that permd identifies it as.
     public let app: AppID
-    /// Whether each 1024 samples contain anything but zeros. A picture always does.
-    public let chunks = EventLog<Bool>()
+    /// An event for each 1024 samples that contain anything but zeros, and for each picture.
+    private let sounding = EventLog<Void>()
+    /// An event for each 1024 zeros.
+    private let silent = EventLog<Void>()
     /// What the program wrote to standard error.
     public let errors = EventLog<String>()
     private let process: ChildProcess
@@ -72,12 +74,12 @@ public final class Recorder {
         Task { [errors, lines = process.errorLines] in
             for await line in lines { errors.add(line) }
         }
-        Task { [weak self, chunks, lines = process.lines] in
+        Task { [weak self, sounding, silent, lines = process.lines] in
             for await line in lines {
                 if line.hasPrefix("pid ") {
                     self?.pid = Int32(line.dropFirst(4)) ?? 0
                 } else {
-                    chunks.add(line.split(separator: " ").contains { $0 != "0" })
+                    (line.split(separator: " ").contains { $0 != "0" } ? sounding : silent).add(())
                 }
             }
         }
@@ -115,23 +117,16 @@ public final class Recorder {
         """
 
     /// How many chunks had the tone.
-    public var tones: Int { chunks.all.count { $0 } }
+    public var tones: Int { sounding.all.count }
+
+    /// How many it has got, with the tone or without.
+    public var chunks: Int { sounding.all.count + silent.all.count }
 
     /// Waits until it has got the tone for that many chunks more.
-    public func hears(_ more: Int = 10) async throws {
-        let before = tones
-        try await until("the tone") { $0.count { $0 } >= before + more }
-    }
+    public func hears(_ more: Int = 10) async throws { try await sounding.wait(for: tones + more) }
 
     /// Waits until it has got that many chunks of silence more.
-    public func isSilent(_ more: Int = 10) async throws {
-        let before = chunks.all.count - tones
-        try await until("silence") { $0.count { !$0 } >= before + more }
-    }
-
-    private func until(_ what: String, _ fits: @escaping @LoopActor ([Bool]) -> Bool) async throws {
-        try await chunks.first(what) { [chunks] _ in fits(chunks.all) }
-    }
+    public func isSilent(_ more: Int = 10) async throws { try await silent.wait(for: silent.all.count + more) }
 
     public func end() async {
         // The program may not have been started yet.

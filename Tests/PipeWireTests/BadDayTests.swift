@@ -47,6 +47,21 @@ struct BadDayTests {
         await server.end()
     }
 
+    /// Clients of PulseAudio give up a stream that gets no data for 25 seconds; with silence, it lives until the answer.
+    @Test func anAnswerAfterAMinute() async throws {
+        let server = try await SoundServer()
+        let agent = try await agent(on: server)
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
+        let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
+        let prompt = try await agent.prompt(0)
+        // A minute of samples, 1024 of 44,100 each second in a chunk.
+        for _ in 0..<6 { try await recorder.isSilent(44_100 * 10 / 1024) }
+        #expect(recorder.tones == 0 && recorder.isRunning)
+        agent.answer(prompt, with: .grant(.once))
+        try await recorder.hears()
+        await server.end()
+    }
+
     /// A grant that ends while there is no sound server does not count for the next one.
     @Test func aGrantEndsWhileTheServerRestarts() async throws {
         let server = try await SoundServer()

@@ -117,7 +117,7 @@ private final class SoundMeasurement {
         guard let pid = server.enforcer else { throw BenchFailure("permd-pipewire does not run") }
         let look = ProcessLook(pid: pid)
         // What started just now settles.
-        try await Task.sleep(for: .seconds(3))
+        try await Task.sleep(for: .seconds(8))
         let before = try look.switches()
         try await Task.sleep(for: .seconds(Int(plan.idleSeconds)))
         result.wakeUps = try look.switches(since: before)

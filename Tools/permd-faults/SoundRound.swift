@@ -146,7 +146,7 @@ final class SoundRound {
             // The chunks themselves are thousands.
             throw TestKitError(
                 """
-                \(recording.name) stays silent: it got \(recording.recorder.chunks.all.count) chunks, \
+                \(recording.name) stays silent: it got \(recording.recorder.chunks) chunks, \
                 \(recording.recorder.tones) of them with the tone, and \
                 \(recording.recorder.isRunning ? "runs" : "has ended"): \(recording.recorder.errors.all)
                 """)
