@@ -8,8 +8,9 @@ import PermissionModel
 
 @LoopActor
 final class Enforcer {
-    /// Milliseconds between attempts to reach PipeWire: soon at first, in case it is restarting, then less often.
-    private static let delays: [Int64] = [50, 100, 500, 2000, 10_000]
+    /// Milliseconds between attempts to reach PipeWire: soon at first, in case it is restarting, then less often. Until
+    /// then nobody new records.
+    private static let delays: [Int64] = [50, 100, 500, 2000]
     /// Milliseconds after which unknown clients of a sound server are looked for again: a connection and its client do
     /// not appear at the same moment.
     private static let relookDelays: [Int64] = [20, 100, 500, 2000]
