@@ -1,6 +1,7 @@
 // What is common to all uses of inotify(7).
 
 import CLinux
+import DBus
 import Glibc
 
 enum Inotify {
@@ -11,6 +12,12 @@ enum Inotify {
         case EMFILE: "the limit of descriptors or fs.inotify.max_user_instances is reached"
         default: errorText(code)
         }
+    }
+
+    /// An instance, or nil with errno set: a user may have a limited number of them.
+    static func open() -> UnixFD? {
+        let descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        return descriptor < 0 ? nil : UnixFD(owning: descriptor)
     }
 
     /// Calls `body` for each `struct inotify_event` with its watch, its mask and its name, which is padded with NULs.

@@ -62,6 +62,14 @@ struct ListingsTests {
             }
         }
 
+        /// How many rows the slices of a list have.
+        func slices(_ open: (PolicyInterface) -> (RowFilter) -> Listings.Slice) throws -> [Int] {
+            let slice = open(broker.policyInterface)(try RowFilter(.properties([:])))
+            var counts: [Int] = []
+            while let rows = try slice() { counts.append(rows.count) }
+            return counts
+        }
+
         /// Commits the decisions and returns when all of them are on disk.
         func decide(_ decisions: [Decision]) async {
             for decision in decisions {
@@ -113,6 +121,17 @@ struct ListingsTests {
     }
 
     // MARK: Bounds
+
+    @Test func slicesAreBounded() async throws {
+        let fixture = try await Fixture()
+        await fixture.decide((0..<1000).map { decision("exe:/app\($0)", .camera) })
+        for list in [PolicyInterface.decisionRows, PolicyInterface.historyRows] {
+            let slices = try fixture.slices(list)
+            #expect(slices.reduce(0, +) == 1000 && slices.count > 3)
+            #expect(slices.allSatisfy { $0 <= Listings.sliceRows })
+        }
+        await fixture.end()
+    }
 
     /// A service whose only method lists rows of one mebibyte. While `waits` is set, lists do not start.
     @LoopActor

@@ -137,16 +137,16 @@ private final class SoundMeasurement {
                     member: "SetDecision",
                     [.string(app.description), .string("microphone"), .string(decision), .properties([:])]))
         }
-        let links = try LinkMonitor(server)
+        let links = try await LinkMonitor(server)
         try await decide("deny")
         let recorder = try await Recorder(.native, "decided", on: server)
         for _ in 0..<plan.decisions {
             let known = links.made.all.count
-            let start = DispatchTime.now().uptimeNanoseconds
+            let start = LinkMonitor.now
             try await decide("grant")
             result.grants.add(try await links.made.wait(for: known + 1)[known] &- start)
             let gone = links.ended.all.count
-            let revoked = DispatchTime.now().uptimeNanoseconds
+            let revoked = LinkMonitor.now
             try await decide("deny")
             result.revocations.add(try await links.ended.wait(for: gone + 1)[gone] &- revoked)
             // The link's other channels.
@@ -210,30 +210,6 @@ private final class SoundMeasurement {
         let leaked = refused.count { $0.tones > 0 }
         for recorder in refused + [allowed] { await recorder.end() }
         return leaked
-    }
-}
-
-/// Reports when the links of the test microphone are made and end.
-@LoopActor
-private final class LinkMonitor {
-    /// In nanoseconds since boot.
-    let made = EventLog<UInt64>()
-    let ended = EventLog<UInt64>()
-    private let process: ChildProcess
-
-    init(_ server: SoundServer) throws {
-        process = try ChildProcess(
-            "stdbuf", ["-oL", "pw-link", "--monitor", "--links"], environment: server.environment)
-        Task { [made, ended, lines = process.lines] in
-            for await line in lines where line.contains("test_microphone") && line.contains(" -> ") {
-                (line.hasPrefix("+") ? made : ended).add(DispatchTime.now().uptimeNanoseconds)
-            }
-        }
-    }
-
-    func end() async {
-        process.terminate(SIGTERM)
-        _ = await process.waitForExit()
     }
 }
 

@@ -27,11 +27,8 @@ final class FolderWatch {
         where inotify_add_watch(inotify.raw, folder, UInt32(events) | UInt32(IN_ONLYDIR)) < 0 { fail(folder, errno) }
     }
 
-    /// Returns nil and sets errno on failure: a user may have a limited number of inotify instances.
     private func open() -> UnixFD? {
-        let descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
-        guard descriptor >= 0 else { return nil }
-        let opened = UnixFD(owning: descriptor)
+        guard let opened = Inotify.open() else { return nil }
         inotify = opened
         token = Loop.shared.watch(opened, .readable) { [weak self] _ in self?.read(opened.raw) }
         return opened

@@ -58,11 +58,8 @@ final class InotifyOpenings: OpeningSource {
         inotify = nil
     }
 
-    /// Returns nil and sets errno on failure.
     private func open() -> UnixFD? {
-        let descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
-        guard descriptor >= 0 else { return nil }
-        let opened = UnixFD(owning: descriptor)
+        guard let opened = Inotify.open() else { return nil }
         inotify = opened
         token = Loop.shared.watch(opened, .readable) { [weak self] _ in self?.read() }
         return opened
