@@ -42,7 +42,8 @@ let pipeWireTargets: [Target] =
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "PipeWireTests", dependencies: ["permd-pipewire", "DBus", "PermissionModel", "PermissionTestKit"],
+            name: "PipeWireTests",
+            dependencies: ["permd-pipewire", "CPipeWire", "DBus", "PermissionModel", "PermissionTestKit"],
             swiftSettings: strict),
     ]
 

@@ -145,6 +145,33 @@ struct BadDayTests {
         await server.end()
     }
 
+    /// An app with a thousand streams is asked about once, and others record on.
+    @Test func aThousandStreams() async throws {
+        let server = try await SoundServer(settings: "[Enforcement]\nAsk=all\n")
+        let agent = try await agent(on: server)
+        for name in ["beside", "late"] {
+            try await server.permctl("grant", Recorder.app(.pulse, name, on: server).description, "microphone")
+        }
+        let beside = try await Recorder(.pulse, "beside", on: server)
+        try await beside.hears()
+        let flood = try StreamFlood(1000, runtime: server.environment["XDG_RUNTIME_DIR"] ?? "")
+        let prompt = try await agent.prompt(0)
+        let made = try await server.run(
+            """
+            timeout 40 sh -c 'until [ "$(pw-cli list-objects Node | grep -c Stream/Input/Audio)" -gt 1000 ]; do
+                sleep 0.1; done' && echo made
+            """)
+        #expect(made == "made\n")
+        try await beside.hears()
+        let late = try await Recorder(.pulse, "late", on: server)
+        try await late.hears()
+        agent.answer(prompt, with: .deny(.always))
+        try await beside.hears(40)
+        #expect(agent.prompts.all.count == 1 && server.isEnforcing)
+        flood.end()
+        await server.end()
+    }
+
     /// A mark that arrives after its client has gone does not hold for the next one with its ID.
     @Test func aMarkOfAnEarlierClient() async throws {
         let server = try await SoundServer()
