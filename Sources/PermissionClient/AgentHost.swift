@@ -79,7 +79,7 @@ private struct PromptKey: Hashable {
 }
 
 private struct OpenPrompt {
-    let withdrawal: Withdrawal
+    let link: PromptLink
     let task: Task<Void, Never>
 }
 
@@ -121,7 +121,7 @@ private final class AgentServer {
         do throws(ClientError) {
             _ = try await link.call(
                 BusNames.agentManager, "RegisterAgent",
-                [.objectPath(path), .properties(["level": .string(level.rawValue)])])
+                [.objectPath(path), .properties(["level": .string(level.rawValue), "updates": .bool(true)])])
         } catch {
             if !isRegistered { link.close() }
             throw error
@@ -193,6 +193,15 @@ private final class AgentServer {
                         callers: AgentServer.daemon
                     ) { [weak self] in self?.prompt($0) },
                     Method(
+                        name: "Update", inputs: ["prompt": "o", "details": "a{sv}"], outputs: [:],
+                        callers: AgentServer.daemon
+                    ) { [weak self] call in
+                        if let path = call.arguments[0].objectPathValue, let details = call.arguments[1].properties {
+                            self?.open[PromptKey(daemon: call.sender, path: path)]?.link.update(details)
+                        }
+                        call.reply()
+                    },
+                    Method(
                         name: "Withdraw", inputs: ["prompt": "o", "why": "s"], outputs: [:],
                         callers: AgentServer.daemon
                     ) { [weak self] call in
@@ -213,21 +222,22 @@ private final class AgentServer {
             let text = open[key] == nil ? "\(open.count) prompts are open already" : "this prompt is open already"
             return call.fail(name: BusError.Name.limitsExceeded, body: [.string(text)])
         }
-        let withdrawal = Withdrawal()
-        let prompt = AgentPrompt(id: path, details, withdrawal)
+        let link = PromptLink()
+        let prompt = AgentPrompt(id: path, details, link)
         let presenter = presenter
         let before = lastShown
         let task = Task {
             // A withdrawn prompt may take a moment to disappear.
             await before?.value
-            guard open[key]?.withdrawal === withdrawal else { return }
+            guard open[key]?.link === link else { return }
             let answer = await AgentServer.present(prompt, by: presenter)
             // If the prompt was withdrawn or its daemon has left, another prompt may have the same path by now.
-            guard open[key]?.withdrawal === withdrawal else { return }
+            guard open[key]?.link === link else { return }
             open[key] = nil
+            link.end()
             AgentServer.reply(answer, to: call)
         }
-        open[key] = OpenPrompt(withdrawal: withdrawal, task: task)
+        open[key] = OpenPrompt(link: link, task: task)
         lastShown = task
     }
 
@@ -238,7 +248,8 @@ private final class AgentServer {
 
     private func withdraw(_ key: PromptKey, _ why: String) {
         guard let prompt = open.removeValue(forKey: key) else { return }
-        prompt.withdrawal.why = why
+        prompt.link.why = why
+        prompt.link.end()
         prompt.task.cancel()
     }
 

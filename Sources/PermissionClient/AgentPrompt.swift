@@ -11,7 +11,7 @@ public struct AgentPrompt: Sendable, Identifiable {
     public struct Item: Sendable, Hashable {
         /// What is asked.
         public let question: Question
-        /// The name of the device that would be used; empty if there are several, or if it has no name.
+        /// The name of the device that the app would get; empty if it has no name.
         public let deviceName: String
         /// Why the app wants it, in the app's words; may be empty.
         public let reason: String
@@ -65,17 +65,39 @@ public struct AgentPrompt: Sendable, Identifiable {
     public let durations: [Duration.Word]
     /// The window of the app, `x11:XID` or `wayland:HANDLE`; empty for none.
     public let parentWindow: String
-    /// The number of requests that wait behind this one.
-    public let waiting: Int
-    private let withdrawal: Withdrawal
+    /// When the app asked.
+    public let since: EpochSeconds?
+    /// Seconds for which Not Now keeps the app from asking again; nil if it may ask again at once.
+    public let pause: UInt32?
+    /// What waited behind this prompt when it was sent.
+    public let behind: Behind
+    private let link: PromptLink
+
+    /// The requests that wait behind a prompt.
+    public struct Behind: Sendable, Hashable {
+        /// How many there are.
+        public let count: Int
+        /// The names of the apps of the first of them, in their order.
+        public let apps: [String]
+
+        /// Creates a value, for tests of an agent.
+        public init(count: Int, apps: [String]) {
+            self.count = count
+            self.apps = apps
+        }
+    }
+
+    /// What waits behind this prompt, each time it changes. It ends with the prompt, and has one reader; a reader that
+    /// is slow gets the newest value only.
+    public var changes: AsyncStream<Behind> { link.changes }
 
     /// The maximum number of choices in a dialog, and of options of a choice. The daemon does not send more.
     private static let maximumChoices = 16
     private static let iconBytes = 4096
 
-    init(id: String, _ details: [String: Value], _ withdrawal: Withdrawal) {
+    init(id: String, _ details: [String: Value], _ link: PromptLink) {
         self.id = id
-        self.withdrawal = withdrawal
+        self.link = link
         app = SafeText.body(details.text("app"))
         appName = SafeText.title(details.text("app_name"))
         let icon = details.text("app_icon")
@@ -97,7 +119,9 @@ public struct AgentPrompt: Sendable, Identifiable {
         let offered = (details["durations"]?.strings ?? []).compactMap(Duration.Word.init(rawValue:))
         durations = offered.enumerated().filter { !offered[..<$0.offset].contains($0.element) }.map(\.element)
         parentWindow = details.text("parent_window")
-        waiting = Int(details["waiting"]?.uint32Value ?? 0)
+        since = details["since"]?.uint64Value.map { EpochSeconds(clamping: $0) }
+        pause = details["pause"]?.uint32Value
+        behind = Behind(details)
     }
 
     private static func dialog(_ row: [String: Value]) -> PortalDialog? {
@@ -125,12 +149,31 @@ public struct AgentPrompt: Sendable, Identifiable {
     public var displayName: String { appName.isEmpty ? app : appName }
 
     /// Returns why the prompt was withdrawn, as a text for the user; nil if it was not.
-    public func withdrawnWhy() async -> String? { await withdrawal.why }
+    public func withdrawnWhy() async -> String? { await link.why }
 }
 
+extension AgentPrompt.Behind {
+    private static let maximumApps = 16
+
+    init(_ details: [String: Value]) {
+        count = Int(details["waiting"]?.uint32Value ?? 0)
+        apps = (details["next"]?.strings ?? []).prefix(AgentPrompt.Behind.maximumApps).map(SafeText.title)
+    }
+}
+
+/// What the daemon says about a prompt after it was sent.
 @LoopActor
-final class Withdrawal {
+final class PromptLink {
+    /// Why it was withdrawn.
     var why: String?
+    nonisolated let changes: AsyncStream<AgentPrompt.Behind>
+    private let sink: AsyncStream<AgentPrompt.Behind>.Continuation
+
+    nonisolated init() { (changes, sink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+
+    func update(_ details: [String: Value]) { sink.yield(AgentPrompt.Behind(details)) }
+
+    func end() { sink.finish() }
 }
 
 /// The answer of an agent to a prompt.

@@ -5,6 +5,8 @@ public import PermissionModel
 public struct RegisteredAgent: Sendable, Hashable {
     public let id: AgentID
     public let level: AgentLevel
+    /// Whether it is told what changes behind its prompt.
+    let wantsUpdates: Bool
     /// The number of consecutive failed prompts.
     public var failures = 0
 }
@@ -14,10 +16,11 @@ struct AgentRoster {
     private(set) var agents: [RegisteredAgent] = []
 
     /// Registers an agent. One that is already registered takes the new level and counts as the newest.
-    mutating func add(_ id: AgentID, _ level: AgentLevel) {
+    mutating func add(_ id: AgentID, _ level: AgentLevel, wantsUpdates: Bool = false) {
         let failures = remove(id)?.failures ?? 0
         let place = agents.firstIndex { $0.level <= level } ?? agents.endIndex
-        agents.insert(RegisteredAgent(id: id, level: level, failures: failures), at: place)
+        agents.insert(
+            RegisteredAgent(id: id, level: level, wantsUpdates: wantsUpdates, failures: failures), at: place)
     }
 
     @discardableResult
@@ -32,6 +35,8 @@ struct AgentRoster {
     func best(without tried: Set<AgentID>) -> AgentID? {
         agents.first { !tried.contains($0.id) }?.id
     }
+
+    func wantsUpdates(_ id: AgentID) -> Bool { agents.contains { $0.id == id && $0.wantsUpdates } }
 
     mutating func succeeded(_ id: AgentID) {
         if let index = agents.firstIndex(where: { $0.id == id }) { agents[index].failures = 0 }

@@ -53,6 +53,13 @@ struct DismissalThrottle {
         }
     }
 
+    /// Whether one more dismissal pauses the question.
+    func isLast(_ app: AppID, _ question: Question, at now: EpochSeconds, settings: Settings) -> Bool {
+        let record = records[Key(app: app, question: question)]
+        let isOver = record?.pausedUntil.map { $0 <= now } ?? false
+        return (isOver ? 0 : record?.count ?? 0) + 1 >= settings.nagLimit
+    }
+
     /// Counts a dismissal by the person. Returns the record to store.
     mutating func dismissed(
         _ app: AppID, _ question: Question, at now: EpochSeconds, settings: Settings

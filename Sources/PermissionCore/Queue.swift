@@ -19,6 +19,8 @@ public struct Queue {
     /// Whether positions or states may have changed.
     var mustRenumber = false
     private var toldLength = 0
+    /// What the agent knows to be behind the prompt on screen.
+    var toldBehind: RequestsBehind?
     private var isShutDown = false
     var effects: [QueueEffect] = []
 
@@ -29,6 +31,7 @@ public struct Queue {
         if isShutDown { return refuseAfterShutdown(event) }
         take(event, now, facts)
         if !isShutDown { advance(now, facts) }
+        if mustRenumber || count != toldLength { updatePrompt() }
         renumber()
         if count != toldLength {
             toldLength = count
@@ -65,7 +68,7 @@ public struct Queue {
         case .closed(let id): closed(id, now, facts)
         case .callerLeft(let connection): callerLeft(connection, now, facts)
         case .holdReleased(let connection): endHold(of: connection)
-        case .agentArrived(let agent, let level): roster.add(agent, level)
+        case .agentArrived(let agent, let level, let wantsUpdates): roster.add(agent, level, wantsUpdates: wantsUpdates)
         case .agentLeft(let connection): agentLeft(connection)
         case .agentUnregistered(let agent): agentUnregistered(agent)
         case .agentAnswered(let agent, let prompt, let answer): answered(agent, prompt, answer, now, facts)

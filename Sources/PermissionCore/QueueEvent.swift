@@ -51,7 +51,7 @@ public enum QueueEvent: Sendable, Hashable {
     case callerLeft(String)
     /// A connection releases the place that is kept for it.
     case holdReleased(String)
-    case agentArrived(AgentID, AgentLevel)
+    case agentArrived(AgentID, AgentLevel, wantsUpdates: Bool = false)
     /// A connection has left the bus, with all its agents.
     case agentLeft(connection: String)
     case agentUnregistered(AgentID)
@@ -82,6 +82,7 @@ public enum QueueEffect: Sendable, Hashable {
     /// The request has ended without a Response.
     case forget(RequestID)
     case showPrompt(AgentID, Prompt)
+    case updatePrompt(AgentID, PromptID, RequestsBehind)
     case withdrawPrompt(AgentID, PromptID, why: String)
     /// Stop listening to a prompt whose agent has left.
     case dropPrompt(PromptID)
@@ -131,8 +132,18 @@ public struct Prompt: Sendable, Hashable {
     public let request: AccessRequest
     /// In the order of the request.
     public let items: [Question]
-    /// The number of requests behind this one.
-    public let waiting: Int
+    public let behind: RequestsBehind
+    /// Seconds for which the dismissal throttle pauses a question of this prompt if the person dismisses it; nil if
+    /// that takes further dismissals.
+    public let pause: Int64?
+}
+
+/// What waits behind a prompt.
+public struct RequestsBehind: Sendable, Hashable {
+    /// The number of requests.
+    public let count: Int
+    /// The apps of the first of them, each once, at most ``Limits/appsBehind``.
+    public let apps: [AppID]
 }
 
 public enum RequestState: String, Sendable, Hashable {

@@ -18,14 +18,14 @@ extension Queue {
                 return stopWaitingForAgent()
             } else if let agent = roster.best(without: waiting.tried) {
                 stopWaitingForAgent()
-                return show(open, to: agent)
+                return show(open, to: agent, now)
             } else {
                 return waitForAgent()
             }
         }
     }
 
-    private mutating func show(_ items: [Question], to agent: AgentID) {
+    private mutating func show(_ items: [Question], to agent: AgentID, _ now: Moment) {
         lastPrompt += 1
         let id = PromptID(lastPrompt)
         update(at: 0) {
@@ -34,9 +34,35 @@ extension Queue {
         }
         mustRenumber = true
         guard let waiting = slots[0].request else { return }
+        let behind = behind()
+        toldBehind = behind
+        let pauses = items.contains { dismissals.isLast(waiting.app, $0, at: now.epoch, settings: settings) }
         effects.append(
-            .showPrompt(agent, Prompt(id: id, request: waiting.request, items: items, waiting: count - 1)))
+            .showPrompt(
+                agent,
+                Prompt(
+                    id: id, request: waiting.request, items: items, behind: behind,
+                    pause: pauses ? settings.nagPause : nil)))
         effects.append(.startTimer(.prompt(id), milliseconds: settings.promptTimeout * 1000))
+    }
+
+    private func behind() -> RequestsBehind {
+        var apps: [AppID] = []
+        for slot in slots.dropFirst() {
+            guard let app = slot.request?.app, !apps.contains(app) else { continue }
+            apps.append(app)
+            if apps.count == Limits.appsBehind { break }
+        }
+        return RequestsBehind(count: count - 1, apps: apps)
+    }
+
+    /// Tells the agent of the prompt on screen what is behind it now.
+    mutating func updatePrompt() {
+        guard let prompt = slots.first?.request?.prompt, roster.wantsUpdates(prompt.agent) else { return }
+        let behind = behind()
+        guard behind != toldBehind else { return }
+        toldBehind = behind
+        effects.append(.updatePrompt(prompt.agent, prompt.id, behind))
     }
 
     private mutating func waitForAgent() {

@@ -151,6 +151,7 @@ final class Broker {
             ended.origin.forget()
             policyInterface.tellRequest(ended.request, Outcome.withdrawn.rawValue)
         case .showPrompt(let agent, let prompt): show(prompt, to: agent)
+        case .updatePrompt(let agent, let id, let behind): agents.update(id, at: agent, behind)
         case .withdrawPrompt(let agent, let id, let why): agents.withdraw(id, from: agent, why: why)
         case .dropPrompt(let id): agents.drop(id)
         case .unregisterAgent(let agent):

@@ -22,6 +22,8 @@ public enum Limits {
     /// The number of apps whose withdrawals are counted. It bounds the memory that a program with ever new identities
     /// can use, and exceeds the number of apps that make requests within a minute on any desktop.
     public static let withdrawingApps = 1024
+    /// The apps that a prompt names as waiting behind it: one line of a window.
+    public static let appsBehind = 5
     /// Consecutive failed prompts after which an agent is unregistered.
     public static let agentFailures = 3
 }

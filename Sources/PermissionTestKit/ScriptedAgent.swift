@@ -50,6 +50,8 @@ public final class ScriptedAgent {
     /// All prompts, in order.
     public let prompts = EventLog<Prompt>()
     public let withdrawals = EventLog<Withdrawal>()
+    /// What changed behind the prompts, if it was registered for that.
+    public let updates = EventLog<Prompt>()
     public let connection: Connection
     private let path: String
     private var script: [Reply]
@@ -82,13 +84,17 @@ public final class ScriptedAgent {
                         outputs: ["outcome": "s", "decisions": "a{sa{sv}}"]
                     ) { [self] in asked($0) },
                     Method(
+                        name: "Update", inputs: ["prompt": "o", "details": "a{sv}"], outputs: [:]
+                    ) { [self] in updated($0) },
+                    Method(
                         name: "Withdraw", inputs: ["prompt": "o", "why": "s"], outputs: [:]
                     ) { [self] in withdrawn($0) },
                 ]), at: path)
     }
 
-    public func register(level: AgentLevel? = nil) async throws(BusError) {
-        let options: [String: Value] = level.map { ["level": .string($0.rawValue)] } ?? [:]
+    public func register(level: AgentLevel? = nil, updates: Bool = false) async throws(BusError) {
+        var options: [String: Value] = level.map { ["level": .string($0.rawValue)] } ?? [:]
+        if updates { options["updates"] = .bool(true) }
         _ = try await connection.call(manager("RegisterAgent", [.objectPath(path), .properties(options)]))
     }
 
@@ -119,6 +125,12 @@ public final class ScriptedAgent {
         let reply = script.isEmpty ? otherwise : script.removeFirst()
         perform(reply, prompt, call)
         prompts.add(prompt)
+    }
+
+    private func updated(_ call: MethodCall) {
+        call.reply()
+        guard let path = call.arguments[0].objectPathValue, let details = call.arguments[1].properties else { return }
+        updates.add(Prompt(path: path, details: details))
     }
 
     private func withdrawn(_ call: MethodCall) {

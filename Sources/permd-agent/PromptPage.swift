@@ -119,7 +119,9 @@ final class PromptPage {
         let reason = Texts.reason(item)
         if !reason.isEmpty { add(reason, item.reason.isEmpty ? "dim-label" : "reason", lines: 6) }
         for choice in item.dialog?.choices ?? [] { add(choice, flow.selection(of: choice)) }
-        if prompt.waiting > 0 { add(Texts.text("Waiting behind this: %@", "\(prompt.waiting)"), "dim-label", lines: 1) }
+        if prompt.behind.count > 0 {
+            add(Texts.text("Waiting behind this: %@", "\(prompt.behind.count)"), "dim-label", lines: 1)
+        }
         for choice in flow.choices {
             let description = item.isOfPortal ? "" : Texts.description(choice)
             addButton(Texts.label(choice, item), .choose(choice), description)

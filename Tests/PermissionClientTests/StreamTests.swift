@@ -151,7 +151,7 @@ struct AgentHostTests {
         #expect(prompt.items.map(\.question) == [.camera, .microphone])
         #expect(prompt.items.map(\.reason) == ["because", "because"])
         #expect(prompt.explanation == Explanation(title: "A title", body: "A body"))
-        #expect(prompt.durations == [.once, .session, .until, .always] && prompt.waiting == 0)
+        #expect(prompt.durations == [.once, .session, .until, .always] && prompt.behind.count == 0)
         #expect(try await stage.settings.decisions().first?.until == 4_000_000_000)
         #expect(try await stage.settings.agents().map(\.level) == [.terminal])
         // The agent registers again with a new daemon.
@@ -159,6 +159,30 @@ struct AgentHostTests {
         try await events.first { $0 == .daemonLost }
         try await events.wait(for: 3)
         #expect(await events.all.last == .registered)
+        task.cancel()
+        _ = await task.result
+        await stage.end()
+    }
+
+    @Test func whatWaitsBehindAPrompt() async throws {
+        let stage = try await ClientStage()
+        let presenter = Presenter()
+        let bus = await stage.bus
+        let task = Task { try await AgentHost(bus: bus, presenter: presenter).run() }
+        let app = try await TestApp("asking", on: stage.permd)
+        try await app.request("t", [.camera])
+        let prompt = try await presenter.shown.wait(for: 1)[0]
+        #expect(prompt.behind == AgentPrompt.Behind(count: 0, apps: []) && prompt.since != nil && prompt.pause == nil)
+        let behind = EventLog<AgentPrompt.Behind>()
+        let reading = Task { @LoopActor in for await change in prompt.changes { behind.add(change) } }
+        let other = try await TestApp("other", on: stage.permd)
+        try await other.request("u", [.camera])
+        try await behind.first { $0 == AgentPrompt.Behind(count: 1, apps: ["other"]) }
+        _ = try await other.ask("close u")
+        try await behind.first { $0 == AgentPrompt.Behind(count: 0, apps: []) }
+        _ = try await app.ask("close t")
+        // The stream ends with the prompt.
+        await reading.value
         task.cancel()
         _ = await task.result
         await stage.end()

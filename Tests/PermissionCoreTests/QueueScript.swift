@@ -75,9 +75,11 @@ struct QueueScript {
             switch words.first {
             case "shown":
                 let prompt = words[2]
+                let pause = words.count > 4 ? " \(words[4])" : ""
                 return [
                     "accept \(request)", "moved \(request) queued 0",
-                    "show \(words[1]) \(prompt) \(request) \(words[3]) waiting=0", "timer prompt\(prompt) 300000",
+                    "show \(words[1]) \(prompt) \(request) \(words[3]) waiting=0\(pause)",
+                    "timer prompt\(prompt) 300000",
                     "moved \(request) showing 0", "length 1",
                 ]
             case "queued":
@@ -111,7 +113,10 @@ struct QueueScript {
         case "close": return .closed(RequestID(UInt64(word(1)) ?? 0))
         case "left": return .callerLeft(":\(word(1))")
         case "release": return .holdReleased(":\(word(1))")
-        case "agent": return AgentLevel(rawValue: word(2)).map { .agentArrived(agent(word(1)), $0) }
+        case "agent":
+            return AgentLevel(rawValue: word(2)).map {
+                .agentArrived(agent(word(1)), $0, wantsUpdates: word(3) == "updates")
+            }
         case "agent-left": return .agentLeft(connection: ":\(word(1))")
         case "unregister": return .agentUnregistered(agent(word(1)))
         case "answer": return answer(words)
@@ -211,7 +216,9 @@ struct QueueScript {
         case .respond(let id, let reply): "respond \(id.number) \(describe(reply))"
         case .forget(let id): "forget \(id.number)"
         case .showPrompt(let agent, let prompt):
-            "show \(agent.path.dropFirst()) #\(prompt.id.number) \(prompt.request.id.number) \(list(prompt.items)) waiting=\(prompt.waiting)"
+            "show \(agent.path.dropFirst()) #\(prompt.id.number) \(prompt.request.id.number) \(list(prompt.items)) waiting=\(prompt.behind.count)\(prompt.pause.map { " pause=\($0)" } ?? "")"
+        case .updatePrompt(let agent, let id, let behind):
+            "update \(agent.path.dropFirst()) #\(id.number) \(describe(behind))"
         case .withdrawPrompt(let agent, let id, _): "withdraw \(agent.path.dropFirst()) #\(id.number)"
         case .dropPrompt(let id): "drop #\(id.number)"
         case .unregisterAgent(let agent): "unregister \(agent.path.dropFirst())"
@@ -226,6 +233,11 @@ struct QueueScript {
         case .startTimer(let timer, let milliseconds): "timer \(describe(timer)) \(milliseconds)"
         case .stopTimer(let timer): "stop \(describe(timer))"
         }
+    }
+
+    private func describe(_ behind: RequestsBehind) -> String {
+        let apps = behind.apps.isEmpty ? "" : " next=\(behind.apps.map(\.name).joined(separator: ","))"
+        return "waiting=\(behind.count)\(apps)"
     }
 
     private func describe(_ reply: Reply) -> String {

@@ -92,7 +92,7 @@ struct QueueThrottleTests {
             respond 2 dismissed camera=undetermined refused=camera
             length 0
             > request 3 a camera
-            shown A #3 camera
+            shown A #3 camera pause=600
             > answer A #3 dismissed
             stop prompt#3
             nag a camera 3 until=1600
@@ -140,7 +140,7 @@ struct QueueThrottleTests {
             respond 2 dismissed camera=undetermined refused=camera
             length 0
             > request 3 a camera
-            shown A #3 camera
+            shown A #3 camera pause=600
             > answer A #3 camera=deny/once
             stop prompt#3
             nag a camera 0
@@ -167,14 +167,14 @@ struct QueueThrottleTests {
             > settings nagLimit=1
             > agent A desktop
             > request 1 a camera
-            shown A #1 camera
+            shown A #1 camera pause=600
             > timer prompt #1
             withdraw A #1
             record a:camera=dismissed/timeout
             respond 1 dismissed camera=undetermined refused=camera
             length 0
             > request 2 a camera
-            shown A #2 camera
+            shown A #2 camera pause=600
             """)
     }
 
@@ -184,7 +184,7 @@ struct QueueThrottleTests {
             > settings nagLimit=1 nagPause=10
             > agent A desktop
             > request 1 a camera,microphone
-            shown A #1 camera,microphone
+            shown A #1 camera,microphone pause=10
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1 until=1010
@@ -196,7 +196,7 @@ struct QueueThrottleTests {
             record a:camera=dismissed/guard
             accept 2
             moved 2 queued 0
-            show A #2 2 location waiting=0
+            show A #2 2 location waiting=0 pause=10
             timer prompt#2 300000
             moved 2 showing 0
             length 1
@@ -212,7 +212,7 @@ struct QueueThrottleTests {
             > settings nagLimit=1
             > agent A desktop
             > request 1 a camera,microphone
-            shown A #1 camera,microphone
+            shown A #1 camera,microphone pause=600
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 1 until=1600
@@ -225,7 +225,7 @@ struct QueueThrottleTests {
             record a:microphone=dismissed/guard
             accept 2
             moved 2 queued 0
-            show A #2 2 camera waiting=0
+            show A #2 2 camera waiting=0 pause=600
             timer prompt#2 300000
             moved 2 showing 0
             length 1
@@ -251,7 +251,7 @@ struct QueueThrottleTests {
             accept 1
             respond 1 dismissed camera=undetermined refused=camera
             > request 2 a camera
-            shown A #1 camera
+            shown A #1 camera pause=600
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 3 until=1600
@@ -279,7 +279,7 @@ struct QueueThrottleTests {
             respond 1 dismissed camera=undetermined refused=camera
             length 0
             > request 2 a camera
-            shown A #2 camera
+            shown A #2 camera pause=10
             > answer A #2 dismissed
             stop prompt#2
             nag a camera 2 until=1010
@@ -296,7 +296,7 @@ struct QueueThrottleTests {
             respond 3 dismissed camera=undetermined refused=camera
             length 0
             > request 4 a camera
-            shown A #4 camera
+            shown A #4 camera pause=10
             """)
     }
 }

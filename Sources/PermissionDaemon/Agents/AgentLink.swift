@@ -16,7 +16,14 @@ final class AgentLink {
     }
 
     private let connection: Connection
-    private var open: [PromptID: PendingCall] = [:]
+    private struct OpenPrompt {
+        let call: PendingCall
+        var isUpdating = false
+        /// The newest update, which waits until the agent has taken the one before.
+        var update: RequestsBehind?
+    }
+
+    private var open: [PromptID: OpenPrompt] = [:]
 
     init(connection: Connection) { self.connection = connection }
 
@@ -28,15 +35,36 @@ final class AgentLink {
         let message = Message.call(
             destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Prompt",
             [.objectPath(AgentLink.path(of: prompt.id)), .properties(details)])
-        open[prompt.id] = connection.call(message, timeoutMilliseconds: nil) { [weak self] reply in
+        let call = connection.call(message, timeoutMilliseconds: nil) { [weak self] reply in
             self?.open[prompt.id] = nil
             completion(AgentLink.read(reply))
+        }
+        open[prompt.id] = OpenPrompt(call: call)
+    }
+
+    /// Tells what has changed in the details of an open prompt. An agent that is slow gets the newest update only.
+    func update(_ id: PromptID, at agent: AgentID, _ behind: RequestsBehind) {
+        guard open[id] != nil else { return }
+        open[id]?.update = behind
+        sendUpdate(id, to: agent)
+    }
+
+    private func sendUpdate(_ id: PromptID, to agent: AgentID) {
+        guard let prompt = open[id], !prompt.isUpdating, let behind = prompt.update else { return }
+        open[id]?.update = nil
+        open[id]?.isUpdating = true
+        let message = Message.call(
+            destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Update",
+            [.objectPath(AgentLink.path(of: id)), .properties(PromptDetails.encoded(behind))])
+        connection.call(message, timeoutMilliseconds: nil) { [weak self] _ in
+            self?.open[id]?.isUpdating = false
+            self?.sendUpdate(id, to: agent)
         }
     }
 
     /// Withdraws the prompt. An answer that the agent still sends is ignored.
     func withdraw(_ id: PromptID, from agent: AgentID, why: String) {
-        open.removeValue(forKey: id)?.cancel()
+        open.removeValue(forKey: id)?.call.cancel()
         connection.send(
             .call(
                 destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Withdraw",
@@ -44,7 +72,7 @@ final class AgentLink {
     }
 
     /// Ignores further answers to a prompt of an agent that has left the bus.
-    func drop(_ id: PromptID) { open.removeValue(forKey: id)?.cancel() }
+    func drop(_ id: PromptID) { open.removeValue(forKey: id)?.call.cancel() }
 
     static func path(of id: PromptID) -> String { "\(BusNames.root)/prompt/\(id.number)" }
 

@@ -14,14 +14,24 @@ enum PromptDetails {
             "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entry, app)),
             "app_icon": .string(icon(entry.icon)), "sandboxed": .bool(request.caller.isSandboxed),
             "durations": .strings(durations.map(\.rawValue)),
-            "parent_window": .string(request.parentWindow), "waiting": .uint32(UInt32(prompt.waiting)),
+            "parent_window": .string(request.parentWindow), "since": .uint64(UInt64(clamping: request.arrived)),
             "items": .rows(
                 prompt.items.map { item($0, request.device ?? $0.permission.map(deviceName) ?? "", request) }),
         ]
+        details.merge(encoded(prompt.behind)) { $1 }
+        if let pause = prompt.pause { details["pause"] = .uint32(UInt32(clamping: pause)) }
         if let explanation = request.explanation {
             details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
         }
         return details
+    }
+
+    /// What an update of a prompt has, too.
+    static func encoded(_ behind: RequestsBehind) -> [String: Value] {
+        [
+            "waiting": .uint32(UInt32(behind.count)),
+            "next": .strings(behind.apps.map { name(AppDirectory.entry(for: $0), $0) }),
+        ]
     }
 
     /// The most bytes of a path (PATH_MAX); names are shorter.

@@ -26,19 +26,21 @@ struct AgentManagerInterface {
     private func register(_ call: MethodCall) throws(PermissionError) {
         let agent = try agentID(call)
         var level = AgentLevel.standard
-        if let word = try Options(call.arguments[1]).string("level") {
+        let options = try Options(call.arguments[1])
+        if let word = try options.string("level") {
             guard let known = AgentLevel(rawValue: word) else {
                 let words = AgentLevel.allCases.reversed().map(\.rawValue).joined(separator: ", ")
                 throw PermissionError(.invalidArguments, "there is no level \(quoted(word)); the levels are \(words)")
             }
             level = known
         }
+        let wantsUpdates = try options.bool("updates") ?? false
         let owned = agents().filter { $0.id.connection == agent.connection && $0.id != agent }.count
         guard owned < AgentManagerInterface.agentsPerConnection else {
             throw PermissionError(.limitExceeded, "this program has already registered \(owned) agents")
         }
         call.reply()
-        tell(.agentArrived(agent, level))
+        tell(.agentArrived(agent, level, wantsUpdates: wantsUpdates))
     }
 
     private func unregister(_ call: MethodCall) throws(PermissionError) {

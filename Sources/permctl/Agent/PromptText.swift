@@ -44,7 +44,7 @@ struct PromptText {
         text += fact("App", prompt.app + (prompt.isSandboxed ? " (sandboxed)" : ""))
         text += fact("Device", item.deviceName)
         text += why(item)
-        text += fact("Waiting", prompt.waiting == 0 ? "" : "\(prompt.waiting) more")
+        text += fact("Waiting", prompt.behind.count == 0 ? "" : "\(prompt.behind.count) more")
         text.append("")
         text += row(choices.enumerated().map { "[\($0.offset + 1)] \(PromptText.label($0.element, item))" })
         return lines(text)

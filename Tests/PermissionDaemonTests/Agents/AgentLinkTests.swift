@@ -41,7 +41,9 @@ struct AgentLinkTests {
         func show() async throws -> Message {
             let details: [String: Value] = ["app": .string("exe:/usr/bin/app")]
             link.show(
-                Prompt(id: Bench.prompt, request: Bench.request, items: [.camera], waiting: 0), to: id, details: details
+                Prompt(
+                    id: Bench.prompt, request: Bench.request, items: [.camera],
+                    behind: RequestsBehind(count: 0, apps: []), pause: nil), to: id, details: details
             ) { [results] in results.add($0) }
             shown += 1
             return try await calls.wait(for: shown)[shown - 1]
@@ -77,6 +79,35 @@ struct AgentLinkTests {
         #expect(call.body.last?.properties?["app"] == .string("exe:/usr/bin/app"))
         bench.agent.reply(to: call, AgentLinkTests.granted)
         #expect(AgentLinkTests.describe(try await bench.results.wait(for: 1)[0]) == "camera=grant/always")
+        await bench.end()
+    }
+
+    /// An agent that does not answer gets one update, and then the newest.
+    @Test func updatesOfASlowAgent() async throws {
+        let bench = try await Bench()
+        _ = try await bench.show()
+        let apps = [AppID("flatpak:org.example.One")!, AppID("flatpak:org.example.Two")!]
+        for count in 1...50 {
+            bench.link.update(
+                Bench.prompt, at: bench.id, RequestsBehind(count: count, apps: count < 50 ? [apps[0]] : apps))
+        }
+        let first = try await bench.calls.wait(for: 2)[1]
+        #expect(first.member == "Update" && first.body[1].properties?["waiting"] == .uint32(1))
+        #expect(first.body[0].objectPathValue == AgentLink.path(of: Bench.prompt))
+        try await bench.settle()
+        #expect(bench.calls.all.count == 2)
+        bench.agent.reply(to: first)
+        let second = try await bench.calls.wait(for: 3)[2]
+        #expect(
+            second.body[1].properties == [
+                "waiting": .uint32(50), "next": .strings(["org.example.One", "org.example.Two"]),
+            ])
+        // There are none after the prompt.
+        bench.link.update(Bench.prompt, at: bench.id, RequestsBehind(count: 51, apps: []))
+        bench.link.withdraw(Bench.prompt, from: bench.id, why: "")
+        bench.agent.reply(to: second)
+        try await bench.settle()
+        #expect(bench.calls.all.dropFirst(3).map(\.member) == ["Withdraw"])
         await bench.end()
     }
 
