@@ -17,8 +17,8 @@ struct Permctl: AsyncParsableCommand {
             APP is an identity as `permctl status` shows it (flatpak:ID, snap:NAME, desktop:ID, exe:/path), or a part \
             after its prefix that only one app matches.
 
-            Exit status: 0 success; 1 refused, dismissed, nothing found, or a problem found by doctor; 64 wrong usage; \
-            65 a file that cannot be imported; 69 no session bus or no permd; 75 try again later; 77 not allowed.
+            Exit status: 0 success; 1 refused, dismissed, no row for the given app, permission, outcome or time, or a \
+            problem found by doctor; 64 wrong usage; 65 a file that cannot be imported; 69 no session bus or no permd; 75 try again later; 77 not allowed.
             """,
         version: "permctl \(version)",
         subcommands: [

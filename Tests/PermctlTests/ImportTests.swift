@@ -120,6 +120,65 @@ struct ImportTests {
         await bus.stop()
     }
 
+    /// Standard input may be a pipe, whose end cannot be sought.
+    @Test func aPipeIsImported() async throws {
+        let stage = try await CommandStage()
+        _ = try await stage.run("grant", "exe:/a", "camera")
+        _ = try await stage.run("deny", "exe:/b", "location", "--until", "2100-01-01")
+        let before = try await stage.run("export").output
+        _ = try await stage.run("reset", "exe:/a")
+        let child = try ChildProcess(
+            "sh", ["-c", "\"$0\" export | \"$0\" import -", BuiltProgram.path("permctl")],
+            environment: stage.permd.environment)
+        #expect(await child.output() == "1 decision was imported\n")
+        #expect(await child.waitForExit() == .exited(0))
+        let good = try #require(before.firstRange(of: "\"version\" : 1").map { _ in before })
+        let wrong = try ChildProcess(
+            "sh",
+            [
+                "-c", "printf '%s' \"$1\" | \"$0\" import -", BuiltProgram.path("permctl"),
+                good.replacing("\"camera\"", with: "7").replacing("\"location\"", with: "7"),
+            ],
+            environment: stage.permd.environment, standardError: .pipe)
+        var errors = ""
+        for await line in wrong.errorLines { errors += line }
+        #expect(await wrong.waitForExit() == .exited(65))
+        #expect(
+            errors == "permctl: the standard input: decision 1: “permission” is of the wrong type; nothing was imported"
+        )
+        await stage.end()
+    }
+
+    /// Each error says which decision is wrong, and why.
+    @Test(arguments: [
+        (#"{"version":1,"decisions":[{"app":7}]}"#, "decision 1: “app” is of the wrong type"),
+        (#"{"version":1,"decisions":[{"app":"exe:/a"}]}"#, "decision 1: “permission” is missing"),
+        (#"{"version":1,"decisions":[7]}"#, "decision 1: its content is of the wrong type"),
+        (#"{"version":1}"#, "“decisions” is missing"),
+        (#"{"version":1,"decisions":7}"#, "“decisions” is of the wrong type"),
+        ("[]", "its content is of the wrong type"), ("", "the content is not JSON"),
+    ])
+    func errorsNameTheDecision(_ text: String, _ expected: String) async throws {
+        let bus = try await PrivateBus()
+        let result = try await run(bus, text)
+        #expect(result.exit == .exited(65) && result.errors.contains("f.json: \(expected)"), "\(result.errors)")
+        #expect(result.errors.hasSuffix("; nothing was imported\n"))
+        await bus.stop()
+    }
+
+    @Test func unreadableFilesAreReported() async throws {
+        let bus = try await PrivateBus()
+        for (file, why) in [("/nonexistent", "No such file or directory"), ("/", "Is a directory")] {
+            let child = try ChildProcess(
+                BuiltProgram.path("permctl"), ["import", file], environment: bus.environment, standardError: .pipe)
+            var errors = ""
+            for await line in child.errorLines { errors += line }
+            #expect(await child.waitForExit() == .exited(65))
+            #expect(errors == "permctl: \(file) cannot be read: \(why); nothing was imported")
+        }
+        await bus.stop()
+    }
+
     /// Permissions that only portals ask about cannot be imported; this is found before anything is set.
     @Test func permissionsAreCheckedFirst() async throws {
         let bus = try await PrivateBus()

@@ -25,7 +25,7 @@ struct InUseTests {
         let terminal = try PseudoTerminal()
         _ = try await stage.devices.add(.camera, 5, backedBy: terminal)
         let nothing = try await stage.run("in-use")
-        #expect(nothing.status == 1 && nothing.output == "Nothing is in use.\n")
+        #expect(nothing.status == 0 && nothing.output == "Nothing is in use.\n")
         let (table, tableLog) = try follow(stage, "in-use", "--watch", "--no-legend")
         let (json, jsonLog) = try follow(stage, "in-use", "--watch", "--json", "camera")
         let (monitor, monitorLog) = try follow(stage, "monitor")

@@ -42,6 +42,11 @@ struct TextTests {
         #expect(TimeText.past("99999w", now: 10) == 0)
     }
 
+    @Test func numbersAgreeWithTheirNouns() {
+        #expect([0, 1, 2].map { counted($0, "decision") } == ["0 decisions", "1 decision", "2 decisions"])
+        #expect([0.3, 1, 2, 2.5].map(TimeText.seconds) == ["0.3 seconds", "1 second", "2 seconds", "2.5 seconds"])
+    }
+
     @Test func columnsAlign() {
         var table = Table("name", "thing")
         table.add("a", "x")

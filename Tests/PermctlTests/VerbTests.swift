@@ -127,7 +127,7 @@ struct VerbTests {
         #expect(dismissed.status == 1 && dismissed.errors.contains("the request was dismissed"))
         // With --wait it gives up in time, and withdraws its request.
         let late = try await stage.run("request", "camera", "--wait", "0.3")
-        #expect(late.status == 75 && late.errors.contains("withdrawn"))
+        #expect(late.status == 75 && late.errors.contains("no answer within 0.3 seconds; the request was withdrawn"))
         try await agent.withdrawals.wait(for: 1)
         for wrong in [
             ["request"], ["request", "camera", "camera"], ["request", "x"], ["request", "camera", "--wait", "0"],
@@ -164,7 +164,13 @@ struct VerbTests {
         #expect(try objects(try await stage.run("devices", "camera", "--json").output)[0]["usable"] as? Bool == true)
         let restrictions = try await stage.run("restrictions")
         #expect(restrictions.lines.count == 2 && restrictions.lines[1].contains("10-a.conf:1"))
-        #expect(try await stage.run("history").status == 1)
+        let empty = try await stage.run("history")
+        #expect(empty.status == 0 && empty.output == "The history is empty.\n")
+        for filter in [["--app", "exe:/a"], ["--permission", "camera"], ["--outcome", "used"], ["--since", "1h"]] {
+            let child = try stage.start(["history"] + filter)
+            #expect(await child.waitForExit() == .exited(1), "\(filter)")
+        }
+        for verb in ["status", "queue"] { #expect(try await stage.run(verb).status == 0, "\(verb)") }
         _ = try await stage.run("grant", "exe:/a", "camera")
         _ = try await stage.run("deny", "exe:/b", "microphone")
         #expect(try await stage.run("history").lines.count == 3)

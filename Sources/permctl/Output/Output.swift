@@ -93,6 +93,9 @@ enum Output {
     }
 }
 
+/// `1 decision`, `2 decisions`.
+func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+
 /// Colours from the terminal's palette.
 enum Colour: String {
     case good = "32"

@@ -25,6 +25,11 @@ enum TimeText {
         }
     }
 
+    /// `1 second`, `2 seconds`, `0.5 seconds`.
+    static func seconds(_ count: Double) -> String {
+        count == count.rounded() && count < 1e9 ? counted(Int(count), "second") : "\(count) seconds"
+    }
+
     private static func format(_ seconds: EpochSeconds, _ pattern: String) -> String {
         var time = time_t(seconds)
         var fields = tm()

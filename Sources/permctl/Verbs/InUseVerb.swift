@@ -5,7 +5,8 @@ import PermissionClient
 
 struct InUseVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "in-use", abstract: "List the apps that use a camera or a microphone now.")
+        commandName: "in-use", abstract: "List the apps that use a camera or a microphone now.",
+        discussion: "With a permission, exits with 1 if nothing uses it.")
 
     @Argument(help: "Only the devices of this permission; all by default.")
     var permission: Permission?
@@ -18,7 +19,7 @@ struct InUseVerb: AsyncParsableCommand {
         guard watch else {
             let rows = try await self.rows(settings)
             try print(rows)
-            if rows.isEmpty { throw Failure(.no) }
+            if rows.isEmpty, permission != nil { throw Failure(.no) }
             return
         }
         // Subscribed first, so that no change is missed.

@@ -1,4 +1,5 @@
-// permctl queue, devices, restrictions and history: the verbs that only print lists.
+// permctl queue, devices, restrictions and history: the verbs that only print lists. An empty list is a success, unless
+// the command line says which rows it should have.
 
 import ArgumentParser
 import PermissionClient
@@ -33,7 +34,9 @@ struct DevicesVerb: AsyncParsableCommand {
 
     func run() async throws {
         let rows = try await PermissionSettings().devices(of: permission)
-        if rows.isEmpty, !output.json { Output.line("No device was found.") }
+        if rows.isEmpty, !output.json {
+            Output.line(permission.map { "No \($0.rawValue) device was found." } ?? "No device was found.")
+        }
         if !rows.isEmpty || output.json {
             var table = Table("permission", "name", "node", "usable", "id", "problem")
             for row in rows {
@@ -43,7 +46,7 @@ struct DevicesVerb: AsyncParsableCommand {
             }
             try output.print(table, json: rows.map(DeviceRecord.init))
         }
-        if rows.isEmpty { throw Failure(.no) }
+        if rows.isEmpty, permission != nil { throw Failure(.no) }
     }
 }
 
@@ -96,7 +99,10 @@ struct HistoryVerb: AsyncParsableCommand {
         let rows = try await settings.history(
             app: app?.description, question: permission, outcome: outcome,
             since: since.flatMap { TimeText.past($0) }, limit: limit ?? 0)
-        if rows.isEmpty, !output.json { Output.line("The history has no such entries.") }
+        let isFiltered = app != nil || permission != nil || outcome != nil || since != nil
+        if rows.isEmpty, !output.json {
+            Output.line(isFiltered ? "The history has no such entries." : "The history is empty.")
+        }
         if !rows.isEmpty || output.json {
             var table = Table("time", "app", "permission", "outcome", "by", "count", "details")
             for row in rows {
@@ -108,7 +114,7 @@ struct HistoryVerb: AsyncParsableCommand {
             }
             try output.print(table, json: rows.map(HistoryRecord.init))
         }
-        if rows.isEmpty { throw Failure(.no) }
+        if rows.isEmpty, isFiltered { throw Failure(.no) }
     }
 
     private static func colour(_ outcome: Outcome) -> Colour {

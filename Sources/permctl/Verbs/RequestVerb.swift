@@ -57,7 +57,7 @@ struct RequestVerb: AsyncParsableCommand {
             defer { group.cancelAll() }
             guard let first = try await group.next(), let result = first else {
                 throw Failure(
-                    .retry, "no answer within \(wait.map { "\($0)" } ?? "") seconds; the request was withdrawn")
+                    .retry, "no answer within \(TimeText.seconds(seconds ?? 0)); the request was withdrawn")
             }
             return result
         }

@@ -60,7 +60,8 @@ struct ResetVerb: AsyncParsableCommand {
     /// Asks for confirmation if stdin is a terminal; scripts are not asked.
     private func confirm(_ count: Int) throws {
         guard isatty(STDIN_FILENO) == 1 else { return }
-        Output.note("Forget all \(count) decisions of every app? [y/N] ")
+        let what = count == 1 ? "the only decision" : "all \(count) decisions"
+        Output.note("Forget \(what) of every app? [y/N] ")
         let answer = readLine()?.lowercased() ?? ""
         guard ["y", "yes"].contains(answer) else { throw Failure(.no, "nothing was forgotten") }
     }

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import FoundationEssentials
+import Glibc
 import PermissionClient
 
 /// The format of the file. An incompatible format gets a new version number.
@@ -47,10 +48,10 @@ struct ImportVerb: AsyncParsableCommand {
     func run() async throws {
         let content = try ImportVerb.read(file)
         let now = TimeText.now()
-        let decisions = try ImportVerb.check(content, name: file, now: now)
-        try await ImportRun(PermissionSettings(), name: file).run(decisions)
+        let decisions = try ImportVerb.check(content, name: ImportVerb.shown(file), now: now)
+        try await ImportRun(PermissionSettings(), name: ImportVerb.shown(file)).run(decisions)
         guard !json else { return try Output.json(["imported": decisions.count]) }
-        Output.line("\(decisions.count) decisions were imported")
+        Output.line("\(counted(decisions.count, "decision")) \(decisions.count == 1 ? "was" : "were") imported")
     }
 
     struct Imported: Hashable {
@@ -63,11 +64,15 @@ struct ImportVerb: AsyncParsableCommand {
     }
 
     private static func read(_ file: String) throws -> Data {
-        let path = file == "-" ? "/dev/stdin" : file
-        do { return try Data(contentsOf: URL(filePath: path)) } catch {
-            throw Failure(.data, "\(file) cannot be read: \(Errno.text)")
+        do throws(WholeFile.Problem) {
+            return try file == "-" ? WholeFile.read(STDIN_FILENO) : WholeFile.read(file)
+        } catch {
+            throw Failure(.data, "\(shown(file)) cannot be read: \(error.text); nothing was imported")
         }
     }
+
+    /// How messages call the file.
+    private static func shown(_ file: String) -> String { file == "-" ? "the standard input" : file }
 
     /// Returns the decisions of the file, without those that have ended.
     /// - Throws: ``Failure`` for the first error in the file.
@@ -118,17 +123,22 @@ struct ImportVerb: AsyncParsableCommand {
         return decisions
     }
 
+    /// What is wrong with the JSON, beginning with the number of the decision that is wrong.
     private static func describe(_ error: any Error) -> String {
-        func place(_ path: [any CodingKey]) -> String {
-            let text = path.map { $0.intValue.map { "decision \($0 + 1)" } ?? $0.stringValue }.joined(separator: ", ")
-            return text.isEmpty ? "" : " (\(text))"
+        func value(_ context: DecodingError.Context, _ what: String, key: String? = nil) -> String {
+            let number = context.codingPath.compactMap(\.intValue).first
+            let name =
+                key
+                ?? context.codingPath.last { $0.intValue == nil && (number == nil || $0.stringValue != "decisions") }?
+                .stringValue
+            let row = number.map { "decision \($0 + 1): " } ?? ""
+            return row + (name.map { "“\($0)” \(what)" } ?? "its content \(what)")
         }
         return switch error as? DecodingError {
-        case .keyNotFound(let key, let context): "“\(key.stringValue)” is missing\(place(context.codingPath))"
-        case .typeMismatch(_, let context): "a value is of the wrong type\(place(context.codingPath))"
-        case .valueNotFound(_, let context): "a value is missing\(place(context.codingPath))"
-        case .dataCorrupted(let context) where !context.codingPath.isEmpty:
-            "a value is invalid\(place(context.codingPath))"
+        case .keyNotFound(let key, let context): value(context, "is missing", key: key.stringValue)
+        case .typeMismatch(_, let context): value(context, "is of the wrong type")
+        case .valueNotFound(_, let context): value(context, "is null")
+        case .dataCorrupted(let context) where !context.codingPath.isEmpty: value(context, "is invalid")
         default: "the content is not JSON as permctl export prints it"
         }
     }
