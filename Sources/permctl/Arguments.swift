@@ -1,4 +1,4 @@
-// Arguments that several verbs take: permissions, apps and durations.
+// Arguments that several verbs take: permissions and durations.
 
 public import ArgumentParser
 public import PermissionClient
@@ -21,52 +21,6 @@ extension Outcome: ExpressibleByArgument {
     }
 
     public static var allValueStrings: [String] { allCases.filter { $0 != .unknown }.map(\.rawValue) }
-}
-
-/// An app as named on the command line, not yet resolved to an identity.
-struct AppName: ExpressibleByArgument {
-    let text: String
-
-    init(_ text: String) { self.text = text }
-    init?(argument: String) {
-        guard !argument.isEmpty else { return nil }
-        text = argument
-    }
-
-    /// Returns a full identity unchanged, even that of an unknown app; otherwise the only known app whose identity
-    /// after its prefix equals, ends in, or contains the text.
-    func resolve(_ settings: PermissionSettings) async throws -> AppID {
-        if let app = AppID(text) { return app }
-        return try AppName.choose(text, among: try await AppName.known(settings))
-    }
-
-    static func choose(_ text: String, among apps: [AppID]) throws -> AppID {
-        let exact = apps.filter { $0.name == text || lastPart($0) == text }
-        let matches = exact.isEmpty ? apps.filter { $0.name.contains(text) } : exact
-        switch matches.count {
-        case 1: return matches[0]
-        case 0:
-            throw Failure(
-                .no, "no known app matches “\(text)”; permctl status and permctl history show the known ones")
-        default:
-            let list = matches.map { TerminalText("  \($0)") }.joined(separator: "\n")
-            throw Failure(.usage, "“\(text)” matches several apps; give the full identity of one:\n\(list)")
-        }
-    }
-
-    /// `firefox` for `exe:/usr/bin/firefox`, `Maps` for `flatpak:org.gnome.Maps`.
-    private static func lastPart(_ app: AppID) -> String {
-        let separator: Character = app.kind == .exe ? "/" : "."
-        return app.name.split(separator: separator).last.map(String.init) ?? app.name
-    }
-
-    static func known(_ settings: PermissionSettings) async throws -> [AppID] {
-        var apps = Set(try await settings.decisions().map(\.app))
-        apps.formUnion(try await settings.requests().map(\.app))
-        // Recent entries are enough: people abbreviate only the names of apps they saw lately.
-        apps.formUnion(try await settings.history(limit: 1000).map(\.app))
-        return apps.sorted()
-    }
 }
 
 /// The options that say how long a decision holds.

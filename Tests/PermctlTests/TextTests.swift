@@ -144,6 +144,16 @@ struct TextTests {
         #expect(throws: Failure.self) { try AppName.choose("org", among: apps) }
     }
 
+    @Test func shortNames() {
+        let names = [
+            "exe:/usr/bin/firefox": "firefox", "flatpak:org.gnome.Maps": "Maps", "snap:spotify": "spotify",
+            "flatpak:org.telegram.desktop": "telegram.desktop", "desktop:firefox-esr": "firefox-esr",
+            "exe:/usr/bin/python3.11:/opt/app/call.py": "call.py", "exe:/": "/", "desktop:.": ".",
+            "flatpak:desktop": "desktop",
+        ]
+        for (app, name) in names { #expect(AppID(app)?.shortName == name, "\(app)") }
+    }
+
     @Test func importedFilesAreChecked() throws {
         let text = #"""
             {"version": 1, "decisions": [

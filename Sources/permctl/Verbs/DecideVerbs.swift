@@ -35,11 +35,23 @@ struct DecisionArguments: ParsableArguments {
         let app = try await app.resolve(settings)
         let duration = try time.duration()
         try await settings.set(verdict, app: app.description, permission: permission, duration: duration)
+        if verdict == .grant { try await warnOfRule(app, settings) }
         if json {
             let rows = try await settings.decisions(app: app.description, question: .permission(permission))
             return try Output.json(rows.filter { $0.decision != .pause }.map(DecisionRecord.init))
         }
         let word = verdict == .grant ? "granted" : "denied"
         Output.line("\(permission.rawValue) is \(word) to \(app): \(duration.text)")
+    }
+
+    /// Says so if an administrator's rule forbids what was granted.
+    private func warnOfRule(_ app: AppID, _ settings: PermissionSettings) async throws {
+        let rows = try await settings.statuses(app: app.description, permission: permission)
+        guard let row = rows.first, row.status == .restricted else { return }
+        let rule: TerminalText = row.rule.map { "the administrator's rule \($0)" } ?? "an administrator's rule"
+        Output.complain(
+            """
+            this does not help yet: \(rule) forbids it. The decision is kept, and takes effect if the rule is removed.
+            """)
     }
 }
