@@ -5,6 +5,8 @@ public import PermissionClient
 
 extension Permission: ExpressibleByArgument {}
 
+// Options take the next argument as it is, also one that begins with a dash: “--wait -1” has a wrong value, not none.
+
 /// What rows can be about; portals' questions are not offered in completions.
 extension Question: ExpressibleByArgument {
     public init?(argument: String) { self.init(name: argument) }
@@ -25,10 +27,15 @@ extension Outcome: ExpressibleByArgument {
 
 /// The options that say how long a decision holds.
 struct DurationOptions: ParsableArguments {
-    @Option(name: .customLong("for"), help: ArgumentHelp("Hold for this long: 30m, 2h, 1d.", valueName: "time"))
+    @Option(
+        name: .customLong("for"), parsing: .unconditional,
+        help: ArgumentHelp("Hold for this long: 30m, 2h, 1d.", valueName: "time"), completion: Completions.spans)
     var span: String?
 
-    @Option(help: ArgumentHelp("Hold until this time: 18:00, 2026-12-24, 2026-12-24T18:00.", valueName: "time"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Hold until this time: 18:00, 2026-12-24, 2026-12-24T18:00.", valueName: "time"),
+        completion: Completions.ends)
     var until: String?
 
     @Flag(help: "Hold until the login session ends.")

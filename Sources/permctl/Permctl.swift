@@ -29,7 +29,8 @@ struct Permctl: AsyncParsableCommand {
 
     static func main() async {
         do {
-            var command = try parseAsRoot()
+            if let failure = UsageErrors.unknownVerb(Array(CommandLine.arguments.dropFirst())) { throw failure }
+            var command = try await asyncParseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
@@ -52,8 +53,12 @@ struct Permctl: AsyncParsableCommand {
         default:
             // Help, or a usage error, which may quote the command line.
             let code = exitCode(for: error)
-            let text = TerminalText(lines: fullMessage(for: error))
-            if code.isSuccess { Output.line(text) } else if !text.isEmpty { Output.note(text + "\n") }
+            let full = fullMessage(for: error)
+            if code.isSuccess {
+                Output.line(TerminalText(lines: Completions.adapted(full)))
+            } else {
+                Output.note(UsageErrors.text(message(for: error), full: full) + "\n")
+            }
             Glibc.exit(code.rawValue)
         }
     }

@@ -22,7 +22,8 @@ struct DenyVerb: AsyncParsableCommand {
 }
 
 struct DecisionArguments: ParsableArguments {
-    @Argument(help: "The app; a full identity may name an app that permd does not know yet.")
+    @Argument(
+        help: "The app; a full identity may name an app that permd does not know yet.", completion: Completions.apps)
     var app: AppName
     @Argument(help: "The permission.")
     var permission: Permission

@@ -74,15 +74,17 @@ struct HistoryVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history", abstract: "List past requests and decisions with their outcomes, newest first.")
 
-    @Option(help: "Only this app.")
+    @Option(parsing: .unconditional, help: "Only this app.", completion: Completions.apps)
     var app: AppName?
-    @Option(help: "Of one permission.")
+    @Option(parsing: .unconditional, help: "Of one permission.")
     var permission: Question?
-    @Option(help: "With this outcome.")
+    @Option(parsing: .unconditional, help: "With this outcome.")
     var outcome: Outcome?
-    @Option(help: ArgumentHelp("Since then: 2d, 18:00, 2026-12-24.", valueName: "time"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Since then: 2d, 18:00, 2026-12-24.", valueName: "time"),
+        completion: Completions.starts)
     var since: String?
-    @Option(help: ArgumentHelp("At most this many rows.", valueName: "number"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("At most this many rows.", valueName: "number"))
     var limit: Int?
     @OptionGroup var output: OutputOptions
 

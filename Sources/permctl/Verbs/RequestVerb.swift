@@ -13,13 +13,15 @@ struct RequestVerb: AsyncParsableCommand {
 
     @Argument(help: "One or more permissions.")
     var permissions: [Permission]
-    @Option(help: ArgumentHelp("The reason to show in the prompt.", valueName: "text"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("The reason to show in the prompt.", valueName: "text"))
     var reason: String?
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp("A title and a body to show before the question.", valueName: "text"))
     var explain: [String] = []
-    @Option(help: ArgumentHelp("Withdraw the request after this many seconds.", valueName: "seconds"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Withdraw the request after this many seconds.", valueName: "seconds"))
     var wait: Double?
     @OptionGroup var output: OutputOptions
 

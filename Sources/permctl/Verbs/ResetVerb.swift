@@ -9,7 +9,7 @@ struct ResetVerb: AsyncParsableCommand {
         commandName: "reset", abstract: "Forget decisions and lift pauses; later requests prompt again.",
         discussion: "Name an app, a permission or both; --all forgets everything. Prints what was forgotten.")
 
-    @Argument(help: "The app; or a permission, for every app.")
+    @Argument(help: "The app; or a permission, for every app.", completion: Completions.appsAndPermissions)
     var app: AppName?
     @Argument(help: "The permission; all of them by default.")
     var permission: Question?

@@ -7,7 +7,7 @@ struct StatusVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Show what apps may use, and for how long.")
 
-    @Argument(help: "Show only this app, with the reason and the end of each decision.")
+    @Argument(help: "Show only this app, with the reason and the end of each decision.", completion: Completions.apps)
     var app: AppName?
     @OptionGroup var output: OutputOptions
 

@@ -40,7 +40,7 @@ struct ImportVerb: AsyncParsableCommand {
             taken back.
             """)
 
-    @Argument(help: "The file, or - for standard input.")
+    @Argument(help: "The file, or - for standard input.", completion: .file(extensions: ["json"]))
     var file: String
     @Flag(help: "Print what was imported as JSON.")
     var json = false
