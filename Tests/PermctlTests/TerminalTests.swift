@@ -228,4 +228,24 @@ struct TerminalTests {
         await screen.end()
         await stage.end()
     }
+
+    /// On a terminal, apps have their short names, which stand for them on the command line; `--wide` shows identities.
+    @Test func tablesKnowTheTerminal() async throws {
+        let stage = try await CommandStage()
+        for app in ["exe:/opt/video-call/bin/video-call", "exe:/usr/bin/firefox", "exe:/opt/firefox"] {
+            _ = try await stage.run("grant", app, "camera", "--session")
+        }
+        let screen = try await Screen(
+            stage, columns: 70,
+            command: "permctl status; permctl status --wide; permctl status video-call; echo over; cat")
+        let shown = try await screen.shows("over").split(separator: "\n").map(String.init)
+        let rows = shown.filter { $0.contains("granted") }
+        #expect(rows[0].hasPrefix("exe:/opt/firefox "), "\(shown)")
+        #expect(rows[1].hasPrefix("video-call "))
+        #expect(rows[2].hasPrefix("exe:/usr/bin/firefox "))
+        #expect(shown.contains { $0.hasPrefix("exe:/opt/video-call/bin/video-call") })
+        #expect(shown.contains { $0.hasPrefix("camera") })
+        await screen.end()
+        await stage.end()
+    }
 }

@@ -74,6 +74,62 @@ struct TextTests {
         }
     }
 
+    private static func history() -> Table {
+        var table = Table(
+            "time", "app", "outcome", Column("by", isDetail: true), Column("count", usual: "1"), "details")
+        let apps = ["exe:/usr/bin/firefox", "flatpak:org.gnome.Maps", "exe:/opt/firefox"].compactMap { AppID($0) }
+        let names = ShortNames(apps)
+        for app in apps {
+            table.add(
+                Cell("2026-11-22 14:05:10", brief: "14:05"), Cell(app, names), "granted", "permctl", "1",
+                "a use of several minutes")
+        }
+        return table
+    }
+
+    /// A terminal shows names, leaves out columns that say nothing and, if it is narrow, details; a pipe gets everything.
+    @Test func tablesFitTheTerminal() {
+        let table = TextTests.history()
+        let piped = table.text(legend: true, colour: false).text.split(separator: "\n")
+        #expect(piped[0].split(separator: " ") == ["TIME", "APP", "OUTCOME", "BY", "COUNT", "DETAILS"])
+        #expect(piped[2].hasPrefix("2026-11-22 14:05:10  flatpak:org.gnome.Maps  granted  permctl  1      a use"))
+        let wide = table.text(legend: true, colour: false, columns: 200, isWide: true).text
+        #expect(wide == piped.joined(separator: "\n"))
+        let normal = table.text(legend: true, colour: false, columns: 100).text.split(separator: "\n")
+        #expect(normal[0].split(separator: " ") == ["TIME", "APP", "OUTCOME", "BY", "DETAILS"])
+        #expect(normal[1].hasPrefix("14:05  exe:/usr/bin/firefox  granted"), "only one app may have a name")
+        #expect(normal[2].hasPrefix("14:05  Maps                  granted"))
+        let narrow = table.text(legend: true, colour: false, columns: 70).text.split(separator: "\n")
+        #expect(narrow[0].split(separator: " ") == ["TIME", "APP", "OUTCOME", "DETAILS"])
+    }
+
+    /// Too narrow for whole words side by side, each row is a block, in which no value is missing.
+    @Test func narrowTerminalsGetBlocks() {
+        let text = TextTests.history().text(legend: true, colour: false, columns: 44).text
+        #expect(
+            text.hasPrefix(
+                """
+                14:05
+                  app      exe:/usr/bin/firefox
+                  outcome  granted
+                  details  a use of several minutes
+                14:05
+                  app      Maps
+                """), "\(text)")
+    }
+
+    @Test(arguments: [20, 24, 40, 60, 80, 120])
+    func noWordIsBroken(_ columns: Int) {
+        let text = TextTests.history().text(legend: true, colour: false, columns: columns).text
+        let lines = text.split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count < columns }, "\(text)")
+        guard columns > 24 else { return }
+        let words = Set(text.split { $0.isWhitespace })
+        for word in ["exe:/usr/bin/firefox", "exe:/opt/firefox", "Maps", "granted", "several", "minutes"] {
+            #expect(words.contains(Substring(word)), "\(word) is not in\n\(text)")
+        }
+    }
+
     /// A character takes no, one or two columns.
     static let widths: [(String, Int)] = [
         ("a", 1), ("é", 1), ("e\u{301}", 1), ("日", 2), ("Ａ", 2), ("😀", 2), ("±", 1), ("한", 2), ("\u{200D}", 0),

@@ -4,6 +4,7 @@ import ArgumentParser
 import CLinux
 import FoundationEssentials
 import Glibc
+import PermissionClient
 
 /// The output options of a verb.
 struct OutputOptions: ParsableArguments {
@@ -13,12 +14,24 @@ struct OutputOptions: ParsableArguments {
     @Flag(help: "Print tables without their header.")
     var noLegend = false
 
+    @Flag(help: "On a terminal, print whole identities and all columns.")
+    var wide = false
+
+    /// The apps that a terminal shows by their short names, those that also stand for them on the command line; nil
+    /// where everything is printed in full.
+    func shortNames(_ settings: PermissionSettings) async throws -> ShortNames? {
+        guard !json, !wide, Output.columns(of: STDOUT_FILENO) != nil else { return nil }
+        return ShortNames(try await AppName.known(settings))
+    }
+
     func print(_ table: Table, json value: @autoclosure () -> some Encodable) throws {
         if json {
             try Output.json(value())
         } else {
             Output.line(
-                table.text(legend: !noLegend, colour: Output.isColoured, columns: Output.columns(of: STDOUT_FILENO)))
+                table.text(
+                    legend: !noLegend, colour: Output.isColoured, columns: Output.columns(of: STDOUT_FILENO),
+                    isWide: wide))
         }
     }
 }

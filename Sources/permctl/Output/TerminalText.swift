@@ -67,6 +67,11 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable {
     /// The columns that the text takes on one line.
     var columns: Int { Columns.width(of: text.unicodeScalars) }
 
+    /// The columns of each word.
+    var wordColumns: [Int] {
+        text.unicodeScalars.split(separator: " ", omittingEmptySubsequences: false).map { Columns.width(of: $0) }
+    }
+
     /// The text in upper case, for permctl's own words.
     var uppercased: TerminalText { TerminalText(safe: text.uppercased()) }
 

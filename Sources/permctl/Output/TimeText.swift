@@ -13,6 +13,12 @@ enum TimeText {
         return format(seconds, isToday ? "%H:%M" : "%F %H:%M")
     }
 
+    /// Like ``short(_:now:)``, with seconds if that is today.
+    static func brief(_ seconds: EpochSeconds, now: EpochSeconds = now()) -> String {
+        let isToday = format(seconds, "%F") == format(now, "%F")
+        return format(seconds, isToday ? "%H:%M:%S" : "%F %H:%M")
+    }
+
     static func full(_ seconds: EpochSeconds) -> String { format(seconds, "%F %H:%M:%S") }
 
     /// `12s`, `3m05s`, `2h10m`.

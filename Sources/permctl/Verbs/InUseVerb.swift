@@ -18,17 +18,17 @@ struct InUseVerb: AsyncParsableCommand {
         let settings = PermissionSettings()
         guard watch else {
             let rows = try await self.rows(settings)
-            try print(rows)
+            try await print(rows, settings)
             if rows.isEmpty, permission != nil { throw Failure(.no) }
             return
         }
         // Subscribed first, so that no change is missed.
         let events = try await settings.events()
-        try print(try await rows(settings))
+        try await print(try await rows(settings), settings)
         for await event in events {
             switch event {
-            case .useStarted, .useEnded, .missed, .daemonBack: try print(try await rows(settings))
-            case .daemonLost: try print([])
+            case .useStarted, .useEnded, .missed, .daemonBack: try await print(try await rows(settings), settings)
+            case .daemonLost: try await print([], settings)
             default: break
             }
         }
@@ -38,14 +38,17 @@ struct InUseVerb: AsyncParsableCommand {
         try await settings.uses().filter { permission == nil || $0.permission == permission }
     }
 
-    private func print(_ rows: [UseRow]) throws {
+    private func print(_ rows: [UseRow], _ settings: PermissionSettings) async throws {
         if output.json { return try Output.json(rows.map(UseRecord.init), pretty: !watch) }
         if watch { Output.clearScreen() }
         if rows.isEmpty { return Output.line("Nothing is in use.") }
-        var table = Table("permission", "app", "device", "since", "status", "source", "pid")
+        let names = try await output.shortNames(settings)
+        var table = Table(
+            "permission", "app", "device", "since", "status", Column("source", isDetail: true),
+            Column("pid", isDetail: true))
         for row in rows {
             table.add(
-                Cell(row.permission.rawValue), Cell(row.app?.description ?? "(unknown)"), Cell(row.deviceName),
+                Cell(row.permission.rawValue), row.app.map { Cell($0, names) } ?? "(unknown)", Cell(row.deviceName),
                 Cell(TimeText.short(row.since)),
                 Cell(row.status.rawValue, row.status == .granted ? .good : .bad), Cell(row.source),
                 Cell(row.pid == 0 ? "-" : String(row.pid)))

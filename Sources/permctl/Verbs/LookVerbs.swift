@@ -11,13 +11,15 @@ struct QueueVerb: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let rows = try await PermissionSettings().requests()
+        let settings = PermissionSettings()
+        let rows = try await settings.requests()
         if rows.isEmpty, !output.json { return Output.line("No requests are waiting.") }
+        let names = try await output.shortNames(settings)
         var table = Table("position", "state", "app", "permissions", "since")
         for row in rows {
             table.add(
                 Cell(String(row.position)), Cell(row.isShowing ? "showing" : "queued", row.isShowing ? .good : nil),
-                Cell(row.app.description), Cell(row.questions.map(\.name).joined(separator: ", ")),
+                Cell(row.app, names), Cell(row.questions.map(\.name).joined(separator: ", ")),
                 Cell(TimeText.short(row.since)))
         }
         try output.print(table, json: rows.map(RequestRecord.init))
@@ -38,7 +40,9 @@ struct DevicesVerb: AsyncParsableCommand {
             Output.line(permission.map { "No \($0.rawValue) device was found." } ?? "No device was found.")
         }
         if !rows.isEmpty || output.json {
-            var table = Table("permission", "name", "node", "usable", "id", "problem")
+            var table = Table(
+                "permission", "name", Column("node", usual: "-"), "usable", Column("id", isDetail: true),
+                Column("problem", usual: "-"))
             for row in rows {
                 table.add(
                     Cell(row.permission.rawValue), Cell(row.name), Cell(row.node.isEmpty ? "-" : row.node),
@@ -106,10 +110,15 @@ struct HistoryVerb: AsyncParsableCommand {
             Output.line(isFiltered ? "The history has no such entries." : "The history is empty.")
         }
         if !rows.isEmpty || output.json {
-            var table = Table("time", "app", "permission", "outcome", "by", "count", "details")
+            let names = try await output.shortNames(settings)
+            var table = Table(
+                "time", "app", "permission", "outcome", Column("by", isDetail: true, usual: "-"),
+                Column("count", usual: "1"),
+                Column("details", usual: "-"))
             for row in rows {
                 table.add(
-                    Cell(TimeText.full(row.time)), Cell(row.app.description), Cell(row.question.name),
+                    Cell(TimeText.full(row.time), brief: TimeText.brief(row.time)), Cell(row.app, names),
+                    Cell(row.question.name),
                     Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
                     Cell(row.by == .nobody ? "-" : row.by.rawValue), Cell(String(row.count)),
                     Cell(HistoryVerb.details(row)))

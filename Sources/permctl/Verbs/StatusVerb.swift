@@ -15,16 +15,16 @@ struct StatusVerb: AsyncParsableCommand {
         let settings = PermissionSettings()
         let app = try await app?.resolve(settings)
         let rows = try await settings.statuses(app: app?.description)
-        guard let app else { return try printAll(rows) }
+        guard let app else { return try printAll(rows, try await output.shortNames(settings)) }
         try printOne(rows, used: try await StatusVerb.lastUses(app, settings))
     }
 
-    private func printAll(_ rows: [StatusRow]) throws {
-        var table = Table(["app"] + Permission.allCases.map(\.rawValue))
+    private func printAll(_ rows: [StatusRow], _ names: ShortNames?) throws {
+        var table = Table(["app"] + Permission.allCases.map { Column($0.rawValue) })
         var byApp: [AppID: [Permission: StatusRow]] = [:]
         for row in rows { byApp[row.app, default: [:]][row.permission] = row }
         for (app, statuses) in byApp.sorted(by: { $0.key < $1.key }) {
-            table.add([Cell(app.description)] + Permission.allCases.map { StatusVerb.cell(statuses[$0]) })
+            table.add([Cell(app, names)] + Permission.allCases.map { StatusVerb.cell(statuses[$0]) })
         }
         if rows.isEmpty, !output.json { return Output.line("Nothing was decided yet.") }
         try output.print(table, json: rows.map { StatusRecord($0) })
@@ -47,7 +47,10 @@ struct StatusVerb: AsyncParsableCommand {
     private func printOne(
         _ rows: [StatusRow], used: [Permission: (time: EpochSeconds, isNow: Bool)]
     ) throws {
-        var table = Table("permission", "status", "holds", "decided", "by", "last used", "why")
+        var table = Table(
+            "permission", "status", Column("holds", usual: "-"), Column("decided", usual: "-"),
+            Column("by", usual: "-"),
+            Column("last used", usual: "-"), Column("why", usual: "-"))
         for row in rows {
             let decision = row.decision
             table.add(
