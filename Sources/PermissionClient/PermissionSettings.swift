@@ -149,6 +149,15 @@ public final class PermissionSettings: Sendable {
         try await BusLink.ofSettings(bus).canStart(BusNames.agentService)
     }
 
+    /// Returns whether prompts may be shown now: not while every session of the user is locked or in the background
+    /// (org.permd.AgentManager1.UserPresent).
+    public func isUserPresent() async throws(ClientError) -> Bool {
+        let body = try await call(
+            StandardInterfaces.properties, "Get", [.string(BusNames.agentManager), .string("UserPresent")])
+        guard case .variant(.bool(let isPresent))? = body.first else { throw .unexpected("no presence") }
+        return isPresent
+    }
+
     /// Returns the connected enforcement points (org.permd.Enforcement1.ListPoints).
     public func enforcementPoints() async throws(ClientError) -> [EnforcementPoint] {
         try await rows(BusNames.enforcement, "ListPoints", [], EnforcementPoint.init)

@@ -14,7 +14,7 @@ public struct Queue {
     var countOf: [AppID: Int] = [:]
     var isWaitingForAgent = false
     /// Whether a person is in front of the screen, so that prompts may be shown.
-    var isSeatActive = true
+    public internal(set) var isSeatActive = true
     var lastPrompt: UInt64 = 0
     /// Whether positions or states may have changed.
     var mustRenumber = false

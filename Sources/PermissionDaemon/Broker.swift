@@ -90,6 +90,7 @@ final class Broker {
             requests: self)
         let agentManager = AgentManagerInterface(
             agents: { [weak self] in self?.queue.agents ?? [] },
+            isUserPresent: { [weak self] in self?.queue.isSeatActive ?? false },
             tell: { [weak self] event in
                 self?.feed(event)
                 // A request that failed for lack of an agent can be made again.

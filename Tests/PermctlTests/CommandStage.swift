@@ -16,10 +16,14 @@ struct CommandStage {
         var lines: [String] { output.split(separator: "\n").map(String.init) }
     }
 
-    init(settings: String = "", rules: [String: String] = [:], bus: PrivateBus? = nil) async throws {
+    init(
+        settings: String = "", rules: [String: String] = [:], bus: PrivateBus? = nil,
+        environment: [String: String] = [:]
+    ) async throws {
         devices = try await MockDevices.start()
         for kind in [MockDevices.Kind.camera, .microphone, .gnss] { try await devices.add(kind, 0) }
-        permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices)
+        permd = try await PermdProcess(
+            bus: bus, settings: settings, rules: rules, devices: devices, environment: environment)
     }
 
     /// Runs permctl until it exits.

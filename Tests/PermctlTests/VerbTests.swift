@@ -146,6 +146,7 @@ struct VerbTests {
         let second = try stage.start(["request", "microphone"])
         var notes = second.errorLines.makeAsyncIterator()
         #expect(await notes.next() == "waiting: 1 before this one")
+        #expect(await notes.next()?.hasPrefix("no agent is running") == true)
         let rows = try objects(try await stage.run("queue", "--json").output)
         #expect(rows.map { $0["permissions"] as? [String] } == [["camera"], ["microphone"]])
         first.terminate()
@@ -231,7 +232,11 @@ struct VerbTests {
         for state in ["queued", "showing", "answered"] {
             try await log.first { $0.hasSuffix(" request: \(app.id) for camera: \(state)") }
         }
-        try await log.first { $0.hasSuffix("decision: camera for \(app.id): granted") }
+        try await log.first { $0.hasSuffix("decision: camera for \(app.id): granted, always") }
+        _ = try await stage.run("deny", "exe:/nudge", "location", "--session")
+        try await log.first { $0.hasSuffix("decision: location for exe:/nudge: denied, this session") }
+        _ = try await stage.run("reset", "exe:/nudge", "location")
+        try await log.first { $0.hasSuffix("decision: location for exe:/nudge: forgotten or ended") }
         try await stage.devices.remove(.microphone, 0)
         try await log.first { $0.contains("device: microphone") && $0.hasSuffix("was removed") }
         monitor.terminate()

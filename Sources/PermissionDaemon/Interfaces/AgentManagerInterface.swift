@@ -8,6 +8,8 @@ import PermissionModel
 struct AgentManagerInterface {
     /// The registered agents, best first.
     let agents: @LoopActor () -> [RegisteredAgent]
+    /// Whether prompts may be shown: not while the user's sessions are locked or in the background.
+    let isUserPresent: @LoopActor () -> Bool
     let tell: @LoopActor (QueueEvent) -> Void
 
     var interface: Interface {
@@ -20,7 +22,7 @@ struct AgentManagerInterface {
                     call.reply(.rows(agents().map(row)))
                 },
             ],
-            readers: .unsandboxed)
+            properties: [Property("UserPresent", "b") { _ in .bool(isUserPresent()) }], readers: .unsandboxed)
     }
 
     private func register(_ call: MethodCall) throws(PermissionError) {

@@ -23,7 +23,10 @@ struct MonitorVerb: AsyncParsableCommand {
                 try report("request", "\(app) for \(what): \(state)")
             case .decisionChanged(let app, let permission, let verdict):
                 let word = verdict.map { $0 == .grant ? "granted" : "denied" } ?? "forgotten or ended"
-                try report("decision", "\(permission.rawValue) for \(app): \(word)")
+                let duration = await MonitorVerb.duration(app, permission, verdict, settings)
+                try report(
+                    "decision", "\(permission.rawValue) for \(app): \(word)\(duration.map { ", \($0.text)" } ?? "")",
+                    duration)
             case .deviceAdded(let device):
                 let state = device.isUsable ? "" : ", unusable: \(device.problem)"
                 try report("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is present\(state)")
@@ -48,9 +51,22 @@ struct MonitorVerb: AsyncParsableCommand {
         "\(use.permission.rawValue) \(use.deviceName) by \(use.app?.description ?? "an unknown program")"
     }
 
-    private func report(_ kind: String, _ text: String) throws {
+    /// How long a decision holds, which the event does not say; nil if it has been changed since.
+    private static func duration(
+        _ app: AppID, _ permission: Permission, _ verdict: Verdict?, _ settings: PermissionSettings
+    ) async -> Duration? {
+        guard let verdict else { return nil }
+        let rows = (try? await settings.decisions(app: app.description, question: .permission(permission))) ?? []
+        return rows.first { $0.decision.rawValue == verdict.rawValue }?.holds
+    }
+
+    private func report(_ kind: String, _ text: String, _ duration: Duration? = nil) throws {
         let now = TimeText.now()
-        guard !json else { return try Output.json(Line(time: now, kind: kind, text: text), pretty: false) }
+        guard !json else {
+            let line = Line(
+                time: now, kind: kind, text: text, duration: duration?.word.rawValue, until: duration?.end)
+            return try Output.json(line, pretty: false)
+        }
         Output.line("\(TimeText.full(now)) \(kind): \(text)")
     }
 }
@@ -59,4 +75,6 @@ private struct Line: Encodable {
     let time: EpochSeconds
     let kind: String
     let text: String
+    let duration: String?
+    let until: EpochSeconds?
 }

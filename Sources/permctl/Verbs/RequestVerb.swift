@@ -35,21 +35,26 @@ struct RequestVerb: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let result = try await ask()
+        let reasons = RequestReasons()
+        let (result, wasShown) = try await ask(reasons)
         var table = Table("permission", "status")
         for permission in permissions {
             let status = result[permission]
             table.add(Cell(permission.rawValue), Cell(status.rawValue, status == .granted ? .good : .bad))
         }
         try output.print(table, json: RequestRecordJSON(result))
-        if result.isDismissed, !output.json { Output.complain("the request was dismissed; nothing was decided") }
+        if !output.json {
+            if result.isDismissed { say("the request was dismissed; nothing was decided") }
+            if !wasShown { for line in await reasons.whyNothingWasAsked(result) { say(line) } }
+        }
         if !result.isGranted { throw Failure(.no) }
     }
 
-    private func ask() async throws -> RequestResult {
+    /// Returns the answer, and whether a prompt was on screen.
+    private func ask(_ reasons: RequestReasons) async throws -> (RequestResult, wasShown: Bool) {
         let seconds = wait
-        return try await withThrowingTaskGroup(of: RequestResult?.self) { group in
-            group.addTask { try await follow() }
+        return try await withThrowingTaskGroup(of: (RequestResult, Bool)?.self) { group in
+            group.addTask { try await follow(reasons) }
             if let seconds {
                 group.addTask {
                     try await Task.sleep(for: .seconds(seconds))
@@ -65,24 +70,33 @@ struct RequestVerb: AsyncParsableCommand {
         }
     }
 
-    private func follow() async throws -> RequestResult {
-        var reasons: [Permission: String] = [:]
-        if let reason { for permission in permissions { reasons[permission] = reason } }
+    private func follow(_ reasons: RequestReasons) async throws -> (RequestResult, wasShown: Bool) {
+        var texts: [Permission: String] = [:]
+        if let reason { for permission in permissions { texts[permission] = reason } }
         let explanation = explain.count == 2 ? Explanation(title: explain[0], body: explain[1]) : nil
-        let phases = PermissionCenter().phases(of: permissions, reasons: reasons, explanation: explanation)
+        var options = RequestOptions()
+        options.token = reasons.token
+        let phases = PermissionCenter().phases(
+            of: permissions, reasons: texts, explanation: explanation, options: options)
+        var (wasShown, wasQueued) = (false, false)
         for try await phase in phases {
             switch phase {
-            case .queued(let position): say(position == 0 ? "waiting: next" : "waiting: \(position) before this one")
-            case .showing: say("the prompt is on the screen; answer it there")
-            case .settled(let result): return result
+            case .queued(let position):
+                say(position == 0 ? "waiting: next" : "waiting: \(position) before this one")
+                if !wasQueued, let why = await reasons.whyItWaits() { say(why) }
+                wasQueued = true
+            case .showing:
+                say("the prompt is on the screen; answer it there")
+                wasShown = true
+            case .settled(let result): return (result, wasShown)
             }
         }
         throw CancellationError()
     }
 
     /// Prints progress to stderr, so that only the answer goes to stdout.
-    private func say(_ text: String) {
-        if !output.json { Output.note("\(text)\n") }
+    private func say(_ text: TerminalText) {
+        if !output.json { Output.note(text + "\n") }
     }
 }
 
