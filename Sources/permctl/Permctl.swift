@@ -24,7 +24,7 @@ struct Permctl: AsyncParsableCommand {
         subcommands: [
             StatusVerb.self, GrantVerb.self, DenyVerb.self, ResetVerb.self, RequestVerb.self, QueueVerb.self,
             DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, InUseVerb.self, MonitorVerb.self, AgentVerb.self,
-            DoctorVerb.self, ExportVerb.self, ImportVerb.self,
+            DoctorVerb.self, PortalVerb.self, ExportVerb.self, ImportVerb.self,
         ])
 
     static func main() async {

@@ -333,7 +333,7 @@ struct VerbTests {
     @Test func everyVerbHasHelp() async throws {
         for verb in [
             "status", "grant", "deny", "reset", "request", "queue", "devices", "restrictions", "history", "monitor",
-            "agent", "doctor", "export", "import", "in-use",
+            "agent", "doctor", "export", "import", "in-use", "portal",
         ] {
             let child = try ChildProcess(BuiltProgram.path("permctl"), [verb, "--help"])
             let help = await child.output()

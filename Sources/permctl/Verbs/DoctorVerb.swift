@@ -50,6 +50,7 @@ private struct Examination {
             findings.append(daemon(version))
             findings += try await agents()
             findings += try await enforcementPoints()
+            findings.append(Examination.portals())
             findings += try await devices()
             findings += try await problems()
             return findings
@@ -135,6 +136,29 @@ private struct Examination {
                     state: .bad, about: "enforcement", text: "\($0) is installed, but not connected",
                     advice: "run systemctl --user start \($0); if that fails, see journalctl --user -u \($0)")
             }
+    }
+
+    /// Whether portals come through permd. That they do not is no problem: it is a choice.
+    private static func portals() -> Finding {
+        let about = "portals"
+        do throws(Failure) {
+            let portal = try PortalSwitch()
+            let file = portal.state.path.map { ", as \($0) says" } ?? ""
+            guard portal.state.isPermd else {
+                return Finding(
+                    state: .note, about: about, text: "portals ask with the desktop's own dialogs\(file)",
+                    advice: "run permctl portal enable to let them ask through permd")
+            }
+            guard portal.installation.backendFile != nil else {
+                return Finding(
+                    state: .bad, about: about,
+                    text: "portals should ask through permd\(file), but xdg-desktop-portal does not find permd.portal",
+                    advice: "install permd again, or run permctl portal disable")
+            }
+            return Finding(state: .good, about: about, text: "portals ask through permd\(file)")
+        } catch {
+            return Finding(state: .note, about: about, text: error.message.text)
+        }
     }
 
     private func devices() async throws -> [Finding] {
