@@ -55,9 +55,9 @@ struct Permctl: AsyncParsableCommand {
             let code = exitCode(for: error)
             let full = fullMessage(for: error)
             if code.isSuccess {
-                Output.line(TerminalText(lines: Completions.adapted(full)))
+                Output.verbatim(TerminalText(lines: Completions.adapted(full)))
             } else {
-                Output.note(UsageErrors.text(message(for: error), full: full) + "\n")
+                Output.note(UsageErrors.text(message(for: error), full: full))
             }
             Glibc.exit(code.rawValue)
         }

@@ -188,6 +188,23 @@ struct TextTests {
         }
     }
 
+    /// Messages are wrapped between words, and what continues a line is not at its margin.
+    @Test func messagesFitTheTerminal() {
+        let text = TerminalText(
+            lines: "permctl: a message of words\n  flatpak:org.gnome.Maps  a map of the world\n\nend")
+        #expect(
+            text.fitted(to: 20).text == """
+                permctl: a message
+                  of words
+                  flatpak:org.gnome
+                    .Maps  a map of
+                    the world
+
+                end
+                """, "\(text.fitted(to: 20))")
+        #expect(text.fitted(to: 100) == text)
+    }
+
     @Test func appNamesAreResolved() throws {
         let apps = ["exe:/usr/bin/firefox", "exe:/opt/firefox-esr", "flatpak:org.gnome.Maps", "desktop:org.kde.maps"]
             .compactMap { AppID($0) }

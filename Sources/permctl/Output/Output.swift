@@ -28,7 +28,7 @@ struct OutputOptions: ParsableArguments {
         if json {
             try Output.json(value())
         } else {
-            Output.line(
+            Output.verbatim(
                 table.text(
                     legend: !noLegend, colour: Output.isColoured, columns: Output.columns(of: STDOUT_FILENO),
                     isWide: wide))
@@ -50,8 +50,16 @@ enum Output {
         return Int(size.ws_col)
     }
 
-    static func line(_ text: TerminalText) {
+    /// Writes lines to stdout, without breaking words at the edge of a terminal.
+    static func line(_ text: TerminalText) { if !text.isEmpty { lines(text, to: STDOUT_FILENO) } }
+
+    /// Writes lines to stdout as they are: a table that fits already, or a script.
+    static func verbatim(_ text: TerminalText) {
         if !text.isEmpty { write(text + "\n", to: STDOUT_FILENO) }
+    }
+
+    private static func lines(_ text: TerminalText, to fd: Int32) {
+        write((columns(of: fd).map { text.fitted(to: $0) } ?? text) + "\n", to: fd)
     }
 
     /// Clears the screen if stdout is a terminal.
@@ -60,10 +68,13 @@ enum Output {
     }
 
     /// Writes an error message to stderr.
-    static func complain(_ text: TerminalText) { note("permctl: \(text)\n") }
+    static func complain(_ text: TerminalText) { note("permctl: \(text)") }
 
-    /// Writes the text unchanged to stderr.
-    static func note(_ text: TerminalText) { write(text, to: STDERR_FILENO) }
+    /// Writes lines to stderr, like ``line(_:)``.
+    static func note(_ text: TerminalText) { lines(text, to: STDERR_FILENO) }
+
+    /// Writes a question to stderr, without a line break.
+    static func ask(_ text: TerminalText) { write(text, to: STDERR_FILENO) }
 
     /// Writes without buffering, so that the reader of a pipe sees each line at once. Stops if writing fails, as when
     /// that reader has exited.

@@ -67,6 +67,17 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable {
     /// The columns that the text takes on one line.
     var columns: Int { Columns.width(of: text.unicodeScalars) }
 
+    /// The text with each line wrapped between words; what continues a line is indented further than the line.
+    func fitted(to columns: Int) -> TerminalText {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.flatMap { line in
+            let margin = line.prefix { $0 == " " }.count
+            let room = max(2, columns - 1 - margin)
+            return TerminalText(safe: String(line.dropFirst(margin))).wrapped(to: room, indent: 2)
+                .map { .spaces(margin) + $0 }
+        }.joined(separator: "\n")
+    }
+
     /// The columns of each word.
     var wordColumns: [Int] {
         text.unicodeScalars.split(separator: " ", omittingEmptySubsequences: false).map { Columns.width(of: $0) }

@@ -55,7 +55,7 @@ struct DisablePortal: ParsableCommand {
     func run() throws {
         let done = try PortalSwitch.disable(restarts: !change.noRestart)
         if let portal = try? PortalSwitch(), portal.state.isPermd {
-            if !done.isEmpty { Output.note(done.joined(separator: "\n") + "\n") }
+            if !done.isEmpty { Output.note(done.joined(separator: "\n")) }
             let place: TerminalText = portal.state.path.map { "\($0) selects" } ?? "the name of the desktop selects"
             throw Failure(.no, "portals still ask through permd: \(place) it, which permctl has not written")
         }

@@ -96,7 +96,7 @@ struct RequestVerb: AsyncParsableCommand {
 
     /// Prints progress to stderr, so that only the answer goes to stdout.
     private func say(_ text: TerminalText) {
-        if !output.json { Output.note(text + "\n") }
+        if !output.json { Output.note(text) }
     }
 }
 

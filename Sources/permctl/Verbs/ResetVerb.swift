@@ -61,7 +61,7 @@ struct ResetVerb: AsyncParsableCommand {
     private func confirm(_ count: Int) throws {
         guard isatty(STDIN_FILENO) == 1 else { return }
         let what = count == 1 ? "the only decision" : "all \(count) decisions"
-        Output.note("Forget \(what) of every app? [y/N] ")
+        Output.ask("Forget \(what) of every app? [y/N] ")
         let answer = readLine()?.lowercased() ?? ""
         guard ["y", "yes"].contains(answer) else { throw Failure(.no, "nothing was forgotten") }
     }
