@@ -115,4 +115,36 @@ struct UnitTests {
         try await login.succeed("until permctl doctor | grep -q 'ok  agent .*desktop agent'; do sleep 0.05; done")
         await login.end()
     }
+
+    /// permctl portal changes the environment of the running xdg-desktop-portal, and changes it back.
+    @Test func portalsAreSwitchedWhileTheyRun() async throws {
+        let login = try await Login()
+        try await login.succeed(
+            """
+            mkdir -p portal/libexec portal/share/xdg-desktop-portal/portals .local/share/dbus-1/services
+            ln -s /bin/sleep portal/libexec/sleep
+            printf '#!/bin/sh\necho xdg-desktop-portal 1.16.0\n' >portal/libexec/xdg-desktop-portal
+            chmod +x portal/libexec/xdg-desktop-portal
+            ln -s $HOME/.local/share/xdg-desktop-portal/portals/permd.portal portal/share/xdg-desktop-portal/portals/
+            printf '[D-BUS Service]\nName=org.freedesktop.portal.Desktop\nExec=%s\n' \
+                $HOME/portal/libexec/xdg-desktop-portal >.local/share/dbus-1/services/org.freedesktop.portal.Desktop.service
+            printf '[Service]\nType=exec\nExecStart=%s infinity\n' $HOME/portal/libexec/sleep \
+                >.config/systemd/user/xdg-desktop-portal.service
+            systemctl --user daemon-reload
+            systemctl --user set-environment XDG_CURRENT_DESKTOP=GNOME
+            systemctl --user start xdg-desktop-portal
+            """)
+        func desktop() async throws -> String {
+            let show = "systemctl --user show --value --property MainPID xdg-desktop-portal"
+            return try await login.succeed("tr '\\0' '\\n' </proc/$(\(show))/environ | grep ^XDG_CURRENT_DESKTOP=")
+        }
+        #expect(try await desktop() == "XDG_CURRENT_DESKTOP=GNOME")
+        let enabled = try await login.succeed("permctl portal enable")
+        #expect(enabled.contains("restarted xdg-desktop-portal.service"), "\(enabled)")
+        #expect(try await desktop() == "XDG_CURRENT_DESKTOP=permd:GNOME")
+        try await login.succeed("permctl portal disable")
+        #expect(try await desktop() == "XDG_CURRENT_DESKTOP=GNOME")
+        #expect(try await login.run("test -e .config/systemd/user/xdg-desktop-portal.service.d").status == 1)
+        await login.end()
+    }
 }
