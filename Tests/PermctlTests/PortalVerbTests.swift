@@ -218,22 +218,53 @@ struct PortalVerbTests {
         #expect(try place.files().isEmpty)
     }
 
+    /// Versions that look for backends in one folder only get a folder of their own if permd is installed elsewhere.
+    @Test(arguments: ["1.16.0", "1.18.4", "1.20.0", "1.20.1"])
+    func permdMayBeInstalledInAHome(_ version: String) async throws {
+        let place = try PortalPlace(version: version)
+        let portals = "usr/share/xdg-desktop-portal/portals"
+        let own = "data/xdg-desktop-portal/portals/permd.portal"
+        try place.write(try #require(place.text("\(portals)/permd.portal")), to: own)
+        unlink(place.folder.file("\(portals)/permd.portal"))
+        try place.write("[portal]\n", to: "\(portals)/gnome.portal")
+        try place.write("[preferred]\ndefault=gnome\n", to: "usr/share/xdg-desktop-portal/gnome-portals.conf")
+        let enabled = try await place.run("enable")
+        #expect(enabled.status == 0, "\(enabled.text)")
+        #expect(try await place.isEnabled())
+        #expect(try await place.run("enable").text.contains("nothing was changed"))
+        if version == "1.20.1" {
+            #expect(place.text("config/\(PortalVerbTests.dropIn)") == nil)
+        } else {
+            let unit = place.text("config/\(PortalVerbTests.dropIn)") ?? ""
+            let folder = place.folder.file("data/permd/portals")
+            #expect(unit.contains("\nEnvironment=\"XDG_DESKTOP_PORTAL_DIR=\(folder)\"\n"))
+            #expect(unit.contains("XDG_CURRENT_DESKTOP=permd:GNOME") == (version == "1.16.0"))
+            #expect(place.text("data/permd/portals/gnome.portal") == "[portal]\n")
+            let conf = place.text("data/permd/portals/portals.conf") ?? ""
+            #expect(conf.contains("default=gnome\n\(PortalVerbTests.access)=permd\n") == (version != "1.16.0"))
+            // A backend that is installed later is added by the next run.
+            try place.write("[portal]\n", to: "\(portals)/kde.portal")
+            #expect(try await place.run("enable").text.contains("wrote "))
+            #expect(place.text("data/permd/portals/kde.portal") == "[portal]\n")
+        }
+        if version == "1.16.0" {
+            // After an upgrade, the folder needs a portals.conf.
+            try place.script("usr/libexec/xdg-desktop-portal", "echo xdg-desktop-portal 1.18.4")
+            #expect(try await !place.isEnabled())
+            #expect(try await place.run("enable").status == 0)
+            #expect(try await place.isEnabled())
+        }
+        #expect(try await place.run("disable").status == 0)
+        #expect(try place.files().isEmpty && place.text("data/permd/portals/portals.conf") == nil)
+        #expect(!FileManager.default.fileExists(atPath: place.folder.file("data/permd")))
+        #expect(try await !place.isEnabled())
+    }
+
     @Test func missingPartsAreNamed() async throws {
         let place = try PortalPlace(version: "1.18.4")
-        let portal = place.folder.file("usr/share/xdg-desktop-portal/portals/permd.portal")
-        try place.write(
-            try String(contentsOfFile: portal, encoding: .utf8), to: "data/xdg-desktop-portal/portals/permd.portal")
-        unlink(portal)
-        let elsewhere = try await place.run("enable")
-        #expect(
-            elsewhere.status == 1 && elsewhere.text.contains("does not look for") && elsewhere.text.contains("ln -s"))
-        #expect(try place.files().isEmpty)
-        // Later versions look there.
-        try place.script("usr/libexec/xdg-desktop-portal", "echo xdg-desktop-portal 1.20.1")
-        #expect(try await place.run("enable").status == 0)
-        #expect(try await place.run("disable").status == 0)
-        unlink(place.folder.file("data/xdg-desktop-portal/portals/permd.portal"))
+        unlink(place.folder.file("usr/share/xdg-desktop-portal/portals/permd.portal"))
         #expect(try await place.run("enable").text.contains("permd.portal is missing"))
+        #expect(try place.files().isEmpty)
         try place.script("usr/libexec/xdg-desktop-portal", "echo usage; exit 1")
         #expect(try await place.run("status").text.contains("version of "))
         // The development files tell the version, too.

@@ -147,4 +147,19 @@ struct UnitTests {
         #expect(try await login.run("test -e .config/systemd/user/xdg-desktop-portal.service.d").status == 1)
         await login.end()
     }
+
+    /// With permd installed in a home, the installed xdg-desktop-portal finds it there. PortalChoiceTests show that it then
+    /// uses it; here it would first wait for backends that need a display.
+    @Test func portalsFindPermdInAHome() async throws {
+        let login = try await Login()
+        try await login.succeed("systemctl --user set-environment XDG_CURRENT_DESKTOP=GNOME && permctl portal enable")
+        try await login.succeed(
+            """
+            export $(systemctl --user show --value --property Environment xdg-desktop-portal)
+            /usr/libexec/xdg-desktop-portal --verbose >portal.log 2>&1 &
+            until grep -q 'loading .*/permd.portal' portal.log; do sleep 0.05; done
+            kill $!
+            """)
+        await login.end()
+    }
 }

@@ -50,9 +50,15 @@ struct PortalFiles {
         guard installation.version < .combinesFiles, let other = folders.compactMap({ file(in: $0) }).first else {
             return ("\(PortalFiles.own)/portals.conf", ["[preferred]", line])
         }
-        let kept = other.preferred.filter { $0.key != PortalInstallation.access }.sorted { $0.key < $1.key }
         let name = other.path.split(separator: "/").last.map(String.init) ?? "portals.conf"
-        return ("\(PortalFiles.own)/\(name)", ["[preferred]"] + kept.map { "\($0.key)=\($0.value)" } + [line])
+        return ("\(PortalFiles.own)/\(name)", substitute(for: other))
+    }
+
+    /// The lines of a file that takes the place of another one.
+    func substitute(for other: PortalFile?) -> [String] {
+        let kept = (other?.preferred ?? [:]).filter { $0.key != PortalInstallation.access }.sorted { $0.key < $1.key }
+        return ["[preferred]"] + kept.map { "\($0.key)=\($0.value)" }
+            + ["\(PortalInstallation.access)=\(PortalInstallation.backend)"]
     }
 
     /// The user's files to which permctl has added lines.

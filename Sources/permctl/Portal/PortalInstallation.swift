@@ -124,20 +124,10 @@ struct PortalInstallation {
         backendFolders.map { "\($0)/\(PortalInstallation.backend).portal" }.first { Folders.text($0) != nil }
     }
 
-    /// - Throws: ``Failure`` that says where the file has to be.
-    func requireBackend() throws(Failure) {
-        guard backendFile == nil else { return }
-        let folder = backendFolders.last ?? ""
-        let elsewhere = ([Folders.data] + Folders.datas).map { "\($0)/xdg-desktop-portal/portals/permd.portal" }
+    /// The file in another data folder, in which this version does not look; nil if there is none.
+    var backendElsewhere: String? {
+        ([Folders.data] + Folders.datas)
+            .map { "\($0)/xdg-desktop-portal/portals/\(PortalInstallation.backend).portal" }
             .first { Folders.text($0) != nil }
-        guard let elsewhere else {
-            throw Failure(.no, "permd.portal is missing in \(folder); install permd; nothing was changed")
-        }
-        throw Failure(
-            .no,
-            """
-            xdg-desktop-portal \(version) does not look for \(elsewhere); as an administrator run \
-            ln -s \(elsewhere) \(folder)/; nothing was changed
-            """)
     }
 }

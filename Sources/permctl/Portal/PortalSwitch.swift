@@ -6,6 +6,7 @@ struct PortalSwitch {
     let installation: PortalInstallation
     private var files: PortalFiles { PortalFiles(installation: installation) }
     private var unit: PortalUnit { PortalUnit(installation: installation) }
+    private var folder: PortalFolder { PortalFolder(installation: installation) }
 
     /// - Throws: ``Failure`` if there is no xdg-desktop-portal.
     init() throws(Failure) {
@@ -25,7 +26,19 @@ struct PortalSwitch {
 
     var usesFiles: Bool { installation.version >= .readsConfiguration }
 
+    /// The drop-in that makes xdg-desktop-portal use the folder that permctl has made; nil if none does.
+    private var folderUnit: String? {
+        unit.value(of: PortalFolder.variable).flatMap { $0.value == PortalFolder.path ? $0.path : nil }
+    }
+
+    /// Whether xdg-desktop-portal finds permd's .portal file.
+    var findsBackend: Bool { folderUnit != nil ? folder.hasBackend : installation.backendFile != nil }
+
     var state: State {
+        if let path = folderUnit {
+            let isNamed = unit.deciding.map { isPermd($0.desktops) } ?? false
+            return State(isPermd: usesFiles ? folder.prefersBackend : isNamed, path: path, isOwn: isOwn(path))
+        }
         if usesFiles, let file = files.deciding {
             return State(
                 isPermd: file.backends?.first == PortalInstallation.backend, path: file.path, isOwn: isOwn(file.path))
@@ -46,19 +59,37 @@ struct PortalSwitch {
 
     /// Returns what was done, a line for each step; empty if permd already was the backend.
     func enable(restarts: Bool) throws(Failure) -> [TerminalText] {
-        try installation.requireBackend()
-        if state.isPermd, !isOutdated { return [] }
+        guard installation.backendFile != nil || installation.backendElsewhere != nil else {
+            let folder = installation.backendFolders.last ?? ""
+            throw Failure(.no, "permd.portal is missing in \(folder); install permd; nothing was changed")
+        }
+        if state.isPermd, findsBackend, !isOutdated { return [] }
         try requireDesktop()
-        let change =
-            usesFiles
-            ? try add(files.change.lines, to: files.change.path, replacing: PortalInstallation.access, in: "preferred")
-            : try add(unit.lines, to: PortalUnit.path, replacing: "", in: "")
+        let change = try write()
         guard state.isPermd else {
             let path = state.path ?? "another file"
             try change.undo()
+            PortalFolder.remove()
             throw Failure(.no, "\(path) takes precedence; remove what it says about \(setting); nothing was changed")
         }
         return ["wrote \(change.file.path)"] + PortalSwitch.apply(restarts: restarts)
+    }
+
+    private func write() throws(Failure) -> Change {
+        guard installation.backendFile != nil else {
+            try folder.make(configuration: usesFiles ? files.substitute(for: files.deciding) : nil)
+            do throws(Failure) {
+                return try add(unit.lines(folder: PortalFolder.path), to: PortalUnit.path, replacing: "", in: "")
+            } catch {
+                PortalFolder.remove()
+                throw error
+            }
+        }
+        guard usesFiles else {
+            return try add(unit.lines(folder: nil), to: PortalUnit.path, replacing: "", in: "")
+        }
+        let (path, lines) = files.change
+        return try add(lines, to: path, replacing: PortalInstallation.access, in: "preferred")
     }
 
     /// Returns what was done; empty if there was nothing to undo. Works also after xdg-desktop-portal was removed.
@@ -75,14 +106,16 @@ struct PortalSwitch {
                 done.append("removed \(path)")
             }
         }
+        PortalFolder.remove()
         return done.isEmpty ? [] : done + apply(restarts: restarts)
     }
 
     /// What a file says to choose a backend.
     var setting: String { usesFiles ? PortalInstallation.access : PortalUnit.variable }
 
-    /// Whether permctl's drop-in names another desktop than the present one.
+    /// Whether permctl's drop-in names another desktop than the present one, or its folder lacks a backend.
     private var isOutdated: Bool {
+        if folderUnit != nil, !folder.isCurrent { return true }
         guard !usesFiles, let unit = unit.deciding, unit.path == PortalUnit.path, !installation.desktops.isEmpty else {
             return false
         }

@@ -7,32 +7,40 @@ struct PortalUnit {
     /// permctl's own drop-in. By its name it comes after override.conf, which systemctl edit writes.
     static var path: String { "\(Folders.config)/systemd/user/\(PortalInstallation.unit).d/permd.conf" }
 
-    var lines: [String] {
-        let desktops = [PortalInstallation.backend] + installation.desktops
-        return ["[Service]", "Environment=\(PortalUnit.variable)=\(desktops.joined(separator: ":"))"]
+    /// - Parameter folder: the folder of backends to use; nil for that of the system.
+    func lines(folder: String?) -> [String] {
+        let desktops = ([PortalInstallation.backend] + installation.desktops).joined(separator: ":")
+        let isNamed = installation.version < .readsConfiguration
+        return ["[Service]"] + (isNamed ? ["Environment=\(PortalUnit.variable)=\(desktops)"] : [])
+            + (folder.map { ["Environment=\"\(PortalFolder.variable)=\($0.replacing("%", with: "%%"))\""] } ?? [])
     }
 
     /// The names that the unit's drop-ins give the desktop, and the file with the last word; nil if none does.
     var deciding: (desktops: [String], path: String)? {
+        value(of: PortalUnit.variable).map { ($0.value.split(separator: ":").map(String.init), $0.path) }
+    }
+
+    /// The value that the unit's drop-ins give a variable, and the file with the last word; nil if none does.
+    func value(of variable: String) -> (value: String, path: String)? {
         var paths: [String: String] = [:]
         for folder in UserUnits.folders.reversed().map({ "\($0)/\(PortalInstallation.unit).d" }) {
             for name in Folders.names(in: folder) where name.hasSuffix(".conf") { paths[name] = "\(folder)/\(name)" }
         }
-        var found: (desktops: [String], path: String)?
+        var found: (value: String, path: String)?
         for (_, path) in paths.sorted(by: { $0.key < $1.key }) {
-            for assignment in PortalUnit.assignments(Folders.text(path) ?? "") {
+            for assignment in PortalUnit.assignments(of: variable, Folders.text(path) ?? "") {
                 guard let assignment else {
                     found = nil
                     continue
                 }
-                found = (assignment.split(separator: ":").map(String.init), path)
+                found = (assignment.replacing("%%", with: "%"), path)
             }
         }
         return found
     }
 
     /// The values of the variable in a unit file; nil for an empty `Environment=`, which undoes earlier ones.
-    static func assignments(_ text: String) -> [String?] {
+    static func assignments(of variable: String, _ text: String) -> [String?] {
         var values: [String?] = []
         var isService = false
         for line in text.split(whereSeparator: \.isNewline).map(KeyFile.trimmed) {

@@ -149,7 +149,7 @@ private struct Examination {
                     state: .note, about: about, text: "portals ask with the desktop's own dialogs\(file)",
                     advice: "run permctl portal enable to let them ask through permd")
             }
-            guard portal.installation.backendFile != nil else {
+            guard portal.findsBackend else {
                 return Finding(
                     state: .bad, about: about,
                     text: "portals should ask through permd\(file), but xdg-desktop-portal does not find permd.portal",

@@ -101,7 +101,7 @@ struct PortalRecord: Encodable {
 
     init(_ portal: PortalSwitch) {
         let state = portal.state
-        installed = portal.installation.backendFile != nil
+        installed = portal.findsBackend
         enabled = state.isPermd && installed
         file = state.path ?? ""
         managed = state.isOwn
@@ -115,9 +115,9 @@ extension PortalSwitch {
     var findings: [TerminalText] {
         let state = state
         var lines: [TerminalText] = []
-        switch (state.isPermd, installation.backendFile) {
-        case (true, .some): lines.append("portals ask through permd")
-        case (true, nil):
+        switch (state.isPermd, findsBackend) {
+        case (true, true): lines.append("portals ask through permd")
+        case (true, false):
             lines.append("permd is selected, but permd.portal is missing in \(installation.backendFolders.last ?? "")")
         case (false, _): lines.append("portals ask with the desktop's own dialogs")
         }
