@@ -3,6 +3,14 @@
 #define CGTK_SHIM_H
 #include <glib-unix.h>
 #include <gtk/gtk.h>
+#ifdef GDK_WINDOWING_X11
+#include <X11/Xatom.h>
+#include <X11/Xutil.h>
+#include <gdk/x11/gdkx.h>
+#endif
+#ifdef GDK_WINDOWING_WAYLAND
+#include <gdk/wayland/gdkwayland.h>
+#endif
 #include <libintl.h>
 #include <locale.h>
 #include <signal.h>
@@ -15,6 +23,12 @@ static inline GtkLabel *cgtk_label(GtkWidget *widget) { return GTK_LABEL(widget)
 static inline GtkButton *cgtk_button(GtkWidget *widget) { return GTK_BUTTON(widget); }
 static inline GtkCheckButton *cgtk_check(GtkWidget *widget) { return GTK_CHECK_BUTTON(widget); }
 static inline GtkImage *cgtk_image(GtkWidget *widget) { return GTK_IMAGE(widget); }
+static inline GtkExpander *cgtk_expander(GtkWidget *widget) { return GTK_EXPANDER(widget); }
+static inline GtkOrientable *cgtk_orientable(GtkWidget *widget) { return GTK_ORIENTABLE(widget); }
+static inline GtkSwitch *cgtk_switch(GtkWidget *widget) { return GTK_SWITCH(widget); }
+static inline GtkRoot *cgtk_root(GtkWidget *widget) { return GTK_ROOT(widget); }
+static inline GtkWindowHandle *cgtk_handle(GtkWidget *widget) { return GTK_WINDOW_HANDLE(widget); }
+static inline gboolean cgtk_is_box(GtkWidget *widget) { return GTK_IS_BOX(widget); }
 static inline GtkScrolledWindow *cgtk_scrolled(GtkWidget *widget) { return GTK_SCROLLED_WINDOW(widget); }
 static inline GtkStyleProvider *cgtk_style_provider(GtkCssProvider *provider) { return GTK_STYLE_PROVIDER(provider); }
 static inline GtkGestureSingle *cgtk_gesture_single(GtkGesture *gesture) { return GTK_GESTURE_SINGLE(gesture); }
@@ -31,6 +45,13 @@ static inline gboolean cgtk_prefers_dark(GtkSettings *settings) {
     g_object_get(settings, "gtk-application-prefer-dark-theme", &is_dark, NULL);
     return is_dark;
 }
+static inline void cgtk_stop_animations(GtkSettings *settings) {
+    g_object_set(settings, "gtk-enable-animations", FALSE, NULL);
+}
+// The arguments of ReadAll of the Settings portal, for one namespace.
+static inline GVariant *cgtk_variant_namespaces(const char *name) {
+    return g_variant_new("(^as)", (const char *[]){name, NULL});
+}
 // GTK 4.12 renamed the function and deprecated the old name.
 static inline void cgtk_css_load(GtkCssProvider *provider, const char *sheet) {
 #if GTK_CHECK_VERSION(4, 12, 0)
@@ -45,6 +66,72 @@ static inline int cgtk_theme_priority(void) { return GTK_STYLE_PROVIDER_PRIORITY
 static inline GtkWidget *cgtk_option_new(void) {
     return g_object_new(GTK_TYPE_CHECK_BUTTON, "accessible-role", GTK_ACCESSIBLE_ROLE_RADIO, NULL);
 }
+
+static inline void cgtk_set_margins(GtkWidget *widget, int margin) {
+    gtk_widget_set_margin_start(widget, margin);
+    gtk_widget_set_margin_end(widget, margin);
+    gtk_widget_set_margin_top(widget, margin);
+    gtk_widget_set_margin_bottom(widget, margin);
+}
+// A window that assistive technology announces as a question to be answered.
+static inline GtkWidget *cgtk_alert_window_new(void) {
+    return g_object_new(GTK_TYPE_WINDOW, "accessible-role", GTK_ACCESSIBLE_ROLE_ALERT_DIALOG, NULL);
+}
+// Hides a widget whose meaning is in the text beside it from assistive technology.
+static inline void cgtk_hide(GtkWidget *widget) {
+    gtk_accessible_update_state(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_STATE_HIDDEN, TRUE, -1);
+}
+
+#ifdef GDK_WINDOWING_X11
+G_GNUC_BEGIN_IGNORE_DEPRECATIONS
+static inline GdkSurface *cgtk_x11_surface(GtkWindow *window) {
+    GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
+    return surface && GDK_IS_X11_SURFACE(surface) ? surface : NULL;
+}
+#endif
+// With attract, asks the window manager for the person's attention (the urgency hint of ICCCM); without, takes that back.
+static inline void cgtk_window_attract(GtkWindow *window, gboolean attract) {
+#ifdef GDK_WINDOWING_X11
+    GdkSurface *surface = cgtk_x11_surface(window);
+    if (surface) gdk_x11_surface_set_urgency_hint(surface, attract);
+#endif
+}
+// Makes a realized window a dialog that attracts attention, but does not take the keyboard when it appears: with a user
+// time of 0, window managers do not focus it (_NET_WM_USER_TIME). With Wayland the compositor decides.
+static inline void cgtk_window_be_dialog(GtkWindow *window) {
+#ifdef GDK_WINDOWING_X11
+    GdkSurface *surface = cgtk_x11_surface(window);
+    if (!surface) return;
+    Display *display = gdk_x11_display_get_xdisplay(gdk_surface_get_display(surface));
+    Atom dialog = XInternAtom(display, "_NET_WM_WINDOW_TYPE_DIALOG", False);
+    XChangeProperty(
+        display, gdk_x11_surface_get_xid(surface), XInternAtom(display, "_NET_WM_WINDOW_TYPE", False), XA_ATOM, 32,
+        PropModeReplace, (unsigned char *)&dialog, 1);
+    gdk_x11_surface_set_user_time(surface, 0);
+    cgtk_window_attract(window, TRUE);
+#endif
+}
+// Makes a realized window transient for the app's: x11:XID or wayland:HANDLE, as portals name it. Others have no effect.
+static inline void cgtk_window_set_parent(GtkWindow *window, const char *parent) {
+    GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
+    if (!surface) return;
+#ifdef GDK_WINDOWING_X11
+    if (GDK_IS_X11_SURFACE(surface) && g_str_has_prefix(parent, "x11:")) {
+        char *end = NULL;
+        guint64 id = g_ascii_strtoull(parent + 4, &end, 16);
+        if (id > 0 && id <= G_MAXUINT32 && *end == 0)
+            XSetTransientForHint(
+                gdk_x11_display_get_xdisplay(gdk_surface_get_display(surface)), gdk_x11_surface_get_xid(surface), id);
+    }
+#endif
+#ifdef GDK_WINDOWING_WAYLAND
+    if (GDK_IS_WAYLAND_TOPLEVEL(surface) && g_str_has_prefix(parent, "wayland:"))
+        gdk_wayland_toplevel_set_transient_for_exported(GDK_TOPLEVEL(surface), parent + 8);
+#endif
+}
+#ifdef GDK_WINDOWING_X11
+G_GNUC_END_IGNORE_DEPRECATIONS
+#endif
 
 // gtk_accessible_update_property(3): the description that a screen reader speaks in addition to the name.
 static inline void cgtk_describe(GtkWidget *widget, const char *text) {

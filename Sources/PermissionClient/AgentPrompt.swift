@@ -30,12 +30,11 @@ public struct AgentPrompt: Sendable, Identifiable {
         /// Whether only portals ask this question. The portal stores the answer, so there is no duration to choose.
         public var isOfPortal: Bool { question.permission == nil }
 
-        /// The portal's explanation of its question, which may be the app's words; empty when there is none. Its text
-        /// about changing the permission in Settings is omitted for permd's own permissions, where it does not apply.
+        /// The portal's explanation of a question that only portals ask, which may be the app's words; empty when there
+        /// is none. For permd's own permissions, a portal only repeats the question.
         public var portalWords: String {
-            guard let dialog else { return "" }
-            return [dialog.subtitle, isOfPortal ? dialog.body : ""].filter { !$0.isEmpty }
-                .joined(separator: " ")
+            guard let dialog, isOfPortal else { return "" }
+            return [dialog.subtitle, dialog.body].filter { !$0.isEmpty }.joined(separator: " ")
         }
 
         /// The portal's label for an answer that it stores itself; nil if it has none.
@@ -94,6 +93,20 @@ public struct AgentPrompt: Sendable, Identifiable {
     /// The maximum number of choices in a dialog, and of options of a choice. The daemon does not send more.
     private static let maximumChoices = 16
     private static let iconBytes = 4096
+
+    /// Creates a prompt, for tests and previews of an agent.
+    public init(
+        app: String, appName: String, appIcon: String = "", isSandboxed: Bool = false,
+        explanation: Explanation? = nil, items: [Item], durations: [Duration.Word] = Duration.Word.allCases,
+        parentWindow: String = "", since: EpochSeconds? = nil, pause: UInt32? = nil,
+        behind: Behind = Behind(count: 0, apps: [])
+    ) {
+        id = ""
+        link = PromptLink()
+        (self.app, self.appName, self.appIcon, self.isSandboxed) = (app, appName, appIcon, isSandboxed)
+        (self.explanation, self.items, self.durations) = (explanation, items, durations)
+        (self.parentWindow, self.since, self.pause, self.behind) = (parentWindow, since, pause, behind)
+    }
 
     init(id: String, _ details: [String: Value], _ link: PromptLink) {
         self.id = id

@@ -1,227 +1,211 @@
-// One page of a prompt as widgets. Text from an app is shown as plain text, wrapped, and limited in height.
+// One prompt as widgets. Its question and its buttons are always visible as a whole; what is between them may scroll.
 
 import CGtk
 import PermissionClient
 
 final class PromptPage {
-    enum Action: Equatable {
-        case proceed
-        case choose(PromptChoice)
-        case allowAll
+    enum Action {
+        case allow
+        case deny
         case notNow
-        case turn(Int)
-        /// Selects an option of a portal dialog's choice, without answering the question.
-        case select(option: String, choice: String)
+        case turn(Int, on: Bool)
+        case choose(PromptChoice)
+        /// Selects an option of a portal dialog's choice in an item.
+        case select(String, of: String, in: Int)
+        case resized
     }
 
-    let widget: UnsafeMutablePointer<GtkWidget>
-    private let texts: UnsafeMutablePointer<GtkWidget>
-    private let scrolled: UnsafeMutablePointer<GtkWidget>
+    let size: PageSize
+    let widget: Widget
+    let question: Widget
+    let heading: Widget
+    let icon: Widget
+    /// What may scroll: the app's explanation above the question, and what is between the question and the buttons.
+    let explanation: Widget?
+    let middle: Widget
+    let buttons: Widget
+    /// The children of `buttons`, in their order from left to right.
+    let choices: [Widget]
+    /// The question with another name for the app.
+    let ask: (String) -> String
+    /// The name that the question has; empty if it has none.
+    let name: String
+    private let widgets = Widgets()
+    private let allow: Widget
+    private let behind: Widget
+    private let details: DetailsBox
     private let onAction: (Action) -> Void
-    private var buttons: [(widget: UnsafeMutablePointer<GtkWidget>, target: ButtonTarget)] = []
-    private var checks: [(widget: UnsafeMutablePointer<GtkWidget>, target: CheckTarget)] = []
+    private var isAwake = false
 
-    convenience init(_ prompt: AgentPrompt, _ flow: PromptFlow, _ onAction: @escaping (Action) -> Void) {
-        self.init(onAction)
-        switch flow.page {
-        case .explanation(let explanation): build(explanation, prompt)
-        case .question(let index): build(flow, index, prompt)
-        case .over: break
-        }
-    }
-
-    private init(_ onAction: @escaping (Action) -> Void) {
+    init(
+        _ prompt: AgentPrompt, _ form: PromptForm, _ size: PageSize = PageSize.all[0],
+        _ onAction: @escaping (Action) -> Void
+    ) {
+        self.size = size
         self.onAction = onAction
-        widget = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
-        texts = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)
-        gtk_widget_add_css_class(widget, "page")
-        scrolled = PromptPage.scrolling(texts)
-        gtk_box_append(cgtk_box(widget), scrolled)
-    }
+        (name, ask) = Texts.heading(prompt)
+        question = Widgets.label(ask(name), "title")
+        gtk_widget_set_hexpand(question, 1)
+        // The focus is here at first: on something that a key does nothing with.
+        gtk_widget_set_focusable(question, 1)
+        icon = AppIcon.image(size.hasIcon ? prompt.appIcon : "")
+        gtk_widget_set_visible(icon, size.hasIcon ? 1 : 0)
+        gtk_image_set_pixel_size(cgtk_image(icon), 48)
+        gtk_widget_set_valign(icon, GTK_ALIGN_START)
+        heading = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 12, icon, question)
+        explanation = prompt.explanation.map { PromptPage.words(of: $0, prompt.displayName) }
+        let content = Widgets.box(GTK_ORIENTATION_VERTICAL, 12)
+        middle = Widgets.scrolling(content)
+        gtk_widget_set_vexpand(middle, 1)
+        behind = Widgets.label("", "dim-label")
+        gtk_label_set_xalign(cgtk_label(behind), 1)
+        gtk_widget_set_hexpand(behind, 1)
+        gtk_widget_set_valign(behind, GTK_ALIGN_START)
+        details = DetailsBox(prompt, widgets)
 
-    /// Sets the height of the text area so that all of the text is visible, or as much as fits on the screen with the
-    /// buttons; the rest scrolls. The page must already be in its window, because measuring needs the window's fonts.
-    func fit(width: Int32, screen: (width: Int32, height: Int32)) {
-        let margins: Int32 = 48
-        let spacing: Int32 = 12
-        for box in [texts, widget] { PromptPage.hold(childrenOf: box, width: screen.width - margins) }
-        let buttonsHeight = buttons.reduce(0) { $0 + PromptPage.height(of: $1.widget, width - margins) + spacing }
-        let room = screen.height - buttonsHeight - margins - PromptPage.titleBarRoom
-        let height = max(PromptPage.leastTextHeight, min(PromptPage.height(of: texts, width - margins), room))
-        gtk_scrolled_window_set_min_content_height(cgtk_scrolled(scrolled), height)
-    }
-
-    /// Clips each child that cannot be wrapped to the screen's width (such as a very wide character), so that it makes
-    /// neither the window nor the other text wider.
-    private static func hold(childrenOf box: UnsafeMutablePointer<GtkWidget>, width: Int32) {
-        var next = gtk_widget_get_first_child(box)
-        while let child = next {
-            next = gtk_widget_get_next_sibling(child)
-            var least: Int32 = 0
-            gtk_widget_measure(child, GTK_ORIENTATION_HORIZONTAL, -1, &least, nil, nil, nil)
-            guard least > width, let frame = gtk_scrolled_window_new() else { continue }
-            let before = gtk_widget_get_prev_sibling(child)
-            g_object_ref(child)
-            gtk_box_remove(cgtk_box(box), child)
-            gtk_scrolled_window_set_policy(cgtk_scrolled(frame), GTK_POLICY_EXTERNAL, GTK_POLICY_NEVER)
-            gtk_scrolled_window_set_child(cgtk_scrolled(frame), child)
-            g_object_unref(child)
-            gtk_box_insert_child_after(cgtk_box(box), frame, before)
+        let notNow = widgets.button(Texts.text("Not now"), Texts.notNow(prompt), style: "flat") { onAction(.notNow) }
+        let portal = form.items.count == 1 ? form.items.first : nil
+        let deny = widgets.button(
+            portal?.portalLabel(.deny) ?? Texts.text("Don't allow"),
+            form.durations.isEmpty ? "" : Texts.text("Holds until you change it in Permissions")
+        ) { onAction(.deny) }
+        allow = widgets.button(portal?.portalLabel(.once) ?? Texts.text("Allow"), style: "suggested-action") {
+            onAction(.allow)
         }
-    }
+        choices = [notNow, deny, allow]
+        buttons = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, notNow, deny, allow)
+        gtk_widget_set_hexpand(notNow, 0)
+        widget = Widgets.box(GTK_ORIENTATION_VERTICAL, min(12, size.margin))
+        gtk_widget_add_css_class(widget, "page")
+        if !size.style.isEmpty { gtk_widget_add_css_class(widget, size.style) }
+        cgtk_set_margins(widget, size.margin)
+        for part in [explanation, heading, middle, buttons].compactMap(\.self) {
+            gtk_box_append(cgtk_box(widget), part)
+        }
 
-    /// Space for the app's name and two lines of the question.
-    private static let leastTextHeight: Int32 = 96
-    /// Space for a title bar and a panel.
-    private static let titleBarRoom: Int32 = 80
-
-    private static func height(of widget: UnsafeMutablePointer<GtkWidget>, _ width: Int32) -> Int32 {
-        var natural: Int32 = 0
-        gtk_widget_measure(widget, GTK_ORIENTATION_VERTICAL, width, nil, &natural, nil, nil)
-        return natural
-    }
-
-    /// Makes the buttons sensitive or insensitive, also for assistive technology.
-    func setAwake(_ isAwake: Bool) {
-        for button in buttons { gtk_widget_set_sensitive(button.widget, isAwake ? 1 : 0) }
+        addRows(prompt, form, to: content)
+        addDurations(form, to: content)
+        gtk_box_append(
+            cgtk_box(content), Widgets.box(GTK_ORIENTATION_HORIZONTAL, 12, details.expander, behind))
+        gtk_box_append(cgtk_box(content), details.content)
+        if let pause = prompt.pause {
+            gtk_box_append(cgtk_box(content), Widgets.label(Texts.pause(pause), "dim-label"))
+        }
+        details.onToggle = { onAction(.resized) }
+        show(prompt.behind)
+        update(form)
     }
 
     /// A page with typical contents, which is laid out before the first prompt.
     static func rehearsal() -> PromptPage {
-        let page = PromptPage { _ in }
-        gtk_box_append(cgtk_box(page.texts), gtk_image_new_from_icon_name(AppIcon.generic))
-        page.add(Texts.text("%@ would like to use the camera", Texts.isolated("")), "title", lines: 4)
-        page.add(Texts.text("The app says: %@", Texts.isolated("“”")), "reason", lines: 6)
-        page.add(Texts.text("In a sandbox"), "dim-label", lines: 2)
-        page.addNotNow()
-        return page
+        let item = AgentPrompt.Item(question: .permission(.camera), deviceName: "-", reason: "-")
+        let prompt = AgentPrompt(app: "exe:/", appName: "", items: [item])
+        return PromptPage(prompt, PromptForm(prompt.items, prompt.durations)) { _ in }
     }
 
-    // MARK: Pages
+    // MARK: Changes
 
-    private func build(_ explanation: Explanation, _ prompt: AgentPrompt) {
-        addHeader(prompt)
-        add(Texts.text("%@ says:", Texts.isolated(prompt.displayName)), "dim-label", lines: 2)
-        add(explanation.title, "title", lines: 4)
-        add(explanation.body, nil, lines: 12)
-        addButton(Texts.text("Continue"), .proceed)
-        addNotNow()
+    func show(_ waiting: AgentPrompt.Behind) {
+        let text = Texts.behind(waiting)
+        gtk_label_set_text(cgtk_label(behind), text)
+        gtk_widget_set_visible(behind, text.isEmpty ? 0 : 1)
     }
 
-    private func build(_ flow: PromptFlow, _ index: Int, _ prompt: AgentPrompt) {
-        let item = flow.items[index]
-        addHeader(prompt)
-        add(Texts.question(item, Texts.isolated(prompt.displayName)), "title", lines: 4)
-        if flow.items.count > 1 {
-            add(Texts.text("%@ of %@", "\(index + 1)", "\(flow.items.count)"), "dim-label", lines: 1)
+    /// Makes the buttons sensitive or insensitive, also for assistive technology.
+    func setAwake(_ isAwake: Bool, _ form: PromptForm) {
+        self.isAwake = isAwake
+        update(form)
+    }
+
+    func update(_ form: PromptForm) {
+        for button in choices { gtk_widget_set_sensitive(button, isAwake ? 1 : 0) }
+        gtk_widget_set_sensitive(allow, isAwake && form.mayAllow ? 1 : 0)
+    }
+
+    // MARK: Parts
+
+    private static func words(of explanation: Explanation, _ name: String) -> Widget {
+        let box = Widgets.box(
+            GTK_ORIENTATION_VERTICAL, 6, Widgets.label(Texts.text("%@ says:", Texts.isolated(name)), "dim-label"),
+            Widgets.label(explanation.title, "heading"), Widgets.label(explanation.body))
+        return Widgets.scrolling(box)
+    }
+
+    /// The app's reason stands once if it is the same for all that is asked.
+    private func addRows(_ prompt: AgentPrompt, _ form: PromptForm, to box: Widget) {
+        let reasons = Set(form.items.map(Texts.reason))
+        let common = reasons.count == 1 ? reasons.first! : ""
+        if !common.isEmpty {
+            gtk_box_append(cgtk_box(box), Widgets.label(common, "reason"))
+        } else if reasons == [""], prompt.explanation == nil, !form.items.contains(where: { $0.dialog != nil }) {
+            gtk_box_append(cgtk_box(box), Widgets.label(Texts.text("The app does not say why."), "dim-label"))
         }
-        if !item.deviceName.isEmpty { add(Texts.text("Device: %@", Texts.isolated(item.deviceName)), nil, lines: 2) }
-        let reason = Texts.reason(item)
-        if !reason.isEmpty { add(reason, item.reason.isEmpty ? "dim-label" : "reason", lines: 6) }
-        for choice in item.dialog?.choices ?? [] { add(choice, flow.selection(of: choice)) }
-        if prompt.behind.count > 0 {
-            add(Texts.text("Waiting behind this: %@", "\(prompt.behind.count)"), "dim-label", lines: 1)
+        for (index, item) in form.items.enumerated() {
+            if let permission = item.question.permission, form.hasSwitches || !item.deviceName.isEmpty {
+                gtk_box_append(cgtk_box(box), row(permission, item, index, form))
+            }
+            let reason = Texts.reason(item)
+            if common.isEmpty, !reason.isEmpty { gtk_box_append(cgtk_box(box), Widgets.label(reason, "reason")) }
+            for choice in item.dialog?.choices ?? [] { add(choice, of: index, form, to: box) }
         }
-        for choice in flow.choices {
-            let description = item.isOfPortal ? "" : Texts.description(choice)
-            addButton(Texts.label(choice, item), .choose(choice), description)
+    }
+
+    /// What is asked and the device that the app gets, with a switch if it is one of several.
+    private func row(_ permission: Permission, _ item: AgentPrompt.Item, _ index: Int, _ form: PromptForm) -> Widget {
+        let name = Texts.name(permission)
+        let image = gtk_image_new_from_icon_name(PermissionWords.of(permission).icon)!
+        gtk_widget_add_css_class(image, "kind")
+        cgtk_hide(image)
+        let device = Widgets.label(item.deviceName, "dim-label")
+        gtk_widget_set_hexpand(device, 1)
+        let kind = Widgets.label(name)
+        gtk_label_set_wrap(cgtk_label(kind), 0)
+        let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, image, kind, device)
+        gtk_widget_add_css_class(row, "row")
+        if form.hasSwitches {
+            let description = item.deviceName.isEmpty ? name : "\(name), \(item.deviceName)"
+            let onOff = widgets.onOff(description, isOn: form.isOn[index]) { [onAction] in
+                onAction(.turn(index, on: $0))
+            }
+            gtk_box_append(cgtk_box(row), onOff)
         }
-        if flow.mayAllowAll { addButton(Texts.text("Allow All, Only This Time"), .allowAll) }
-        if flow.hasPrevious { addButton(Texts.text("Previous"), .turn(-1), isFlat: true) }
-        if flow.hasNext { addButton(Texts.text("Next"), .turn(1), isFlat: true) }
-        addNotNow()
+        return row
     }
 
-    /// The requesting app's icon and identity. A program without a desktop entry is shown as unknown, with its path.
-    private func addHeader(_ prompt: AgentPrompt) {
-        let row = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 12)!
-        let icon = AppIcon.image(prompt.appIcon)
-        gtk_image_set_pixel_size(cgtk_image(icon), 48)
-        gtk_box_append(cgtk_box(row), icon)
-        let unknown = Texts.unknownProgram(prompt)
-        let identity = unknown ?? prompt.app
-        let text = label(prompt.isSandboxed ? "\(identity) · \(Texts.text("In a sandbox"))" : identity, lines: 3)
-        gtk_widget_add_css_class(text, unknown == nil ? "dim-label" : "unknown")
-        gtk_widget_set_hexpand(text, 1)
-        gtk_box_append(cgtk_box(row), text)
-        gtk_box_append(cgtk_box(texts), row)
+    private func add(_ choice: PortalChoice, of index: Int, _ form: PromptForm, to box: Widget) {
+        let selection = form.selection(of: choice, in: index)
+        if choice.isCheckbox {
+            let check = widgets.checkbox(choice.label, isOn: selection == "true") { [onAction] isOn in
+                onAction(.select(isOn ? "true" : "false", of: choice.id, in: index))
+            }
+            return gtk_box_append(cgtk_box(box), check)
+        }
+        gtk_box_append(cgtk_box(box), Widgets.label(choice.label))
+        var group: Widget?
+        for option in choice.options {
+            let button = widgets.option(option.label, isOn: option.id == selection, group: group) { [onAction] in
+                onAction(.select(option.id, of: choice.id, in: index))
+            }
+            group = group ?? button
+            gtk_box_append(cgtk_box(box), button)
+        }
     }
 
-    // MARK: Widgets
-
-    /// On a small screen, or with large fonts, the text scrolls and the buttons stay visible.
-    private static func scrolling(_ texts: UnsafeMutablePointer<GtkWidget>) -> UnsafeMutablePointer<GtkWidget> {
-        let scrolled = gtk_scrolled_window_new()!
-        gtk_scrolled_window_set_policy(cgtk_scrolled(scrolled), GTK_POLICY_NEVER, GTK_POLICY_AUTOMATIC)
-        gtk_scrolled_window_set_child(cgtk_scrolled(scrolled), texts)
-        gtk_widget_set_vexpand(scrolled, 1)
-        return scrolled
+    private func addDurations(_ form: PromptForm, to box: Widget) {
+        guard !form.durations.isEmpty else { return }
+        let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, Widgets.label(Texts.text("Allow:")))
+        var group: Widget?
+        for duration in form.durations {
+            let button = widgets.option(
+                Texts.label(duration), Texts.description(duration), isOn: duration == form.duration, group: group
+            ) { [onAction] in onAction(.choose(duration)) }
+            group = group ?? button
+            gtk_box_append(cgtk_box(row), button)
+        }
+        lines.append(row)
+        gtk_box_append(cgtk_box(box), row)
     }
 
-    var lastCheck: UnsafeMutablePointer<GtkWidget>? { checks.last?.widget }
-
-    func append(check: UnsafeMutablePointer<GtkWidget>, _ target: CheckTarget) {
-        gtk_box_append(cgtk_box(texts), check)
-        checks.append((check, target))
-    }
-
-    func act(_ action: Action) { onAction(action) }
-
-    func add(_ text: String, _ style: String?, lines: Int32) {
-        let widget = label(text, lines: lines)
-        if let style { gtk_widget_add_css_class(widget, style) }
-        gtk_box_append(cgtk_box(texts), widget)
-    }
-
-    /// A label of plain text, never markup, wrapped between words and characters to at most `lines` lines.
-    func label(_ text: String, lines: Int32) -> UnsafeMutablePointer<GtkWidget> {
-        let widget = gtk_label_new(text)!
-        let label = cgtk_label(widget)
-        gtk_label_set_wrap(label, 1)
-        gtk_label_set_wrap_mode(label, PANGO_WRAP_WORD_CHAR)
-        gtk_label_set_lines(label, lines)
-        gtk_label_set_ellipsize(label, PANGO_ELLIPSIZE_END)
-        gtk_label_set_xalign(label, 0)
-        gtk_label_set_max_width_chars(label, 44)
-        gtk_label_set_width_chars(label, 24)
-        // Combining marks that a font draws far above or below the line must not cover other text.
-        gtk_widget_set_overflow(widget, GTK_OVERFLOW_HIDDEN)
-        return widget
-    }
-
-    private func addNotNow() {
-        addButton(Texts.text("Not Now"), .notNow, Texts.text("Decides nothing; you may be asked again"), isFlat: true)
-    }
-
-    private func addButton(_ text: String, _ action: Action, _ description: String = "", isFlat: Bool = false) {
-        let button = gtk_button_new()!
-        let label = label(text, lines: 2)
-        gtk_label_set_xalign(cgtk_label(label), 0.5)
-        gtk_button_set_child(cgtk_button(button), label)
-        cgtk_name(button, text)
-        if isFlat { gtk_widget_add_css_class(button, "flat") }
-        if !description.isEmpty { cgtk_describe(button, description) }
-        let target = ButtonTarget(action) { [unowned self] in act($0) }
-        cgtk_connect(
-            button, "clicked",
-            { context in
-                guard let context else { return }
-                Unmanaged<ButtonTarget>.fromOpaque(context).takeUnretainedValue().press()
-            }, Unmanaged.passUnretained(target).toOpaque())
-        gtk_box_append(cgtk_box(widget), button)
-        buttons.append((button, target))
-    }
-}
-
-/// The action of a button; lives as long as its page.
-private final class ButtonTarget {
-    let action: PromptPage.Action
-    private let body: (PromptPage.Action) -> Void
-
-    init(_ action: PromptPage.Action, _ body: @escaping (PromptPage.Action) -> Void) {
-        self.action = action
-        self.body = body
-    }
-
-    func press() { body(action) }
+    /// Rows that become columns where they are too wide.
+    private(set) var lines: [Widget] = []
 }

@@ -1,28 +1,31 @@
-// The window of one prompt: its pages, its keys, and the guard against accidental answers.
+// The one window that shows all prompts, one after the other: its keys, its place, and its guard against accidental
+// answers.
 
 import CGtk
 import PermissionClient
 
 /// Used only on GTK's thread. Retained by its stage until it is closed.
 final class PromptWindow {
-    let answer: PendingAnswer
-    private let prompt: AgentPrompt
-    private let onEnd: () -> Void
-    private let window: UnsafeMutablePointer<GtkWidget>
-    private var flow: PromptFlow
+    private let window: Widget
+    private var shown: Shown?
     private var clickGuard = ClickGuard()
     private var guardTimer: UInt32 = 0
-    private var content: PromptPage?
+    private var closeTimer: UInt32 = 0
 
-    init(_ prompt: AgentPrompt, _ answer: PendingAnswer, onEnd: @escaping () -> Void) {
-        self.prompt = prompt
-        self.answer = answer
-        self.onEnd = onEnd
-        flow = PromptFlow(prompt)
+    private struct Shown {
+        let answer: PendingAnswer
+        let onEnd: () -> Void
+        var form: PromptForm
+        let page: PromptPage
+    }
+
+    private static let width: Int32 = 440
+    /// Milliseconds for which the window stays after an answer, for a prompt that follows at once.
+    private static let linger: UInt32 = 200
+
+    init() {
         window = PromptWindow.blank()
         connect()
-        show()
-        gtk_window_present(cgtk_window(window))
         // The low priority handles all pending events first: on a busy machine, a press from before the guard wakes up
         // must not be seen after it.
         guardTimer = g_timeout_add_full(
@@ -33,13 +36,16 @@ final class PromptWindow {
             }, unmanaged, nil)
     }
 
-    private static let width: Int32 = 420
-
-    private static func blank() -> UnsafeMutablePointer<GtkWidget> {
+    private static func blank() -> Widget {
         Style.install()
-        let window = gtk_window_new()!
-        gtk_window_set_title(cgtk_window(window), Texts.text("Permission request"))
-        gtk_window_set_default_size(cgtk_window(window), width, -1)
+        let window = cgtk_alert_window_new()!
+        let title = Texts.text("Permission request")
+        gtk_window_set_title(cgtk_window(window), title)
+        cgtk_name(window, title)
+        // An empty title bar: there is nothing to press but the answers.
+        let bar = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 0)!
+        gtk_widget_set_visible(bar, 0)
+        gtk_window_set_titlebar(cgtk_window(window), bar)
         gtk_widget_add_css_class(window, "permd")
         return window
     }
@@ -50,49 +56,107 @@ final class PromptWindow {
         let page = PromptPage.rehearsal()
         gtk_window_set_child(cgtk_window(window), page.widget)
         let screen = screen()
-        page.fit(width: min(width, screen.width), screen: screen)
+        _ = page.fit(width: min(width, screen.width), screen: screen)
         gtk_window_destroy(cgtk_window(window))
+    }
+
+    // MARK: Prompts
+
+    /// Shows a prompt in place of the one before.
+    func show(_ prompt: AgentPrompt, _ answer: PendingAnswer, onEnd: @escaping () -> Void) {
+        keep()
+        let form = PromptForm(prompt.items, prompt.durations)
+        for size in PageSize.all {
+            let page = PromptPage(prompt, form, size) { [unowned self] action in act(action) }
+            shown = Shown(answer: answer, onEnd: onEnd, form: form, page: page)
+            // The window can be moved by its page, as it has no title bar.
+            let handle = gtk_window_handle_new()!
+            gtk_window_handle_set_child(cgtk_handle(handle), page.widget)
+            gtk_window_set_child(cgtk_window(window), handle)
+            if fit() { break }
+        }
+        arm()
+        if gtk_widget_get_visible(window) == 0 {
+            gtk_widget_realize(window)
+            cgtk_window_be_dialog(cgtk_window(window))
+            gtk_widget_set_visible(window, 1)
+        }
+        cgtk_window_set_parent(cgtk_window(window), prompt.parentWindow)
+    }
+
+    func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }
+
+    func update(_ behind: AgentPrompt.Behind) { shown?.page.show(behind) }
+
+    /// Removes the prompt. The window stays for a moment, in which nothing can be answered, and then calls `close`.
+    func end(_ close: @escaping () -> Void) {
+        guard let shown else { return }
+        shown.page.setAwake(false, shown.form)
+        self.shown = nil
+        clickGuard.disarm()
+        onClose = close
+        keep()
+        closeTimer = g_timeout_add(
+            PromptWindow.linger,
+            { context in
+                guard let window = PromptWindow.at(context) else { return 0 }
+                window.closeTimer = 0
+                window.onClose?()
+                return 0
+            }, unmanaged)
+    }
+
+    private var onClose: (() -> Void)?
+
+    private func keep() {
+        if closeTimer != 0 { g_source_remove(closeTimer) }
+        closeTimer = 0
     }
 
     /// Removes the window from the screen. Further calls do nothing.
     func close() {
         guard guardTimer != 0 else { return }
+        keep()
+        onClose = nil
         g_source_remove(guardTimer)
         guardTimer = 0
         gtk_window_destroy(cgtk_window(window))
     }
 
-    // MARK: Pages
-
-    private func show() {
-        switch flow.page {
-        case .over(let result):
-            answer.give(result)
-            return onEnd()
-        case .explanation, .question: break
-        }
-        let page = PromptPage(prompt, flow) { [unowned self] action in act(action) }
-        gtk_window_set_child(cgtk_window(window), page.widget)
+    /// Returns whether the question and the buttons are visible as a whole.
+    @discardableResult
+    private func fit() -> Bool {
+        guard let page = shown?.page else { return true }
         let screen = PromptWindow.screen()
-        page.fit(width: min(PromptWindow.width, screen.width), screen: screen)
-        // No button is preselected: none has the focus until a key moves it.
-        gtk_window_set_focus(cgtk_window(window), nil)
-        content = page
-        arm()
+        let width = min(PromptWindow.width, screen.width)
+        let (height, isWhole) = page.fit(width: width, screen: screen)
+        cgtk_describe(window, gtk_label_get_text(cgtk_label(page.question)))
+        gtk_window_set_default_size(cgtk_window(window), width, height)
+        return isWhole
     }
 
     private func act(_ action: PromptPage.Action) {
-        if case .select(let option, let choice) = action { return flow.select(option, of: choice) }
-        guard clickGuard.isAwake || action == .notNow else { return }
+        guard var form = shown?.form, let page = shown?.page else { return }
         switch action {
-        case .proceed: flow.proceed()
-        case .choose(let choice): flow.answer(choice)
-        case .allowAll: flow.allowAll()
-        case .notNow: flow.dismiss()
-        case .turn(let step): flow.turn(by: step)
-        case .select: break
+        case .turn(let index, let isOn): form.turn(index, on: isOn)
+        case .choose(let duration): form.choose(duration)
+        case .select(let option, let choice, let index): form.select(option, of: choice, in: index)
+        case .resized:
+            fit()
+            return
+        case .allow: return give(form.allowed())
+        case .deny: return give(form.denied())
+        case .notNow: return give(.dismissed)
         }
-        show()
+        shown?.form = form
+        page.update(form)
+    }
+
+    /// Whichever way it is given, an answer counts only when the guard is awake.
+    private func give(_ answer: AgentAnswer) {
+        guard clickGuard.isAwake, let shown else { return }
+        shown.answer.give(answer)
+        shown.onEnd()
     }
 
     /// The size of the smallest monitor, because the window may appear on any of them.
@@ -116,16 +180,21 @@ final class PromptWindow {
     private static func now() -> Int64 { Int64(g_get_monotonic_time()) / 1000 }
 
     private func arm() {
+        guard let shown else { return }
         if gtk_window_is_active(cgtk_window(window)) != 0 {
             clickGuard.arm(at: PromptWindow.now())
+            cgtk_window_attract(cgtk_window(window), 0)
+            // GTK would put the focus on the first widget that a key changes. A label does not grab it by itself.
+            gtk_root_set_focus(cgtk_root(window), shown.page.question)
         } else {
             clickGuard.disarm()
         }
-        content?.setAwake(false)
+        shown.page.setAwake(false, shown.form)
     }
 
     private func lookAtGuard() {
-        if clickGuard.look(at: PromptWindow.now()) { content?.setAwake(true) }
+        guard clickGuard.look(at: PromptWindow.now()), let shown else { return }
+        shown.page.setAwake(true, shown.form)
     }
 
     private func pressed() { clickGuard.press(at: PromptWindow.now()) }
@@ -143,7 +212,7 @@ final class PromptWindow {
         cgtk_connect_answered(
             window, "close-request",
             { context in
-                PromptWindow.at(context)?.act(.notNow)
+                PromptWindow.at(context)?.give(.dismissed)
                 return 1
             }, unmanaged)
         cgtk_connect(window, "notify::is-active", { PromptWindow.at($0)?.arm() }, unmanaged)
@@ -160,12 +229,12 @@ final class PromptWindow {
         gtk_widget_add_controller(window, keys)
     }
 
-    /// Handles a key; returns true if it must not be processed further. Return never answers, Escape is Not Now.
+    /// Handles a key; returns true if it must not be processed further. Return never answers, Escape is Not now.
     private func key(_ key: UInt32) -> Bool {
         pressed()
         switch Int32(bitPattern: key) {
         case GDK_KEY_Escape:
-            act(.notNow)
+            give(.dismissed)
             return true
         case GDK_KEY_Return, GDK_KEY_KP_Enter, GDK_KEY_ISO_Enter: return true
         default: return false

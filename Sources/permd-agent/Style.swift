@@ -40,8 +40,8 @@ enum Style {
         gtk_style_context_add_provider_for_display(display, cgtk_style_provider(provider), priority)
     }
 
-    /// Loads the theme that the settings name now.
-    private static func load() {
+    /// Loads the theme that the settings and the desktop's appearance name now.
+    static func load() {
         guard let theme, let display = gdk_display_get_default(), let settings = gtk_settings_get_for_display(display)
         else { return }
         var name = ""
@@ -49,12 +49,20 @@ enum Style {
             name = String(cString: text)
             g_free(text)
         }
-        let isDark = cgtk_prefers_dark(settings) != 0
+        let look = Appearance.current
+        let isDark = look.isDark ?? (cgtk_prefers_dark(settings) != 0 || name.hasSuffix("-dark"))
         if standard.contains(name) {
-            let sheet = StyleSheet.theme(isDark: isDark || name.hasSuffix("-dark"))
-            cgtk_css_load(theme, sheet)
+            cgtk_css_load(
+                theme, StyleSheet.theme(isDark: isDark, isHighContrast: look.isHighContrast, accent: look.accent))
         } else {
             gtk_css_provider_load_named(theme, name, isDark ? "dark" : nil)
+        }
+    }
+
+    /// Nothing moves or fades any more.
+    static func stopMotion() {
+        if let display = gdk_display_get_default(), let settings = gtk_settings_get_for_display(display) {
+            cgtk_stop_animations(settings)
         }
     }
 

@@ -2,14 +2,59 @@
 
 enum StyleSheet {
     static let page = """
-        window.permd .page { margin: 24px; }
+        @keyframes appear { from { opacity: 0; } }
+        window.permd .page { animation: appear 150ms ease-out; }
         window.permd .title { font-weight: bold; font-size: 1.2em; }
+        window.permd .title:focus { outline: none; }
+        window.permd .heading { font-weight: bold; }
         window.permd .reason { font-style: italic; }
-        window.permd .unknown { font-weight: bold; }
+        window.permd .page.compact .title { font-size: 1.05em; }
+        window.permd .page.compact button { padding: 2px 8px; }
+        window.permd .page.small { font-size: 0.85em; }
+        window.permd .page.smaller { font-size: 0.7em; }
+        window.permd .page.smallest { font-size: 0.55em; }
+        window.permd .page.small button, window.permd .page.smaller button, window.permd .page.smallest button {
+            padding: 1px 6px;
+            min-height: 16px;
+        }
         """
 
     /// Colours have the names of GTK's theme, so that the person's `gtk.css` can use and change them.
-    static func theme(isDark: Bool) -> String { (isDark ? dark : light) + rules }
+    ///
+    /// - Parameter accent: Red, green and blue from 0 to 1; nil for GTK's own accent color.
+    static func theme(isDark: Bool, isHighContrast: Bool = false, accent: [Double]? = nil) -> String {
+        (isDark ? dark : light) + accentColors(accent) + rules + (isHighContrast ? highContrast : "")
+    }
+
+    private static func accentColors(_ accent: [Double]?) -> String {
+        guard let accent else {
+            return """
+                @define-color theme_selected_bg_color #3584e4;
+                @define-color theme_selected_fg_color #ffffff;
+
+                """
+        }
+        let bytes = accent.map { Int(($0 * 255).rounded()) }
+        // Relative luminance, roughly: on light colors the text is dark.
+        let luminance = 0.2126 * accent[0] + 0.7152 * accent[1] + 0.0722 * accent[2]
+        return """
+            @define-color theme_selected_bg_color rgb(\(bytes[0]), \(bytes[1]), \(bytes[2]));
+            @define-color theme_selected_fg_color \(luminance > 0.6 ? "#000000" : "#ffffff");
+
+            """
+    }
+
+    private static let highContrast = """
+
+        @define-color borders @theme_fg_color;
+        @define-color insensitive_fg_color @theme_fg_color;
+        .dim-label { opacity: 1; }
+        button.flat { border-color: @theme_fg_color; }
+        button:disabled { border-style: dashed; }
+        check, radio, switch { border: 2px solid @theme_fg_color; }
+        button:focus:focus-visible, checkbutton:focus:focus-visible, switch:focus:focus-visible,
+        expander-widget:focus:focus-visible > box > title { outline: 3px solid @theme_fg_color; }
+        """
 
     private static let light = """
         @define-color theme_bg_color #f6f5f4;
@@ -40,8 +85,6 @@ enum StyleSheet {
         """
 
     private static let rules = """
-        @define-color theme_selected_bg_color #3584e4;
-        @define-color theme_selected_fg_color #ffffff;
         @define-color accent_bg_color @theme_selected_bg_color;
         @define-color accent_fg_color @theme_selected_fg_color;
         @define-color window_bg_color @theme_bg_color;
@@ -57,6 +100,7 @@ enum StyleSheet {
         label:disabled, image:disabled { color: @insensitive_fg_color; }
         .dim-label { opacity: 0.65; }
         .page image { -gtk-icon-style: regular; }
+        .page image.kind { -gtk-icon-style: symbolic; }
 
         button {
             min-height: 24px;
@@ -73,9 +117,42 @@ enum StyleSheet {
         button.flat { border-color: transparent; background-color: transparent; }
         button.flat:hover { background-color: alpha(@theme_fg_color, 0.08); }
         button.flat:active { background-color: alpha(@theme_fg_color, 0.16); }
-        button:focus:focus-visible, checkbutton:focus:focus-visible {
+        button.suggested-action {
+            border-color: @theme_selected_bg_color;
+            background-color: @theme_selected_bg_color;
+            color: @theme_selected_fg_color;
+        }
+        button.suggested-action:hover { background-color: mix(@theme_selected_bg_color, @theme_selected_fg_color, 0.1); }
+        button.suggested-action:active { background-color: mix(@theme_selected_bg_color, #000000, 0.2); }
+        button.suggested-action:disabled {
+            border-color: @borders;
+            background-color: @theme_bg_color;
+            color: @insensitive_fg_color;
+        }
+        button:focus:focus-visible, checkbutton:focus:focus-visible, switch:focus:focus-visible,
+        expander-widget:focus:focus-visible > box > title {
             outline: 2px solid alpha(@theme_selected_bg_color, 0.7);
         }
+
+        switch {
+            min-width: 40px;
+            border-radius: 14px;
+            border: 1px solid @borders;
+            background-color: alpha(@theme_fg_color, 0.2);
+        }
+        switch:checked { background-color: @theme_selected_bg_color; border-color: @theme_selected_bg_color; }
+        switch > slider {
+            min-width: 20px;
+            min-height: 20px;
+            border-radius: 50%;
+            background-color: @theme_base_color;
+            border: 1px solid @borders;
+        }
+        switch > image { color: transparent; }
+        switch:checked > slider { background-color: @theme_selected_fg_color; }
+        expander-widget > box > title { border-spacing: 4px; border-radius: 5px; }
+        expander { min-width: 16px; min-height: 16px; -gtk-icon-source: -gtk-icontheme("pan-end-symbolic"); }
+        expander:checked { -gtk-icon-source: -gtk-icontheme("pan-down-symbolic"); }
 
         checkbutton { border-radius: 5px; padding: 4px; border-spacing: 8px; }
         check, radio {
@@ -113,7 +190,8 @@ enum StyleSheet {
         window.csd:backdrop {
             box-shadow: 0 3px 9px 1px transparent, 0 2px 6px 2px rgba(0, 0, 0, 0.2), 0 0 0 1px rgba(0, 0, 0, 0.18);
         }
-        window.solid-csd { box-shadow: inset 0 0 0 1px @borders; }
+        window.permd.csd { border-radius: 12px; }
+        window.solid-csd { border-radius: 0; box-shadow: inset 0 0 0 1px @borders; }
         window.solid-csd > .titlebar { border-radius: 0; }
         headerbar {
             min-height: 40px;

@@ -20,12 +20,17 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         restIdle()
         // This runs while the other thread registers with the daemon.
         PromptWindow.rehearse()
+        Appearance.follow()
         g_main_loop_run(loop)
         window?.close()
     }
 
     func present(_ prompt: AgentPrompt) async -> AgentAnswer {
         let answer = PendingAnswer()
+        let updating = Task {
+            for await behind in prompt.changes { WindowStage.onGtk { [self] in update(answer, behind) } }
+        }
+        defer { updating.cancel() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 answer.take(continuation)
@@ -41,16 +46,24 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
 
     private func show(_ prompt: AgentPrompt, _ answer: PendingAnswer) {
         guard !answer.isGiven else { return }
+        guard !prompt.items.isEmpty else { return answer.give(.failed("a prompt without a question")) }
         stopIdle()
-        window?.close()
-        window = PromptWindow(prompt, answer) { [self] in hide(answer) }
+        let window = window ?? PromptWindow()
+        self.window = window
+        window.show(prompt, answer) { [self] in hide(answer) }
+    }
+
+    private func update(_ answer: PendingAnswer, _ behind: AgentPrompt.Behind) {
+        if let window, window.isShowing(answer) { window.update(behind) }
     }
 
     private func hide(_ answer: PendingAnswer) {
-        guard let window, window.answer === answer else { return }
-        window.close()
-        self.window = nil
-        restIdle()
+        guard let window, window.isShowing(answer) else { return }
+        window.end { [self] in
+            window.close()
+            self.window = nil
+            restIdle()
+        }
     }
 
     private func restIdle() {
@@ -69,7 +82,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         idleTimer = 0
     }
 
-    private static func onGtk(_ body: @escaping @Sendable () -> Void) {
+    static func onGtk(_ body: @escaping @Sendable () -> Void) {
         let box = Unmanaged.passRetained(Box(body))
         g_idle_add_full(
             G_PRIORITY_DEFAULT,

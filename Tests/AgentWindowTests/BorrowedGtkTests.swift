@@ -38,7 +38,7 @@ struct BorrowedGtkTests {
         try await bench.until("the dialog's end") { try await bench.window() == nil }
 
         try await app.request("d", [.microphone])
-        try await click("Don't Allow", bench)
+        try await click("Don't allow", bench)
         #expect(try await app.response("d") == "0 refused=microphone statuses=microphone=denied")
         await bench.end()
     }
@@ -60,7 +60,7 @@ struct BorrowedGtkTests {
         try await bench.startBorrowing()
         let app = try await TestApp("app", on: bench.permd)
         try await app.request("t", [.camera])
-        try await bench.click("Always Allow", role: "radio button")
+        try await bench.click("Always", role: "radio button")
         try await click("Allow", bench)
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         let other = try await app.secondProcess(on: bench.permd)

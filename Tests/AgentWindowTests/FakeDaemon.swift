@@ -37,15 +37,26 @@ final class FakeDaemon {
 
     /// Sends a prompt; returns the outcome that the agent replies with.
     func prompt(_ number: Int, _ details: [String: Value]) async throws -> String {
-        guard let agent = agents.all.last else { throw TestKitError("no agent") }
         var details = details
         if details["items"] == nil { details["items"] = .rows([["permission": .string("camera")]]) }
-        details["durations"] = .strings(["once", "always"])
+        details["durations"] = .strings(["once", "session", "always"])
         let reply = try await connection.call(
-            .call(
-                destination: agent.owner, path: agent.path, interface: BusNames.agent, member: "Prompt",
-                [.objectPath("/org/permd/prompt/\(number)"), .properties(details)]), timeoutMilliseconds: nil)
+            try call("Prompt", number, .properties(details)), timeoutMilliseconds: nil)
         return reply.body.first?.stringValue ?? "?"
+    }
+
+    /// Waits until so many agents have registered, of which the last gets the prompts.
+    func waitForAgents(_ count: Int) async throws { try await agents.wait(for: count) }
+
+    func withdraw(_ number: Int) async throws {
+        _ = try await connection.call(try call("Withdraw", number, .string("")))
+    }
+
+    private func call(_ member: String, _ number: Int, _ argument: Value) throws -> Message {
+        guard let agent = agents.all.last else { throw TestKitError("no agent") }
+        return .call(
+            destination: agent.owner, path: agent.path, interface: BusNames.agent, member: member,
+            [.objectPath("/org/permd/prompt/\(number)"), argument])
     }
 
     func end() { connection.close() }

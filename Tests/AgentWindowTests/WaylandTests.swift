@@ -20,7 +20,7 @@ struct WaylandTests {
         // A second window on the same connection to the compositor.
         try await app.request("u", [.microphone])
         try await bench.until("the window") {
-            try await bench.labels().contains("app would like to use the microphone")
+            try await bench.labels().contains("Unknown program “app” wants to use your microphone")
         }
         await bench.end()
     }

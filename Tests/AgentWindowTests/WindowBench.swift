@@ -2,6 +2,7 @@
 
 import DBus
 import Foundation
+import PermissionClient
 import PermissionModel
 import PermissionTestKit
 
@@ -58,6 +59,15 @@ final class WindowBench {
         }
     }
 
+    /// Sets the size of text, in percent, for programs started from now on.
+    func setTextSize(_ percent: Int) async throws {
+        let resources = "Xft.dpi:\t\(96 * percent / 100)"
+        try await run("xprop", "-root", "-f", "RESOURCE_MANAGER", "8s", "-set", "RESOURCE_MANAGER", resources)
+    }
+
+    /// Sets variables for programs started from now on.
+    func set(_ variables: [String: String]) { environment.merge(variables) { $1 } }
+
     /// Starts the agent and waits until it is registered.
     func startAgent(_ arguments: [String] = ["--idle", "0"]) async throws {
         agent = try ChildProcess(
@@ -101,6 +111,12 @@ final class WindowBench {
         _ = try await desk.call(.busCall("ReloadConfig"))
         // A session sets this for the services it starts.
         _ = try await desk.call(.busCall("UpdateActivationEnvironment", [.stringTable(environment)]))
+    }
+
+    /// How long the decision that the store has is in force; nil if there is none.
+    func decision(of app: TestApp, _ permission: Permission) async throws -> Duration.Word? {
+        let settings = PermissionSettings(bus: .address(permd.bus.address))
+        return try await settings.decisions(app: app.id.description, question: .permission(permission)).first?.duration
     }
 
     /// Whether an agent is registered.
@@ -175,16 +191,30 @@ final class WindowBench {
         try await widgets().filter { $0.role == "label" }.map { $0.name.filter { !"\u{2068}\u{2069}".contains($0) } }
     }
 
-    /// Waits until the button exists and is sensitive.
+    /// The window as a widget.
+    func frame() async throws -> Widget? {
+        try await widgets().first { ["frame", "dialog", "alert"].contains($0.role) }
+    }
+
+    /// Waits until the button exists and is sensitive. Gives its window the focus, as a person does who clicks on it.
     func awake(_ name: String, role: String = "button") async throws -> Widget {
         var found: Widget?
         try await until("the button \(name)") {
-            found = try await widgets().first {
-                $0.role == role && $0.name == name && $0.states.contains("sensitive")
-            }
+            let fitting = try await widgets().first { $0.role == role && $0.name == name }
+            found = fitting?.states.contains("sensitive") == true ? fitting : nil
+            if fitting != nil, found == nil, try await !hasFocus() { try await activate() }
             return found != nil
         }
         return found!
+    }
+
+    func activate() async throws {
+        if let window = try await window() { try await run("xdotool", "windowactivate", window) }
+    }
+
+    func hasFocus() async throws -> Bool {
+        guard let window = try await window() else { return false }
+        return try await run("xdotool", "getwindowfocus").filter(\.isNumber) == window
     }
 
     func window() async throws -> String? {

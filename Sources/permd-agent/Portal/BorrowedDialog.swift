@@ -20,21 +20,18 @@ struct BorrowedDialog {
     init(_ explanation: Explanation, _ prompt: AgentPrompt) {
         self.init(
             prompt, title: explanation.title, subtitle: Texts.text("%@ says:", Texts.isolated(prompt.displayName)),
-            body: explanation.body, grant: Texts.text("Continue"), deny: Texts.text("Not Now"), durations: [])
+            body: explanation.body, grant: Texts.text("Continue"), deny: Texts.text("Not now"), durations: [])
     }
 
     init(_ item: AgentPrompt.Item, number: Int, _ prompt: AgentPrompt) {
         var lines: [String] = []
-        if let unknown = Texts.unknownProgram(prompt) { lines.append(unknown) }
         if !item.deviceName.isEmpty { lines.append(Texts.text("Device: %@", Texts.isolated(item.deviceName))) }
-        if !Texts.reason(item).isEmpty { lines.append(Texts.reason(item)) }
         if prompt.items.count > 1 { lines.append(Texts.text("%@ of %@", "\(number)", "\(prompt.items.count)")) }
         self.init(
-            prompt, title: Texts.text("Permission request"),
-            subtitle: Texts.question(item, Texts.isolated(prompt.displayName)),
+            prompt, title: Texts.question(item, prompt), subtitle: Texts.reason(item),
             body: lines.joined(separator: "\n"),
-            grant: item.isOfPortal ? Texts.label(.once, item) : Texts.text("Allow"),
-            deny: Texts.label(.deny, item),
+            grant: item.portalLabel(.once) ?? Texts.text("Allow"),
+            deny: item.portalLabel(.deny) ?? Texts.text("Don't allow"),
             durations: item.isOfPortal
                 ? [] : [.once, .session, .always].filter(prompt.durations.contains),
             choices: item.dialog?.choices ?? [])
@@ -87,9 +84,9 @@ struct BorrowedDialog {
 
     private static func label(_ duration: Duration.Word) -> String {
         switch duration {
-        case .once: Texts.text("Only This Time")
-        case .session: Texts.text("Until I Log Out")
-        case .until, .always: Texts.text("Always Allow")
+        case .once: Texts.text("Only this time")
+        case .session: Texts.text("Until I log out")
+        case .until, .always: Texts.text("Always")
         }
     }
 

@@ -1,0 +1,99 @@
+// What a prompt says about the app on request: its identity, its sandbox, and what was decided before.
+
+import CGtk
+import Glibc
+import PermissionClient
+
+final class DetailsBox {
+    let expander: Widget
+    let content: Widget
+    /// Called when the details are shown or hidden.
+    var onToggle: () -> Void = {}
+    private let prompt: AgentPrompt
+    private var before: Widget?
+    private var reading: Task<Void, Never>?
+
+    init(_ prompt: AgentPrompt, _ widgets: Widgets) {
+        self.prompt = prompt
+        expander = gtk_expander_new(Texts.text("Details"))!
+        content = Widgets.box(GTK_ORIENTATION_VERTICAL, 6)
+        cgtk_name(expander, Texts.text("Details"))
+        gtk_widget_set_visible(content, 0)
+        gtk_widget_set_valign(expander, GTK_ALIGN_START)
+        widgets.connect(expander, "notify::expanded") { [unowned self] in toggle(widgets) }
+    }
+
+    deinit { reading?.cancel() }
+
+    private func toggle(_ widgets: Widgets) {
+        let isOpen = gtk_expander_get_expanded(cgtk_expander(expander)) != 0
+        if isOpen, before == nil { fill(widgets) }
+        gtk_widget_set_visible(content, isOpen ? 1 : 0)
+        onToggle()
+    }
+
+    private func fill(_ widgets: Widgets) {
+        for line in Texts.details(prompt) { gtk_box_append(cgtk_box(content), Widgets.label(line, "dim-label")) }
+        let label = Widgets.label("", "dim-label")
+        gtk_widget_set_visible(label, 0)
+        before = label
+        gtk_box_append(cgtk_box(content), label)
+        let later = Texts.text("You can change it later in Permissions.")
+        if let program = SettingsProgram.find() {
+            let button = widgets.button(Texts.text("Open Permissions"), later, style: "flat") { [prompt] in
+                program.open(at: prompt.app)
+            }
+            gtk_widget_set_halign(button, GTK_ALIGN_START)
+            gtk_box_append(cgtk_box(content), button)
+        } else {
+            let command = Texts.text("You can change it later with: %@", "permctl reset \(prompt.app)")
+            gtk_box_append(cgtk_box(content), Widgets.label(command, "dim-label"))
+        }
+        readDecisions(into: label)
+    }
+
+    /// permd may not answer; the other details are there without it.
+    private func readDecisions(into label: Widget) {
+        let app = prompt.app
+        let asked = prompt.items.compactMap(\.question.permission)
+        let target = WeakBox(self)
+        reading = Task {
+            guard let rows = try? await PermissionSettings().decisions(app: app) else { return }
+            let lines = rows.compactMap { Texts.decision($0, among: asked) }
+            WindowStage.onGtk { target.value?.show(lines) }
+        }
+    }
+
+    private func show(_ lines: [String]) {
+        guard let before else { return }
+        let text = lines.isEmpty ? Texts.text("Nothing was decided about this before.") : lines.joined(separator: "\n")
+        gtk_label_set_text(cgtk_label(before), text)
+        gtk_widget_set_visible(before, 1)
+        onToggle()
+    }
+}
+
+// SAFETY: the value is read on GTK's thread only.
+private final class WeakBox: @unchecked Sendable {
+    weak var value: DetailsBox?
+    init(_ value: DetailsBox) { self.value = value }
+}
+
+/// The window in which decisions are changed, if it is installed.
+struct SettingsProgram {
+    private let path: String
+
+    static func find() -> SettingsProgram? {
+        guard let found = g_find_program_in_path("permd-settings") else { return nil }
+        defer { g_free(found) }
+        return SettingsProgram(path: String(cString: found))
+    }
+
+    func open(at app: String) {
+        let texts: [String] = [path, "--app", app]
+        let words: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var arguments = words
+        g_spawn_async(nil, &arguments, nil, G_SPAWN_DEFAULT, nil, nil, nil, nil)
+    }
+}

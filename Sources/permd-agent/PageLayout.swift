@@ -1,0 +1,176 @@
+// Makes a prompt's page fit the screen: its question and its buttons are visible as a whole, whatever the app is named,
+// and however large the text is.
+
+import CGtk
+
+/// How much room a page takes. GTK measures a page with the style that it was made with.
+struct PageSize {
+    /// The class of the page in `StyleSheet`; empty for the usual size.
+    let style: String
+    /// The margin on each side, in pixels.
+    let margin: Int32
+
+    var hasIcon: Bool { style.isEmpty }
+
+    /// The sizes in the order in which they are tried.
+    static let all = [
+        PageSize(style: "", margin: 24), PageSize(style: "compact", margin: 12), PageSize(style: "small", margin: 8),
+        PageSize(style: "smaller", margin: 8), PageSize(style: "smallest", margin: 6),
+    ]
+}
+
+extension PromptPage {
+    /// Pixels that a panel may cover on screens of common heights. Small screens are a phone's, whose windows are
+    /// maximized.
+    private static let panel: Int32 = 64
+    private static let smallHeight: Int32 = 700
+    /// The app's name may have so many lines.
+    private static let nameLines: Int32 = 2
+    /// What is between the question and the buttons keeps at least so many pixels, so that it can be scrolled.
+    private static let leastMiddle: Int32 = 40
+
+    /// Lays out the page, which must be in its window. Returns the window's height, and whether everything that must be
+    /// visible is.
+    func fit(width: Int32, screen: (width: Int32, height: Int32)) -> (height: Int32, isWhole: Bool) {
+        let room = screen.height - (screen.height > PromptPage.smallHeight ? PromptPage.panel : 0)
+        let inner = width - 2 * size.margin
+        let fixed = arrange(inner) + 2 * size.margin
+        var left = max(PromptPage.leastMiddle, room - fixed)
+        if let explanation {
+            let height = min(PromptPage.content(of: explanation, inner), left / 2)
+            PromptPage.set(explanation, height)
+            left -= height
+        }
+        PromptPage.set(middle, min(PromptPage.content(of: middle, inner), left))
+        let height = PromptPage.height(of: widget, width)
+        return (height, height <= room)
+    }
+
+    /// Arranges the page for this width. Returns the height of what does not scroll.
+    private func arrange(_ width: Int32) -> Int32 {
+        let besides = size.hasIcon ? PromptPage.width(of: icon) + gtk_box_get_spacing(cgtk_box(heading)) : 0
+        shorten(to: width - besides)
+        turn(buttons, choices, width)
+        for line in lines { turn(line, [], width) }
+        for part in [explanation, middle].compactMap(\.self) {
+            for child in PromptPage.children(of: PromptPage.inside(part)) { PromptPage.hold(child, width) }
+        }
+        let parts = [heading, buttons].reduce(0) { $0 + PromptPage.height(of: $1, width) }
+        let count = Int32(PromptPage.children(of: widget).count)
+        return parts + gtk_box_get_spacing(cgtk_box(widget)) * (count - 1)
+    }
+
+    // MARK: The app's name
+
+    /// Shortens the app's name in the question, in its middle, so that it has at most two lines and is not too wide.
+    private func shorten(to width: Int32) {
+        let layout = gtk_widget_create_pango_layout(question, nil)
+        defer { g_object_unref(UnsafeMutableRawPointer(layout)) }
+        pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
+        let label = cgtk_label(question)
+        let characters = Array(name)
+        func fits(_ text: String) -> Bool {
+            pango_layout_set_width(layout, width * PANGO_SCALE)
+            pango_layout_set_text(layout, text, -1)
+            var size = (width: Int32(0), height: Int32(0))
+            pango_layout_get_pixel_size(layout, &size.width, &size.height)
+            return pango_layout_get_line_count(layout) <= PromptPage.nameLines && size.width <= width
+        }
+        func shortened(_ kept: Int) -> String {
+            "\(String(characters.prefix((kept + 1) / 2)))…\(String(characters.suffix(kept / 2)))"
+        }
+        var shown = name
+        if !fits(name) {
+            var (least, most) = (0, characters.count - 1)
+            while least < most {
+                let middle = (least + most + 1) / 2
+                if fits(shortened(middle)) { least = middle } else { most = middle - 1 }
+            }
+            shown = fits(shortened(least)) ? shortened(least) : "…"
+        }
+        gtk_label_set_text(label, ask(shown))
+        // GTK 4.8 measures a label with characters of several fonts in two ways.
+        gtk_widget_set_size_request(question, -1, -1)
+        gtk_widget_set_size_request(question, -1, PromptPage.height(of: question, width))
+        PromptPage.hold(question, width)
+    }
+
+    // MARK: Widgets
+
+    /// Puts the children of a box below each other if they do not fit side by side.
+    ///
+    /// - Parameter buttons: The answers in their order, of which the first decides nothing.
+    private func turn(_ box: Widget, _ buttons: [Widget], _ width: Int32) {
+        let children = buttons.isEmpty ? PromptPage.children(of: box) : buttons
+        let spacing = gtk_box_get_spacing(cgtk_box(box)) * Int32(children.count - 1)
+        let isWide = children.reduce(spacing) { $0 + PromptPage.natural(of: $1) } <= width
+        gtk_orientable_set_orientation(
+            cgtk_orientable(box), isWide ? GTK_ORIENTATION_HORIZONTAL : GTK_ORIENTATION_VERTICAL)
+        guard let first = buttons.first else { return }
+        // Side by side, Not now is apart from the answers, which are at the end. In a column, the answers come first.
+        gtk_widget_set_hexpand(first, isWide ? 1 : 0)
+        gtk_widget_set_halign(first, isWide ? GTK_ALIGN_START : GTK_ALIGN_FILL)
+        var before: Widget?
+        for button in isWide ? buttons : buttons.reversed() {
+            gtk_box_reorder_child_after(cgtk_box(box), button, before)
+            before = button
+        }
+    }
+
+    /// Clips a child that cannot be wrapped to the width (such as a very wide character), so that it makes neither the
+    /// window nor the other text wider.
+    private static func hold(_ child: Widget, _ width: Int32) {
+        guard self.width(of: child) > width, let parent = gtk_widget_get_parent(child), cgtk_is_box(parent) != 0,
+            let frame = gtk_scrolled_window_new()
+        else { return }
+        let before = gtk_widget_get_prev_sibling(child)
+        g_object_ref(child)
+        gtk_box_remove(cgtk_box(parent), child)
+        gtk_scrolled_window_set_policy(cgtk_scrolled(frame), GTK_POLICY_EXTERNAL, GTK_POLICY_NEVER)
+        gtk_scrolled_window_set_child(cgtk_scrolled(frame), child)
+        gtk_widget_set_hexpand(frame, gtk_widget_get_hexpand(child))
+        g_object_unref(child)
+        gtk_box_insert_child_after(cgtk_box(parent), frame, before)
+    }
+
+    private static func set(_ scrolled: Widget, _ height: Int32) {
+        gtk_scrolled_window_set_min_content_height(cgtk_scrolled(scrolled), height)
+    }
+
+    /// The widget that a scrolled window scrolls, which is in a viewport.
+    private static func inside(_ scrolled: Widget) -> Widget {
+        let child = gtk_scrolled_window_get_child(cgtk_scrolled(scrolled))!
+        return gtk_widget_get_first_child(child) ?? child
+    }
+
+    private static func content(of scrolled: Widget, _ width: Int32) -> Int32 { height(of: inside(scrolled), width) }
+
+    private static func children(of box: Widget) -> [Widget] {
+        var found: [Widget] = []
+        var next = gtk_widget_get_first_child(box)
+        while let child = next {
+            if gtk_widget_get_visible(child) != 0 { found.append(child) }
+            next = gtk_widget_get_next_sibling(child)
+        }
+        return found
+    }
+
+    private static func height(of widget: Widget, _ width: Int32) -> Int32 {
+        var natural: Int32 = 0
+        gtk_widget_measure(widget, GTK_ORIENTATION_VERTICAL, width, nil, &natural, nil, nil)
+        return natural
+    }
+
+    /// The least width.
+    private static func width(of widget: Widget) -> Int32 {
+        var least: Int32 = 0
+        gtk_widget_measure(widget, GTK_ORIENTATION_HORIZONTAL, -1, &least, nil, nil, nil)
+        return least
+    }
+
+    private static func natural(of widget: Widget) -> Int32 {
+        var natural: Int32 = 0
+        gtk_widget_measure(widget, GTK_ORIENTATION_HORIZONTAL, -1, nil, &natural, nil, nil)
+        return natural
+    }
+}

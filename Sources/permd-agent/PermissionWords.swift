@@ -1,0 +1,47 @@
+// The words and the symbol of each permission, and the questions about several at once.
+
+import PermissionClient
+
+/// English texts, which are keys of the catalogs in po/.
+struct PermissionWords {
+    let name: String
+    /// With the app in place of `%@`.
+    let question: String
+    /// A name in the icon theme.
+    let icon: String
+
+    static func of(_ permission: Permission) -> PermissionWords {
+        switch permission {
+        case .camera:
+            PermissionWords(name: "Camera", question: "%@ wants to use your camera", icon: "camera-web-symbolic")
+        case .microphone:
+            PermissionWords(
+                name: "Microphone", question: "%@ wants to use your microphone", icon: "audio-input-microphone-symbolic"
+            )
+        case .bluetooth:
+            PermissionWords(name: "Bluetooth", question: "%@ wants to use Bluetooth", icon: "bluetooth-active-symbolic")
+        case .location:
+            PermissionWords(
+                name: "Location", question: "%@ wants to know your location", icon: "find-location-symbolic")
+        }
+    }
+
+    /// Each is a text of its own, because languages join them differently.
+    static let questions: [Set<Permission>: String] = [
+        [.camera, .microphone]: "%@ wants to use your camera and microphone",
+        [.camera, .bluetooth]: "%@ wants to use your camera and Bluetooth",
+        [.camera, .location]: "%@ wants to use your camera and know your location",
+        [.microphone, .bluetooth]: "%@ wants to use your microphone and Bluetooth",
+        [.microphone, .location]: "%@ wants to use your microphone and know your location",
+        [.bluetooth, .location]: "%@ wants to use Bluetooth and know your location",
+        [.camera, .microphone, .bluetooth]: "%@ wants to use your camera, microphone and Bluetooth",
+        [.camera, .microphone, .location]: "%@ wants to use your camera and microphone and know your location",
+        [.camera, .bluetooth, .location]: "%@ wants to use your camera and Bluetooth and know your location",
+        [.microphone, .bluetooth, .location]: "%@ wants to use your microphone and Bluetooth and know your location",
+        [.camera, .microphone, .bluetooth, .location]:
+            "%@ wants to use your camera, microphone and Bluetooth and know your location",
+    ]
+
+    static let all: [String] =
+        Permission.allCases.flatMap { [of($0).name, of($0).question] } + questions.values.sorted()
+}

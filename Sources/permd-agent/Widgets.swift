@@ -1,0 +1,107 @@
+// Widgets of a prompt's page: labels of plain text, buttons, switches and options, each with its handler.
+
+import CGtk
+import PermissionClient
+
+typealias Widget = UnsafeMutablePointer<GtkWidget>
+
+/// Makes widgets and keeps their handlers alive, as long as a page.
+final class Widgets {
+    private final class Handler {
+        let body: () -> Void
+        init(_ body: @escaping () -> Void) { self.body = body }
+    }
+
+    private var handlers: [Handler] = []
+
+    static func box(_ orientation: GtkOrientation, _ spacing: Int32, _ children: Widget...) -> Widget {
+        let box = gtk_box_new(orientation, spacing)!
+        for child in children { gtk_box_append(cgtk_box(box), child) }
+        return box
+    }
+
+    /// A label of plain text, never markup, that wraps between words, and within those that are too long.
+    static func label(_ text: String, _ style: String? = nil) -> Widget {
+        let widget = gtk_label_new(text)!
+        let label = cgtk_label(widget)
+        gtk_label_set_wrap(label, 1)
+        gtk_label_set_wrap_mode(label, PANGO_WRAP_WORD_CHAR)
+        gtk_label_set_xalign(label, 0)
+        // Combining marks that a font draws far above or below the line must not cover other text.
+        gtk_widget_set_overflow(widget, GTK_OVERFLOW_HIDDEN)
+        if let style { gtk_widget_add_css_class(widget, style) }
+        return widget
+    }
+
+    /// Shows a widget in full if there is room, and else the part that the person scrolls to.
+    static func scrolling(_ child: Widget) -> Widget {
+        let scrolled = gtk_scrolled_window_new()!
+        gtk_scrolled_window_set_policy(cgtk_scrolled(scrolled), GTK_POLICY_NEVER, GTK_POLICY_AUTOMATIC)
+        gtk_scrolled_window_set_child(cgtk_scrolled(scrolled), child)
+        return scrolled
+    }
+
+    func button(_ text: String, _ description: String = "", style: String? = nil, _ body: @escaping () -> Void)
+        -> Widget
+    {
+        let button = gtk_button_new()!
+        let label = Widgets.label(text)
+        gtk_label_set_xalign(cgtk_label(label), 0.5)
+        gtk_button_set_child(cgtk_button(button), label)
+        cgtk_name(button, text)
+        if let style { gtk_widget_add_css_class(button, style) }
+        if !description.isEmpty {
+            cgtk_describe(button, description)
+            gtk_widget_set_tooltip_text(button, description)
+        }
+        connect(button, "clicked", body)
+        return button
+    }
+
+    func onOff(_ name: String, isOn: Bool, _ body: @escaping (Bool) -> Void) -> Widget {
+        let widget = gtk_switch_new()!
+        gtk_switch_set_active(cgtk_switch(widget), isOn ? 1 : 0)
+        gtk_widget_set_valign(widget, GTK_ALIGN_CENTER)
+        cgtk_name(widget, name)
+        connect(widget, "notify::active") { body(gtk_switch_get_active(cgtk_switch(widget)) != 0) }
+        return widget
+    }
+
+    /// - Parameter group: Another option of the same group, of which one is selected; nil for the first.
+    func option(
+        _ text: String, _ description: String = "", isOn: Bool, group: Widget?, _ body: @escaping () -> Void
+    ) -> Widget {
+        check(cgtk_option_new(), text, description, isOn: isOn, group: group) { isOn in if isOn { body() } }
+    }
+
+    func checkbox(_ text: String, isOn: Bool, _ body: @escaping (Bool) -> Void) -> Widget {
+        check(gtk_check_button_new(), text, "", isOn: isOn, group: nil, body)
+    }
+
+    private func check(
+        _ button: Widget, _ text: String, _ description: String, isOn: Bool, group: Widget?,
+        _ body: @escaping (Bool) -> Void
+    ) -> Widget {
+        gtk_check_button_set_child(cgtk_check(button), Widgets.label(text))
+        cgtk_name(button, text)
+        if !description.isEmpty {
+            cgtk_describe(button, description)
+            gtk_widget_set_tooltip_text(button, description)
+        }
+        if let group { gtk_check_button_set_group(cgtk_check(button), cgtk_check(group)) }
+        gtk_check_button_set_active(cgtk_check(button), isOn ? 1 : 0)
+        connect(button, "toggled") { body(gtk_check_button_get_active(cgtk_check(button)) != 0) }
+        return button
+    }
+
+    func connect(_ widget: Widget, _ signal: String, _ body: @escaping () -> Void) {
+        let handler = Handler(body)
+        handlers.append(handler)
+        cgtk_connect(
+            widget, signal,
+            { context in
+                guard let context else { return }
+                Unmanaged<Handler>.fromOpaque(context).takeUnretainedValue().body()
+            }, Unmanaged.passUnretained(handler).toOpaque())
+    }
+}

@@ -1,0 +1,129 @@
+// The question and the buttons are visible as a whole, whatever the screen, the size of text, the language and the app.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+extension WindowBench {
+    /// Checks that the window fits the screen (in the window's pixels), and that the question and all buttons are within
+    /// it and beside each other.
+    func expectWhole(
+        screen: (width: Int, height: Int), _ language: Language = .english, _ what: String = ""
+    ) async throws {
+        let widgets = try await widgets()
+        let frame = try #require(widgets.first { ["frame", "dialog", "alert"].contains($0.role) })
+        #expect(frame.place[2] <= screen.width && frame.place[3] <= screen.height, "\(frame.place) \(what)")
+        let question = try #require(widgets.first { $0.role == "label" && $0.name == frame.description }, "\(what)")
+        let buttons = widgets.filter { $0.role == "button" && $0.name != language.details }
+        #expect(buttons.count == 3 && buttons.contains { $0.name == language.deny }, "\(buttons) \(what)")
+        let shown = [question] + buttons
+        for (index, part) in shown.enumerated() {
+            let place = part.place
+            #expect(place[2] > 0 && place[3] > 0, "\(part) \(what)")
+            #expect(place[0] >= 0 && place[0] + place[2] <= frame.place[2], "\(part) in \(frame.place) \(what)")
+            #expect(place[1] >= 0 && place[1] + place[3] <= frame.place[3], "\(part) in \(frame.place) \(what)")
+            for other in shown[(index + 1)...] {
+                let apart =
+                    place[0] + place[2] <= other.place[0] || other.place[0] + other.place[2] <= place[0]
+                    || place[1] + place[3] <= other.place[1] || other.place[1] + other.place[3] <= place[1]
+                #expect(apart, "\(part) covers \(other) \(what)")
+            }
+        }
+    }
+}
+
+/// A language with its compiled catalog, for programs under test.
+struct Language: Sendable {
+    let code: String
+    /// The label of the button that refuses.
+    let deny: String
+    /// The label of the details.
+    let details: String
+
+    static let english = Language(code: "en", deny: "Don't allow", details: "Details")
+    static let german = Language(code: "de", deny: "Nicht erlauben", details: "Einzelheiten")
+    static let japanese = Language(code: "ja", deny: "許可しない", details: "詳細")
+
+    /// Compiles the catalog into the folder. Returns the variables that select it.
+    func install(in folder: TemporaryFolder) async throws -> [String: String] {
+        guard code != "en" else { return ["LANGUAGE": "en"] }
+        let target = folder.file("\(code)/LC_MESSAGES")
+        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
+        let catalog = CatalogTests.project.appending(path: "po/\(code).po").path
+        let compiler = try ChildProcess("msgfmt", ["--check", "-o", "\(target)/permd.mo", catalog])
+        #expect(await compiler.waitForExit() == .exited(0))
+        // A minimal system has only C.UTF-8, under which nothing is translated.
+        let locale = "\(code)_\(code == "ja" ? "JP" : code.uppercased())"
+        let maker = try ChildProcess(
+            "localedef", ["--no-archive", "-i", locale, "-f", "UTF-8", folder.file("\(locale).UTF-8")],
+            standardError: .null)
+        #expect(await maker.waitForExit() == .exited(0))
+        return [
+            "LANGUAGE": code, "LC_ALL": "\(locale).UTF-8", "LOCPATH": folder.path, "PERMD_LOCALE_DIR": folder.path,
+        ]
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+@LoopActor
+struct LayoutTests {
+    /// A short name, a long one, one that cannot be broken, one from right to left, and very wide characters.
+    private static let names = [
+        "Video Call", String(repeating: "Wunderbare Kamera ", count: 4), String(repeating: "W", count: 80),
+        "مكالمة فيديو " + String(repeating: "طويلة ", count: 10), String(repeating: "\u{FDFD}", count: 40),
+    ]
+
+    private static func details(_ number: Int, _ name: String, isFull: Bool) -> [String: Value] {
+        let asked = isFull ? Permission.allCases : [.camera]
+        let items: [[String: Value]] = asked.map {
+            [
+                "permission": .string($0.rawValue), "device_name": .string("Device \(number)"),
+                "reason": .string(isFull ? String(repeating: "for good reasons ", count: 30) : "because"),
+            ]
+        }
+        var details: [String: Value] = [
+            "app": .string("exe:/\(name)"), "app_name": .string(name), "items": .rows(items),
+        ]
+        guard isFull else { return details }
+        details["explanation"] = .structure([.string(name), .string(String(repeating: name, count: 3))])
+        details["pause"] = .uint32(600)
+        details["next"] = .strings([name, name])
+        details["waiting"] = .uint32(7)
+        return details
+    }
+
+    /// The screen in pixels, the scale at which it is used, and the size of text in percent.
+    @Test(arguments: [("360x480", 1), ("720x960", 2), ("1000x900", 1)], [100, 200])
+    func theQuestionAndTheButtonsAreWhole(_ screen: (size: String, scale: Int), _ text: Int) async throws {
+        let folder = try TemporaryFolder()
+        let bench = try await WindowBench(environment: ["GDK_SCALE": "\(screen.scale)"], screen: screen.size)
+        try await bench.setTextSize(text)
+        let daemon = try await FakeDaemon(bench)
+        let size = screen.size.split(separator: "x").compactMap { Int($0) }.map { $0 / screen.scale }
+        var number = 0
+        for (index, language) in [Language.english, .german, .japanese].enumerated() {
+            bench.set(try await language.install(in: folder))
+            try await bench.startAgent()
+            try await daemon.waitForAgents(index + 1)
+            for name in LayoutTests.names {
+                for isFull in [false, true] {
+                    number += 1
+                    let details = LayoutTests.details(number, name, isFull: isFull)
+                    // An agent does not reply to a prompt that was withdrawn.
+                    Task { [number] in try await daemon.prompt(number, details) }
+                    try await bench.until("prompt \(number)") { try await bench.labels().contains("Device \(number)") }
+                    try await bench.expectWhole(
+                        screen: (size[0], size[1]), language,
+                        "\(language.code), \(screen), \(text) %, \(isFull ? "all" : "one") for \(name)")
+                    try await daemon.withdraw(number)
+                }
+            }
+            let complaints = await bench.complaints()
+            #expect(complaints.isEmpty, "\(complaints)")
+        }
+        daemon.end()
+        await bench.end()
+    }
+}

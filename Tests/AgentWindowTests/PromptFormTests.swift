@@ -1,0 +1,102 @@
+// What the person sets in a prompt, the answers that follow, and the words of the question.
+
+import PermissionClient
+import PermissionTestKit
+import Testing
+
+@testable import permd_agent
+
+@Suite
+struct PromptFormTests {
+    private static let all = Duration.Word.allCases
+
+    private func form(_ questions: Question..., durations: [Duration.Word] = all) -> PromptForm {
+        PromptForm(
+            questions.map { AgentPrompt.Item(question: $0, deviceName: "", reason: "") }, durations)
+    }
+
+    @Test func oneQuestionIsAllowedForThisTimeUnlessChosenOtherwise() {
+        var form = form(.camera)
+        #expect(!form.hasSwitches && form.mayAllow && form.duration == .once)
+        #expect(form.allowed() == .answered([.camera: ItemDecision(verdict: .grant, duration: .once)]))
+        form.choose(.session)
+        #expect(form.allowed() == .answered([.camera: ItemDecision(verdict: .grant, duration: .session)]))
+        #expect(form.denied() == .answered([.camera: ItemDecision(verdict: .deny, duration: .always)]))
+    }
+
+    /// What is switched off stays undecided; a refusal is about everything.
+    @Test func allowGrantsWhatIsSwitchedOn() {
+        var form = form(.camera, .microphone, .location)
+        #expect(form.hasSwitches)
+        form.turn(1, on: false)
+        form.choose(.always)
+        let always = ItemDecision(verdict: .grant, duration: .always)
+        #expect(form.allowed() == .answered([.camera: always, .location: always]))
+        let deny = ItemDecision(verdict: .deny, duration: .always)
+        #expect(form.denied() == .answered([.camera: deny, .microphone: deny, .location: deny]))
+        form.turn(0, on: false)
+        form.turn(2, on: false)
+        form.turn(7, on: true)
+        #expect(!form.mayAllow && form.allowed() == .dismissed)
+    }
+
+    @Test func onlyWhatTheDaemonTakesIsOffered() {
+        var form = form(.camera, durations: [.always, .session])
+        #expect(form.durations == [.session, .always] && form.duration == .session)
+        form.choose(.once)
+        #expect(form.duration == .session)
+        #expect(!self.form(.camera, durations: []).mayAllow)
+    }
+
+    @Test func choicesOfAPortal() {
+        let choice = PortalChoice(
+            id: "size", label: "Size", options: [.init(id: "s", label: "S"), .init(id: "l", label: "L")], initial: "s")
+        let item = AgentPrompt.Item(
+            question: .portal(.wallpaper), deviceName: "", reason: "",
+            dialog: PortalDialog(title: "Set it?", choices: [choice]))
+        var form = PromptForm([item], [.once])
+        // The portal keeps the answer, for as long as it wants.
+        #expect(form.durations.isEmpty && form.mayAllow)
+        form.select("l", of: "size", in: 0)
+        #expect(form.selection(of: choice, in: 0) == "l")
+        #expect(
+            form.allowed()
+                == .answered([item.question: ItemDecision(verdict: .grant, duration: .once, choices: ["size": "l"])]))
+    }
+
+    // MARK: Words
+
+    private func heading(_ app: String, _ name: String, _ questions: [Question]) -> String {
+        let items = questions.map { AgentPrompt.Item(question: $0, deviceName: "", reason: "") }
+        let heading = Texts.heading(AgentPrompt(app: app, appName: name, items: items))
+        return heading.ask(heading.name).filter { !"\u{2068}\u{2069}".contains($0) }
+    }
+
+    @Test func theQuestionNamesAllThatIsAsked() {
+        #expect(heading("flatpak:a", "Call", [.camera, .microphone]) == "Call wants to use your camera and microphone")
+        // Every set of permissions has a question.
+        for bits in 1..<16 {
+            let asked = Permission.allCases.enumerated().filter { bits & 1 << $0.offset != 0 }.map(\.element)
+            let words = heading("flatpak:a", "Call", asked.map(Question.permission))
+            #expect(words.hasPrefix("Call wants to ") && !words.contains("%@"))
+            for permission in asked { #expect(words.lowercased().contains(permission.rawValue), "\(words)") }
+        }
+    }
+
+    @Test func anUnknownProgramIsCalledThat() {
+        #expect(
+            heading("exe:/opt/x/recorder", "recorder", [.microphone])
+                == "Unknown program “recorder” wants to use your microphone")
+        #expect(heading("desktop:org.example.A", "%@", [.camera]) == "%@ wants to use your camera")
+    }
+
+    @Test func whatIsBehind() {
+        func behind(_ count: Int, _ apps: String...) -> String {
+            Texts.behind(AgentPrompt.Behind(count: count, apps: apps)).filter { !"\u{2068}\u{2069}".contains($0) }
+        }
+        #expect(
+            behind(0) == "" && behind(1, "Maps") == "then: Maps"
+                && behind(2, "Maps", "Recorder") == "then: Maps, Recorder")
+        #expect(behind(5, "A", "B", "C") == "then: A, B and 3 more")
+    }
+}
