@@ -22,7 +22,7 @@ let agentTargets: [Target] =
         .testTarget(
             name: "AgentWindowTests",
             dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"],
-            exclude: ["icons.py", "look.py"], swiftSettings: strict),
+            exclude: ["color.py", "icons.py", "look.py"], swiftSettings: strict),
     ]
 
 /// permd-pipewire needs libpipewire. Without its headers, permd-pipewire and its tests are left out of the build.

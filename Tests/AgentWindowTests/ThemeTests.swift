@@ -35,4 +35,72 @@ struct ThemeTests {
         #expect(complaints.isEmpty)
         await bench.end()
     }
+
+    /// The desktop's appearance is followed, also while a prompt is shown, and nonsense is ignored.
+    @Test func theDesktopsAppearance() async throws {
+        let bench = try await WindowBench()
+        let portal = try SettingsPortal(on: bench.permd.bus)
+        portal.values = [
+            "color-scheme": .uint32(1), "contrast": .uint32(1), "reduced-motion": .uint32(1),
+            "accent-color": .structure([.double(0.9), .double(0.1), .double(0.1)]),
+        ]
+        try await bench.startAgent()
+        try await portal.reads.wait(for: 1)
+        let app = try await TestApp("app", on: bench.permd)
+        try await app.request("t", [.camera])
+        _ = try await bench.awake("Allow")
+        let dark = try await bench.color(of: "Allow")
+        #expect(dark == [230, 26, 26], "\(dark)")
+        #expect(try await bench.color(of: "Details").allSatisfy { $0 < 100 })
+        portal.change("accent-color", .structure([.double(7), .double(-1), .double(0)]))
+        portal.change("contrast", .string("much"))
+        portal.change("color-scheme", .uint32(2))
+        try await bench.until("light colors") { try await bench.color(of: "Details").allSatisfy { $0 > 200 } }
+        try await bench.click("Don't allow")
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
+        #expect(await bench.complaints().isEmpty)
+        portal.end()
+        await bench.end()
+    }
+}
+
+/// org.freedesktop.portal.Settings.
+@LoopActor
+private final class SettingsPortal {
+    private static let interface = "org.freedesktop.portal.Settings"
+    private static let namespace = "org.freedesktop.appearance"
+
+    var values: [String: Value] = [:]
+    let reads = EventLog<Void>()
+    private let connection: Connection
+    private let server: ObjectServer
+
+    init(on bus: PrivateBus) throws {
+        connection = try bus.connect()
+        server = ObjectServer(connection: connection) { call, text in
+            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
+        }
+        server.add(
+            Interface(
+                name: SettingsPortal.interface,
+                methods: [
+                    Method(
+                        name: "ReadAll", inputs: ["namespaces": "as"], outputs: ["value": "a{sa{sv}}"]
+                    ) { [unowned self] call in
+                        let entry = DictionaryEntry(.string(SettingsPortal.namespace), .properties(values))
+                        call.reply(.dictionary(key: "s", value: "a{sv}", [entry]))
+                        reads.add(())
+                    }
+                ]), at: BusNames.portalRoot)
+        guard try connection.requestName(BusNames.portal) else { throw TestKitError("there is a portal already") }
+    }
+
+    func change(_ key: String, _ value: Value) {
+        connection.send(
+            .signal(
+                path: BusNames.portalRoot, interface: SettingsPortal.interface, member: "SettingChanged",
+                [.string(SettingsPortal.namespace), .string(key), .variant(value)]))
+    }
+
+    func end() { connection.close() }
 }
