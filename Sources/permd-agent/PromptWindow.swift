@@ -17,11 +17,14 @@ final class PromptWindow {
         let onEnd: () -> Void
         var form: PromptForm
         let page: PromptPage
+        /// How many requests wait behind it.
+        var behind: Int
     }
 
     private static let width: Int32 = 440
-    /// Milliseconds for which the window stays after an answer, for a prompt that follows at once.
-    private static let linger: UInt32 = 200
+    /// Milliseconds for which the window stays after an answer: for a prompt that an app makes of it at once, and for one
+    /// that is known to be behind it, which a busy machine brings later.
+    private static let linger = (usual: UInt32(200), behind: UInt32(2000))
 
     init() {
         window = PromptWindow.blank()
@@ -68,7 +71,7 @@ final class PromptWindow {
         let form = PromptForm(prompt.items, prompt.durations)
         for size in PageSize.all {
             let page = PromptPage(prompt, form, size) { [unowned self] action in act(action) }
-            shown = Shown(answer: answer, onEnd: onEnd, form: form, page: page)
+            shown = Shown(answer: answer, onEnd: onEnd, form: form, page: page, behind: prompt.behind.count)
             // The window can be moved by its page, as it has no title bar.
             let handle = gtk_window_handle_new()!
             gtk_window_handle_set_child(cgtk_handle(handle), page.widget)
@@ -86,7 +89,10 @@ final class PromptWindow {
 
     func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }
 
-    func update(_ behind: AgentPrompt.Behind) { shown?.page.show(behind) }
+    func update(_ behind: AgentPrompt.Behind) {
+        shown?.behind = behind.count
+        shown?.page.show(behind)
+    }
 
     /// Removes the prompt. The window stays for a moment, in which nothing can be answered, and then calls `close`.
     func end(_ close: @escaping () -> Void) {
@@ -97,7 +103,7 @@ final class PromptWindow {
         onClose = close
         keep()
         closeTimer = g_timeout_add(
-            PromptWindow.linger,
+            shown.behind > 0 ? PromptWindow.linger.behind : PromptWindow.linger.usual,
             { context in
                 guard let window = PromptWindow.at(context) else { return 0 }
                 window.closeTimer = 0

@@ -49,13 +49,16 @@ struct ThemeTests {
         let app = try await TestApp("app", on: bench.permd)
         try await app.request("t", [.camera])
         _ = try await bench.awake("Allow")
-        let dark = try await bench.color(of: "Allow")
-        #expect(dark == [230, 26, 26], "\(dark)")
-        #expect(try await bench.color(of: "Details").allSatisfy { $0 < 100 })
+        let accent = try await bench.color(of: "Allow")
+        #expect(accent == [230, 26, 26], "\(accent)")
+        let dark = try await bench.color(of: "Permission request")
+        #expect(dark.allSatisfy { $0 < 100 }, "\(dark)")
         portal.change("accent-color", .structure([.double(7), .double(-1), .double(0)]))
         portal.change("contrast", .string("much"))
         portal.change("color-scheme", .uint32(2))
-        try await bench.until("light colors") { try await bench.color(of: "Details").allSatisfy { $0 > 200 } }
+        try await bench.until("light colors") {
+            try await bench.color(of: "Permission request").allSatisfy { $0 > 200 }
+        }
         try await bench.click("Don't allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         #expect(await bench.complaints().isEmpty)

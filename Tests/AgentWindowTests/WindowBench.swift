@@ -217,10 +217,10 @@ final class WindowBench {
         return try await run("xdotool", "getwindowfocus").filter(\.isNumber) == window
     }
 
-    /// The color beside a button's text: red, green and blue.
+    /// The color at the top of a widget, above its text: red, green and blue.
     func color(of name: String) async throws -> [Int] {
         guard let window = try await window(),
-            let place = try await widgets().first(where: { $0.role == "button" && $0.name == name })?.place
+            let place = try await widgets().first(where: { $0.role != "application" && $0.name == name })?.place
         else { return [] }
         let lines = try await run("xdotool", "getwindowgeometry", "--shell", window).split(separator: "\n")
         let corner = ["X=", "Y="].compactMap { key in
@@ -228,7 +228,7 @@ final class WindowBench {
         }
         guard corner.count == 2 else { return [] }
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "color.py").path
-        let point = ["\(corner[0] + place[0] - 4)", "\(corner[1] + place[1] + place[3] / 2)"]
+        let point = ["\(corner[0] + place[0] + place[2] / 2)", "\(corner[1] + place[1] + 3)"]
         return try await run("/usr/bin/python3", [script] + point).split(whereSeparator: \.isWhitespace)
             .compactMap { Int($0) }
     }
