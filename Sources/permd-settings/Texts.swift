@@ -87,6 +87,16 @@ enum Texts {
         }
     }
 
+    /// Why a use is not one that the person has allowed; nil if it is.
+    static func objection(_ status: Status) -> String? {
+        switch status {
+        case .granted, .unavailable: nil
+        case .denied: text("you have refused it")
+        case .restricted: text("the administrator forbids it")
+        case .undetermined: text("you were not asked")
+        }
+    }
+
     /// How it came to an outcome.
     static func author(_ author: Author) -> String {
         switch author {

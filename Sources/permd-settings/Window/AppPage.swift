@@ -42,7 +42,7 @@ final class AppPage {
         cadw_header_start(
             bar, Widgets.iconButton("go-previous-symbolic", Texts.text("Back")) { [onBack] in onBack.follow(()) })
         widget = Widgets.box(
-            GTK_ORIENTATION_VERTICAL, bar, cadw_scrolled(cadw_clamp(content, 600), 0).expands())
+            GTK_ORIENTATION_VERTICAL, bar, cadw_scrolled(cadw_clamp(content, 720), 0).expands())
         gtk_widget_add_css_class(forget, "destructive-action")
         gtk_widget_set_halign(forget, GTK_ALIGN_CENTER)
         cadw_describe(forget, Texts.text("Removes all decisions about it. The history stays."))

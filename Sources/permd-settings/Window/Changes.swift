@@ -71,8 +71,8 @@ final class Changes {
         let step = Step(app: app, question: question, verdict: .deny, duration: .session)
         let pattern =
             use.isOpenedDirectly
-            ? Texts.pattern("%@ gets %@ no more until you log out, but still has it open: quit it to end that")
-            : Texts.pattern("%@ gets %@ no more until you log out")
+            ? Texts.pattern("%@ may not use %@ until you log out, but still has it open: quit it to end that")
+            : Texts.pattern("%@ may not use %@ until you log out")
         let rows = model.decisions(app).filter { $0.question == question }
         let before = rows.first { $0.decision != .pause }
         apply(

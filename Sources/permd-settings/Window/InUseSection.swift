@@ -68,7 +68,7 @@ final class InUseSection {
         var parts = [Texts.name(use.permission)]
         if !device.isEmpty { parts.append(Texts.isolated(device)) }
         parts.append(Texts.text("since %@", TimeText.short(use.since)))
-        if use.status != .granted { parts.append(Texts.text("not allowed by you")) }
+        if let objection = Texts.objection(use.status) { parts.append(objection) }
         let line = parts.joined(separator: " · ")
         guard use.isOpenedDirectly else { return line }
         return line + "\n" + Texts.text("It has opened the device itself. Only quitting it ends that.")

@@ -18,7 +18,7 @@ final class PermissionsPage {
         groups = Dictionary(
             uniqueKeysWithValues: Permission.allCases.map { ($0, cadw_group_new(Texts.name($0))) })
         for permission in Permission.allCases { cadw_box_append(content, groups[permission]) }
-        widget = cadw_scrolled(cadw_clamp(content, 600), 0)
+        widget = cadw_scrolled(cadw_clamp(content, 720), 0)
         model.onChange { [unowned self] part in
             if [.apps, .devices, .rules].contains(part) { show() }
         }
