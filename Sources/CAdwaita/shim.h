@@ -263,6 +263,15 @@ static inline void cadw_combo_set(GtkWidget *row, const char *const *choices, gu
 }
 static inline void cadw_combo_select(GtkWidget *row, guint selected) { adw_combo_row_set_selected(ADW_COMBO_ROW(row), selected); }
 static inline guint cadw_combo_selected(GtkWidget *row) { return adw_combo_row_get_selected(ADW_COMBO_ROW(row)); }
+// The popover in a widget, such as the list of choices of a combo row; NULL if there is none.
+static inline GtkWidget *cadw_popover_in(GtkWidget *widget) {
+    if (GTK_IS_POPOVER(widget)) return widget;
+    for (GtkWidget *child = gtk_widget_get_first_child(widget); child; child = gtk_widget_get_next_sibling(child)) {
+        GtkWidget *found = cadw_popover_in(child);
+        if (found) return found;
+    }
+    return NULL;
+}
 static inline void cadw_list_box_append(GtkWidget *box, GtkWidget *row) { gtk_list_box_append(GTK_LIST_BOX(box), row); }
 static inline void cadw_list_box_remove(GtkWidget *box, GtkWidget *row) { gtk_list_box_remove(GTK_LIST_BOX(box), row); }
 static inline GtkWidget *cadw_list_box_new(void) {
@@ -292,6 +301,21 @@ static inline void cadw_drop_down_set(GtkWidget *menu, const char *const *choice
     gtk_drop_down_set_model(GTK_DROP_DOWN(menu), G_LIST_MODEL(list));
     g_object_unref(list);
     gtk_drop_down_set_selected(GTK_DROP_DOWN(menu), selected);
+}
+// Side by side, or below each other if the window is narrow.
+static inline GtkWidget *cadw_flow_new(int most) {
+    GtkWidget *flow = gtk_flow_box_new();
+    gtk_flow_box_set_selection_mode(GTK_FLOW_BOX(flow), GTK_SELECTION_NONE);
+    gtk_flow_box_set_homogeneous(GTK_FLOW_BOX(flow), TRUE);
+    gtk_flow_box_set_max_children_per_line(GTK_FLOW_BOX(flow), most);
+    gtk_flow_box_set_column_spacing(GTK_FLOW_BOX(flow), 6);
+    gtk_flow_box_set_row_spacing(GTK_FLOW_BOX(flow), 6);
+    return flow;
+}
+static inline void cadw_flow_add(GtkWidget *flow, GtkWidget *widget) {
+    gtk_flow_box_append(GTK_FLOW_BOX(flow), widget);
+    // Not the child that the flow box makes, only the widget takes the focus.
+    gtk_widget_set_focusable(gtk_widget_get_parent(widget), FALSE);
 }
 static inline guint cadw_drop_down_selected(GtkWidget *menu) { return gtk_drop_down_get_selected(GTK_DROP_DOWN(menu)); }
 static inline void cadw_drop_down_select(GtkWidget *menu, guint place) { gtk_drop_down_set_selected(GTK_DROP_DOWN(menu), place); }

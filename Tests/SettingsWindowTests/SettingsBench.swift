@@ -143,6 +143,31 @@ final class SettingsBench {
         try await until("the end of the label \(text)") { try await !labels().contains(text) }
     }
 
+    func hasFocus(_ name: String) async throws -> Bool {
+        try await widgets().contains { $0.name == name && $0.states.contains("focused") }
+    }
+
+    /// The label of the focused item of an open list.
+    func focusedItem() async throws -> String? {
+        let widgets = try await widgets()
+        guard let place = widgets.lastIndex(where: { $0.role == "list item" && $0.states.contains("focused") }) else {
+            return nil
+        }
+        return widgets[place...].first { $0.role == "label" }?.name
+    }
+
+    /// Chooses from the list that has just been opened. By keys, because GTK 4.8 reports wrong places of popovers.
+    func choose(_ item: String) async throws {
+        try await until("the open list") { try await focusedItem() != nil }
+        try await key("Home")
+        try await until("the item \(item) with the focus") {
+            if try await focusedItem() == item { return true }
+            try await key("Down")
+            return false
+        }
+        try await key("Return")
+    }
+
     func windowID() async throws -> String? {
         try await run("xdotool", "search", "--onlyvisible", "--class", "org.permd.Settings").split(separator: "\n")
             .last.map(String.init)
@@ -157,7 +182,10 @@ final class SettingsBench {
             if try await isTrue() { return }
             await pause(25)
         } while Loop.uptimeMilliseconds() < end
-        let seen = try await widgets().filter { !$0.name.isEmpty }.map { "\($0.role) \($0.name)" }
+        let seen = try await widgets().filter { !$0.name.isEmpty && !["filler", "image", "panel"].contains($0.role) }
+            .map {
+                "\($0.role) \($0.name)\($0.states.contains("focused") ? " (focused)" : "")"
+            }
         throw TestKitError("timed out waiting for \(what); the widgets are \(seen)")
     }
 

@@ -50,7 +50,9 @@ final class AppPage {
             if let app { changes.forget(app) }
         }
         for permission in Permission.allCases {
-            let row = PermissionRow(permission) { [unowned self] choice, before in
+            let row = PermissionRow(permission)
+            row.onClose = { [unowned self] in read() }
+            row.onChoose = { [unowned self] choice, before in
                 if let app { changes.choose(choice, app, permission, before: before) }
             }
             rows.append(row)

@@ -81,6 +81,7 @@ final class Changes {
     }
 
     private func apply(_ steps: [Step], _ text: String, undo: [Step]) {
+        lastUndo = []
         inBackground { [settings = model.settings] () async -> ClientError? in
             await Changes.run(steps, settings)
         } then: { [self] error in

@@ -38,8 +38,8 @@ final class HistoryPage {
             content: { [names = model.names] in HistoryText.content($0, names: names) },
             open: { [onOpen] in onOpen.follow($0.app) })
         empty = cadw_status_new("document-open-recent-symbolic", "")
-        let filters = Widgets.box(GTK_ORIENTATION_HORIZONTAL, spacing: 6, appMenu, kindMenu, outcomeMenu)
-        gtk_box_set_homogeneous(UnsafeMutablePointer<GtkBox>(OpaquePointer(filters)), 1)
+        let filters = cadw_flow_new(3)!
+        for menu in [appMenu, kindMenu, outcomeMenu] { cadw_flow_add(filters, menu) }
         let top = Widgets.box(GTK_ORIENTATION_VERTICAL, spacing: 6, entry, filters)
         Widgets.margins(top, horizontal: 12, vertical: 6)
         cadw_stack_add(stack, list.widget, "list")

@@ -7,7 +7,12 @@ import PermissionClient
 final class PermissionRow {
     let permission: Permission
     let widget = cadw_combo_row_new()!
-    private let onChoose: @MainActor (Choice, DecisionRow?) -> Void
+    /// Called with what the person has chosen, and what was in force before.
+    var onChoose: @MainActor (Choice, DecisionRow?) -> Void = { _, _ in }
+    /// Called when the list of choices is closed, and has to be filled because something has changed meanwhile.
+    var onClose: @MainActor () -> Void = {}
+    private let popover: Widget?
+    private var isDue = false
     private var choices: [Choice] = []
     private var labels: [String] = []
     private var selected: Choice?
@@ -15,12 +20,13 @@ final class PermissionRow {
     /// Whether the program, not the person, changes the selection.
     private var isFilling = false
 
-    init(_ permission: Permission, _ onChoose: @escaping @MainActor (Choice, DecisionRow?) -> Void) {
+    init(_ permission: Permission) {
         self.permission = permission
-        self.onChoose = onChoose
+        popover = cadw_popover_in(widget)
         cadw_row_add_prefix(widget, Widgets.icon(Icons.of(permission), size: 16))
         cadw_row_set(widget, Texts.name(permission), "")
         widget.on("notify::selected") { [unowned self] in chosen() }
+        popover?.on("notify::visible") { [unowned self] in closed() }
     }
 
     /// Makes the next `show` fill the row again.
@@ -43,8 +49,10 @@ final class PermissionRow {
     private func fill(_ current: Choice, isRestricted: Bool, isGranted: Bool) {
         var choices = isRestricted ? [] : isGranted ? [Choice.deny] : Choice.offered
         if !choices.contains(current) { choices.insert(current, at: 0) }
-        // While the person has the list open, it changes only if it has to.
         guard selected != current || self.choices != choices else { return }
+        // The list does not change while the person chooses from it.
+        isDue = isOpen
+        guard !isDue else { return }
         selected = current
         isFilling = true
         let labels = choices.map(\.label)
@@ -58,6 +66,14 @@ final class PermissionRow {
         (self.choices, self.labels) = (choices, labels)
         isFilling = false
         gtk_widget_set_sensitive(widget, isRestricted ? 0 : 1)
+    }
+
+    private var isOpen: Bool { popover.map { gtk_widget_get_visible($0) != 0 } ?? false }
+
+    private func closed() {
+        guard isDue, !isOpen else { return }
+        isDue = false
+        onClose()
     }
 
     private func chosen() {
