@@ -255,11 +255,8 @@ static inline void cadw_row_set_title_lines(GtkWidget *row, int lines) {
 static inline void cadw_row_add_prefix(GtkWidget *row, GtkWidget *child) { adw_action_row_add_prefix(ADW_ACTION_ROW(row), child); }
 static inline void cadw_row_add_suffix(GtkWidget *row, GtkWidget *child) { adw_action_row_add_suffix(ADW_ACTION_ROW(row), child); }
 static inline void cadw_row_set_activatable(GtkWidget *row, gboolean is) { gtk_list_box_row_set_activatable(GTK_LIST_BOX_ROW(row), is); }
-static inline void cadw_combo_set(GtkWidget *row, const char *const *choices, guint selected) {
-    GtkStringList *list = gtk_string_list_new(choices);
-    adw_combo_row_set_model(ADW_COMBO_ROW(row), G_LIST_MODEL(list));
-    g_object_unref(list);
-    adw_combo_row_set_selected(ADW_COMBO_ROW(row), selected);
+static inline void cadw_combo_set_strings(GtkWidget *row, GtkStringList *strings) {
+    adw_combo_row_set_model(ADW_COMBO_ROW(row), G_LIST_MODEL(strings));
 }
 static inline void cadw_combo_select(GtkWidget *row, guint selected) { adw_combo_row_set_selected(ADW_COMBO_ROW(row), selected); }
 static inline guint cadw_combo_selected(GtkWidget *row) { return adw_combo_row_get_selected(ADW_COMBO_ROW(row)); }

@@ -143,16 +143,18 @@ final class SettingsBench {
         try await until("the end of the label \(text)") { try await !labels().contains(text) }
     }
 
+    /// Whether the row of that name, which has a list of choices, has the focus.
     func hasFocus(_ name: String) async throws -> Bool {
-        try await widgets().contains { $0.name == name && $0.states.contains("focused") }
+        try await widgets().contains { $0.role == "combo box" && $0.name == name && $0.states.contains("focused") }
     }
 
-    /// The label of the focused item of an open list.
+    /// The label of the focused item of an open list of choices. Its items have no name, unlike other rows.
     func focusedItem() async throws -> String? {
         let widgets = try await widgets()
-        guard let place = widgets.lastIndex(where: { $0.role == "list item" && $0.states.contains("focused") }) else {
-            return nil
+        let place = widgets.lastIndex {
+            $0.role == "list item" && $0.name.isEmpty && $0.states.contains("focused")
         }
+        guard let place else { return nil }
         return widgets[place...].first { $0.role == "label" }?.name
     }
 

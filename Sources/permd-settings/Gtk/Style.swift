@@ -9,6 +9,7 @@ enum Style {
             """
             listview.permd-list { background: none; }
             listview.permd-list > row { padding: 4px 6px; margin: 1px 12px; border-radius: 9px; }
+            flowbox > flowboxchild { padding: 0; }
             .permd-subtitle { opacity: 0.65; font-size: smaller; }
             """)
     }

@@ -43,7 +43,7 @@ enum Choice: Sendable, Hashable {
 
     /// The choice that a decision or pause amounts to.
     static func of(_ row: DecisionRow?, byRule: Bool) -> Choice {
-        guard let row else { return byRule ? .current(Texts.text("Allowed by the administrator")) : .ask }
+        guard let row else { return byRule ? .current(Texts.text("Allowed by a Rule")) : .ask }
         switch (row.decision, row.duration) {
         case (.grant, .always): return .allow
         case (.grant, .session): return .allowThisSession

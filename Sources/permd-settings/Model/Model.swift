@@ -74,16 +74,16 @@ final class Model {
         changed(.uses)
     }
 
-    /// Starts permd through the bus. When it is there, `appeared` is called.
-    func start() {
-        set(.unknown)
+    /// Starts permd through the bus, and calls the closure when it is there or an error is known.
+    func start(then done: @escaping @MainActor () -> Void) {
         inBackground { [settings] () async -> ClientError? in
             do throws(ClientError) {
                 _ = try await settings.programVersion()
                 return nil
             } catch { return error }
         } then: { [self] error in
-            if let error { fail(error) }
+            if let error { fail(error) } else { appeared() }
+            done()
         }
     }
 

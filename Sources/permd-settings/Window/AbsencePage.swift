@@ -13,9 +13,15 @@ final class AbsencePage {
     init(_ model: Model) {
         self.model = model
         status = cadw_status_new("action-unavailable-symbolic", "")
-        button = Widgets.button("", style: "suggested-action") { model.start() }
+        let button = gtk_button_new_with_label("")!
+        self.button = button
+        gtk_widget_add_css_class(button, "suggested-action")
         gtk_widget_add_css_class(button, "pill")
         gtk_widget_set_halign(button, GTK_ALIGN_CENTER)
+        button.on("clicked") {
+            gtk_widget_set_sensitive(button, 0)
+            model.start { gtk_widget_set_sensitive(button, 1) }
+        }
         widget = Widgets.box(GTK_ORIENTATION_VERTICAL, cadw_header_new(nil), status.expands())
         model.onChange { [unowned self] part in
             if part == .presence { show() }

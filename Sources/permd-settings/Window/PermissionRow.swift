@@ -12,6 +12,7 @@ final class PermissionRow {
     /// Called when the list of choices is closed, and has to be filled because something has changed meanwhile.
     var onClose: @MainActor () -> Void = {}
     private let popover: Widget?
+    private let strings = cadw_strings_new()!
     private var isDue = false
     private var choices: [Choice] = []
     private var labels: [String] = []
@@ -23,6 +24,7 @@ final class PermissionRow {
     init(_ permission: Permission) {
         self.permission = permission
         popover = cadw_popover_in(widget)
+        cadw_combo_set_strings(widget, strings)
         cadw_row_add_prefix(widget, Widgets.icon(Icons.of(permission), size: 16))
         cadw_row_set(widget, Texts.name(permission), "")
         widget.on("notify::selected") { [unowned self] in chosen() }
@@ -38,7 +40,7 @@ final class PermissionRow {
         let isGranted = status.rule != nil && !isRestricted
         let current: Choice =
             isRestricted
-            ? .current(Texts.text("Forbidden by the administrator"))
+            ? .current(Texts.text("Forbidden by a Rule"))
             : Choice.of(status.decision, byRule: isGranted)
         fill(current, isRestricted: isRestricted, isGranted: isGranted)
         cadw_row_set(
@@ -56,13 +58,12 @@ final class PermissionRow {
         selected = current
         isFilling = true
         let labels = choices.map(\.label)
-        if self.labels != labels {
-            Widgets.withStrings(labels) {
-                cadw_combo_set(widget, $0, guint(choices.firstIndex(of: current) ?? 0))
-            }
-        } else {
-            cadw_combo_select(widget, guint(choices.firstIndex(of: current) ?? 0))
+        // Choices that stay are kept, with the focus that the list has.
+        let (same, sameEnd) = Difference.ends(self.labels, labels)
+        Widgets.withStrings(Array(labels[same..<(labels.count - sameEnd)])) {
+            gtk_string_list_splice(strings, guint(same), guint(self.labels.count - same - sameEnd), $0)
         }
+        cadw_combo_select(widget, guint(choices.firstIndex(of: current) ?? 0))
         (self.choices, self.labels) = (choices, labels)
         isFilling = false
         gtk_widget_set_sensitive(widget, isRestricted ? 0 : 1)
