@@ -74,9 +74,12 @@ final class SettingsBench {
 
     /// Lets the bus start permd.
     func allowActivation() async throws {
-        try services.write(
-            ServiceFile.text("org.permd", [BuiltProgram.path("permd"), "--root", permd.root.path]),
-            to: "org.permd.service")
+        try await allowActivation("org.permd", [BuiltProgram.path("permd"), "--root", permd.root.path])
+    }
+
+    /// Lets the bus start a program for that name.
+    func allowActivation(_ name: String, _ command: [String]) async throws {
+        try services.write(ServiceFile.text(name, command), to: "\(name).service")
         let desk = try permd.bus.connect()
         defer { desk.close() }
         _ = try await desk.call(.busCall("ReloadConfig"))

@@ -136,6 +136,24 @@ struct WindowTests {
         await bench.end()
     }
 
+    /// The desktop opens the window through the bus, as its entry says (DBusActivatable).
+    @Test func theBusStartsIt() async throws {
+        let bench = try await SettingsBench()
+        try await bench.allowActivation(
+            "org.permd.Settings", [BuiltProgram.path("permd-settings"), "--gapplication-service"])
+        let desk = try bench.permd.bus.connect()
+        _ = try await desk.call(
+            .call(
+                destination: "org.permd.Settings", path: "/org/permd/Settings",
+                interface: "org.freedesktop.Application", member: "Activate", [.properties([:])]))
+        try await bench.awaitLabel("No Apps Yet")
+        desk.close()
+        // The program is not a child of the test, which ends it by its key.
+        try await bench.key("ctrl+q")
+        try await bench.until("the end of the window") { try await bench.windowID() == nil }
+        await bench.end()
+    }
+
     @Test func withoutADisplay() async throws {
         let bench = try await SettingsBench()
         let program = try bench.start([], in: bench.permd.environment)
