@@ -95,7 +95,6 @@ static inline void cadw_style(const char *sheet) {
 // MARK: Widgets. Each takes the GtkWidget that its constructor returned; the casts check the type at run time.
 
 static inline void cadw_box_append(GtkWidget *box, GtkWidget *child) { gtk_box_append(GTK_BOX(box), child); }
-static inline void cadw_box_remove(GtkWidget *box, GtkWidget *child) { gtk_box_remove(GTK_BOX(box), child); }
 static inline GtkWidget *cadw_label_new(const char *text, gboolean wraps) {
     GtkWidget *label = gtk_label_new(text);
     gtk_label_set_xalign(GTK_LABEL(label), 0);
@@ -108,11 +107,6 @@ static inline void cadw_label_set(GtkWidget *label, const char *text) { gtk_labe
 static inline void cadw_label_align(GtkWidget *label, float place, GtkJustification justification) {
     gtk_label_set_xalign(GTK_LABEL(label), place);
     gtk_label_set_justify(GTK_LABEL(label), justification);
-}
-// At most this many lines, of which the last ends with an ellipsis if there are more.
-static inline void cadw_label_set_lines(GtkWidget *label, int lines) {
-    gtk_label_set_lines(GTK_LABEL(label), lines);
-    gtk_label_set_ellipsize(GTK_LABEL(label), PANGO_ELLIPSIZE_END);
 }
 static inline void cadw_image_set(GtkWidget *image, const char *name, int size) {
     gtk_image_set_from_icon_name(GTK_IMAGE(image), name);
@@ -156,7 +150,6 @@ static inline void cadw_stack_add(GtkWidget *stack, GtkWidget *child, const char
 static inline void cadw_stack_show(GtkWidget *stack, const char *name) {
     gtk_stack_set_visible_child_name(GTK_STACK(stack), name);
 }
-static inline const char *cadw_stack_shown(GtkWidget *stack) { return gtk_stack_get_visible_child_name(GTK_STACK(stack)); }
 
 // MARK: Header bars and pages
 
@@ -167,9 +160,6 @@ static inline GtkWidget *cadw_header_new(GtkWidget *title) {
 }
 static inline void cadw_header_start(GtkWidget *header, GtkWidget *child) {
     adw_header_bar_pack_start(ADW_HEADER_BAR(header), child);
-}
-static inline void cadw_header_end(GtkWidget *header, GtkWidget *child) {
-    adw_header_bar_pack_end(ADW_HEADER_BAR(header), child);
 }
 static inline void cadw_title_set(GtkWidget *title, const char *text, const char *subtitle) {
     adw_window_title_set_title(ADW_WINDOW_TITLE(title), text);
@@ -223,11 +213,6 @@ static inline GtkWidget *cadw_group_new(const char *title) {
     g_free(escaped);
     return group;
 }
-static inline void cadw_group_set_text(GtkWidget *group, const char *text) {
-    char *escaped = g_markup_escape_text(text, -1);
-    adw_preferences_group_set_description(ADW_PREFERENCES_GROUP(group), escaped);
-    g_free(escaped);
-}
 static inline void cadw_group_add(GtkWidget *group, GtkWidget *row) {
     adw_preferences_group_add(ADW_PREFERENCES_GROUP(group), row);
 }
@@ -248,9 +233,6 @@ static inline GtkWidget *cadw_combo_row_new(void) {
 static inline void cadw_row_set(GtkWidget *row, const char *title, const char *subtitle) {
     adw_preferences_row_set_title(ADW_PREFERENCES_ROW(row), title);
     adw_action_row_set_subtitle(ADW_ACTION_ROW(row), subtitle);
-}
-static inline void cadw_row_set_title_lines(GtkWidget *row, int lines) {
-    adw_action_row_set_title_lines(ADW_ACTION_ROW(row), lines);
 }
 static inline void cadw_row_add_prefix(GtkWidget *row, GtkWidget *child) { adw_action_row_add_prefix(ADW_ACTION_ROW(row), child); }
 static inline void cadw_row_add_suffix(GtkWidget *row, GtkWidget *child) { adw_action_row_add_suffix(ADW_ACTION_ROW(row), child); }

@@ -54,13 +54,6 @@ final class RowList<Item: Equatable> {
             gtk_string_list_splice(strings, guint(same), guint(removed), $0)
         }
     }
-
-    /// Shows all rows again, because what they show depends on something else that has changed.
-    func refresh() {
-        let all = items
-        show([])
-        show(all)
-    }
 }
 
 enum Difference {
