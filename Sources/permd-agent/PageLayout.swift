@@ -29,9 +29,9 @@ extension PromptPage {
     /// What is between the question and the buttons keeps at least so many pixels, so that it can be scrolled.
     private static let leastMiddle: Int32 = 40
 
-    /// Lays out the page, which must be in its window. Returns the window's height, and whether everything that must be
-    /// visible is.
-    func fit(width: Int32, screen: (width: Int32, height: Int32)) -> (height: Int32, isWhole: Bool) {
+    /// Lays out the page, which must be in its window. Returns the window's height, and whether the size is right: the
+    /// usual one if nothing has to scroll, a smaller one if all that must be visible is.
+    func fit(width: Int32, screen: (width: Int32, height: Int32)) -> (height: Int32, isRight: Bool) {
         let room = screen.height - (screen.height > PromptPage.smallHeight ? PromptPage.panel : 0)
         let inner = width - 2 * size.margin
         let fixed = arrange(inner) + 2 * size.margin
@@ -41,9 +41,10 @@ extension PromptPage {
             PromptPage.set(explanation, height)
             left -= height
         }
-        PromptPage.set(middle, min(PromptPage.content(of: middle, inner), left))
+        let content = PromptPage.content(of: middle, inner)
+        PromptPage.set(middle, min(content, left))
         let height = PromptPage.height(of: widget, width)
-        return (height, height <= room)
+        return (height, height <= room && (content <= left || !size.hasIcon))
     }
 
     /// Arranges the page for this width. Returns the height of what does not scroll.
@@ -52,8 +53,11 @@ extension PromptPage {
         shorten(to: width - besides)
         turn(buttons, choices, width)
         for line in lines { turn(line, [], width) }
+        PromptPage.wrap(buttons, width)
         for part in [explanation, middle].compactMap(\.self) {
-            for child in PromptPage.children(of: PromptPage.inside(part)) { PromptPage.hold(child, width) }
+            let inside = PromptPage.inside(part)
+            PromptPage.wrap(inside, width)
+            for child in PromptPage.children(of: inside) { PromptPage.hold(child, width) }
         }
         let parts = [heading, buttons].reduce(0) { $0 + PromptPage.height(of: $1, width) }
         let count = Int32(PromptPage.children(of: widget).count)
@@ -89,6 +93,7 @@ extension PromptPage {
             shown = fits(shortened(least)) ? shortened(least) : "…"
         }
         gtk_label_set_text(label, ask(shown))
+        PromptPage.wrap(question, width)
         // GTK 4.8 measures a label with characters of several fonts in two ways.
         gtk_widget_set_size_request(question, -1, -1)
         gtk_widget_set_size_request(question, -1, PromptPage.height(of: question, width))
@@ -115,6 +120,18 @@ extension PromptPage {
             gtk_box_reorder_child_after(cgtk_box(box), button, before)
             before = button
         }
+    }
+
+    /// Lets the labels in a widget wrap if it is too wide otherwise. The children of a column are looked at one by one.
+    private static func wrap(_ widget: Widget, _ width: Int32, always: Bool = false) {
+        // The fixed words of a row keep their line; the rest is the device's name.
+        guard gtk_widget_has_css_class(widget, "fixed") == 0 else { return }
+        let isTooWide = always || natural(of: widget) > width
+        if cgtk_is_label(widget) != 0 { return gtk_label_set_wrap(cgtk_label(widget), isTooWide ? 1 : 0) }
+        let isColumn =
+            cgtk_is_box(widget) != 0
+            && gtk_orientable_get_orientation(cgtk_orientable(widget)) == GTK_ORIENTATION_VERTICAL
+        for child in children(of: widget) { wrap(child, width, always: isTooWide && !isColumn) }
     }
 
     /// Clips a child that cannot be wrapped to the width (such as a very wide character), so that it makes neither the

@@ -158,9 +158,7 @@ final class PromptPage {
         cgtk_hide(image)
         let device = Widgets.label(item.deviceName, "dim-label")
         gtk_widget_set_hexpand(device, 1)
-        let kind = Widgets.label(name)
-        gtk_label_set_wrap(cgtk_label(kind), 0)
-        let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, image, kind, device)
+        let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, image, Widgets.label(name, "fixed"), device)
         gtk_widget_add_css_class(row, "row")
         if form.hasSwitches {
             let description = item.deviceName.isEmpty ? name : "\(name), \(item.deviceName)"

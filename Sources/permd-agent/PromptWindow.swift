@@ -92,6 +92,7 @@ final class PromptWindow {
     func update(_ behind: AgentPrompt.Behind) {
         shown?.behind = behind.count
         shown?.page.show(behind)
+        fit()
     }
 
     /// Removes the prompt. The window stays for a moment, in which nothing can be answered, and then calls `close`.
@@ -129,16 +130,16 @@ final class PromptWindow {
         gtk_window_destroy(cgtk_window(window))
     }
 
-    /// Returns whether the question and the buttons are visible as a whole.
+    /// Returns whether the page has the right size.
     @discardableResult
     private func fit() -> Bool {
         guard let page = shown?.page else { return true }
         let screen = PromptWindow.screen()
         let width = min(PromptWindow.width, screen.width)
-        let (height, isWhole) = page.fit(width: width, screen: screen)
+        let (height, isRight) = page.fit(width: width, screen: screen)
         cgtk_describe(window, gtk_label_get_text(cgtk_label(page.question)))
         gtk_window_set_default_size(cgtk_window(window), width, height)
-        return isWhole
+        return isRight
     }
 
     private func act(_ action: PromptPage.Action) {

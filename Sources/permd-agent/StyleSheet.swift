@@ -134,6 +134,13 @@ enum StyleSheet {
             outline: 2px solid alpha(@theme_selected_bg_color, 0.7);
         }
 
+        tooltip {
+            padding: 4px 8px;
+            border-radius: 5px;
+            background-color: rgba(0, 0, 0, 0.85);
+            color: #ffffff;
+        }
+
         switch {
             min-width: 40px;
             border-radius: 14px;

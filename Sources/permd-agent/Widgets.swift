@@ -20,11 +20,11 @@ final class Widgets {
         return box
     }
 
-    /// A label of plain text, never markup, that wraps between words, and within those that are too long.
+    /// A label of plain text, never markup. Where it is too wide, the page's layout lets it wrap between words, and within
+    /// those that are too long: GTK takes several times as long to lay out a label that may wrap.
     static func label(_ text: String, _ style: String? = nil) -> Widget {
         let widget = gtk_label_new(text)!
         let label = cgtk_label(widget)
-        gtk_label_set_wrap(label, 1)
         gtk_label_set_wrap_mode(label, PANGO_WRAP_WORD_CHAR)
         gtk_label_set_xalign(label, 0)
         // Combining marks that a font draws far above or below the line must not cover other text.
