@@ -28,6 +28,7 @@ static inline GtkOrientable *cgtk_orientable(GtkWidget *widget) { return GTK_ORI
 static inline GtkSwitch *cgtk_switch(GtkWidget *widget) { return GTK_SWITCH(widget); }
 static inline GtkRoot *cgtk_root(GtkWidget *widget) { return GTK_ROOT(widget); }
 static inline GtkWindowHandle *cgtk_handle(GtkWidget *widget) { return GTK_WINDOW_HANDLE(widget); }
+static inline gboolean cgtk_is_expander(GtkWidget *widget) { return GTK_IS_EXPANDER(widget); }
 static inline gboolean cgtk_is_label(GtkWidget *widget) { return GTK_IS_LABEL(widget); }
 static inline gboolean cgtk_is_box(GtkWidget *widget) { return GTK_IS_BOX(widget); }
 static inline GtkScrolledWindow *cgtk_scrolled(GtkWidget *widget) { return GTK_SCROLLED_WINDOW(widget); }

@@ -92,11 +92,10 @@ extension PromptPage {
             }
             shown = fits(shortened(least)) ? shortened(least) : "…"
         }
-        gtk_label_set_text(label, ask(shown))
+        asked = ask(shown)
+        gtk_label_set_text(label, asked)
+        cgtk_name(question, asked)
         PromptPage.wrap(question, width)
-        // GTK 4.8 measures a label with characters of several fonts in two ways.
-        gtk_widget_set_size_request(question, -1, -1)
-        gtk_widget_set_size_request(question, -1, PromptPage.height(of: question, width))
         PromptPage.hold(question, width)
     }
 
@@ -122,16 +121,47 @@ extension PromptPage {
         }
     }
 
-    /// Lets the labels in a widget wrap if it is too wide otherwise. The children of a column are looked at one by one.
-    private static func wrap(_ widget: Widget, _ width: Int32, always: Bool = false) {
-        // The fixed words of a row keep their line; the rest is the device's name.
-        guard gtk_widget_has_css_class(widget, "fixed") == 0 else { return }
-        let isTooWide = always || natural(of: widget) > width
-        if cgtk_is_label(widget) != 0 { return gtk_label_set_wrap(cgtk_label(widget), isTooWide ? 1 : 0) }
+    /// Breaks the lines of the labels in a widget that is too wide. GTK could do that, but takes ten times as long to lay
+    /// out a label that may wrap.
+    private static func wrap(_ widget: Widget, _ width: Int32) {
+        guard natural(of: widget) > width else { return }
+        if cgtk_is_label(widget) != 0 { return breakLines(of: widget, width) }
+        let children = children(of: widget)
         let isColumn =
             cgtk_is_box(widget) != 0
             && gtk_orientable_get_orientation(cgtk_orientable(widget)) == GTK_ORIENTATION_VERTICAL
-        for child in children(of: widget) { wrap(child, width, always: isTooWide && !isColumn) }
+        if isColumn {
+            for child in children { wrap(child, width) }
+            return
+        }
+        // In a row, the widest gives way. The fixed words keep their line.
+        let flexible = children.filter { gtk_widget_has_css_class($0, "fixed") == 0 && cgtk_is_expander($0) == 0 }
+        guard let widest = flexible.max(by: { natural(of: $0) < natural(of: $1) }) else { return }
+        wrap(widest, width - (natural(of: widget) - natural(of: widest)))
+    }
+
+    /// Puts line separators (U+2028, which no text of an app has) where the text has to break, between words, and within
+    /// those that are too long. They do not end a paragraph, so directions of text are as in one line.
+    private static func breakLines(of widget: Widget, _ width: Int32) {
+        guard width > 0, let now = gtk_label_get_text(cgtk_label(widget)) else { return }
+        let text = String(cString: now).unicodeScalars.filter { $0 != "\u{2028}" }.map(String.init).joined()
+        let layout = gtk_widget_create_pango_layout(widget, text)
+        defer { g_object_unref(UnsafeMutableRawPointer(layout)) }
+        pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
+        pango_layout_set_width(layout, width * PANGO_SCALE)
+        let bytes = Array(text.utf8)
+        var broken: [UInt8] = []
+        var last = 0
+        for index in 1..<max(1, pango_layout_get_line_count(layout)) {
+            guard let line = pango_layout_get_line_readonly(layout, index) else { break }
+            let start = Int(line.pointee.start_index)
+            broken += bytes[last..<start]
+            if bytes[..<start].last != UInt8(ascii: "\n") { broken += "\u{2028}".utf8 }
+            last = start
+        }
+        broken += bytes[last...]
+        gtk_label_set_text(cgtk_label(widget), String(decoding: broken, as: UTF8.self))
+        cgtk_name(widget, text)
     }
 
     /// Clips a child that cannot be wrapped to the width (such as a very wide character), so that it makes neither the

@@ -30,6 +30,8 @@ final class PromptPage {
     let ask: (String) -> String
     /// The name that the question has; empty if it has none.
     let name: String
+    /// The question as it is shown.
+    var asked = ""
     private let widgets = Widgets()
     private let allow: Widget
     private let behind: Widget

@@ -137,7 +137,7 @@ final class PromptWindow {
         let screen = PromptWindow.screen()
         let width = min(PromptWindow.width, screen.width)
         let (height, isRight) = page.fit(width: width, screen: screen)
-        cgtk_describe(window, gtk_label_get_text(cgtk_label(page.question)))
+        cgtk_describe(window, page.asked)
         gtk_window_set_default_size(cgtk_window(window), width, height)
         return isRight
     }

@@ -20,12 +20,10 @@ final class Widgets {
         return box
     }
 
-    /// A label of plain text, never markup. Where it is too wide, the page's layout lets it wrap between words, and within
-    /// those that are too long: GTK takes several times as long to lay out a label that may wrap.
+    /// A label of plain text, never markup. Where it is too wide, the page's layout breaks its lines.
     static func label(_ text: String, _ style: String? = nil) -> Widget {
         let widget = gtk_label_new(text)!
         let label = cgtk_label(widget)
-        gtk_label_set_wrap_mode(label, PANGO_WRAP_WORD_CHAR)
         gtk_label_set_xalign(label, 0)
         // Combining marks that a font draws far above or below the line must not cover other text.
         gtk_widget_set_overflow(widget, GTK_OVERFLOW_HIDDEN)
