@@ -145,10 +145,15 @@ extension PromptPage {
     private static func breakLines(of widget: Widget, _ width: Int32) {
         guard width > 0, let now = gtk_label_get_text(cgtk_label(widget)) else { return }
         let text = String(cString: now).unicodeScalars.filter { $0 != "\u{2028}" }.map(String.init).joined()
-        let layout = gtk_widget_create_pango_layout(widget, text)
+        let layout = gtk_widget_create_pango_layout(widget, nil)
         defer { g_object_unref(UnsafeMutableRawPointer(layout)) }
         pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
-        pango_layout_set_width(layout, width * PANGO_SCALE)
+        // The space at the end of a line counts for the label's width, but not where Pango breaks lines.
+        var space: Int32 = 0
+        pango_layout_set_text(layout, " ", -1)
+        pango_layout_get_size(layout, &space, nil)
+        pango_layout_set_text(layout, text, -1)
+        pango_layout_set_width(layout, max(width * PANGO_SCALE - space, 0))
         let bytes = Array(text.utf8)
         var broken: [UInt8] = []
         var last = 0
