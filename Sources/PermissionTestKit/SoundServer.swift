@@ -22,6 +22,9 @@ public final class SoundServer {
     nonisolated private static let scripts =
         "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/") + "/scripts/test-sound"
 
+    /// A script that runs a program with as many descriptors as are allowed: PipeWire needs some for each stream.
+    nonisolated public static let manyDescriptors = "ulimit -S -n \"$(ulimit -H -n)\" && exec \"$@\""
+
     /// - Parameters:
     ///   - settings: The content of `/etc/permd/permd.conf`.
     ///   - isConfigured: Whether WirePlumber has permd's script.
@@ -41,7 +44,8 @@ public final class SoundServer {
     /// Starts a part, which serves when this returns.
     public func start(_ part: Part) async throws {
         parts[part] = try ChildProcess(
-            part.rawValue, environment: environment, standardOutput: .null,
+            "sh", ["-c", SoundServer.manyDescriptors, "sh", part.rawValue], environment: environment,
+            standardOutput: .null,
             standardError: .file(folder.file("\(part.rawValue).log")))
         let isServed =
             switch part {

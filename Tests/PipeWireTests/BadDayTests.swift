@@ -147,6 +147,7 @@ struct BadDayTests {
 
     /// An app with a thousand streams is asked about once, and others record on.
     @Test func aThousandStreams() async throws {
+        if StreamFlood.isThisProcess { return try StreamFlood.run(1000) }
         let server = try await SoundServer(settings: "[Enforcement]\nAsk=all\n")
         let agent = try await agent(on: server)
         for name in ["beside", "late"] {
@@ -154,7 +155,7 @@ struct BadDayTests {
         }
         let beside = try await Recorder(.pulse, "beside", on: server)
         try await beside.hears()
-        let flood = try StreamFlood(1000, runtime: server.environment["XDG_RUNTIME_DIR"] ?? "")
+        let flood = try StreamFlood.start("aThousandStreams", on: server)
         let prompt = try await agent.prompt(0)
         let made = try await server.run(
             """
@@ -168,7 +169,8 @@ struct BadDayTests {
         agent.answer(prompt, with: .deny(.always))
         try await beside.hears(40)
         #expect(agent.prompts.all.count == 1 && server.isEnforcing)
-        flood.end()
+        flood.terminate(SIGKILL)
+        _ = await flood.waitForExit()
         await server.end()
     }
 
