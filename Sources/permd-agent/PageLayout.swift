@@ -51,8 +51,8 @@ extension PromptPage {
     private func arrange(_ width: Int32) -> Int32 {
         let besides = size.hasIcon ? PromptPage.width(of: icon) + gtk_box_get_spacing(cgtk_box(heading)) : 0
         shorten(to: width - besides)
-        turn(buttons, choices, width)
-        for line in lines { turn(line, [], width) }
+        turnButtons(width)
+        for line in lines { turn(line, width) }
         PromptPage.wrap(buttons, width)
         for part in [explanation, middle].compactMap(\.self) {
             let inside = PromptPage.inside(part)
@@ -101,22 +101,25 @@ extension PromptPage {
 
     // MARK: Widgets
 
-    /// Puts the children of a box below each other if they do not fit side by side.
-    ///
-    /// - Parameter buttons: The answers in their order, of which the first decides nothing.
-    private func turn(_ box: Widget, _ buttons: [Widget], _ width: Int32) {
-        let children = buttons.isEmpty ? PromptPage.children(of: box) : buttons
+    /// Puts the children of a box below each other if they do not fit side by side. Returns whether they do.
+    @discardableResult
+    private func turn(_ box: Widget, _ width: Int32) -> Bool {
+        let children = PromptPage.children(of: box)
         let spacing = gtk_box_get_spacing(cgtk_box(box)) * Int32(children.count - 1)
         let isWide = children.reduce(spacing) { $0 + PromptPage.natural(of: $1) } <= width
         gtk_orientable_set_orientation(
             cgtk_orientable(box), isWide ? GTK_ORIENTATION_HORIZONTAL : GTK_ORIENTATION_VERTICAL)
-        guard let first = buttons.first else { return }
-        // Side by side, Not now is apart from the answers, which are at the end. In a column, the answers come first.
-        gtk_widget_set_hexpand(first, isWide ? 1 : 0)
-        gtk_widget_set_halign(first, isWide ? GTK_ALIGN_START : GTK_ALIGN_FILL)
+        return isWide
+    }
+
+    /// Side by side, Not now is apart from the answers, which are at the end. In a column, the answers come first.
+    private func turnButtons(_ width: Int32) {
+        let isWide = turn(buttons, width)
+        gtk_widget_set_hexpand(choices[0], isWide ? 1 : 0)
+        gtk_widget_set_halign(choices[0], isWide ? GTK_ALIGN_START : GTK_ALIGN_FILL)
         var before: Widget?
-        for button in isWide ? buttons : buttons.reversed() {
-            gtk_box_reorder_child_after(cgtk_box(box), button, before)
+        for button in isWide ? choices : choices.reversed() {
+            gtk_box_reorder_child_after(cgtk_box(buttons), button, before)
             before = button
         }
     }

@@ -59,7 +59,10 @@ final class PromptPage {
         let content = Widgets.box(GTK_ORIENTATION_VERTICAL, 12)
         middle = Widgets.scrolling(content)
         gtk_widget_set_vexpand(middle, 1)
+        // One line, whatever waits: other apps could move the buttons under the pointer otherwise.
         behind = Widgets.label("", "dim-label")
+        gtk_widget_add_css_class(behind, "fixed")
+        gtk_label_set_ellipsize(cgtk_label(behind), PANGO_ELLIPSIZE_END)
         gtk_label_set_xalign(cgtk_label(behind), 1)
         gtk_widget_set_hexpand(behind, 1)
         gtk_widget_set_valign(behind, GTK_ALIGN_START)
@@ -68,15 +71,13 @@ final class PromptPage {
         let notNow = widgets.button(Texts.text("Not now"), Texts.notNow(prompt), style: "flat") { onAction(.notNow) }
         let portal = form.items.count == 1 ? form.items.first : nil
         let deny = widgets.button(
-            portal?.portalLabel(.deny) ?? Texts.text("Don't allow"),
-            form.durations.isEmpty ? "" : Texts.text("Holds until you change it in Permissions")
+            portal?.portalLabel(.deny) ?? Texts.label(.deny), form.durations.isEmpty ? "" : Texts.description(.deny)
         ) { onAction(.deny) }
         allow = widgets.button(portal?.portalLabel(.once) ?? Texts.text("Allow"), style: "suggested-action") {
             onAction(.allow)
         }
         choices = [notNow, deny, allow]
         buttons = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, notNow, deny, allow)
-        gtk_widget_set_hexpand(notNow, 0)
         widget = Widgets.box(GTK_ORIENTATION_VERTICAL, min(12, size.margin))
         gtk_widget_add_css_class(widget, "page")
         if !size.style.isEmpty { gtk_widget_add_css_class(widget, size.style) }
@@ -161,7 +162,6 @@ final class PromptPage {
         let device = Widgets.label(item.deviceName, "dim-label")
         gtk_widget_set_hexpand(device, 1)
         let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, image, Widgets.label(name, "fixed"), device)
-        gtk_widget_add_css_class(row, "row")
         if form.hasSwitches {
             let description = item.deviceName.isEmpty ? name : "\(name), \(item.deviceName)"
             let onOff = widgets.onOff(description, isOn: form.isOn[index]) { [onAction] in

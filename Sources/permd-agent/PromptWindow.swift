@@ -92,7 +92,6 @@ final class PromptWindow {
     func update(_ behind: AgentPrompt.Behind) {
         shown?.behind = behind.count
         shown?.page.show(behind)
-        fit()
     }
 
     /// Removes the prompt. The window stays for a moment, in which nothing can be answered, and then calls `close`.

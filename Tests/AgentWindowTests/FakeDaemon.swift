@@ -48,6 +48,10 @@ final class FakeDaemon {
     /// Waits until so many agents have registered, of which the last gets the prompts.
     func waitForAgents(_ count: Int) async throws { try await agents.wait(for: count) }
 
+    func update(_ number: Int, _ details: [String: Value]) async throws {
+        _ = try await connection.call(try call("Update", number, .properties(details)))
+    }
+
     func withdraw(_ number: Int) async throws {
         _ = try await connection.call(try call("Withdraw", number, .string("")))
     }

@@ -42,6 +42,32 @@ struct HostilePromptTests {
         await bench.end()
     }
 
+    /// Other apps come and go behind a prompt, with any names: no button moves under the pointer.
+    @Test(arguments: [100, 200])
+    func whatWaitsMovesNothing(_ text: Int) async throws {
+        let bench = try await WindowBench()
+        try await bench.setTextSize(text)
+        let daemon = try await FakeDaemon(bench)
+        try await bench.startAgent()
+        async let outcome = daemon.prompt(1, ["app": .string("flatpak:a"), "app_name": .string("App")])
+        _ = try await bench.awake("Allow")
+        func places() async throws -> [[Int]] {
+            try await bench.widgets().filter { ["dialog", "alert", "button"].contains($0.role) }.map(\.place)
+        }
+        let before = try await places()
+        for (index, name) in HostilePromptTests.texts.enumerated() {
+            try await daemon.update(1, ["waiting": .uint32(UInt32(1000 + index)), "next": .strings([name, name])])
+            try await bench.until("the line") {
+                try await bench.labels().contains { $0.hasSuffix(" and \(998 + index) more") }
+            }
+            #expect(try await places() == before, "\(name)")
+        }
+        try await bench.click("Don't allow")
+        #expect(try await outcome == "answered")
+        daemon.end()
+        await bench.end()
+    }
+
     /// FIFOs, files of a few KB that expand to gigabytes of pixels or minutes of work, and files that are no images:
     /// the prompt can be answered as usual, and the agent's memory stays small.
     @Test func anIconCostsLittle() async throws {

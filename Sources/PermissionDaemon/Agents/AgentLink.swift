@@ -56,7 +56,8 @@ final class AgentLink {
         let message = Message.call(
             destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Update",
             [.objectPath(AgentLink.path(of: id)), .properties(PromptDetails.encoded(behind))])
-        connection.call(message, timeoutMilliseconds: nil) { [weak self] _ in
+        // With the usual timeout: calls that an agent never answers must not pile up, prompt by prompt.
+        connection.call(message) { [weak self] _ in
             self?.open[id]?.isUpdating = false
             self?.sendUpdate(id, to: agent)
         }

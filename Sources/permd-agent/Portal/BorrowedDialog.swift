@@ -31,7 +31,7 @@ struct BorrowedDialog {
             prompt, title: Texts.question(item, prompt), subtitle: Texts.reason(item),
             body: lines.joined(separator: "\n"),
             grant: item.portalLabel(.once) ?? Texts.text("Allow"),
-            deny: item.portalLabel(.deny) ?? Texts.text("Don't allow"),
+            deny: item.portalLabel(.deny) ?? Texts.label(.deny),
             durations: item.isOfPortal
                 ? [] : [.once, .session, .always].filter(prompt.durations.contains),
             choices: item.dialog?.choices ?? [])
