@@ -25,6 +25,23 @@ let agentTargets: [Target] =
             exclude: ["color.py", "icons.py", "look.py"], swiftSettings: strict),
     ]
 
+/// permd-settings needs libadwaita. Without its headers, permd-settings and its tests are left out of the build.
+let hasAdwaita = ["/usr/include", "/usr/local/include"].contains {
+    FileManager.default.fileExists(atPath: "\($0)/libadwaita-1/adwaita.h")
+}
+let settingsTargets: [Target] =
+    !hasAdwaita
+    ? []
+    : [
+        .systemLibrary(name: "CAdwaita", pkgConfig: "libadwaita-1", providers: [.apt(["libadwaita-1-dev"])]),
+        .executableTarget(
+            name: "permd-settings", dependencies: ["PermissionClient", "CAdwaita"], swiftSettings: strict),
+        .testTarget(
+            name: "SettingsWindowTests",
+            dependencies: ["permd-settings", "PermissionClient", "DBus", "PermissionTestKit"],
+            exclude: ["look.py"], swiftSettings: strict),
+    ]
+
 /// permd-pipewire needs libpipewire. Without its headers, permd-pipewire and its tests are left out of the build.
 let hasPipeWire = ["/usr/include", "/usr/local/include"].contains {
     FileManager.default.fileExists(atPath: "\($0)/pipewire-0.3/pipewire/pipewire.h")
@@ -157,5 +174,5 @@ let package = Package(
         .testTarget(
             name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "CLinux"],
             exclude: ["reuse.py"], swiftSettings: strict),
-    ] + agentTargets + pipeWireTargets + fuzzTargets
+    ] + agentTargets + settingsTargets + pipeWireTargets + fuzzTargets
 )

@@ -21,6 +21,8 @@ struct InstallTests {
 
     private static let hasPipeWire = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-pipewire"))
 
+    private static let hasSettings = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-settings"))
+
     private static let hasAgent = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-agent"))
 
     @Test(arguments: [
@@ -48,6 +50,16 @@ struct InstallTests {
                 "share/locale/ja/LC_MESSAGES/permd.mo",
             ]
         }
+        if InstallTests.hasSettings {
+            expected += [
+                "bin/permd-settings", "share/applications/org.permd.Settings.desktop",
+                "share/dbus-1/services/org.permd.Settings.service", "share/man/man1/permd-settings.1",
+                "share/metainfo/org.permd.Settings.metainfo.xml",
+                "share/icons/hicolor/scalable/apps/org.permd.Settings.svg",
+                "share/icons/hicolor/symbolic/apps/org.permd.Settings-symbolic.svg",
+                "share/locale/de/LC_MESSAGES/permd-settings.mo", "share/locale/ja/LC_MESSAGES/permd-settings.mo",
+            ]
+        }
         if InstallTests.hasPipeWire {
             expected += [
                 "libexec/permd-pipewire", "\(units)/permd-pipewire.service", "share/man/man1/permd-pipewire.1",
@@ -70,13 +82,15 @@ struct InstallTests {
         }
 
         // Every unit and activation file starts an installed program.
-        for name in tree where name.hasSuffix(".service") && !elsewhere.contains(name) {
+        for name in tree
+        where [".service", ".desktop"].contains(where: name.hasSuffix) && !elsewhere.contains(name) {
             let start = try #require(
                 try InstallTests.text(root.file(name)).split(separator: "\n").first {
                     $0.hasPrefix("Exec=") || $0.hasPrefix("ExecStart=")
                 })
-            let program = start.drop { $0 != "/" }
-            #expect(program.hasPrefix("\(prefix)/libexec/"), "\(name): \(start)")
+            let program = start.drop { $0 != "/" }.prefix { $0 != " " }
+            let isInPlace = ["libexec", "bin"].contains { program.hasPrefix("\(prefix)/\($0)/") }
+            #expect(isInPlace, "\(name): \(start)")
             #expect(FileManager.default.isExecutableFile(atPath: root.path + program), "\(name): \(start)")
         }
         for name in expected where name.contains("permctl") && name.contains("complet") {

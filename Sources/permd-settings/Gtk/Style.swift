@@ -1,0 +1,16 @@
+// What libadwaita's style sheet does not have.
+
+import CAdwaita
+
+@MainActor
+enum Style {
+    static func install() {
+        cadw_style(
+            """
+            listview.permd-list { background: none; }
+            listview.permd-list > row { padding: 4px 6px; margin: 1px 12px; border-radius: 9px; }
+            flowbox > flowboxchild { padding: 0; }
+            .permd-subtitle { opacity: 0.65; font-size: smaller; }
+            """)
+    }
+}

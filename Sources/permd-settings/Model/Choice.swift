@@ -1,0 +1,59 @@
+// What a person can choose for a permission of an app, and what is chosen now.
+
+import PermissionClient
+
+enum Choice: Sendable, Hashable {
+    /// No decision: the app asks.
+    case ask
+    case allow
+    case allowThisSession
+    /// Until the given time; offered as "for one hour" and "until tomorrow".
+    case allowForAnHour
+    case allowUntilTomorrow
+    case deny
+    /// The decision in force, which is none of the others: with its text.
+    case current(String)
+
+    /// The order in which they are offered.
+    static let offered: [Choice] = [.ask, .allow, .allowThisSession, .allowForAnHour, .allowUntilTomorrow, .deny]
+
+    var label: String {
+        switch self {
+        case .ask: Texts.text("Ask")
+        case .allow: Texts.text("Allow")
+        case .allowThisSession: Texts.text("Allow Until I Log Out")
+        case .allowForAnHour: Texts.text("Allow for One Hour")
+        case .allowUntilTomorrow: Texts.text("Allow Until Tomorrow")
+        case .deny: Texts.text("Don't Allow")
+        case .current(let text): text
+        }
+    }
+
+    /// The decision to be set; nil to reset.
+    func decision(now: EpochSeconds) -> (verdict: Verdict, duration: Duration)? {
+        switch self {
+        case .ask, .current: nil
+        case .allow: (.grant, .always)
+        case .allowThisSession: (.grant, .session)
+        case .allowForAnHour: (.grant, .until(now + 3600))
+        case .allowUntilTomorrow: (.grant, .until(TimeText.tomorrow(now)))
+        case .deny: (.deny, .always)
+        }
+    }
+
+    /// The choice that a decision or pause amounts to.
+    static func of(_ row: DecisionRow?, byRule: Bool) -> Choice {
+        guard let row else { return byRule ? .current(Texts.text("Allowed by a Rule")) : .ask }
+        switch (row.decision, row.duration) {
+        case (.grant, .always): return .allow
+        case (.grant, .session): return .allowThisSession
+        case (.deny, .always): return .deny
+        case (.grant, .once): return .current(Texts.text("Allowed Only This Time"))
+        case (.deny, .session): return .current(Texts.text("Not Allowed Until I Log Out"))
+        case (.grant, _): return .current(Texts.text("Allowed for a Time"))
+        case (.deny, _): return .current(Texts.text("Not Allowed for a Time"))
+        case (.pause, _): return .current(Texts.text("Paused"))
+        case (.unknown, _): return .current(Texts.text("Decided by a newer permd"))
+        }
+    }
+}

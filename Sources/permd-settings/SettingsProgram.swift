@@ -1,0 +1,84 @@
+// The program's life cycle: one instance for each session, which D-Bus or a command line brings to the front.
+
+import CAdwaita
+import Glibc
+import PermissionClient
+
+@MainActor
+enum SettingsProgram {
+    static let version = "0.1.0"
+    /// The name on the bus, of the desktop entry and of the icon.
+    static let id = "org.permd.Settings"
+
+    private enum Exit {
+        static let usage: Int32 = 64
+        static let unavailable: Int32 = 69
+    }
+
+    private static var application: UnsafeMutablePointer<GApplication>?
+    private static var window: MainWindow?
+
+    static func main() {
+        Texts.bind()
+        g_set_prgname(id)
+        g_set_application_name(Texts.text("Permissions"))
+        let application = cadw_application_new(id)!
+        self.application = application
+        cadw_application_add_string_option(
+            application, "app", Texts.text("Open the page of an app, such as flatpak:org.example.App"), "APP")
+        cadw_application_add_flag(application, "version", Texts.text("Print the version"))
+        cadw_connect_pointer(
+            application, "handle-local-options",
+            { _, options, _ in
+                // -1 continues with the command line.
+                guard let options, cadw_options_contain(options, "version") != 0 else {
+                    return gtk_init_check() != 0 ? -1 : SettingsProgram.noDisplay()
+                }
+                print("permd-settings \(SettingsProgram.version)")
+                return 0
+            }, nil, nil)
+        cadw_connect_pointer(
+            application, "command-line",
+            { _, line, _ in
+                guard let line else { return 0 }
+                // SAFETY: the signal is emitted on GTK's thread, which is that of the main actor.
+                nonisolated(unsafe) let command = line
+                return MainActor.assumeIsolated { SettingsProgram.run(command) }
+            }, nil, nil)
+        application.on("activate") { SettingsProgram.open() }
+        exit(g_application_run(application, CommandLine.argc, CommandLine.unsafeArgv))
+    }
+
+    private nonisolated static func noDisplay() -> Int32 {
+        let text = "permd-settings: there is no display for the window; in a terminal, use permctl\n"
+        _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+        return Exit.unavailable
+    }
+
+    /// Does what a command line says, which may be that of another process. Returns that process's exit status.
+    private static func run(_ line: UnsafeMutableRawPointer) -> Int32 {
+        guard let text = cadw_command_line_option(line, "app") else {
+            open()
+            return 0
+        }
+        defer { g_free(text) }
+        guard let app = AppID(String(cString: text)) else {
+            let shown = SafeText.line(String(cString: text))
+            cadw_command_line_complain(
+                line,
+                "permd-settings: \(shown) is not an app; it has to be flatpak:ID, snap:NAME, desktop:ID or exe:/PATH, "
+                    + "as permctl status shows it\n")
+            return Exit.usage
+        }
+        open()
+        window?.show(app)
+        return 0
+    }
+
+    private static func open() {
+        guard let application else { return }
+        let window = window ?? MainWindow(application)
+        self.window = window
+        window.present()
+    }
+}

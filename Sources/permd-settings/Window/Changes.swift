@@ -1,0 +1,141 @@
+// Changes of decisions, each with a message that can undo it.
+
+import CAdwaita
+import PermissionClient
+
+@MainActor
+final class Changes {
+    /// A decision to be set, or with nil to be removed.
+    struct Step: Sendable, Hashable {
+        let app: AppID
+        let question: Question?
+        let verdict: Verdict?
+        let duration: Duration
+
+        static func reset(_ app: AppID, _ question: Question?) -> Step {
+            Step(app: app, question: question, verdict: nil, duration: .always)
+        }
+
+        /// What brings back a decision; nil if that is impossible: a decision for one process and a pause cannot be
+        /// set.
+        static func back(_ row: DecisionRow) -> Step? {
+            guard let word = row.duration, let duration = Duration(word, until: row.until), duration != .once else {
+                return nil
+            }
+            let verdict: Verdict? =
+                switch row.decision {
+                case .grant: .grant
+                case .deny: .deny
+                case .pause, .unknown: nil
+                }
+            return verdict.map { Step(app: row.app, question: row.question, verdict: $0, duration: duration) }
+        }
+    }
+
+    private let model: Model
+    private let overlay: Widget
+    /// Seconds for which a message is shown.
+    private static let patience: guint = 15
+    /// What undoes the last change, once.
+    private var lastUndo: [Step] = []
+    private var lastToast: OpaquePointer?
+    /// Called when a change was refused, so that what is shown becomes true again.
+    let onFailure = Link<AppID>()
+
+    init(_ model: Model, _ overlay: Widget) {
+        self.model = model
+        self.overlay = overlay
+    }
+
+    /// - Parameter before: The decision or pause in force.
+    func choose(_ choice: Choice, _ app: AppID, _ permission: Permission, before: DecisionRow?) {
+        let question = Question.permission(permission)
+        let decision = choice.decision(now: TimeText.now())
+        let step = Step(
+            app: app, question: question, verdict: decision?.verdict, duration: decision?.duration ?? .always)
+        let text = Texts.text(
+            "%@: %@ is now “%@”", Texts.isolated(model.names.look(app).name), Texts.name(permission), choice.label)
+        apply([step], text, undo: before.map { Step.back($0).map { [$0] } ?? [] } ?? [.reset(app, question)])
+    }
+
+    /// Removes all decisions about an app.
+    func forget(_ app: AppID) {
+        let text = Texts.text("%@ is forgotten and will ask again", Texts.isolated(model.names.look(app).name))
+        apply([.reset(app, nil)], text, undo: model.decisions(app).compactMap(Step.back))
+    }
+
+    /// Takes back what lets an app use the device. A reset would not do: an enforcement point would ask the person
+    /// again at once, or let a program outside a sandbox pass.
+    func stop(_ use: UseRow, _ app: AppID, _ name: String) {
+        let question = Question.permission(use.permission)
+        let step = Step(app: app, question: question, verdict: .deny, duration: .session)
+        let pattern =
+            use.isOpenedDirectly
+            ? Texts.pattern("%@ may not use %@ until you log out, but still has it open: quit it to end that")
+            : Texts.pattern("%@ may not use %@ until you log out")
+        let rows = model.decisions(app).filter { $0.question == question }
+        let before = rows.first { $0.decision != .pause }
+        apply(
+            [step], Texts.filled(pattern, [Texts.isolated(name), Texts.name(use.permission)]),
+            undo: before.map { Step.back($0).map { [$0] } ?? [] } ?? [.reset(app, question)])
+    }
+
+    private func apply(_ steps: [Step], _ text: String, undo: [Step]) {
+        lastUndo = []
+        inBackground { [settings = model.settings] () async -> ClientError? in
+            await Changes.run(steps, settings)
+        } then: { [self] error in
+            if let error {
+                tell(Texts.text("Nothing was changed: %@", SafeText.line(error.message)), undo: [])
+                if let app = steps.first?.app { onFailure.follow(app) }
+            } else {
+                tell(text, undo: undo)
+            }
+        }
+    }
+
+    private nonisolated static func run(_ steps: [Step], _ settings: PermissionSettings) async -> ClientError? {
+        do throws(ClientError) {
+            for step in steps {
+                if let verdict = step.verdict, let permission = step.question?.permission {
+                    // A decision that has ended meanwhile is not brought back.
+                    if let end = step.duration.end, end <= TimeText.now() {
+                        try await settings.reset(app: step.app.description, question: step.question)
+                        continue
+                    }
+                    try await settings.set(
+                        verdict, app: step.app.description, permission: permission, duration: step.duration)
+                } else {
+                    try await settings.reset(app: step.app.description, question: step.question)
+                }
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func tell(_ text: String, undo: [Step]) {
+        lastUndo = undo
+        let toast = cadw_toast_new(text, undo.isEmpty ? nil : Texts.text("Undo"), Changes.patience)!
+        if !undo.isEmpty {
+            toast.on("button-clicked") { [self] in self.undo() }
+        }
+        // Only the last change can be undone, so only its message is shown.
+        if let last = lastToast {
+            adw_toast_dismiss(last)
+            g_object_unref(UnsafeMutableRawPointer(last))
+        }
+        g_object_ref(UnsafeMutableRawPointer(toast))
+        lastToast = toast
+        cadw_toast_show(overlay, toast)
+    }
+
+    /// Undoes the last change, also after its message has gone.
+    func undo() {
+        let steps = lastUndo
+        guard !steps.isEmpty else { return }
+        lastUndo = []
+        apply(steps, Texts.text("Undone"), undo: [])
+    }
+}

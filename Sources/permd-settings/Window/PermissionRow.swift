@@ -1,0 +1,118 @@
+// One permission on the page of an app: what is chosen, and what there is to know about it.
+
+import CAdwaita
+import PermissionClient
+
+@MainActor
+final class PermissionRow {
+    let permission: Permission
+    let widget = cadw_combo_row_new()!
+    /// Called with what the person has chosen, and what was in force before.
+    var onChoose: @MainActor (Choice, DecisionRow?) -> Void = { _, _ in }
+    /// Called when the list of choices is closed, and has to be filled because something has changed meanwhile.
+    var onClose: @MainActor () -> Void = {}
+    private let popover: Widget?
+    private let strings = cadw_strings_new()!
+    private var isDue = false
+    private var choices: [Choice] = []
+    private var labels: [String] = []
+    private var selected: Choice?
+    private var decision: DecisionRow?
+    /// Whether the program, not the person, changes the selection.
+    private var isFilling = false
+
+    init(_ permission: Permission) {
+        self.permission = permission
+        popover = cadw_popover_in(widget)
+        cadw_combo_set_strings(widget, strings)
+        cadw_row_add_prefix(widget, Widgets.icon(Icons.of(permission), size: 16))
+        cadw_row_set(widget, Texts.name(permission), "")
+        widget.on("notify::selected") { [unowned self] in chosen() }
+        popover?.on("notify::visible") { [unowned self] in closed() }
+    }
+
+    /// Makes the next `show` fill the row again.
+    func forget() { selected = nil }
+
+    func show(_ status: StatusRow, _ pause: DecisionRow?, isUsed: Bool, lastUse: HistoryRow?) {
+        decision = status.decision
+        let isRestricted = status.status == .restricted
+        let isGranted = status.rule != nil && !isRestricted
+        let current: Choice =
+            isRestricted
+            ? .current(Texts.text("Forbidden by a Rule"))
+            : Choice.of(status.decision, byRule: isGranted)
+        fill(current, isRestricted: isRestricted, isGranted: isGranted)
+        cadw_row_set(
+            widget, Texts.name(permission),
+            PermissionRow.details(status, pause, isUsed: isUsed, lastUse: lastUse).joined(separator: "\n"))
+    }
+
+    private func fill(_ current: Choice, isRestricted: Bool, isGranted: Bool) {
+        var choices = isRestricted ? [] : isGranted ? [Choice.deny] : Choice.offered
+        if !choices.contains(current) { choices.insert(current, at: 0) }
+        guard selected != current || self.choices != choices else { return }
+        // The list does not change while the person chooses from it.
+        isDue = isOpen
+        guard !isDue else { return }
+        selected = current
+        isFilling = true
+        let labels = choices.map(\.label)
+        // Choices that stay are kept, with the focus that the list has.
+        let (same, sameEnd) = Difference.ends(self.labels, labels)
+        Widgets.withStrings(Array(labels[same..<(labels.count - sameEnd)])) {
+            gtk_string_list_splice(strings, guint(same), guint(self.labels.count - same - sameEnd), $0)
+        }
+        cadw_combo_select(widget, guint(choices.firstIndex(of: current) ?? 0))
+        (self.choices, self.labels) = (choices, labels)
+        isFilling = false
+        gtk_widget_set_sensitive(widget, isRestricted ? 0 : 1)
+    }
+
+    private var isOpen: Bool { popover.map { gtk_widget_get_visible($0) != 0 } ?? false }
+
+    private func closed() {
+        guard isDue, !isOpen else { return }
+        isDue = false
+        onClose()
+    }
+
+    private func chosen() {
+        let place = Int(cadw_combo_selected(widget))
+        guard !isFilling, choices.indices.contains(place), choices[place] != selected else { return }
+        selected = choices[place]
+        onChoose(choices[place], decision)
+    }
+
+    private static func details(
+        _ status: StatusRow, _ pause: DecisionRow?, isUsed: Bool, lastUse: HistoryRow?
+    ) -> [String] {
+        var lines: [String] = []
+        if let rule = status.rule {
+            let text =
+                status.status == .restricted
+                ? Texts.pattern("A rule of the administrator forbids it: %@")
+                : Texts.pattern("A rule of the administrator allows it: %@")
+            lines.append(Texts.filled(text, [SafeText.line(rule)]))
+        }
+        if let decision = status.decision, decision.decision == .grant, decision.duration == .once {
+            lines.append(Texts.text("Until the program that asked has quit"))
+        }
+        if let decision = status.decision, decision.decision != .pause, let end = decision.until {
+            lines.append(Texts.text("Until %@", TimeText.short(end)))
+        }
+        if let pause {
+            lines.append(
+                Texts.text(
+                    "Questions are dismissed until %@, because you often chose Not Now. Ask ends that.",
+                    TimeText.short(pause.until ?? 0)))
+        }
+        if !status.problem.isEmpty { lines.append(SafeText.line(status.problem)) }
+        if isUsed {
+            lines.append(Texts.text("In use now"))
+        } else if let lastUse {
+            lines.append(Texts.text("Last used: %@", TimeText.short(lastUse.time)))
+        }
+        return lines
+    }
+}

@@ -1,0 +1,3 @@
+// permd-settings: the window in which a person sees and changes what apps may use.
+
+SettingsProgram.main()

@@ -1,0 +1,50 @@
+"""Prints the visible widgets of permd-settings, one per line: role, name, description, states and place.
+
+Of a list, only the first rows are printed: GTK makes some hundreds of a long one.
+"""
+
+import gi
+
+gi.require_version("Atspi", "2.0")
+from gi.repository import Atspi, GLib
+
+MOST_ROWS = 40
+STATES = (Atspi.StateType.SENSITIVE, Atspi.StateType.FOCUSED)
+
+
+def size(node):
+    """The place of a widget, which is empty for widgets on hidden pages; None for what has no place of its own."""
+    try:
+        return node.get_extents(Atspi.CoordType.WINDOW)
+    except GLib.Error:
+        return None
+
+
+def walk(node):
+    try:
+        box = size(node)
+        # Until 2024 the role was named "push button".
+        role = node.get_role_name().removeprefix("push ")
+        if box is not None:
+            if box.width <= 0 or box.height <= 0:
+                return
+            states = node.get_state_set()
+            name = (node.get_name() or "").replace("\n", " ")
+            words = " ".join(state.value_nick for state in STATES if states.contains(state))
+            place = f"{box.x} {box.y} {box.width} {box.height}"
+            print("|".join([role, name, node.get_description() or "", words, place]))
+        count = node.get_child_count()
+        children = [node.get_child_at_index(index) for index in range(min(count, MOST_ROWS) if role == "list" else count)]
+    except GLib.Error:
+        # The widget is gone.
+        return
+    for child in children:
+        if child is not None:
+            walk(child)
+
+
+desktop = Atspi.get_desktop(0)
+for index in range(desktop.get_child_count()):
+    program = desktop.get_child_at_index(index)
+    if program is not None and program.get_name() == "org.permd.Settings":
+        walk(program)
