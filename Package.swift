@@ -18,10 +18,11 @@ let agentTargets: [Target] =
     : [
         .systemLibrary(name: "CGtk", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
         .executableTarget(
-            name: "permd-agent", dependencies: ["PermissionClient", "DBus", "CGtk"], swiftSettings: strict),
+            name: "permd-agent", dependencies: ["PermissionClient", "PermissionTexts", "DBus", "CGtk"],
+            swiftSettings: strict),
         .testTarget(
             name: "AgentWindowTests",
-            dependencies: ["permd-agent", "PermissionClient", "DBus", "PermissionTestKit"],
+            dependencies: ["permd-agent", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit"],
             exclude: ["color.py", "icons.py", "look.py"], swiftSettings: strict),
     ]
 
@@ -35,10 +36,11 @@ let settingsTargets: [Target] =
     : [
         .systemLibrary(name: "CAdwaita", pkgConfig: "libadwaita-1", providers: [.apt(["libadwaita-1-dev"])]),
         .executableTarget(
-            name: "permd-settings", dependencies: ["PermissionClient", "CAdwaita"], swiftSettings: strict),
+            name: "permd-settings", dependencies: ["PermissionClient", "PermissionTexts", "CAdwaita"],
+            swiftSettings: strict),
         .testTarget(
             name: "SettingsWindowTests",
-            dependencies: ["permd-settings", "PermissionClient", "DBus", "PermissionTestKit"],
+            dependencies: ["permd-settings", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit"],
             exclude: ["look.py"], swiftSettings: strict),
     ]
 
@@ -118,12 +120,13 @@ let package = Package(
         .target(
             name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity"],
             swiftSettings: strict),
+        .target(name: "PermissionTexts", dependencies: ["PermissionClient", "CLinux"], swiftSettings: strict),
         .target(name: "CaptureRules", dependencies: ["PermissionModel"], swiftSettings: strict),
         .executableTarget(name: "permd", dependencies: ["PermissionDaemon"], swiftSettings: strict),
         .executableTarget(
             name: "permctl",
             dependencies: [
-                "PermissionClient", "CLinux",
+                "PermissionClient", "PermissionTexts", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict
@@ -167,6 +170,7 @@ let package = Package(
         .testTarget(
             name: "PermissionClientTests", dependencies: ["PermissionClient", "DBus", "PermissionTestKit"],
             swiftSettings: strict),
+        .testTarget(name: "PermissionTextsTests", dependencies: ["PermissionTexts"], swiftSettings: strict),
         .testTarget(
             name: "PermctlTests",
             dependencies: ["permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit"],

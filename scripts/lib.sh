@@ -48,14 +48,13 @@ install_missing() {
     fi
 }
 
-# compile_texts FOLDER [SUBFOLDER DOMAIN]: compiles permd-agent's translations to FOLDER/LANGUAGE/LC_MESSAGES/permd.mo, or
-# those in a subfolder of po to another domain.
+# compile_texts FOLDER: compiles the translations to FOLDER/LANGUAGE/LC_MESSAGES/permd.mo.
 compile_texts() {
     local catalog language
-    for catalog in "po${2:+/$2}"/*.po; do
+    for catalog in po/*.po; do
         language=$(basename "$catalog" .po)
         mkdir -p "$1/$language/LC_MESSAGES"
-        msgfmt -o "$1/$language/LC_MESSAGES/${3:-permd}.mo" "$catalog"
+        msgfmt -o "$1/$language/LC_MESSAGES/permd.mo" "$catalog"
     done
 }
 

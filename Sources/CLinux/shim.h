@@ -1,8 +1,9 @@
-// Linux headers that Swift's Glibc module omits, and system calls that glibc does not wrap.
+// Headers of Linux and glibc that Swift's Glibc module omits, and system calls that glibc does not wrap.
 #ifndef CLINUX_SHIM_H
 #define CLINUX_SHIM_H
 #include <errno.h>
 #include <fcntl.h>
+#include <libintl.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/stat.h>

@@ -3,6 +3,7 @@
 import CGtk
 import Glibc
 import PermissionClient
+import PermissionTexts
 
 enum AgentProgram {
     static let version = "0.1.0"

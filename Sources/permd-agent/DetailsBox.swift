@@ -3,6 +3,7 @@
 import CGtk
 import Glibc
 import PermissionClient
+import PermissionTexts
 
 final class DetailsBox {
     let expander: Widget
@@ -33,7 +34,7 @@ final class DetailsBox {
     }
 
     private func fill(_ widgets: Widgets) {
-        for line in Texts.details(prompt) { gtk_box_append(cgtk_box(content), Widgets.label(line, "dim-label")) }
+        for line in PromptTexts.details(prompt) { gtk_box_append(cgtk_box(content), Widgets.label(line, "dim-label")) }
         let label = Widgets.label("", "dim-label")
         gtk_widget_set_visible(label, 0)
         before = label
@@ -59,7 +60,7 @@ final class DetailsBox {
         let target = WeakBox(self)
         reading = Task {
             guard let rows = try? await PermissionSettings().decisions(app: app) else { return }
-            let lines = rows.compactMap { Texts.decision($0, among: asked) }
+            let lines = rows.compactMap { PromptTexts.decision($0, among: asked) }
             WindowStage.onGtk { target.value?.show(lines) }
         }
     }

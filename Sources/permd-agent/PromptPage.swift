@@ -2,6 +2,7 @@
 
 import CGtk
 import PermissionClient
+import PermissionTexts
 
 final class PromptPage {
     enum Action {
@@ -45,7 +46,7 @@ final class PromptPage {
     ) {
         self.size = size
         self.onAction = onAction
-        (name, ask) = Texts.heading(prompt)
+        (name, ask) = PromptTexts.heading(prompt)
         question = Widgets.label(ask(name), "title")
         gtk_widget_set_hexpand(question, 1)
         // The focus is here at first: on something that a key does nothing with.
@@ -68,10 +69,13 @@ final class PromptPage {
         gtk_widget_set_valign(behind, GTK_ALIGN_START)
         details = DetailsBox(prompt, widgets)
 
-        let notNow = widgets.button(Texts.text("Not now"), Texts.notNow(prompt), style: "flat") { onAction(.notNow) }
+        let notNow = widgets.button(Texts.text("Not now"), PromptTexts.notNow(prompt), style: "flat") {
+            onAction(.notNow)
+        }
         let portal = form.items.count == 1 ? form.items.first : nil
         let deny = widgets.button(
-            portal?.portalLabel(.deny) ?? Texts.label(.deny), form.durations.isEmpty ? "" : Texts.description(.deny)
+            portal?.portalLabel(.deny) ?? PromptTexts.label(.deny),
+            form.durations.isEmpty ? "" : PromptTexts.description(.deny)
         ) { onAction(.deny) }
         allow = widgets.button(portal?.portalLabel(.once) ?? Texts.text("Allow"), style: "suggested-action") {
             onAction(.allow)
@@ -92,7 +96,7 @@ final class PromptPage {
             cgtk_box(content), Widgets.box(GTK_ORIENTATION_HORIZONTAL, 12, details.expander, behind))
         gtk_box_append(cgtk_box(content), details.content)
         if let pause = prompt.pause {
-            gtk_box_append(cgtk_box(content), Widgets.label(Texts.pause(pause), "dim-label"))
+            gtk_box_append(cgtk_box(content), Widgets.label(PromptTexts.pause(pause), "dim-label"))
         }
         details.onToggle = { onAction(.resized) }
         show(prompt.behind)
@@ -109,7 +113,7 @@ final class PromptPage {
     // MARK: Changes
 
     func show(_ waiting: AgentPrompt.Behind) {
-        let text = Texts.behind(waiting)
+        let text = PromptTexts.behind(waiting)
         gtk_label_set_text(cgtk_label(behind), text)
         gtk_widget_set_visible(behind, text.isEmpty ? 0 : 1)
     }
@@ -136,7 +140,7 @@ final class PromptPage {
 
     /// The app's reason stands once if it is the same for all that is asked.
     private func addRows(_ prompt: AgentPrompt, _ form: PromptForm, to box: Widget) {
-        let reasons = Set(form.items.map(Texts.reason))
+        let reasons = Set(form.items.map(PromptTexts.reason))
         let common = reasons.count == 1 ? reasons.first! : ""
         if !common.isEmpty {
             gtk_box_append(cgtk_box(box), Widgets.label(common, "reason"))
@@ -147,7 +151,7 @@ final class PromptPage {
             if let permission = item.question.permission, form.hasSwitches || !item.deviceName.isEmpty {
                 gtk_box_append(cgtk_box(box), row(permission, item, index, form))
             }
-            let reason = Texts.reason(item)
+            let reason = PromptTexts.reason(item)
             if common.isEmpty, !reason.isEmpty { gtk_box_append(cgtk_box(box), Widgets.label(reason, "reason")) }
             for choice in item.dialog?.choices ?? [] { add(choice, of: index, form, to: box) }
         }
@@ -197,7 +201,8 @@ final class PromptPage {
         var group: Widget?
         for duration in form.durations {
             let button = widgets.option(
-                Texts.label(duration), Texts.description(duration), isOn: duration == form.duration, group: group
+                PromptTexts.label(duration), PromptTexts.description(duration), isOn: duration == form.duration,
+                group: group
             ) { [onAction] in onAction(.choose(duration)) }
             group = group ?? button
             gtk_box_append(cgtk_box(row), button)

@@ -3,6 +3,7 @@
 
 import CGtk
 import PermissionClient
+import PermissionTexts
 
 /// Used only on GTK's thread. Retained by its stage until it is closed.
 final class PromptWindow {

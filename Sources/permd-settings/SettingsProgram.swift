@@ -3,6 +3,7 @@
 import CAdwaita
 import Glibc
 import PermissionClient
+import PermissionTexts
 
 @MainActor
 enum SettingsProgram {

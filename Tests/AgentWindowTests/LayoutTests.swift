@@ -56,7 +56,8 @@ struct Language: Sendable {
     func install(in folder: TemporaryFolder) async throws -> [String: String] {
         guard code != "en" else { return ["LANGUAGE": "en"] }
         let target = folder.file("\(code)/LC_MESSAGES")
-        let catalog = CatalogTests.project.appending(path: "po/\(code).po").path
+        let catalog = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "po/\(code).po").path
         try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
         if FileManager.default.fileExists(atPath: catalog) {
             let compiler = try ChildProcess("msgfmt", ["--check", "-o", "\(target)/permd.mo", catalog])

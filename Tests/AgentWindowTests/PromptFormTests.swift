@@ -2,6 +2,7 @@
 
 import PermissionClient
 import PermissionTestKit
+import PermissionTexts
 import Testing
 
 @testable import permd_agent
@@ -68,7 +69,7 @@ struct PromptFormTests {
 
     private func heading(_ app: String, _ name: String, _ questions: [Question]) -> String {
         let items = questions.map { AgentPrompt.Item(question: $0, deviceName: "", reason: "") }
-        let heading = Texts.heading(AgentPrompt(app: app, appName: name, items: items))
+        let heading = PromptTexts.heading(AgentPrompt(app: app, appName: name, items: items))
         return heading.ask(heading.name).filter { !"\u{2068}\u{2069}".contains($0) }
     }
 
@@ -92,7 +93,7 @@ struct PromptFormTests {
 
     @Test func whatIsBehind() {
         func behind(_ count: Int, _ apps: String...) -> String {
-            Texts.behind(AgentPrompt.Behind(count: count, apps: apps)).filter { !"\u{2068}\u{2069}".contains($0) }
+            PromptTexts.behind(AgentPrompt.Behind(count: count, apps: apps)).filter { !"\u{2068}\u{2069}".contains($0) }
         }
         #expect(
             behind(0) == "" && behind(1, "Maps") == "then: Maps"

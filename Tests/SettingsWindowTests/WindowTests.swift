@@ -167,9 +167,9 @@ struct WindowTests {
     func otherLanguages(_ language: String, _ text: String) async throws {
         let catalogs = try TemporaryFolder([language, "\(language)/LC_MESSAGES"])
         let source = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "po/settings/\(language).po").path
+            .deletingLastPathComponent().appending(path: "po/\(language).po").path
         let making = try ChildProcess(
-            "msgfmt", ["-o", catalogs.file("\(language)/LC_MESSAGES/permd-settings.mo"), source])
+            "msgfmt", ["-o", catalogs.file("\(language)/LC_MESSAGES/permd.mo"), source])
         #expect(await making.waitForExit() == .exited(0))
         let bench = try await SettingsBench(environment: [
             "LANGUAGE": language, "PERMD_LOCALE_DIR": catalogs.path,

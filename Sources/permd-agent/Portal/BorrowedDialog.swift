@@ -2,6 +2,7 @@
 
 import DBus
 import PermissionClient
+import PermissionTexts
 
 /// The texts and choices of one dialog.
 struct BorrowedDialog {
@@ -28,10 +29,10 @@ struct BorrowedDialog {
         if !item.deviceName.isEmpty { lines.append(Texts.text("Device: %@", Texts.isolated(item.deviceName))) }
         if prompt.items.count > 1 { lines.append(Texts.text("%@ of %@", "\(number)", "\(prompt.items.count)")) }
         self.init(
-            prompt, title: Texts.question(item, prompt), subtitle: Texts.reason(item),
+            prompt, title: PromptTexts.question(item, prompt), subtitle: PromptTexts.reason(item),
             body: lines.joined(separator: "\n"),
             grant: item.portalLabel(.once) ?? Texts.text("Allow"),
-            deny: item.portalLabel(.deny) ?? Texts.label(.deny),
+            deny: item.portalLabel(.deny) ?? PromptTexts.label(.deny),
             durations: item.isOfPortal
                 ? [] : [.once, .session, .always].filter(prompt.durations.contains),
             choices: item.dialog?.choices ?? [])

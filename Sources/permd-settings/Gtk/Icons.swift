@@ -3,19 +3,15 @@
 
 import CAdwaita
 import PermissionClient
+import PermissionTexts
 
 @MainActor
 enum Icons {
     static let program = "application-x-executable"
     static let window = "org.permd.Settings"
 
-    private static let ofPermissions: [Permission: String] = [
-        .camera: "camera-web-symbolic", .microphone: "audio-input-microphone-symbolic",
-        .bluetooth: "bluetooth-symbolic", .location: "find-location-symbolic",
-    ]
-
     static func of(_ permission: Permission?) -> String {
-        permission.flatMap { ofPermissions[$0] } ?? "dialog-question-symbolic"
+        permission.map { PermissionWords.of($0).icon } ?? "dialog-question-symbolic"
     }
 
     /// The icon of an app if the theme has it, else the one for programs.

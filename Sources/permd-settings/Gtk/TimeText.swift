@@ -3,6 +3,7 @@
 import CAdwaita
 import Glibc
 import PermissionClient
+import PermissionTexts
 
 enum TimeText {
     static func now() -> EpochSeconds { EpochSeconds(time(nil)) }

@@ -1,6 +1,7 @@
 // What a person can choose for a permission of an app, and what is chosen now.
 
 import PermissionClient
+import PermissionTexts
 
 enum Choice: Sendable, Hashable {
     /// No decision: the app asks.

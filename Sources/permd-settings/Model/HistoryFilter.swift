@@ -1,6 +1,7 @@
 // Which rows of the history are shown.
 
 import PermissionClient
+import PermissionTexts
 
 struct HistoryFilter {
     var app: AppID?

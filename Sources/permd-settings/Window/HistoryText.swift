@@ -1,6 +1,7 @@
 // A row of the history as text.
 
 import PermissionClient
+import PermissionTexts
 
 @MainActor
 enum HistoryText {

@@ -2,6 +2,7 @@
 
 import CAdwaita
 import PermissionClient
+import PermissionTexts
 
 @MainActor
 final class PermissionRow {

@@ -1,16 +1,16 @@
 // The words and the symbol of each permission, and the questions about several at once.
 
-import PermissionClient
+public import PermissionClient
 
 /// English texts, which are keys of the catalogs in po/.
-struct PermissionWords {
-    let name: String
+public struct PermissionWords {
+    public let name: String
     /// With the app in place of `%@`.
-    let question: String
+    public let question: String
     /// A name in the icon theme.
-    let icon: String
+    public let icon: String
 
-    static func of(_ permission: Permission) -> PermissionWords {
+    public static func of(_ permission: Permission) -> PermissionWords {
         switch permission {
         case .camera:
             PermissionWords(name: "Camera", question: "%@ wants to use your camera", icon: "camera-web-symbolic")
@@ -42,6 +42,7 @@ struct PermissionWords {
             "%@ wants to use your camera, microphone and Bluetooth and know your location",
     ]
 
+    /// Every text here, for the tests of the catalogs.
     static let all: [String] =
         Permission.allCases.flatMap { [of($0).name, of($0).question] } + questions.values.sorted()
 }

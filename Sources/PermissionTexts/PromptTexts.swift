@@ -1,0 +1,122 @@
+// What a prompt says, in a window or in a terminal.
+
+public import PermissionClient
+
+/// The texts of a prompt, in the person's language. What the app or the portal says is marked as theirs.
+public enum PromptTexts {
+    // MARK: Questions
+
+    /// The app's name as a question has it, and the question with any other in its place. A program without a desktop
+    /// entry is called unknown; its name is the last part of its path.
+    public static func heading(_ prompt: AgentPrompt) -> (name: String, ask: (String) -> String) {
+        let permissions = prompt.items.compactMap(\.question.permission)
+        guard !permissions.isEmpty else {
+            // Only a portal asks this, one question at a time.
+            let title = prompt.items.first?.dialog?.title ?? ""
+            return ("", { _ in title })
+        }
+        return (prompt.displayName, { question(permissions, shown($0, prompt)) })
+    }
+
+    private static func question(_ permissions: [Permission], _ name: String) -> String {
+        if permissions.count == 1 { return Texts.text(PermissionWords.of(permissions[0]).question, name) }
+        guard let key = PermissionWords.questions[Set(permissions)] else {
+            return Texts.text("%@ wants to use: %@", name, permissions.map(Texts.name).joined(separator: ", "))
+        }
+        return Texts.text(key, name)
+    }
+
+    private static func shown(_ name: String, _ prompt: AgentPrompt) -> String {
+        guard isUnknownProgram(prompt) else { return Texts.isolated(name) }
+        return Texts.text("Unknown program %@", Texts.text("“%@”", Texts.isolated(name)))
+    }
+
+    /// The question about one item, for dialogs that ask about one at a time.
+    public static func question(_ item: AgentPrompt.Item, _ prompt: AgentPrompt) -> String {
+        guard let permission = item.question.permission else { return item.dialog?.title ?? "" }
+        return question([permission], shown(prompt.displayName, prompt))
+    }
+
+    private static func isUnknownProgram(_ prompt: AgentPrompt) -> Bool { prompt.app.hasPrefix("exe:") }
+
+    /// The app's reason, marked as the app's words, or the text of a question that only portals ask, which may come
+    /// from the app as well; empty if there is none.
+    public static func reason(_ item: AgentPrompt.Item) -> String {
+        let words = item.dialog == nil ? item.reason : item.portalWords
+        return words.isEmpty ? "" : Texts.text("“%@”", Texts.isolated(words))
+    }
+
+    // MARK: Answers
+
+    public static func label(_ choice: PromptChoice) -> String {
+        switch choice {
+        case .deny: Texts.text("Don't allow")
+        case .once: Texts.text("Only this time")
+        case .session: Texts.text("Until I log out")
+        case .always: Texts.text("Always")
+        }
+    }
+
+    /// The description that a screen reader adds to the label of an answer or a duration.
+    public static func description(_ choice: PromptChoice) -> String {
+        switch choice {
+        case .deny, .always: Texts.text("Holds until you change it in Permissions")
+        case .once: Texts.text("Holds until the app is closed")
+        case .session: Texts.text("Holds until you log out")
+        }
+    }
+
+    public static func notNow(_ prompt: AgentPrompt) -> String {
+        guard let pause = prompt.pause else { return Texts.text("Decides nothing; the app may ask again") }
+        return Texts.text("Decides nothing; the app cannot ask again for %@ minutes", minutes(pause))
+    }
+
+    public static func pause(_ seconds: UInt32) -> String {
+        Texts.text("After Not now, the app cannot ask again for %@ minutes.", minutes(seconds))
+    }
+
+    private static func minutes(_ seconds: UInt32) -> String { "\(max(1, (UInt64(seconds) + 30) / 60))" }
+
+    // MARK: Around the question
+
+    /// Which apps ask next; empty if none does.
+    public static func behind(_ waiting: AgentPrompt.Behind) -> String {
+        guard waiting.count > 0 else { return "" }
+        let names = waiting.apps.prefix(2).map(Texts.isolated).joined(separator: ", ")
+        let more = waiting.count - min(2, waiting.apps.count)
+        return more > 0 ? Texts.text("then: %@ and %@ more", names, "\(more)") : Texts.text("then: %@", names)
+    }
+
+    /// A line for each thing to know about the app.
+    public static func details(_ prompt: AgentPrompt) -> [String] {
+        var lines = [Texts.text("Name: %@", Texts.isolated(prompt.displayName))]
+        lines.append(
+            isUnknownProgram(prompt)
+                ? Texts.text("Program: %@", Texts.isolated(String(prompt.app.dropFirst("exe:".count))))
+                : Texts.text("Identity: %@", Texts.isolated(prompt.app)))
+        lines.append(
+            prompt.isSandboxed
+                ? Texts.text("In a sandbox: it gets only what it is allowed.")
+                : Texts.text("Not in a sandbox: it can open devices without asking."))
+        if let since = prompt.since { lines.append(Texts.text("Asked at %@", Texts.time(since))) }
+        return lines
+    }
+
+    /// What was decided before about something that the prompt asks; nil for another decision.
+    public static func decision(_ row: DecisionRow, among asked: [Permission]) -> String? {
+        guard let permission = row.question.permission, asked.contains(permission) else { return nil }
+        let name = Texts.name(permission)
+        switch row.decision {
+        case .deny: return Texts.text("%@: not allowed", name)
+        case .pause: return Texts.text("%@: not asked until %@", name, Texts.time(row.until ?? 0))
+        case .unknown: return nil
+        case .grant:
+            switch row.duration {
+            case .once: return Texts.text("%@: allowed until the app is closed", name)
+            case .session: return Texts.text("%@: allowed until you log out", name)
+            case .until: return Texts.text("%@: allowed until %@", name, Texts.time(row.until ?? 0))
+            case .always, nil: return Texts.text("%@: always allowed", name)
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// The words of the settings window.
+
+import PermissionClient
+import PermissionTexts
+
+extension Texts {
+    static func list(_ permissions: [Permission]) -> String { permissions.map(name).joined(separator: ", ") }
+
+    static func name(_ question: Question) -> String {
+        switch question {
+        case .permission(let permission): name(permission)
+        case .portal(.background): Texts.text("Running in the Background")
+        case .portal(.screenshot): Texts.text("Screenshots")
+        case .portal(.speakers): Texts.text("Speakers")
+        case .portal(.wallpaper): Texts.text("Wallpaper")
+        case .portal(.other): Texts.text("Another Question")
+        }
+    }
+
+    static func name(_ outcome: Outcome) -> String {
+        switch outcome {
+        case .granted: Texts.text("Allowed")
+        case .denied: Texts.text("Not Allowed")
+        case .dismissed: Texts.text("Not Now")
+        case .restricted: Texts.text("Forbidden by the administrator")
+        case .unavailable: Texts.text("No Device")
+        case .withdrawn: Texts.text("Withdrawn by the app")
+        case .failed: Texts.text("Failed")
+        case .reset: Texts.text("Forgotten")
+        case .used: Texts.text("Used")
+        case .bypassed: Texts.text("Cut Off")
+        case .unknown: Texts.text("Something a newer permd knows")
+        }
+    }
+
+    /// Why a use is not one that the person has allowed; nil if it is.
+    static func objection(_ status: Status) -> String? {
+        switch status {
+        case .granted, .unavailable: nil
+        case .denied: Texts.text("you have refused it")
+        case .restricted: Texts.text("the administrator forbids it")
+        case .undetermined: Texts.text("you were not asked")
+        }
+    }
+
+    /// How it came to an outcome.
+    static func author(_ author: Author) -> String {
+        switch author {
+        case .person: Texts.text("by you")
+        case .permctl: Texts.text("in the settings or with permctl")
+        case .administrator: Texts.text("by an administrator's rule")
+        case .timeout: Texts.text("without an answer in time")
+        case .guard: Texts.text("while questions were paused")
+        case .nobody: ""
+        }
+    }
+}

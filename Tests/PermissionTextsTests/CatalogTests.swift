@@ -1,0 +1,59 @@
+// Every string is translated into every language, with the same placeholders.
+
+import Foundation
+import Testing
+
+@testable import PermissionTexts
+
+@Suite
+struct CatalogTests {
+    private static let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// Maps each msgid to its msgstr; no string here spans several lines.
+    private func catalog(_ language: String) throws -> [String: String] {
+        let text = try String(contentsOf: CatalogTests.project.appending(path: "po/\(language).po"), encoding: .utf8)
+        var found: [String: String] = [:]
+        var key = ""
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("msgid \"") { key = String(line.dropFirst(7).dropLast()) }
+            if line.hasPrefix("msgstr \""), !key.isEmpty {
+                #expect(found.updateValue(String(line.dropFirst(8).dropLast()), forKey: key) == nil, "\(key)")
+            }
+        }
+        return found
+    }
+
+    /// The strings that the sources pass to `Texts`.
+    private func strings() throws -> Set<String> {
+        var found = Set(PermissionWords.all)
+        for module in ["PermissionTexts", "permd-agent", "permd-settings", "permctl"] {
+            let folder = CatalogTests.project.appending(path: "Sources/\(module)")
+            for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+            where name.hasSuffix(".swift") {
+                let source = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+                for match in source.matches(of: /Texts\.(?:text|pattern)\(\s*"([^"]+)"/) {
+                    found.insert(String(match.1))
+                }
+            }
+        }
+        return found
+    }
+
+    @Test(arguments: ["de", "ja"])
+    func nothingIsUntranslated(_ language: String) throws {
+        let catalog = try catalog(language)
+        let strings = try strings()
+        #expect(strings.count > 150)
+        #expect(Set(catalog.keys).symmetricDifference(strings) == [])
+        for (key, text) in catalog {
+            #expect(!text.isEmpty, "\(key)")
+            #expect(text.components(separatedBy: "%@").count == key.components(separatedBy: "%@").count, "\(key)")
+        }
+    }
+
+    @Test func valuesAreNeverFormats() {
+        #expect(Texts.text("%@ of %@", "%n", "%@") == "%n of %@")
+        #expect(Texts.text("Device: %@") == "Device: ")
+    }
+}
