@@ -37,7 +37,7 @@ extension WindowBench {
     }
 }
 
-/// A language with its compiled catalog, for programs under test.
+/// Labels in a language.
 struct Language: Sendable {
     let code: String
     /// The label of the button that refuses.
@@ -51,29 +51,6 @@ struct Language: Sendable {
 
     /// Written from right to left. The agent has no texts in it, so they are English.
     static let arabic = Language(code: "ar", deny: "Don't allow", details: "Details")
-
-    /// Compiles the catalog into the folder. Returns the variables that select it.
-    func install(in folder: TemporaryFolder) async throws -> [String: String] {
-        guard code != "en" else { return ["LANGUAGE": "en"] }
-        let target = folder.file("\(code)/LC_MESSAGES")
-        let catalog = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "po/\(code).po").path
-        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
-        if FileManager.default.fileExists(atPath: catalog) {
-            let compiler = try ChildProcess("msgfmt", ["--check", "-o", "\(target)/permd.mo", catalog])
-            #expect(await compiler.waitForExit() == .exited(0))
-        }
-        // A minimal system has only C.UTF-8, under which nothing is translated.
-        let countries = ["ja": "JP", "ar": "EG"]
-        let locale = "\(code)_\(countries[code] ?? code.uppercased())"
-        let maker = try ChildProcess(
-            "localedef", ["--no-archive", "-i", locale, "-f", "UTF-8", folder.file("\(locale).UTF-8")],
-            standardError: .null)
-        #expect(await maker.waitForExit() == .exited(0))
-        return [
-            "LANGUAGE": code, "LC_ALL": "\(locale).UTF-8", "LOCPATH": folder.path, "PERMD_LOCALE_DIR": folder.path,
-        ]
-    }
 }
 
 @Suite(.timeLimit(.minutes(5)))
@@ -107,14 +84,14 @@ struct LayoutTests {
     /// The screen in pixels, the scale at which it is used, and the size of text in percent.
     @Test(arguments: [("360x480", 1), ("720x960", 2), ("1000x900", 1)], [100, 200])
     func theQuestionAndTheButtonsAreWhole(_ screen: (size: String, scale: Int), _ text: Int) async throws {
-        let folder = try TemporaryFolder()
         let bench = try await WindowBench(environment: ["GDK_SCALE": "\(screen.scale)"], screen: screen.size)
         try await bench.setTextSize(text)
         let daemon = try await FakeDaemon(bench)
         let size = screen.size.split(separator: "x").compactMap { Int($0) }.map { $0 / screen.scale }
         var number = 0
         for (index, language) in [Language.english, .german, .japanese, .arabic].enumerated() {
-            bench.set(try await language.install(in: folder))
+            let translation = try await Translation(language.code)
+            bench.set(translation.environment)
             try await bench.startAgent()
             try await daemon.waitForAgents(index + 1)
             for name in LayoutTests.names {
@@ -132,6 +109,7 @@ struct LayoutTests {
             }
             let complaints = await bench.complaints()
             #expect(complaints.isEmpty, "\(complaints)")
+            withExtendedLifetime(translation) {}
         }
         daemon.end()
         await bench.end()

@@ -25,7 +25,7 @@ struct WindowTests {
                     .properties(["source": .string("pipewire"), "device_name": .string("<i>Headset</i>")]),
                 ]))
         try await bench.awaitLabel("the use") { $0.hasPrefix("Microphone · <i>Headset</i> · since ") }
-        try await bench.click("Stop")
+        try await bench.press("Stop")
         try await bench.awaitDecision("flatpak:org.example.Call", .microphone, "deny session")
         try await bench.awaitLabel("org.example.Call may not use Microphone until you log out")
         try await bench.key("ctrl+z")
@@ -51,7 +51,7 @@ struct WindowTests {
             $0.hasPrefix("Camera · Mock Camera 5 · since ")
                 && $0.hasSuffix("you were not asked It has opened the device itself. Only quitting it ends that.")
         }
-        try await bench.click("Stop")
+        try await bench.press("Stop")
         try await bench.awaitDecision(app.id.description, .camera, "deny session")
         try await bench.awaitLabel(
             "recorder may not use Camera until you log out, but still has it open: quit it to end that")
@@ -65,7 +65,7 @@ struct WindowTests {
         try await bench.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)
         try await bench.settings.set(.deny, app: "exe:/usr/bin/recorder", permission: .microphone)
         try await bench.open()
-        try await bench.click("History", role: "page tab")
+        try await bench.press("History", role: "page tab")
         let camera = "Camera · Allowed · in the settings or with permctl"
         let microphone = "Microphone · Not Allowed · in the settings or with permctl"
         try await bench.awaitLabel(camera)
@@ -94,7 +94,7 @@ struct WindowTests {
         try await bench.open()
         try await bench.awaitLabel("No Apps Yet")
         try await bench.awaitLabel("An app is listed here once it has asked for a permission or used a device.")
-        try await bench.click("History", role: "page tab")
+        try await bench.press("History", role: "page tab")
         try await bench.awaitLabel("No History Yet")
         #expect(await bench.complaints() == [])
         await bench.end()
@@ -107,7 +107,7 @@ struct WindowTests {
         await bench.permd.stop()
         try await bench.open()
         try await bench.awaitLabel("permd Is Not Running")
-        try await bench.click("Start permd")
+        try await bench.press("Start permd")
         // The bus cannot start it.
         try await bench.awaitLabel("permd Cannot Be Asked")
         try await bench.permd.start()
@@ -115,7 +115,7 @@ struct WindowTests {
         await bench.permd.stop()
         try await bench.awaitLabel("permd Is Not Running")
         try await bench.allowActivation()
-        try await bench.click("Start permd")
+        try await bench.press("Start permd")
         try await bench.awaitLabel("Allowed: Camera · /usr/bin/cheese")
         await bench.end()
     }
@@ -165,18 +165,12 @@ struct WindowTests {
 
     @Test(arguments: [("de", "Erlaubt: Kamera · /usr/bin/cheese"), ("ja", "許可: カメラ · /usr/bin/cheese")])
     func otherLanguages(_ language: String, _ text: String) async throws {
-        let catalogs = try TemporaryFolder([language, "\(language)/LC_MESSAGES"])
-        let source = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "po/\(language).po").path
-        let making = try ChildProcess(
-            "msgfmt", ["-o", catalogs.file("\(language)/LC_MESSAGES/permd.mo"), source])
-        #expect(await making.waitForExit() == .exited(0))
-        let bench = try await SettingsBench(environment: [
-            "LANGUAGE": language, "PERMD_LOCALE_DIR": catalogs.path,
-        ])
+        let translation = try await Translation(language)
+        let bench = try await SettingsBench(environment: translation.environment)
         try await bench.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)
         try await bench.open()
         try await bench.awaitLabel(text)
+        withExtendedLifetime(translation) {}
         await bench.end()
     }
 

@@ -1,7 +1,10 @@
 """Prints the visible widgets of permd-settings, one per line: role, name, description, states and place.
 
-Of a list, only the first rows are printed: GTK makes some hundreds of a long one.
+Of a list, only the first rows are printed: GTK makes some hundreds of a long one. With the arguments "press", a role and a
+name, presses the first such widget if it can be, and prints "pressed".
 """
+
+import sys
 
 import gi
 
@@ -20,6 +23,17 @@ def size(node):
         return None
 
 
+def is_named(node, wanted):
+    """Whether the widget, or a label in it, has that name: in libadwaita 1.2 a toast's button has none of its own."""
+    children = (node.get_child_at_index(index) for index in range(node.get_child_count()))
+    return node.get_name() == wanted or any(child is not None and child.get_name() == wanted for child in children)
+
+
+def press(node):
+    action = Atspi.Accessible.get_action_iface(node)
+    return action is not None and action.do_action(0)
+
+
 def walk(node):
     try:
         box = size(node)
@@ -31,8 +45,12 @@ def walk(node):
             states = node.get_state_set()
             name = (node.get_name() or "").replace("\n", " ")
             words = " ".join(state.value_nick for state in STATES if states.contains(state))
+            if wanted and role == wanted[0] and "sensitive" in words and is_named(node, wanted[1]) and press(node):
+                print("pressed")
+                sys.exit()
             place = f"{box.x} {box.y} {box.width} {box.height}"
-            print("|".join([role, name, node.get_description() or "", words, place]))
+            if not wanted:
+                print("|".join([role, name, node.get_description() or "", words, place]))
         count = node.get_child_count()
         children = [node.get_child_at_index(index) for index in range(min(count, MOST_ROWS) if role == "list" else count)]
     except GLib.Error:
@@ -43,6 +61,7 @@ def walk(node):
             walk(child)
 
 
+wanted = sys.argv[2:]
 desktop = Atspi.get_desktop(0)
 for index in range(desktop.get_child_count()):
     program = desktop.get_child_at_index(index)
