@@ -17,6 +17,7 @@ import PermissionModel
 ///     drop                       closes these and those of open
 ///     call INTERFACE MEMBER
 ///     get INTERFACE PROPERTY
+///     use APP PERMISSION DEVICE  reports a use of a sandboxed app, as an enforcement point
 ///     camera TOKEN               requests the camera through the desktop portal, like other apps
 ///     close-camera TOKEN
 ///     open-camera
@@ -116,6 +117,17 @@ final class TestAppProgram {
                 .call(
                     destination: BusNames.service, path: BusNames.root, interface: StandardInterfaces.properties,
                     member: "Get", arguments.map { .string($0) }))
+        case ("use", 3...):
+            let device = arguments.dropFirst(2).joined(separator: " ")
+            call(
+                number,
+                .call(
+                    destination: BusNames.service, path: BusNames.root, interface: BusNames.enforcement,
+                    member: "ReportUse",
+                    [
+                        .variant(.string(arguments[0])), .string(arguments[1]),
+                        .properties(["source": .string("pipewire"), "device_name": .string(device)]),
+                    ]))
         case ("camera", 1):
             connection.onSignal(sender: BusNames.portal, path: portalRequest(arguments[0]), member: "Response") { _ in }
             call(number, camera("AccessCamera", [.properties(["handle_token": .string(arguments[0])])]))

@@ -118,7 +118,8 @@ final class AppPage {
             let last = model.history.first {
                 $0.app == app && $0.question == .permission(row.permission) && $0.outcome == .used
             }
-            row.show(status, pause, isUsed: isUsed, lastUse: last)
+            let hasDevice = model.devices.contains { $0.permission == row.permission }
+            row.show(status, pause, hasDevice: hasDevice, isUsed: isUsed, lastUse: last)
         }
     }
 

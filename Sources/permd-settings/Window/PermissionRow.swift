@@ -35,7 +35,9 @@ final class PermissionRow {
     /// Makes the next `show` fill the row again.
     func forget() { selected = nil }
 
-    func show(_ status: StatusRow, _ pause: DecisionRow?, isUsed: Bool, lastUse: HistoryRow?) {
+    func show(
+        _ status: StatusRow, _ pause: DecisionRow?, hasDevice: Bool, isUsed: Bool, lastUse: HistoryRow?
+    ) {
         decision = status.decision
         let isRestricted = status.status == .restricted
         let isGranted = status.rule != nil && !isRestricted
@@ -46,7 +48,9 @@ final class PermissionRow {
         fill(current, isRestricted: isRestricted, isGranted: isGranted)
         cadw_row_set(
             widget, Texts.name(permission),
-            PermissionRow.details(status, pause, isUsed: isUsed, lastUse: lastUse).joined(separator: "\n"))
+            PermissionRow.details(
+                status, pause, hasDevice: hasDevice, isUsed: isUsed, lastUse: lastUse
+            ).joined(separator: "\n"))
     }
 
     private func fill(_ current: Choice, isRestricted: Bool, isGranted: Bool) {
@@ -86,7 +90,7 @@ final class PermissionRow {
     }
 
     private static func details(
-        _ status: StatusRow, _ pause: DecisionRow?, isUsed: Bool, lastUse: HistoryRow?
+        _ status: StatusRow, _ pause: DecisionRow?, hasDevice: Bool, isUsed: Bool, lastUse: HistoryRow?
     ) -> [String] {
         var lines: [String] = []
         if let rule = status.rule {
@@ -108,7 +112,11 @@ final class PermissionRow {
                     "Questions are dismissed until %@, because you often chose Not Now. Ask ends that.",
                     TimeText.short(pause.until ?? 0)))
         }
-        if !status.problem.isEmpty { lines.append(SafeText.line(status.problem)) }
+        if !status.problem.isEmpty {
+            // What is wrong with a device, and what to do, is on the page Permissions.
+            lines.append(
+                hasDevice ? Texts.text("No device can be used: see Permissions") : Texts.text("No device was found"))
+        }
         if isUsed {
             lines.append(Texts.text("In use now"))
         } else if let lastUse {
