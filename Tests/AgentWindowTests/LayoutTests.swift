@@ -86,15 +86,29 @@ struct LayoutTests {
     func theQuestionAndTheButtonsAreWhole(_ screen: (size: String, scale: Int), _ text: Int) async throws {
         let bench = try await WindowBench(environment: ["GDK_SCALE": "\(screen.scale)"], screen: screen.size)
         try await bench.setTextSize(text)
-        let daemon = try await FakeDaemon(bench)
         let size = screen.size.split(separator: "x").compactMap { Int($0) }.map { $0 / screen.scale }
+        try await expectWhole(bench, (size[0], size[1]), LayoutTests.names, "\(screen), \(text) %")
+    }
+
+    /// The same on a Wayland compositor, with the names that are the hardest to break.
+    @Test(arguments: [1, 2], [100, 200])
+    func theyAreWholeUnderWayland(_ scale: Int, _ text: Int) async throws {
+        let bench = try await WindowBench()
+        try await bench.startCompositor(width: 360, height: 480, scale: scale, text: text)
+        try await expectWhole(bench, (360, 480), Array(LayoutTests.names[1...2]), "Wayland, scale \(scale), \(text) %")
+    }
+
+    private func expectWhole(
+        _ bench: WindowBench, _ screen: (width: Int, height: Int), _ names: [String], _ what: String
+    ) async throws {
+        let daemon = try await FakeDaemon(bench)
         var number = 0
         for (index, language) in [Language.english, .german, .japanese, .arabic].enumerated() {
             let translation = try await Translation(language.code)
             bench.set(translation.environment)
             try await bench.startAgent()
             try await daemon.waitForAgents(index + 1)
-            for name in LayoutTests.names {
+            for name in names {
                 for isFull in [false, true] {
                     number += 1
                     let details = LayoutTests.details(number, name, isFull: isFull)
@@ -102,8 +116,7 @@ struct LayoutTests {
                     Task { [number] in try await daemon.prompt(number, details) }
                     try await bench.until("prompt \(number)") { try await bench.labels().contains("Device \(number)") }
                     try await bench.expectWhole(
-                        screen: (size[0], size[1]), language,
-                        "\(language.code), \(screen), \(text) %, \(isFull ? "all" : "one") for \(name)")
+                        screen: screen, language, "\(language.code), \(what), \(isFull ? "all" : "one") for \(name)")
                     try await daemon.withdraw(number)
                 }
             }

@@ -75,11 +75,23 @@ final class WindowBench {
         try await until("the agent") { try await hasAgent() }
     }
 
-    /// Starts a Wayland compositor, which programs started from now on use instead of the X server.
-    func startCompositor() async throws {
+    /// Starts a Wayland compositor, which programs started from now on use instead of the X server. The size of its screen
+    /// is in logical pixels, that of text in percent.
+    func startCompositor(width: Int = 1000, height: Int = 900, scale: Int = 1, text: Int = 100) async throws {
         compositor = try ChildProcess(
-            "weston", ["--backend=headless-backend.so", "--use-pixman", "--socket=wayland-test", "--idle-time=0"],
-            environment: environment, standardOutput: .null, standardError: .null)
+            "weston",
+            [
+                "--backend=headless-backend.so", "--use-pixman", "--socket=wayland-test", "--idle-time=0",
+                "--width=\(width)", "--height=\(height)", "--scale=\(scale)",
+            ], environment: environment, standardOutput: .null, standardError: .null)
+        // Where GTK reads the size of text without a portal: a file instead of dconf.
+        let settings = folder.file("config/glib-2.0/settings")
+        try FileManager.default.createDirectory(atPath: settings, withIntermediateDirectories: true)
+        try folder.write(
+            "[org/gnome/desktop/interface]\ntext-scaling-factor=\(Double(text) / 100)\n",
+            to: "config/glib-2.0/settings/keyfile")
+        environment["GSETTINGS_BACKEND"] = "keyfile"
+        environment["XDG_CONFIG_HOME"] = folder.file("config")
         let socket = "\(environment["XDG_RUNTIME_DIR"] ?? "")/wayland-test"
         try await until("the compositor") { FileManager.default.fileExists(atPath: socket) }
         environment["WAYLAND_DISPLAY"] = "wayland-test"
