@@ -98,6 +98,7 @@ final class PromptPage {
         if let pause = prompt.pause {
             gtk_box_append(cgtk_box(content), Widgets.label(PromptTexts.pause(pause), "dim-label"))
         }
+        cgtk_describe(question, PromptPage.spoken(prompt, form))
         details.onToggle = { onAction(.resized) }
         show(prompt.behind)
         update(form)
@@ -130,6 +131,18 @@ final class PromptPage {
     }
 
     // MARK: Parts
+
+    /// What a screen reader says after the question: what the app says, which the focus does not come to.
+    private static func spoken(_ prompt: AgentPrompt, _ form: PromptForm) -> String {
+        var words: [String] = []
+        if let explanation = prompt.explanation {
+            words = [
+                Texts.text("%@ says:", Texts.isolated(prompt.displayName)), explanation.title, explanation.body,
+            ]
+        }
+        for reason in form.items.map(PromptTexts.reason) where !words.contains(reason) { words.append(reason) }
+        return words.filter { !$0.isEmpty }.joined(separator: " ")
+    }
 
     private static func words(of explanation: Explanation, _ name: String) -> Widget {
         let box = Widgets.box(

@@ -200,8 +200,11 @@ final class WindowBench {
     }
 
     func labels() async throws -> [String] {
-        try await widgets().filter { $0.role == "label" }.map { $0.name.filter { !"\u{2068}\u{2069}".contains($0) } }
+        try await widgets().filter { $0.role == "label" }.map { WindowBench.plain($0.name) }
     }
+
+    /// The text without the characters that isolate the direction of names.
+    static func plain(_ text: String) -> String { text.filter { !"\u{2068}\u{2069}".contains($0) } }
 
     /// The window as a widget.
     func frame() async throws -> Widget? {

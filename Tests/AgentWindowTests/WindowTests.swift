@@ -61,6 +61,39 @@ struct WindowTests {
 
     /// The window asks for attention, and leaves the keyboard where it is. Without the focus nothing answers, the
     /// window's close button included.
+    /// The question with the app's reason first, then everything that can be operated, each with its name.
+    @Test func aScreenReaderHearsEverythingInOrder() async throws {
+        let bench = try await WindowBench()
+        try await bench.startAgent()
+        let app = try await TestApp("app", on: bench.permd)
+        try await app.request("t", [.camera, .microphone], "reason=because")
+        _ = try await bench.awake("Allow")
+        let question = "Unknown program “app” wants to use your camera and microphone"
+        let frame = try #require(try await bench.frame())
+        #expect(WindowBench.plain(frame.description) == question)
+        var heard: [String] = []
+        repeat {
+            try await bench.until("another focus") {
+                guard let focused = try await bench.widgets().first(where: { $0.states.contains("focused") }) else {
+                    return false
+                }
+                let words = WindowBench.plain("\(focused.name) (\(focused.description))")
+                guard words != heard.last else { return false }
+                heard.append(words)
+                return true
+            }
+            try await bench.key("Tab")
+        } while heard.last?.hasPrefix("Allow (") == false
+        #expect(
+            heard == [
+                "\(question) (“because”)", "Camera, Front Camera ()", "Microphone, Headset ()",
+                "Only this time (Holds until the app is closed)", "Details ()",
+                "Not now (Decides nothing; the app may ask again)",
+                "Don't allow (Holds until you change it in Permissions)", "Allow ()",
+            ])
+        await bench.end()
+    }
+
     @Test func theKeyboardIsNotTaken() async throws {
         let bench = try await WindowBench()
         try await bench.startAgent()
