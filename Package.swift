@@ -170,10 +170,14 @@ let package = Package(
         .testTarget(
             name: "PermissionClientTests", dependencies: ["PermissionClient", "DBus", "PermissionTestKit"],
             swiftSettings: strict),
-        .testTarget(name: "PermissionTextsTests", dependencies: ["PermissionTexts"], swiftSettings: strict),
+        .testTarget(
+            name: "PermissionTextsTests", dependencies: ["PermissionTexts", "PermissionClient", "PermissionTestKit"],
+            swiftSettings: strict),
         .testTarget(
             name: "PermctlTests",
-            dependencies: ["permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit"],
+            dependencies: [
+                "permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit", "PermissionTexts",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "CLinux"],

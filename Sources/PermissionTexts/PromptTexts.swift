@@ -46,7 +46,44 @@ public enum PromptTexts {
         return words.isEmpty ? "" : Texts.text("“%@”", Texts.isolated(words))
     }
 
+    /// What is said between the question and the answers.
+    public struct Reasons: Sendable {
+        /// The app's reason, if it is the same for all that is asked; else empty.
+        public let common: String
+        /// That there is no reason; empty if there is one, or if the explanation or a portal says what there is to say.
+        public let missing: String
+        /// The reason of each item that is not the common one; empty for none.
+        public let each: [String]
+    }
+
+    /// The app's reason stands once if it is the same for all that is asked.
+    public static func reasons(_ prompt: AgentPrompt) -> Reasons {
+        let all = prompt.items.map(reason)
+        let none = all.map { _ in "" }
+        guard let first = all.first, all.allSatisfy({ $0 == first }) else {
+            return Reasons(common: "", missing: "", each: all)
+        }
+        let isSilent = first.isEmpty && prompt.explanation == nil && prompt.items.allSatisfy { $0.dialog == nil }
+        return Reasons(
+            common: first, missing: isSilent ? Texts.text("The app does not say why.") : "", each: none)
+    }
+
+    /// Introduces the app's explanation.
+    public static func says(_ prompt: AgentPrompt) -> String {
+        Texts.text("%@ says:", Texts.isolated(prompt.displayName))
+    }
+
     // MARK: Answers
+
+    /// The label of the answer that allows. A portal that stores the answer itself may have its own.
+    public static func allow(_ form: PromptForm) -> String { portalLabel(.once, form) ?? Texts.text("Allow") }
+
+    /// The label of the answer that refuses.
+    public static func deny(_ form: PromptForm) -> String { portalLabel(.deny, form) ?? label(.deny) }
+
+    private static func portalLabel(_ choice: PromptChoice, _ form: PromptForm) -> String? {
+        form.items.count == 1 ? form.items[0].portalLabel(choice) : nil
+    }
 
     public static func label(_ choice: PromptChoice) -> String {
         switch choice {
@@ -102,8 +139,20 @@ public enum PromptTexts {
         return lines
     }
 
+    /// What was decided before about what the prompt asks, a line for each decision.
+    public static func earlier(_ rows: [DecisionRow], _ prompt: AgentPrompt) -> [String] {
+        let asked = prompt.items.compactMap(\.question.permission)
+        let lines = rows.compactMap { decision($0, among: asked) }
+        return lines.isEmpty ? [Texts.text("Nothing was decided about this before.")] : lines
+    }
+
+    /// How to change the decision later, without the settings window.
+    public static func changeLater(_ prompt: AgentPrompt) -> String {
+        Texts.text("You can change it later with: %@", "permctl reset \(prompt.app)")
+    }
+
     /// What was decided before about something that the prompt asks; nil for another decision.
-    public static func decision(_ row: DecisionRow, among asked: [Permission]) -> String? {
+    private static func decision(_ row: DecisionRow, among asked: [Permission]) -> String? {
         guard let permission = row.question.permission, asked.contains(permission) else { return nil }
         let name = Texts.name(permission)
         switch row.decision {

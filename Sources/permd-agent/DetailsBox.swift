@@ -47,28 +47,25 @@ final class DetailsBox {
             gtk_widget_set_halign(button, GTK_ALIGN_START)
             gtk_box_append(cgtk_box(content), button)
         } else {
-            let command = Texts.text("You can change it later with: %@", "permctl reset \(prompt.app)")
-            gtk_box_append(cgtk_box(content), Widgets.label(command, "dim-label"))
+            gtk_box_append(cgtk_box(content), Widgets.label(PromptTexts.changeLater(prompt), "dim-label"))
         }
         readDecisions(into: label)
     }
 
     /// permd may not answer; the other details are there without it.
     private func readDecisions(into label: Widget) {
-        let app = prompt.app
-        let asked = prompt.items.compactMap(\.question.permission)
+        let prompt = prompt
         let target = WeakBox(self)
         reading = Task {
-            guard let rows = try? await PermissionSettings().decisions(app: app) else { return }
-            let lines = rows.compactMap { PromptTexts.decision($0, among: asked) }
+            guard let rows = try? await PermissionSettings().decisions(app: prompt.app) else { return }
+            let lines = PromptTexts.earlier(rows, prompt)
             WindowStage.onGtk { target.value?.show(lines) }
         }
     }
 
     private func show(_ lines: [String]) {
         guard let before else { return }
-        let text = lines.isEmpty ? Texts.text("Nothing was decided about this before.") : lines.joined(separator: "\n")
-        gtk_label_set_text(cgtk_label(before), text)
+        gtk_label_set_text(cgtk_label(before), lines.joined(separator: "\n"))
         gtk_widget_set_visible(before, 1)
         onToggle()
     }

@@ -56,7 +56,7 @@ final class PromptPage {
         gtk_image_set_pixel_size(cgtk_image(icon), 48)
         gtk_widget_set_valign(icon, GTK_ALIGN_START)
         heading = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 12, icon, question)
-        explanation = prompt.explanation.map { PromptPage.words(of: $0, prompt.displayName) }
+        explanation = prompt.explanation.map { PromptPage.words(of: $0, PromptTexts.says(prompt)) }
         let content = Widgets.box(GTK_ORIENTATION_VERTICAL, 12)
         middle = Widgets.scrolling(content)
         gtk_widget_set_vexpand(middle, 1)
@@ -72,14 +72,10 @@ final class PromptPage {
         let notNow = widgets.button(Texts.text("Not now"), PromptTexts.notNow(prompt), style: "flat") {
             onAction(.notNow)
         }
-        let portal = form.items.count == 1 ? form.items.first : nil
         let deny = widgets.button(
-            portal?.portalLabel(.deny) ?? PromptTexts.label(.deny),
-            form.durations.isEmpty ? "" : PromptTexts.description(.deny)
+            PromptTexts.deny(form), form.durations.isEmpty ? "" : PromptTexts.description(.deny)
         ) { onAction(.deny) }
-        allow = widgets.button(portal?.portalLabel(.once) ?? Texts.text("Allow"), style: "suggested-action") {
-            onAction(.allow)
-        }
+        allow = widgets.button(PromptTexts.allow(form), style: "suggested-action") { onAction(.allow) }
         choices = [notNow, deny, allow]
         buttons = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, notNow, deny, allow)
         widget = Widgets.box(GTK_ORIENTATION_VERTICAL, min(12, size.margin))
@@ -136,36 +132,29 @@ final class PromptPage {
     private static func spoken(_ prompt: AgentPrompt, _ form: PromptForm) -> String {
         var words: [String] = []
         if let explanation = prompt.explanation {
-            words = [
-                Texts.text("%@ says:", Texts.isolated(prompt.displayName)), explanation.title, explanation.body,
-            ]
+            words = [PromptTexts.says(prompt), explanation.title, explanation.body]
         }
         for reason in form.items.map(PromptTexts.reason) where !words.contains(reason) { words.append(reason) }
         return words.filter { !$0.isEmpty }.joined(separator: " ")
     }
 
-    private static func words(of explanation: Explanation, _ name: String) -> Widget {
+    private static func words(of explanation: Explanation, _ introduction: String) -> Widget {
         let box = Widgets.box(
-            GTK_ORIENTATION_VERTICAL, 6, Widgets.label(Texts.text("%@ says:", Texts.isolated(name)), "dim-label"),
+            GTK_ORIENTATION_VERTICAL, 6, Widgets.label(introduction, "dim-label"),
             Widgets.label(explanation.title, "heading"), Widgets.label(explanation.body))
         return Widgets.scrolling(box)
     }
 
-    /// The app's reason stands once if it is the same for all that is asked.
     private func addRows(_ prompt: AgentPrompt, _ form: PromptForm, to box: Widget) {
-        let reasons = Set(form.items.map(PromptTexts.reason))
-        let common = reasons.count == 1 ? reasons.first! : ""
-        if !common.isEmpty {
-            gtk_box_append(cgtk_box(box), Widgets.label(common, "reason"))
-        } else if reasons == [""], prompt.explanation == nil, !form.items.contains(where: { $0.dialog != nil }) {
-            gtk_box_append(cgtk_box(box), Widgets.label(Texts.text("The app does not say why."), "dim-label"))
-        }
+        let reasons = PromptTexts.reasons(prompt)
+        if !reasons.common.isEmpty { gtk_box_append(cgtk_box(box), Widgets.label(reasons.common, "reason")) }
+        if !reasons.missing.isEmpty { gtk_box_append(cgtk_box(box), Widgets.label(reasons.missing, "dim-label")) }
         for (index, item) in form.items.enumerated() {
             if let permission = item.question.permission, form.hasSwitches || !item.deviceName.isEmpty {
                 gtk_box_append(cgtk_box(box), row(permission, item, index, form))
             }
-            let reason = PromptTexts.reason(item)
-            if common.isEmpty, !reason.isEmpty { gtk_box_append(cgtk_box(box), Widgets.label(reason, "reason")) }
+            let reason = reasons.each[index]
+            if !reason.isEmpty { gtk_box_append(cgtk_box(box), Widgets.label(reason, "reason")) }
             for choice in item.dialog?.choices ?? [] { add(choice, of: index, form, to: box) }
         }
     }

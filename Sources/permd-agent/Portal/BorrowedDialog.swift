@@ -20,7 +20,7 @@ struct BorrowedDialog {
 
     init(_ explanation: Explanation, _ prompt: AgentPrompt) {
         self.init(
-            prompt, title: explanation.title, subtitle: Texts.text("%@ says:", Texts.isolated(prompt.displayName)),
+            prompt, title: explanation.title, subtitle: PromptTexts.says(prompt),
             body: explanation.body, grant: Texts.text("Continue"), deny: Texts.text("Not now"), durations: [])
     }
 

@@ -5,8 +5,6 @@ import PermissionTestKit
 import PermissionTexts
 import Testing
 
-@testable import permd_agent
-
 @Suite
 struct PromptFormTests {
     private static let all = Duration.Word.allCases
