@@ -9,20 +9,23 @@ final class Screen {
     private let stage: CommandStage
     private let folder: TemporaryFolder
 
+    private let variables: [String: String]
+
     init(
-        _ stage: CommandStage, columns: Int = 90,
+        _ stage: CommandStage, columns: Int = 90, rows: Int = 60, variables: [String: String] = [:],
         command: String = "permctl agent; echo \"left with $?\"; stty -a | grep -o -- '-\\?echo '; cat"
     ) async throws {
         self.stage = stage
+        self.variables = variables
         folder = try TemporaryFolder()
         try await tmux(
-            "new-session", "-d", "-x", "\(columns)", "-y", "60",
+            "new-session", "-d", "-x", "\(columns)", "-y", "\(rows)",
             command.replacing("permctl", with: "\"$PERMCTL\""))
     }
 
     @discardableResult
     func tmux(_ arguments: String...) async throws -> String {
-        var environment = stage.permd.environment
+        var environment = stage.permd.environment.merging(variables) { $1 }
         environment["TERM"] = "xterm-256color"
         environment["PERMCTL"] = BuiltProgram.path("permctl")
         let child = try ChildProcess(
@@ -36,15 +39,25 @@ final class Screen {
         for key in keys { try await tmux("send-keys", key) }
     }
 
+    func resize(columns: Int, rows: Int) async throws {
+        try await tmux("resize-window", "-x", "\(columns)", "-y", "\(rows)")
+    }
+
     /// Waits until the screen shows the text; returns the screen.
     @discardableResult
     func shows(_ text: String) async throws -> String {
+        try await shows("“\(text)”") { $0.contains(text) }
+    }
+
+    /// Waits until the screen is as wanted; returns the screen.
+    @discardableResult
+    func shows(_ what: String, _ isWanted: (String) -> Bool) async throws -> String {
         var screen = ""
         for _ in 0..<1000 {
             screen = try await tmux("capture-pane", "-p")
-            if screen.contains(text) { return screen }
+            if isWanted(screen) { return screen }
         }
-        throw TestKitError("“\(text)” never appeared; the screen is\n\(screen)")
+        throw TestKitError("\(what) never appeared; the screen is\n\(screen)")
     }
 
     /// Types the key again and again until the screen shows the text: a key that comes too early is ignored, and

@@ -9,28 +9,63 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct TerminalTests {
-    @Test func aPromptIsShownAndAnswered() async throws {
+    /// The words and their order are those of the window's page.
+    @Test func aPromptIsOnePage() async throws {
         let stage = try await CommandStage()
         let screen = try await Screen(stage)
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("video-call", on: stage.permd)
         try await app.request("t", [.camera, .microphone], "explain reason=because")
-        let explanation = try await screen.shows("[1] Continue   [2] Not Now")
-        #expect(
-            explanation.contains("video-call says") && explanation.contains("A title") && explanation.contains("A body")
-        )
-        try await screen.answer("1", until: "wants to use the camera")
-        let question = try await screen.shows("[5] Not Now")
+        var rest = try await screen.shows("[5] Not now")[...]
         for text in [
-            "1 of 2", String(app.id.description.suffix(20)), "Device", "“because”", "[1] Only This Time",
-            "[4] Don't Allow",
+            "video-call says:", "│ A title", "│ A body",
+            "── Unknown program “video-call” wants to use your camera and microphone ──", "│ “because”",
+            "[a] [x] Camera       Mock Camera 0", "[b] [x] Microphone   Mock0",
+            "Allow:   [1] Only this time   [2] Until I log out   [3] Always", "[?] Details",
+            "[4] Don't allow   [5] Not now",
         ] {
-            #expect(question.contains(text), "\(text)")
+            let place = try #require(rest.range(of: text), "\(text) is not in\n\(rest)")
+            rest = rest[place.upperBound...]
         }
-        try await screen.answer("3", until: "→ Always")
-        try await screen.shows("2 of 2")
-        try await screen.answer("4", until: "→ Don't Allow")
-        #expect(try await app.response("t") == "0 refused=microphone statuses=camera=granted microphone=denied")
+        try await screen.answer("b", until: "[b] [ ] Microphone")
+        try await screen.answer("3", until: "→ Always: Camera")
+        #expect(try await app.response("t") == "0 refused=microphone statuses=camera=granted microphone=undetermined")
+        await screen.end()
+        await stage.end()
+    }
+
+    @Test func whatIsSwitchedOffIsNotAllowed() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera, .microphone])
+        try await screen.shows("[5] Not now")
+        try await screen.answer("a", until: "[a] [ ] Camera")
+        // Keys that mean something do not put the guard to sleep.
+        try await screen.type("b", "1")
+        let shown = try await screen.shows("Nothing is switched on. Press a, b to switch something on.")
+        #expect(shown.contains("[b] [ ] Microphone") && shown.contains("[5] Not now"))
+        // Don't allow is about everything, as in the window.
+        try await screen.answer("4", until: "→ Don't allow")
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied microphone=denied")
+        await screen.end()
+        await stage.end()
+    }
+
+    @Test(arguments: [("1", "Only this time"), ("2", "Until I log out"), ("3", "Always")])
+    func durations(_ key: String, _ label: String) async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        try await screen.shows("[5] Not now")
+        try await screen.answer(key, until: "→ \(label)\n")
+        #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
+        let status = try await stage.run("status", app.id.description)
+        let held = ["1": "only this time", "2": "this session", "3": "always"][key]!
+        #expect(status.lines.contains { $0.hasPrefix("camera") && $0.contains(held) }, "\(status.output)")
         await screen.end()
         await stage.end()
     }
@@ -53,7 +88,7 @@ struct TerminalTests {
         let asking = Task { await portal.ask(dialog) }
         let question = try await screen.shows("[c] [ ] With the pointer")
         for text in [
-            "Allow a screenshot?", "“A subtitle A body”", "[1] Take It   [2] Don't Allow   [3] Not Now",
+            "Allow a screenshot?", "“A subtitle A body”", "[1] Take It   [2] Don't allow   [3] Not now",
             "[a] (•) How much: The window", "[b] ( ) How much: Everything",
         ] { #expect(question.contains(text), "\(text) is not in\n\(question)") }
         try await screen.answer("b", until: "[b] (•) How much: Everything")
@@ -72,11 +107,89 @@ struct TerminalTests {
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await screen.shows("[5] Not Now")
-        // Arrow keys, letters and Return do nothing.
-        try await screen.type("Up", "Enter", "y", "9")
-        try await screen.answer("Escape", until: "→ Not Now")
+        try await screen.shows("[5] Not now")
+        try await screen.answer("Escape", until: "→ Not now")
         #expect(try await app.response("t") == "1 refused=camera statuses=camera=undetermined")
+        await screen.end()
+        await stage.end()
+    }
+
+    /// A key that means nothing shows which keys do, once, and answers nothing.
+    @Test func otherKeysShowTheKeys() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        let before = try await screen.shows("[5] Not now")
+        let help = "Press 1-5, ?, or Escape for “Not now”."
+        #expect(!before.contains(help))
+        for key in ["y", "Up", "Enter", "9", "a", "ü"] {
+            try await screen.answer(key, until: help)
+            let shown = try await screen.tmux("capture-pane", "-p")
+            #expect(shown.components(separatedBy: help).count == 2 && shown.contains("[5] Not now"), "\(shown)")
+            // A key that means something removes it.
+            try await screen.answer("?", until: "Asked at")
+            try await screen.answer("?", until: "[5] Not now")
+            try await screen.shows("the page without details") { !$0.contains("Asked at") && !$0.contains(help) }
+        }
+        #expect(!app.events.all.contains { $0.hasPrefix("response") })
+        try await screen.answer("4", until: "→ Don't allow")
+        await screen.end()
+        await stage.end()
+    }
+
+    @Test func detailsOnRequest() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage, columns: 120)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        _ = try await stage.run("grant", app.id.description, "microphone")
+        try await app.request("t", [.camera])
+        #expect(!(try await screen.shows("[5] Not now").contains("Asked at")))
+        try await screen.answer("?", until: "Nothing was decided about this before.")
+        let shown = try await screen.tmux("capture-pane", "-p")
+        for text in [
+            "Name: app", "Program: \(app.id.name)", "Not in a sandbox:", "Asked at",
+            "You can change it later with: permctl reset \(app.id)", "[1] Only this time", "[5] Not now",
+        ] { #expect(shown.contains(text), "\(text) is not in\n\(shown)") }
+        // Withdrawn while they are open: the page goes, and what was on the terminal returns.
+        _ = try await app.ask("close t")
+        let after = try await screen.shows("→ withdrawn")
+        #expect(after.contains("Prompts appear here") && !after.contains("[5]") && !after.contains("Asked at"))
+        try await app.request("u", [.camera, .microphone])
+        try await screen.shows("[5] Not now")
+        try await screen.answer("?", until: "Nothing was decided about this before.")
+        try await screen.answer("5", until: "→ Not now")
+        await screen.end()
+        await stage.end()
+    }
+
+    /// Who asks next is said at once. What others do neither takes keys away nor keeps the guard awake.
+    @Test func whoAsksNextIsLive() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        let other = try await TestApp("city-maps", on: stage.permd)
+        try await app.request("t", [.camera])
+        #expect(!(try await screen.shows("[5] Not now").contains("then:")))
+        try await other.request("u", [.location])
+        #expect(try await screen.shows("[?] Details   then: city-maps").contains("[5] Not now"))
+        _ = try await other.ask("close u")
+        try await screen.shows("the page without it") { $0.contains("[5] Not now") && !$0.contains("then:") }
+        let flood = Task {
+            var number = 0
+            while !Task.isCancelled {
+                try await other.request("n\(number)", [.location])
+                _ = try await other.ask("close n\(number)")
+                number += 1
+            }
+        }
+        try await screen.answer("1", until: "→ Only this time")
+        flood.cancel()
+        _ = await flood.result
+        #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         await screen.end()
         await stage.end()
     }
@@ -89,8 +202,8 @@ struct TerminalTests {
         try await screen.type("1", "1", "1")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await screen.shows("[5] Not Now")
-        try await screen.answer("4", until: "→ Don't Allow")
+        try await screen.shows("[5] Not now")
+        try await screen.answer("4", until: "→ Don't allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         await screen.end()
         await stage.end()
@@ -102,13 +215,13 @@ struct TerminalTests {
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await screen.shows("[5] Not Now")
+        try await screen.shows("[5] Not now")
         _ = try await app.ask("close t")
         try await screen.shows("withdrawn")
         // The agent continues with the next prompt.
         try await app.request("u", [.microphone])
-        try await screen.shows("wants to use the microphone")
-        try await screen.answer("1", until: "→ Only This Time")
+        try await screen.shows("wants to use your microphone")
+        try await screen.answer("1", until: "→ Only this time")
         #expect(try await app.response("u") == "0 refused= statuses=microphone=granted")
         await screen.end()
         await stage.end()
@@ -126,7 +239,7 @@ struct TerminalTests {
         try await busy.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await busy.shows("[5] Not Now")
+        try await busy.shows("[5] Not now")
         try await busy.answer("C-c", until: "left with 0")
         try await busy.shows("left with 0\necho")
         // Another agent shows the question.
@@ -144,7 +257,7 @@ struct TerminalTests {
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await screen.shows("[5] Not Now")
+        try await screen.shows("[5] Not now")
         let pid = try await screen.tmux("list-panes", "-F", "#{pane_pid}").trimmingCharacters(
             in: .whitespacesAndNewlines)
         let killer = try ChildProcess("pkill", ["-TERM", "-P", pid])
@@ -176,18 +289,6 @@ struct TerminalTests {
         await stage.end()
     }
 
-    @Test func narrowTerminalsWrap() async throws {
-        let stage = try await CommandStage()
-        let screen = try await Screen(stage, columns: 40)
-        try await screen.shows("Prompts appear here")
-        let app = try await TestApp("app", on: stage.permd)
-        try await app.request("t", [.camera], "reason=" + String(repeating: "word,", count: 30))
-        let shown = try await screen.shows("[5] Not Now")
-        #expect(shown.contains("[1] Only This Time"))
-        await screen.end()
-        await stage.end()
-    }
-
     /// Text that imitates the agent's choices: wide characters, long enough that the terminal would wrap the line just
     /// before the imitation; control sequences; line breaks. Each is used as the reason and in the explanation.
     @Test(arguments: [
@@ -202,15 +303,14 @@ struct TerminalTests {
         let screen = try await Screen(stage, columns: 80)
         try await screen.shows("Prompts appear here")
         let app = try stage.start(["request", "camera", "--reason", words, "--explain", words, words])
-        func choices(_ screen: String) -> [Substring] {
-            // Only lines at the left edge, or indented no further than the agent's own choices.
-            screen.split(separator: "\n").filter { $0.drop { $0 == " " }.hasPrefix("[1]") && !$0.hasPrefix("    ") }
+        let shown = try await screen.shows("[5] Not now")
+        // Nothing but keys is in square brackets; the imitation has round ones, and is behind the bar of the app's words.
+        let lines = shown.split(separator: "\n").filter { $0.contains("[1]") }
+        #expect(lines == ["   Allow:   [1] Only this time   [2] Until I log out   [3] Always"], "\(shown)")
+        for line in shown.split(separator: "\n") where line.contains("go on") || line.contains("go\u{A0}on") {
+            #expect(line.hasPrefix("   │ "), "\(shown)")
         }
-        #expect(choices(try await screen.shows("[2] Not Now")) == ["   [1] Continue   [2] Not Now"])
-        try await screen.answer("1", until: "wants to use the camera")
-        let question = try await screen.shows("[5] Not Now")
-        #expect(choices(question).count == 2 && question.contains("[1] Only This Time   [2]"), "\(question)")
-        try await screen.answer("4", until: "→ Don't Allow")
+        try await screen.answer("4", until: "→ Don't allow")
         #expect(await app.waitForExit() == .exited(1))
         await screen.end()
         await stage.end()

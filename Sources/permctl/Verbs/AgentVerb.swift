@@ -4,13 +4,15 @@ import ArgumentParser
 import Dispatch
 import Glibc
 import PermissionClient
+import PermissionTexts
 
 struct AgentVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "agent", abstract: "Answer prompts in this terminal until Ctrl-C.",
         discussion: """
-            An agent of the desktop or the lock screen, if there is one, is asked first. A key counts only after 400 \
-            milliseconds without a key press, so that nobody answers by accident. Escape means Not Now.
+            An agent of the desktop or the lock screen, if there is one, is asked first. Each prompt is one page, in \
+            the language of the environment; the keys stand beside what they do. Keys count only after 400 \
+            milliseconds without a key press, so that nobody answers by accident. Escape means Not now.
             """)
 
     func run() async throws {
@@ -20,27 +22,32 @@ struct AgentVerb: AsyncParsableCommand {
         guard terminal.isForeground else {
             throw Failure(.usage, "permctl agent cannot show prompts from the background; run it in the foreground")
         }
+        let glyphs = Glyphs.ofTerminal()
         let (stops, stop) = AsyncStream<Void>.makeStream()
-        let signals = AgentVerb.leaveOnSignals { stop.finish() }
+        let signals = AgentVerb.leaveOnSignals { stop.finish() } + [AgentVerb.followSize(of: terminal)]
         defer {
             terminal.restore()
             for signal in signals { signal.cancel() }
         }
-        let host = AgentHost(level: .terminal, presenter: TerminalAgent(terminal: terminal) { stop.finish() })
+        let agent = TerminalAgent(terminal: terminal, glyphs: glyphs) { stop.finish() }
+        let host = AgentHost(level: .terminal, presenter: agent)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await host.run { AgentVerb.say($0, on: terminal) } }
+            group.addTask { try await host.run { AgentVerb.say($0, on: terminal, glyphs) } }
             group.addTask { for await _ in stops {} }
             defer { group.cancelAll() }
             try await group.next()
         }
     }
 
-    private static func say(_ event: AgentEvent, on terminal: Terminal) {
-        switch event {
-        case .registered: terminal.write("Prompts appear here; Ctrl-C quits.\n")
-        case .daemonLost: terminal.write("permd has left the bus; waiting for it to return.\n")
-        case .refused(let error): terminal.write("permd refused to register this agent: \(error.message)\n")
-        }
+    private static func say(_ event: AgentEvent, on terminal: Terminal, _ glyphs: Glyphs) {
+        let text =
+            switch event {
+            case .registered: Texts.text("Prompts appear here; Ctrl-C quits.")
+            case .daemonLost: Texts.text("permd has left the bus; waiting for it to return.")
+            case .refused(let error): Texts.text("permd refused to register this agent: %@", error.message)
+            }
+        let lines = glyphs.text(text).wrapped(to: max(2, terminal.size.columns - 1))
+        terminal.say(lines.joined(separator: "\n") + "\n")
     }
 
     /// Turns signals into an orderly exit, which restores the terminal. SIGTSTP is ignored because a stopped agent
@@ -54,5 +61,13 @@ struct AgentVerb: AsyncParsableCommand {
             source.resume()
             return source
         }
+    }
+
+    /// Lets a prompt be laid out again when the terminal's size changes.
+    private static func followSize(of terminal: Terminal) -> any DispatchSourceSignal {
+        let source = DispatchSource.makeSignalSource(signal: SIGWINCH, queue: .global())
+        source.setEventHandler { terminal.wake() }
+        source.resume()
+        return source
     }
 }
