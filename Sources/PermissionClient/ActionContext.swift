@@ -42,7 +42,7 @@ public final class ActionContext: Sendable {
     /// - Parameters:
     ///   - permission: The permission.
     ///   - reason: Why the app wants it, for the user. At most 512 Unicode scalars are shown.
-    ///   - explanation: Shown before the question, with Continue and Not Now.
+    ///   - explanation: Shown before the question, with Continue and Not now.
     /// - Throws: ``ClientError``; `CancellationError` if the Task is cancelled, which withdraws the request.
     public func request(
         _ permission: Permission, reason: String = "", explanation: Explanation? = nil

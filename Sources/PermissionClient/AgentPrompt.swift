@@ -55,7 +55,7 @@ public struct AgentPrompt: Sendable, Identifiable {
     public let appIcon: String
     /// Whether the app is sandboxed, or a bus proxy forwards its calls.
     public let isSandboxed: Bool
-    /// To be shown before the first question, with Continue and Not Now, as the app's words.
+    /// To be shown before the first question, with Continue and Not now, as the app's words.
     public let explanation: Explanation?
     /// The questions, each at most once. Empty if this version knows none of them: answer ``AgentAnswer/failed(_:)``
     /// then.
@@ -66,7 +66,7 @@ public struct AgentPrompt: Sendable, Identifiable {
     public let parentWindow: String
     /// When the app asked.
     public let since: EpochSeconds?
-    /// Seconds for which Not Now keeps the app from asking again; nil if it may ask again at once.
+    /// Seconds for which Not now keeps the app from asking again; nil if it may ask again at once.
     public let pause: UInt32?
     /// What waited behind this prompt when it was sent.
     public let behind: Behind
@@ -193,7 +193,7 @@ final class PromptLink {
 public enum AgentAnswer: Sendable, Hashable {
     /// A decision for each question. A question that is left out stays undecided.
     case answered([Question: ItemDecision])
-    /// Not Now: nothing is decided.
+    /// Not now: nothing is decided.
     case dismissed
     /// The agent could not show the prompt, with the reason. The daemon asks the next agent. Three failures in a row
     /// unregister an agent.

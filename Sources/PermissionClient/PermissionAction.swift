@@ -21,7 +21,7 @@ public protocol PermissionRequest: PermissionAction where Output == Status {
     var permission: Permission { get }
     /// Why the app wants it, for the user. At most 512 Unicode scalars are shown. Empty by default.
     var reason: String { get }
-    /// Shown before the question, with Continue and Not Now; nil by default.
+    /// Shown before the question, with Continue and Not now; nil by default.
     var explanation: Explanation? { get }
 }
 
@@ -41,7 +41,7 @@ extension PermissionRequest {
     /// ```swift
     /// let status = try await SingleRequest(.camera, reason: "For your video call").request()
     /// ```
-    /// - Returns: The status. A refusal is a status, not an error. Not Now decides nothing: `undetermined`.
+    /// - Returns: The status. A refusal is a status, not an error. Not now decides nothing: `undetermined`.
     /// - Throws: ``ClientError``; `CancellationError` if the Task is cancelled, which withdraws the request.
     public func request(on center: PermissionCenter = .session) async throws -> Status { try await center.add(self) }
 }

@@ -36,7 +36,7 @@ public final class PermissionCenter: Sendable {
     /// - Parameters:
     ///   - permissions: At least one, none twice.
     ///   - reasons: Why the app wants each, for the user. At most 512 Unicode scalars of each are shown.
-    ///   - explanation: Shown before the first question, with Continue and Not Now.
+    ///   - explanation: Shown before the first question, with Continue and Not now.
     ///   - options: How the request is made.
     /// - Returns: A status for each, and the first that is not granted. A refusal is a status, not an error.
     /// - Throws: ``ClientError``; `CancellationError` if the Task is cancelled, which withdraws the request.
@@ -55,8 +55,8 @@ public final class PermissionCenter: Sendable {
     /// - Parameters:
     ///   - permission: The permission.
     ///   - reason: Why the app wants it, for the user. At most 512 Unicode scalars are shown.
-    ///   - explanation: Shown before the question, with Continue and Not Now.
-    /// - Returns: The status. A refusal is a status, not an error. Not Now decides nothing: `undetermined`.
+    ///   - explanation: Shown before the question, with Continue and Not now.
+    /// - Returns: The status. A refusal is a status, not an error. Not now decides nothing: `undetermined`.
     /// - Throws: ``ClientError``; `CancellationError` if the Task is cancelled, which withdraws the request.
     public func request(
         _ permission: Permission, reason: String = "", explanation: Explanation? = nil
@@ -71,7 +71,7 @@ public final class PermissionCenter: Sendable {
     /// - Parameters:
     ///   - permissions: At least one, none twice.
     ///   - reasons: Why the app wants each, for the user.
-    ///   - explanation: Shown before the first question, with Continue and Not Now.
+    ///   - explanation: Shown before the first question, with Continue and Not now.
     ///   - options: How the request is made.
     public func phases(
         of permissions: [Permission], reasons: [Permission: String] = [:], explanation: Explanation? = nil,

@@ -2,7 +2,7 @@
 
 public import PermissionModel
 
-/// An answer to a question, other than Not Now. Agents choose its label and its place.
+/// An answer to a question, other than Not now. Agents choose its label and its place.
 public enum PromptChoice: Sendable, CaseIterable {
     /// Denies it, until the decision is changed or reset.
     case deny

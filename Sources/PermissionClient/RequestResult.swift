@@ -28,8 +28,8 @@ public struct RequestResult: Sendable, Hashable {
     public let statuses: [Permission: Status]
     /// The first requested permission that is not granted, whatever the reason; nil if all are granted.
     public let firstRefused: Permission?
-    /// Whether nothing was decided: the user chose Not Now, or did not answer in time, or there was no prompt because
-    /// the user chose Not Now too often or ``RequestOptions/isInteractive`` is false.
+    /// Whether nothing was decided: the user chose Not now, or did not answer in time, or there was no prompt because
+    /// the user chose Not now too often or ``RequestOptions/isInteractive`` is false.
     public let isDismissed: Bool
 
     /// Seconds for which the place in the queue is kept for the next request; 0 if it is not kept.

@@ -8,7 +8,7 @@ public struct DecisionRow: Sendable, Hashable {
     /// The value of the key `decision`.
     public enum Kind: String, Sendable, Hashable {
         case grant, deny
-        /// Not a decision: requests are dismissed without a prompt, because the user chose Not Now too often.
+        /// Not a decision: requests are dismissed without a prompt, because the user chose Not now too often.
         case pause
         /// A value that this version does not know, from a newer daemon.
         case unknown

@@ -32,7 +32,7 @@ public struct Caller: Sendable, Hashable {
     }
 }
 
-/// What an app says to the user before the question, to be shown on a page of its own with Continue and Not Now.
+/// What an app says to the user before the question, to be shown on a page of its own with Continue and Not now.
 ///
 /// It is the option `explanation` of org.permd.Access1.RequestAccess. permd makes the text safe to show.
 public struct Explanation: Sendable, Hashable {

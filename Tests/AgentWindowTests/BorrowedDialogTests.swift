@@ -273,7 +273,7 @@ struct BorrowedDialogTests {
         #expect(try await bench.app.response("t") == "0 refused= statuses=camera=granted")
         #expect(bench.backend.dialogs.all[0][3] == .string("A title"))
         #expect(bench.backend.dialogs.all[0].last?.properties?["choices"] == nil)
-        // Not Now at the explanation decides nothing.
+        // Not now at the explanation decides nothing.
         try await bench.app.request("u", [.microphone], "explain")
         #expect(try await bench.app.response("u") == "1 refused=microphone statuses=microphone=undetermined")
         await bench.end()

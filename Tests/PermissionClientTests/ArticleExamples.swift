@@ -103,12 +103,12 @@ struct DialogPresenter: PromptPresenter {
         guard !prompt.items.isEmpty else { return .failed("this agent does not know the question") }
         if let explanation = prompt.explanation {
             let text = "\(prompt.displayName) says: \(explanation.title)\n\(explanation.body)"
-            guard await ask(text, ["Continue", "Not Now"]) == 0 else { return .dismissed }
+            guard await ask(text, ["Continue", "Not now"]) == 0 else { return .dismissed }
         }
         let choices = PromptChoice.offered(prompt.durations)
         var decisions: [Question: ItemDecision] = [:]
         for item in prompt.items {
-            let buttons = choices.map { item.portalLabel($0) ?? label($0) } + ["Not Now"]
+            let buttons = choices.map { item.portalLabel($0) ?? label($0) } + ["Not now"]
             guard let button = await ask(question(item, of: prompt), buttons) else { return .failed("withdrawn") }
             if button < choices.count { decisions[item.question] = choices[button].decision }
         }
@@ -123,9 +123,9 @@ struct DialogPresenter: PromptPresenter {
 
     private func label(_ choice: PromptChoice) -> String {
         switch choice {
-        case .deny: "Don't Allow"
-        case .once: "Only This Time"
-        case .session: "This Session"
+        case .deny: "Don't allow"
+        case .once: "Only this time"
+        case .session: "Until I log out"
         case .always: "Always"
         }
     }

@@ -121,7 +121,7 @@ struct ArticleTests {
                 await asked.add("\(text) | \(buttons.joined(separator: ", "))")
                 // Continues, allows the camera once, and leaves the microphone undecided.
                 if buttons.first == "Continue" { return 0 }
-                return buttons.firstIndex(of: text.contains("camera") ? "Only This Time" : "Not Now")
+                return buttons.firstIndex(of: text.contains("camera") ? "Only this time" : "Not now")
             }
         }
         try await examples(stage.center).startCall()
@@ -130,10 +130,11 @@ struct ArticleTests {
         #expect(texts.count == 3)
         #expect(
             texts[0].hasSuffix(
-                "says: Before your call\nThe others see and hear you only while the call lasts. | Continue, Not Now"))
+                "says: Before your call\nThe others see and hear you only while the call lasts. | Continue, Not now"))
         #expect(
             texts[1].hasSuffix(
-                "It says: So that the others can see you | Don't Allow, Only This Time, This Session, Always, Not Now"))
+                "It says: So that the others can see you | Don't allow, Only this time, Until I log out, Always, Not now"
+            ))
         agent.cancel()
         _ = await agent.result
         await stage.end()

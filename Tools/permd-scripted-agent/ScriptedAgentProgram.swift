@@ -86,11 +86,11 @@ enum ScriptedAgentProgram {
 
     private static func describe(_ reply: ScriptedAgent.Reply) -> String {
         switch reply {
-        case .grant(.once): "Only This Time"
-        case .grant(.session): "This Session"
+        case .grant(.once): "Only this time"
+        case .grant(.session): "Until I log out"
         case .grant: "Always"
-        case .deny: "Don't Allow"
-        case .dismiss: "Not Now"
+        case .deny: "Don't allow"
+        case .dismiss: "Not now"
         case .wait: "no answer"
         default: "disconnects"
         }
