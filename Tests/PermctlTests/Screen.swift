@@ -1,6 +1,7 @@
 // A real terminal (tmux), its screen and its keyboard.
 
 import DBus
+import Foundation
 import PermissionTestKit
 
 /// A terminal that runs a command, in which `permctl` stands for the built program; the agent by default.
@@ -24,7 +25,9 @@ final class Screen {
     }
 
     @discardableResult
-    func tmux(_ arguments: String...) async throws -> String {
+    func tmux(_ arguments: String...) async throws -> String { try await tmux(arguments) }
+
+    private func tmux(_ arguments: [String]) async throws -> String {
         var environment = stage.permd.environment.merging(variables) { $1 }
         environment["TERM"] = "xterm-256color"
         environment["PERMCTL"] = BuiltProgram.path("permctl")
@@ -37,6 +40,19 @@ final class Screen {
 
     func type(_ keys: String...) async throws {
         for key in keys { try await tmux("send-keys", key) }
+    }
+
+    /// Types a key every tenth of a second. Returns the longest time in milliseconds between two of them.
+    /// - Parameter log: a file name of its own for each call.
+    func typeSteadily(_ key: String, times: Int, log: String) async throws -> Int {
+        let path = folder.file(log)
+        // One command, so that only the terminal's own server has to be on time.
+        let steps = (0..<times).flatMap { _ in
+            [";", "send-keys", key, ";", "run-shell", "date +%s%3N >> \(path); sleep 0.1"]
+        }
+        _ = try await tmux(Array(steps.dropFirst()))
+        let moments = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").compactMap { Int($0) }
+        return zip(moments.dropFirst(), moments).map { $0 - $1 }.max() ?? .max
     }
 
     func resize(columns: Int, rows: Int) async throws {

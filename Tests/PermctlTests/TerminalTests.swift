@@ -209,6 +209,33 @@ struct TerminalTests {
         await stage.end()
     }
 
+    /// Nor do keys that are typed on while it appears.
+    @Test func typingOnDoesNotAnswer() async throws {
+        let stage = try await CommandStage()
+        let screen = try await Screen(stage)
+        try await screen.shows("Prompts appear here")
+        let app = try await TestApp("app", on: stage.permd)
+        // On a machine that is too busy to type steadily, an attempt says nothing.
+        for attempt in 0..<20 {
+            let typing = Task { try await screen.typeSteadily("5", times: 20, log: "\(attempt)") }
+            try await app.request("t\(attempt)", [.camera])
+            let longest = try await typing.value
+            let response = app.events.all.first { $0.hasPrefix("response t\(attempt)") }
+            if longest < 350, let shown = try? await screen.tmux("capture-pane", "-p") {
+                #expect(response == nil && shown.contains("[5] Not now"), "\(shown)")
+                try await screen.answer("4", until: "→ Don't allow")
+                #expect(try await app.response("t\(attempt)") == "0 refused=camera statuses=camera=denied")
+                break
+            }
+            #expect(attempt < 19, "the machine was too busy")
+            _ = try? await app.ask("close t\(attempt)")
+            // Too many answers would pause the questions.
+            _ = try await stage.run("reset", app.id.description)
+        }
+        await screen.end()
+        await stage.end()
+    }
+
     @Test func withdrawnPromptsEnd() async throws {
         let stage = try await CommandStage()
         let screen = try await Screen(stage)
