@@ -79,8 +79,10 @@ final class Screen {
     /// Types the key again and again until the screen shows the text: a key that comes too early is ignored, and
     /// restarts the delay.
     func answer(_ key: String, until text: String) async throws {
-        for _ in 0..<60 {
+        for attempt in 0..<60 {
             await withCheckedContinuation { done in Loop.shared.after(milliseconds: 600) { done.resume() } }
+            // A switch that is typed twice is as it was.
+            if attempt > 0, try await tmux("capture-pane", "-p").contains(text) { return }
             try await type(key)
             for _ in 0..<20 {
                 if try await tmux("capture-pane", "-p").contains(text) { return }

@@ -100,7 +100,7 @@ struct TerminalPage {
             add(type.row([glyphs.text(Texts.text("Allow:"))] + answers(0..<durations)), .fixed)
         }
         if isDense, let note {
-            add(type.paragraph(note).prefix(1).map { $0.cut(to: type.width, glyphs.ellipsis) }, .fixed)
+            add([type.cut(note)], .fixed)
         } else {
             lines += detailsRow(type, isScrolling)
         }
@@ -187,8 +187,7 @@ struct TerminalPage {
         if let whole = type.line(last, next) {
             return (row.dropLast() + [whole]).map { Line(text: $0, kind: .fixed) }
         }
-        return row.map { Line(text: $0, kind: .fixed) }
-            + type.paragraph(next.cut(to: type.width, glyphs.ellipsis)).prefix(1).map { Line(text: $0, kind: .text) }
+        return row.map { Line(text: $0, kind: .fixed) } + [Line(text: type.cut(next), kind: .text)]
     }
 
     private func details(_ type: Typesetter) -> [TerminalText] {

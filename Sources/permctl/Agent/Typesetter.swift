@@ -37,6 +37,11 @@ struct Typesetter {
         text.wrapped(to: width - margin, indent: hanging).map { .spaces(margin) + $0 }
     }
 
+    /// One line, whose end is left out if there is no room for it.
+    func cut(_ text: TerminalText) -> TerminalText {
+        .spaces(margin) + text.cut(to: width - margin, glyphs.ellipsis)
+    }
+
     /// Words of the app or the portal.
     func quoted(_ text: TerminalText) -> [TerminalText] {
         text.wrapped(to: width - margin - glyphs.bar.columns).map { .spaces(margin) + glyphs.bar + $0 }
