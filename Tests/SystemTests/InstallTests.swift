@@ -39,6 +39,8 @@ struct InstallTests {
             "share/bash-completion/completions/permctl", "share/fish/vendor_completions.d/permctl.fish",
             "share/zsh/\(prefix == "/usr" ? "vendor-completions" : "site-functions")/_permctl",
             "share/doc/permd/examples/50-office.conf", "share/doc/permd/examples/portals.conf",
+            "share/doc/permd/docs/threat-model.md", "share/locale/de/LC_MESSAGES/permd.mo",
+            "share/locale/ja/LC_MESSAGES/permd.mo",
             "share/permd/swift/Package.swift", "share/permd/swift/Sources/PermissionClient/PermissionCenter.swift",
         ]
         expected += ["man1/permctl.1", "man5/permd.conf.5", "man5/permd.policy.5", "man5/org.permd.5", "man8/permd.8"]
@@ -46,8 +48,7 @@ struct InstallTests {
         if InstallTests.hasAgent {
             expected += [
                 "libexec/permd-agent", "\(units)/permd-agent.service", "share/dbus-1/services/org.permd.Agent.service",
-                "share/man/man1/permd-agent.1", "share/locale/de/LC_MESSAGES/permd.mo",
-                "share/locale/ja/LC_MESSAGES/permd.mo",
+                "share/man/man1/permd-agent.1",
             ]
         }
         if InstallTests.hasSettings {
@@ -57,7 +58,6 @@ struct InstallTests {
                 "share/metainfo/org.permd.Settings.metainfo.xml",
                 "share/icons/hicolor/scalable/apps/org.permd.Settings.svg",
                 "share/icons/hicolor/symbolic/apps/org.permd.Settings-symbolic.svg",
-                "share/locale/de/LC_MESSAGES/permd-settings.mo", "share/locale/ja/LC_MESSAGES/permd-settings.mo",
             ]
         }
         if InstallTests.hasPipeWire {
