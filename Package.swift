@@ -121,6 +121,9 @@ let package = Package(
             name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity"],
             swiftSettings: strict),
         .target(name: "PermissionTexts", dependencies: ["PermissionClient", "CLinux"], swiftSettings: strict),
+        .executableTarget(
+            name: "permd-indicator", dependencies: ["PermissionClient", "PermissionTexts", "DBus"],
+            swiftSettings: strict),
         .target(name: "CaptureRules", dependencies: ["PermissionModel"], swiftSettings: strict),
         .executableTarget(name: "permd", dependencies: ["PermissionDaemon"], swiftSettings: strict),
         .executableTarget(
@@ -172,6 +175,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PermissionTextsTests", dependencies: ["PermissionTexts", "PermissionClient", "PermissionTestKit"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "IndicatorTests", dependencies: ["permd-indicator", "DBus", "PermissionModel", "PermissionTestKit"],
             swiftSettings: strict),
         .testTarget(
             name: "PermctlTests",

@@ -57,6 +57,8 @@ public struct StatusRow: Sendable, Hashable {
     public let rule: String?
     /// Why no device is usable; empty if one is.
     public let problem: String
+    /// The app's name, for the user; empty in the list of all apps.
+    public let appName: String
 
     init?(_ row: [String: Value]) {
         guard let app = row.app, let permission = row.permission,
@@ -70,6 +72,7 @@ public struct StatusRow: Sendable, Hashable {
             "\($0) (\(row["file"]?.stringValue ?? ""):\(row["line"]?.uint32Value ?? 0))"
         }
         problem = row["problem"]?.stringValue ?? ""
+        appName = row["app_name"]?.stringValue ?? ""
     }
 }
 
@@ -186,6 +189,14 @@ public struct UseRow: Sendable, Hashable {
         self.status = status
         source = row["source"]?.stringValue ?? ""
     }
+
+    /// Whether the program holds the device itself, so that a refusal does not end the use. Otherwise an enforcement
+    /// point stands between, and cuts it off.
+    public var isOpenedDirectly: Bool { source == "device" || source == "capture" }
+
+    /// How long a refusal is in force that a user makes to stop a use. A reset would not stop it: an enforcement point
+    /// would ask the user again at once, or let a program outside a sandbox pass.
+    public static let refusalWhenStopped = Duration.session
 }
 
 /// A device: a row of org.permd.Devices1.ListDevices.

@@ -40,6 +40,9 @@ final class Broker {
     private lazy var usageInterface = UsageInterface(
         usage: usage, subscribers: Subscribers(connection: connection, interface: BusNames.usage),
         listings: Listings { [identifier] in identifier.cached($0) != nil })
+    private(set) lazy var indicator = IndicatorService(connection: connection, log: log) { [policy] in
+        policy.settings.indicator == .yes
+    }
     private var timers: [TimerID: LoopTimer] = [:]
     /// Milliseconds until a failed write is retried. Failing disks are usually repaired by hand.
     static let rewriteTime: Int64 = 300_000
@@ -107,10 +110,11 @@ final class Broker {
         identifier.onLeft = { [weak self] in self?.left($0) }
         devices.start { [weak self] in self?.devicesChanged($0) }
         enforcement.appUses.onLastEnded = { [weak self] in self?.store.exited($1, of: $0) }
-        usage.onChange = { [weak self] in self?.usageInterface.tell($0) }
+        usage.onChange = { [weak self] in self?.usesChanged($0) }
         usage.devicesChanged()
         policy.saveLastGood = { [weak self] in self?.saveLastGood($0, $1) }
         policy.start { [weak self] in self?.policyChanged() }
+        indicator.changed(isInUse: !usage.uses.isEmpty)
         store.onReadAgain = { [weak self] in self?.decisionsRead() }
         store.onWritableAgain = { [weak self] in self?.writeAgain() }
         store.onChange = { [weak self] in self?.changed($0) }
@@ -244,6 +248,11 @@ final class Broker {
         statuses.refresh(nil)
         for permission in Set(changes.map(\.permission)) { enforcement.tell(nil, permission) }
         feed(.factsChanged)
+    }
+
+    private func usesChanged(_ changes: [UseChange]) {
+        usageInterface.tell(changes)
+        indicator.changed(isInUse: !usage.uses.isEmpty)
     }
 
     private func policyChanged() {

@@ -11,7 +11,9 @@ extension Broker: PolicyCalls, PortalDecisions {
         store.commit(decisions.map { .set($0) }, history: rows) { [weak self] result in
             guard let self else { return }
             switch result {
-            case .success: log(rows)
+            case .success:
+                log(rows)
+                indicator.answered(decisions)
             case .failure(let error):
                 log.error("Decisions could not be written and hold for the asking process only: \(error)")
                 for decision in decisions { holdInMemory(decision, caller) }

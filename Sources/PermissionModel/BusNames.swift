@@ -6,6 +6,8 @@ public enum BusNames {
     public static let service = "org.permd"
     /// The name that the bus starts when a prompt is due and no agent is registered.
     public static let agentService = "org.permd.Agent"
+    /// The name that the bus starts when something is used, or granted for ever.
+    public static let indicatorService = "org.permd.Indicator"
     /// The daemon's object.
     public static let root = "/org/permd"
     /// The parent path of the objects of requests.

@@ -38,6 +38,11 @@ public enum AskScope: String, Sendable, Hashable, CaseIterable {
     case none
 }
 
+/// A setting that is `yes` or `no`.
+public enum Switch: String, Sendable, Hashable, CaseIterable {
+    case yes, no
+}
+
 /// The settings in `permd.conf`, with their defaults; see permd.conf(5).
 public struct Settings: Sendable, Hashable {
     /// `AgentWaitSec`: seconds to wait for an agent when a prompt is due and there is none. An agent that the bus
@@ -59,6 +64,8 @@ public struct Settings: Sendable, Hashable {
     public var historyDays: Int = 90
     /// `Ask`: whom enforcement points ask.
     public var ask = AskScope.sandboxed
+    /// `Enabled` of `[Indicator]`: whether `permd-indicator` is started when something is used or granted for ever.
+    public var indicator = Switch.yes
 
     /// Creates the defaults.
     public init() {}

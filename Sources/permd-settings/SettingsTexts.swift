@@ -33,16 +33,6 @@ extension Texts {
         }
     }
 
-    /// Why a use is not one that the person has allowed; nil if it is.
-    static func objection(_ status: Status) -> String? {
-        switch status {
-        case .granted, .unavailable: nil
-        case .denied: Texts.text("you have refused it")
-        case .restricted: Texts.text("the administrator forbids it")
-        case .undetermined: Texts.text("you were not asked")
-        }
-    }
-
     /// How it came to an outcome.
     static func author(_ author: Author) -> String {
         switch author {

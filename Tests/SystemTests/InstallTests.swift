@@ -45,6 +45,10 @@ struct InstallTests {
         ]
         expected += ["man1/permctl.1", "man5/permd.conf.5", "man5/permd.policy.5", "man5/org.permd.5", "man8/permd.8"]
             .map { "share/man/\($0)" }
+        expected += [
+            "libexec/permd-indicator", "\(units)/permd-indicator.service",
+            "share/dbus-1/services/org.permd.Indicator.service", "share/man/man1/permd-indicator.1",
+        ]
         if InstallTests.hasAgent {
             expected += [
                 "libexec/permd-agent", "\(units)/permd-agent.service", "share/dbus-1/services/org.permd.Agent.service",

@@ -13,11 +13,15 @@ extension PolicyInterface {
             let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
             let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.question) }
             let decided = Dictionary(grouping: decisions, by: \.app)
+            // For one app only: the name is read from its desktop entry.
+            let name = filter.app.map { SafeText.title(AppDirectory.entry(for: $0).name) }
             return apps.flatMap { app in
                 permissions.map { permission in
-                    row(
+                    var row = row(
                         app, permission, decided[app, default: []].filter { $0.permission == permission },
                         pauses.first { $0.app == app && $0.question == .permission(permission) })
+                    row["app_name"] = name.map { .string($0) }
+                    return row
                 }
             }
         }

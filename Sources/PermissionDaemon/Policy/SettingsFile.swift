@@ -49,6 +49,7 @@ enum SettingsFile {
         Key(section: "History", name: "MaxRows", range: 0...10_000_000) { $0.historyRows = Int($1) },
         Key(section: "History", name: "MaxDays", range: 0...36_500) { $0.historyDays = Int($1) },
         Key(section: "Enforcement", name: "Ask", word: AskScope.self) { $0.ask = $1 },
+        Key(section: "Indicator", name: "Enabled", word: Switch.self) { $0.indicator = $1 },
     ]
 
     /// Applies a file. An invalid one changes nothing.

@@ -69,7 +69,7 @@ final class Changes {
     /// again at once, or let a program outside a sandbox pass.
     func stop(_ use: UseRow, _ app: AppID, _ name: String) {
         let question = Question.permission(use.permission)
-        let step = Step(app: app, question: question, verdict: .deny, duration: .session)
+        let step = Step(app: app, question: question, verdict: .deny, duration: UseRow.refusalWhenStopped)
         let pattern =
             use.isOpenedDirectly
             ? Texts.pattern("%@ may not use %@ until you log out, but still has it open: quit it to end that")

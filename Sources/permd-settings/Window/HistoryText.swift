@@ -19,7 +19,7 @@ enum HistoryText {
     private static func details(_ row: HistoryRow) -> String {
         var parts = [Texts.name(row.outcome)]
         if let seconds = row.seconds { parts[0] = Texts.text("Used for %@", TimeText.span(Int64(seconds))) }
-        if let objection = row.status.flatMap(Texts.objection) { parts.append(objection) }
+        if let objection = row.status.flatMap(UseTexts.objection) { parts.append(objection) }
         let author = Texts.author(row.by)
         if !author.isEmpty, row.outcome != .restricted { parts.append(author) }
         if row.count > 1 { parts.append(Texts.text("%@ times", "\(row.count)")) }

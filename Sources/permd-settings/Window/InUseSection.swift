@@ -69,15 +69,9 @@ final class InUseSection {
         var parts = [Texts.name(use.permission)]
         if !device.isEmpty { parts.append(Texts.isolated(device)) }
         parts.append(Texts.text("since %@", TimeText.short(use.since)))
-        if let objection = Texts.objection(use.status) { parts.append(objection) }
+        if let objection = UseTexts.objection(use.status) { parts.append(objection) }
         let line = parts.joined(separator: " · ")
         guard use.isOpenedDirectly else { return line }
         return line + "\n" + Texts.text("It has opened the device itself. Only quitting it ends that.")
     }
-}
-
-extension UseRow {
-    /// Whether the program holds the device itself, so that taking the grant back does not end the use. Otherwise an
-    /// enforcement point stands between, and cuts it off.
-    var isOpenedDirectly: Bool { source == "device" || source == "capture" }
 }

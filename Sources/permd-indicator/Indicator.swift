@@ -1,0 +1,169 @@
+// The indicator: follows what permd lists as used, and shows it in the panel or in notifications. Ends when there is
+// nothing to show.
+
+import DBus
+import Glibc
+import PermissionClient
+import PermissionTexts
+
+@LoopActor
+final class Indicator {
+    /// Milliseconds without anything to show after which the program ends. Apps that pause for a moment do not start it
+    /// again; and it is longer than a grant counts as new, so that the next start does not announce one again.
+    private static let linger: Int64 = 12_000
+
+    private let connection: Connection
+    private let settings = PermissionSettings()
+    private let watcher: PanelWatcher
+    private let notes: UseNotes
+    private let window: PermissionsWindow
+    private let panel: PanelItem
+    private let end: @LoopActor (_ problem: String?) -> Void
+    private var list = UseList()
+    private var ending: LoopTimer?
+    /// Whether permd's lists have been read.
+    private var hasRead = false
+
+    /// - Parameter end: Called once: with nil when there is nothing to show any more, or with what is wrong.
+    init(_ connection: Connection, end: @escaping @LoopActor (_ problem: String?) -> Void) {
+        self.connection = connection
+        self.end = end
+        watcher = PanelWatcher(connection)
+        window = PermissionsWindow(connection)
+        notes = UseNotes(NotificationServer(connection), settings)
+        panel = PanelItem()
+        watcher.onChange = { [unowned self] in show() }
+        window.onFound = { [unowned self] in show() }
+        notes.onIdle = { [unowned self] in show() }
+        notes.onChoice = { [unowned self] in choose($0, token: $1) }
+        panel.onChoice = { [unowned self] in choose($0, token: $1) }
+    }
+
+    func start() {
+        watcher.start()
+        window.find()
+        onLoop { [self] in await follow() }
+    }
+
+    // MARK: Following permd
+
+    private func follow() async {
+        do throws(ClientError) {
+            let events = try await settings.events()
+            try await read()
+            for await event in events { try await handle(event) }
+        } catch {
+            end(error.message)
+        }
+    }
+
+    private func read() async throws(ClientError) {
+        list.replace(try await settings.uses())
+        hasRead = true
+        show()
+        await notes.announceGrants()
+    }
+
+    private func handle(_ event: SettingsEvent) async throws(ClientError) {
+        switch event {
+        case .useStarted(let use):
+            list.started(use)
+            show()
+        case .useEnded(let number, _):
+            list.ended(number)
+            show()
+        case .decisionChanged(let app, let permission, let verdict):
+            list.decided(UsedPermission(app: app, permission: permission), verdict)
+            show()
+            notes.decided(UsedPermission(app: app, permission: permission), verdict)
+            if verdict == .grant { await notes.announceGrants() }
+        case .daemonLost:
+            list.replace([])
+            show()
+        case .missed, .daemonBack: try await read()
+        case .queueChanged, .requestChanged, .deviceAdded, .deviceRemoved: break
+        }
+    }
+
+    // MARK: Showing
+
+    private func show() {
+        guard hasRead else { return }
+        let groups = list.groups
+        switch watcher.state {
+        case .unknown: notes.remember(groups)
+        case .absent:
+            panel.hide()
+            notes.show(groups)
+        case .present(let owner):
+            notes.leave()
+            panel.show(PanelView(groups, hasWindow: window.isInstalled), at: owner)
+        }
+        let isIdle = groups.isEmpty && !notes.isWaiting
+        if !isIdle {
+            ending?.cancel()
+            ending = nil
+        } else if ending == nil {
+            ending = Loop.shared.after(milliseconds: Indicator.linger) { [weak self] in self?.leave() }
+        }
+    }
+
+    /// Releases the name before the end: from then on the bus starts another indicator, and what began before has been
+    /// reported to this one.
+    private func leave() {
+        connection.askBus("ReleaseName", .string(BusNames.indicatorService)) { [weak self] _ in
+            guard let self else { return }
+            ending = nil
+            guard list.groups.isEmpty, !notes.isWaiting else { return stay() }
+            end(nil)
+        }
+    }
+
+    private func stay() {
+        connection.requestName(BusNames.indicatorService) { [weak self] result in
+            guard let self else { return }
+            if case .success(true) = result { show() } else { end(nil) }
+        }
+    }
+
+    // MARK: Choices
+
+    /// - Parameter token: What lets a window come to the front (xdg-activation); may be empty.
+    private func choose(_ choice: Choice, token: String) {
+        switch choice {
+        case .stop(let used): stop(used)
+        case .openPermissions: window.open(token: token)
+        case .undo(let grant): onLoop { [notes] in await notes.undo(grant) }
+        }
+    }
+
+    /// Refuses the permission until the session ends. A reset would not do: an enforcement point would ask the person
+    /// again at once, or let a program outside a sandbox pass.
+    private func stop(_ used: UsedPermission) {
+        guard let app = used.app, let group = list.groups.first(where: { $0.used == used }), group.canBeStopped else {
+            return
+        }
+        onLoop { [settings, notes] in
+            do throws(ClientError) {
+                try await settings.set(
+                    .deny, app: app.description, permission: used.permission, duration: UseRow.refusalWhenStopped)
+            } catch {
+                notes.tell(failure: error)
+            }
+        }
+    }
+}
+
+/// What a person can choose in the menu or in a notification.
+enum Choice: Sendable, Hashable {
+    case stop(UsedPermission)
+    case openPermissions
+    case undo(NewGrant)
+}
+
+/// Runs asynchronous work on the loop's thread alone: without the preference, calls of nonisolated functions would start
+/// a pool of threads.
+@LoopActor
+func onLoop(_ body: @escaping @LoopActor @Sendable () async -> Void) {
+    Task(executorPreference: Loop.shared) { await body() }
+}

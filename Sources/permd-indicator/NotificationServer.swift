@@ -1,0 +1,171 @@
+// Notifications (Desktop Notifications Specification): each has a key, and a newer one with the same key takes its place.
+
+import DBus
+import PermissionClient
+
+/// A notification. Its texts are plain.
+struct Notification: Sendable, Hashable {
+    var summary: String
+    var body = ""
+    var icon: String
+    /// Shown as buttons, if the server has buttons.
+    var actions: [Action] = []
+
+    struct Action: Sendable, Hashable {
+        let choice: Choice
+        let label: String
+    }
+}
+
+@LoopActor
+final class NotificationServer {
+    enum Key: Sendable, Hashable {
+        case use(UsedPermission)
+        case grant(UsedPermission)
+        case failure
+    }
+
+    private static let name = "org.freedesktop.Notifications"
+    private static let path = "/org/freedesktop/Notifications"
+    /// Milliseconds. What a server that hangs longer does not show is lost.
+    private static let patience: Int32 = 5000
+
+    private struct Shown {
+        let id: UInt32
+        let notification: Notification
+    }
+
+    private let connection: Connection
+    var onChoice: @LoopActor (Choice, _ token: String) -> Void = { _, _ in }
+    /// Called when a person, or the server, has closed a notification.
+    var onClosed: @LoopActor (Key) -> Void = { _ in }
+    private var shown: [Key: Shown] = [:]
+    /// The unique name of the server, once it was identified.
+    private var owner: String?
+    private var capabilities: Set<String> = []
+    /// What lets a window come to the front, of the notification that was chosen last.
+    private var token = (id: UInt32(0), text: "")
+    private var isListening = false
+    /// Changes are made one after the other: the number of a notification is known only when the server has replied.
+    private var changes: [@LoopActor @Sendable () async -> Void] = []
+    private var isChanging = false
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func show(_ notification: Notification, _ key: Key) {
+        change { [self] in await send(notification, key) }
+    }
+
+    func close(_ key: Key) {
+        change { [self] in
+            guard let old = shown.removeValue(forKey: key), let owner else { return }
+            connection.send(
+                call(owner, "CloseNotification", [.uint32(old.id)], noReply: true))
+        }
+    }
+
+    private func change(_ body: @escaping @LoopActor @Sendable () async -> Void) {
+        changes.append(body)
+        guard !isChanging else { return }
+        isChanging = true
+        onLoop { [self] in
+            while !changes.isEmpty { await changes.removeFirst()() }
+            isChanging = false
+        }
+    }
+
+    // MARK: Calls
+
+    private func send(_ notification: Notification, _ key: Key) async {
+        guard let server = await find() else { return onClosed(key) }
+        let hints: [String: Value] = [
+            "urgency": .byte(1), "category": .string("device"), "desktop-entry": .string("org.permd.Settings"),
+        ]
+        let hasButtons = capabilities.contains("actions")
+        let actions = hasButtons ? notification.actions.flatMap { [$0.choice.word, $0.label] } : []
+        let body = capabilities.contains("body-markup") ? Markup.escaped(notification.body) : notification.body
+        let message = call(
+            server, "Notify",
+            [
+                .string(""), .uint32(shown[key]?.id ?? 0), .string(notification.icon), .string(notification.summary),
+                .string(body), .strings(actions), .properties(hints), .int32(-1),
+            ])
+        guard let reply = try? await connection.call(message, timeoutMilliseconds: NotificationServer.patience),
+            let id = reply.body.first?.uint32Value, owner == server
+        else {
+            shown[key] = nil
+            return onClosed(key)
+        }
+        shown[key] = Shown(id: id, notification: notification)
+    }
+
+    private func call(_ owner: String, _ member: String, _ body: [Value] = [], noReply: Bool = false) -> Message {
+        .call(
+            destination: owner, path: NotificationServer.path, interface: NotificationServer.name, member: member, body,
+            noReply: noReply, noAutoStart: true)
+    }
+
+    /// Returns the server, which the bus starts if necessary; nil if there is none, or if it is sandboxed: it would learn
+    /// what is in use.
+    private func find() async -> String? {
+        listen()
+        if let owner { return owner }
+        guard let found = try? await TrustedOwner.find(NotificationServer.name, on: connection) else { return nil }
+        let reply = try? await connection.call(
+            call(found, "GetCapabilities"), timeoutMilliseconds: NotificationServer.patience)
+        guard let words = reply?.body.first?.strings else { return nil }
+        capabilities = Set(words)
+        owner = found
+        return found
+    }
+
+    // MARK: Signals
+
+    private func listen() {
+        guard !isListening else { return }
+        isListening = true
+        connection.onOwnerChange(of: NotificationServer.name) { [weak self] now in
+            guard let self, now != owner else { return }
+            owner = nil
+            let lost = shown.keys
+            shown = [:]
+            for key in lost { onClosed(key) }
+        }
+        connection.onSignal(
+            sender: NotificationServer.name, path: NotificationServer.path, interface: NotificationServer.name
+        ) { [weak self] message in
+            guard let self, message.sender == owner, let id = message.body.first?.uint32Value, message.body.count > 1
+            else { return }
+            switch message.member {
+            case "ActivationToken": token = (id, message.body[1].stringValue ?? "")
+            case "ActionInvoked": chosen(id, message.body[1].stringValue ?? "")
+            case "NotificationClosed": closed(id)
+            default: break
+            }
+        }
+    }
+
+    private func chosen(_ id: UInt32, _ word: String) {
+        guard let entry = shown.first(where: { $0.value.id == id }),
+            let action = entry.value.notification.actions.first(where: { $0.choice.word == word })
+        else { return }
+        onChoice(action.choice, token.id == id ? token.text : "")
+    }
+
+    private func closed(_ id: UInt32) {
+        guard let key = shown.first(where: { $0.value.id == id })?.key else { return }
+        shown[key] = nil
+        onClosed(key)
+    }
+}
+
+extension Choice {
+    /// The name of its action, which the server repeats.
+    fileprivate var word: String {
+        switch self {
+        case .stop: "stop"
+        case .openPermissions: "permissions"
+        case .undo: "undo"
+        }
+    }
+}

@@ -1,0 +1,155 @@
+// Notifications, where the panel shows no items.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct NotificationTests {
+    @Test(arguments: PrivateBus.Kind.allCases)
+    func aUseWithoutAGrant(_ kind: PrivateBus.Kind) async throws {
+        let stage = try await IndicatorStage(
+            kind: kind, names: ["org.example.Video": "Video Call", "org.example.Tape": "Recorder"])
+        let notifications = try FakeNotifications(stage.permd.bus)
+        // Of these, only the second has no grant.
+        try await stage.set("grant")
+        try await stage.use()
+        let use = try await stage.use(.microphone, by: "flatpak:org.example.Tape")
+        let shown = try await notifications.shown.wait(for: 1)[0]
+        #expect(plain(shown.summary) == "Recorder is using your microphone")
+        #expect(shown.body == "You were not asked." && shown.icon == "audio-input-microphone-symbolic")
+        #expect(shown.actions == ["stop", "Stop", "permissions", "Permissions…"] && shown.replaces == 0)
+        #expect(shown.hints["desktop-entry"] == .string("org.permd.Settings"))
+        // A program that is not the server chooses nothing.
+        let changes = try await stage.decisionChanges()
+        notifications.choose("stop", of: shown.id, from: stage.desk)
+        notifications.choose("undo", of: shown.id)
+        notifications.choose("stop", of: shown.id + 1)
+        notifications.choose("stop", of: shown.id)
+        #expect(try await changes.wait(for: 1) == ["flatpak:org.example.Tape microphone deny"])
+        #expect(try await stage.decisions().contains("flatpak:org.example.Tape microphone deny session"))
+        let refused = try await notifications.shown.wait(for: 2)[1]
+        #expect(refused.replaces == shown.id && refused.body == "You have refused it.")
+        #expect(refused.actions == ["permissions", "Permissions…"])
+        try await stage.end(use: use)
+        let over = try await notifications.shown.wait(for: 3)[2]
+        #expect(plain(over.summary) == "Recorder has used your microphone" && over.actions == [])
+        #expect(over.replaces == shown.id)
+        await stage.end()
+    }
+
+    @Test func anAnswerForEver() async throws {
+        let stage = try await IndicatorStage()
+        let notifications = try FakeNotifications(stage.permd.bus)
+        let agent = ScriptedAgent(
+            try stage.permd.bus.connect(), [.grant(.session), .deny(.always)], otherwise: .grant(.always))
+        try await agent.register()
+        let changes = try await stage.decisionChanges()
+        // None of these is one: a grant for the session, a refusal, and a decision of a settings program.
+        try await stage.request(.microphone)
+        try await changes.wait(for: 1)
+        try await stage.request(.location)
+        try await changes.wait(for: 2)
+        try await stage.set("grant", .bluetooth)
+        try await changes.wait(for: 3)
+        try await stage.request(.camera)
+        let shown = try await notifications.shown.wait(for: 1)[0]
+        #expect(plain(shown.summary) == "Video Call may always use your camera" && shown.actions == ["undo", "Undo"])
+        #expect(try await stage.decisions().contains("flatpak:org.example.Video camera grant always"))
+        notifications.choose("undo", of: shown.id)
+        try await changes.first { $0 == "flatpak:org.example.Video camera " }
+        #expect(try await notifications.closed.wait(for: 1) == [shown.id])
+        #expect(try await stage.decisions().count == 3)
+        // With nothing to undo and nothing in use, it ends.
+        #expect(try await stage.owners.wait(for: 2)[1] == "")
+        #expect(notifications.shown.all.count == 1)
+        await stage.end()
+    }
+
+    /// Undo removes only the decision that it is about.
+    @Test func aDecisionThatHasChangedSince() async throws {
+        let stage = try await IndicatorStage()
+        let notifications = try FakeNotifications(stage.permd.bus)
+        let agent = ScriptedAgent(try stage.permd.bus.connect(), otherwise: .grant(.always))
+        try await agent.register()
+        try await stage.request(.camera)
+        let shown = try await notifications.shown.wait(for: 1)[0]
+        try await stage.set("grant", duration: "session")
+        try await stage.set("deny")
+        // The notification goes, since there is nothing to undo any more; a late click does nothing.
+        #expect(try await notifications.closed.wait(for: 1) == [shown.id])
+        notifications.choose("undo", of: shown.id)
+        #expect(try await stage.owners.wait(for: 2)[1] == "")
+        #expect(try await stage.decisions() == ["flatpak:org.example.Video camera deny always"])
+        await stage.end()
+    }
+
+    /// An app that uses a device again and again, and a server without buttons and markup.
+    @Test func repeatedUses() async throws {
+        let stage = try await IndicatorStage()
+        let notifications = try FakeNotifications(stage.permd.bus, capabilities: ["body"])
+        let use = try await stage.use()
+        let shown = try await notifications.shown.wait(for: 1)[0]
+        #expect(shown.actions == [] && plain(shown.summary) == "Video Call is using your camera")
+        try await stage.end(use: use)
+        #expect(try await plain(notifications.shown.wait(for: 2)[1].summary) == "Video Call has used your camera")
+        for _ in 0..<20 { try await stage.end(use: try await stage.use()) }
+        try await stage.use(.microphone)
+        let next = try await notifications.shown.wait(for: 3)[2]
+        #expect(plain(next.summary) == "Video Call is using your microphone" && next.id != shown.id)
+        await stage.end()
+    }
+
+    /// A server in a sandbox is told nothing.
+    @Test func aSandboxedServer() async throws {
+        let stage = try await IndicatorStage()
+        let sandbox = try await FlatpakSandbox("org.example.Nosy", on: stage.permd.bus)
+        let words = sandbox.command + ["/usr/bin/python3", "-I", "-c", NotificationTests.nosyServer]
+        let nosy = try ChildProcess(
+            words[0], Array(words.dropFirst()),
+            environment: stage.permd.environment.merging(sandbox.environment) { $1 })
+        let heard = EventLog<String>()
+        Task { [lines = nosy.lines] in for await line in lines { heard.add(line) } }
+        try await heard.wait(for: 1)
+        try await stage.use()
+        try await stage.owners.wait(for: 1)
+        // It hears those who do not ask who it is.
+        _ = try await stage.desk.call(NotificationTests.getCapabilities)
+        try await heard.wait(for: 2)
+        let gone = EventLog<String>()
+        let watch = stage.desk.onOwnerChange(of: FakeNotifications.name) { if $0 == nil { gone.add("gone") } }
+        nosy.terminate(SIGKILL)
+        try await gone.wait(for: 1)
+        watch.cancel()
+        let notifications = try FakeNotifications(stage.permd.bus)
+        try await stage.use(.microphone)
+        try await notifications.shown.first { plain($0.summary) == "Video Call is using your microphone" }
+        #expect(heard.all == ["ready", "GetCapabilities \(stage.desk.uniqueName)"])
+        await stage.end()
+    }
+
+    private static let getCapabilities = Message.call(
+        destination: FakeNotifications.name, path: "/org/freedesktop/Notifications", interface: FakeNotifications.name,
+        member: "GetCapabilities")
+
+    private static let nosyServer = """
+        import dbus, dbus.lowlevel, sys
+        from dbus.mainloop.glib import DBusGMainLoop
+        from gi.repository import GLib
+        DBusGMainLoop(set_as_default=True)
+        bus = dbus.SessionBus()
+        def heard(connection, message):
+            if isinstance(message, dbus.lowlevel.MethodCallMessage):
+                print(message.get_member(), message.get_sender(), flush=True)
+                reply = dbus.lowlevel.MethodReturnMessage(message)
+                reply.append(dbus.Array([], signature='s'))
+                connection.send_message(reply)
+        bus.add_message_filter(heard)
+        bus.request_name('org.freedesktop.Notifications')
+        print('ready', flush=True)
+        GLib.MainLoop().run()
+        """
+}

@@ -1,0 +1,88 @@
+// When permd has the bus start the indicator, and when not.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+@LoopActor
+struct StartTests {
+    @Test func itRunsWhileSomethingIsInUse() async throws {
+        let stage = try await IndicatorStage()
+        let first = try await stage.use()
+        let second = try await stage.use(.microphone)
+        try await stage.owners.wait(for: 1)
+        try await stage.end(use: first)
+        try await stage.end(use: second)
+        #expect(try await stage.owners.wait(for: 2)[1] == "")
+        // The next use starts another one.
+        try await stage.use()
+        #expect(try await stage.owners.wait(for: 3)[2] != "")
+        await stage.end()
+    }
+
+    /// A program in its place that only counts its starts.
+    private func counting(_ settings: String = "") async throws -> (IndicatorStage, TemporaryFolder) {
+        let folder = try TemporaryFolder()
+        let stage = try await IndicatorStage(
+            settings: settings,
+            services: [BusNames.indicatorService: ["/bin/sh", "-c", "echo started >>\(folder.file("starts")); exit 1"]])
+        return (stage, folder)
+    }
+
+    private func starts(_ folder: TemporaryFolder) -> Int {
+        let text = try? String(contentsOfFile: folder.file("starts"), encoding: .utf8)
+        return text?.split(separator: "\n").count ?? 0
+    }
+
+    /// Everything that would start it happens while it is off; then a use while it is on, as the control.
+    @Test func turnedOff() async throws {
+        let (stage, folder) = try await counting("[Indicator]\nEnabled=no\n")
+        let agent = ScriptedAgent(try stage.permd.bus.connect(), otherwise: .grant(.always))
+        try await agent.register()
+        let changes = try await stage.decisionChanges()
+        for _ in 0..<3 { try await stage.end(use: try await stage.use()) }
+        try await stage.request(.camera)
+        try await changes.first { $0.hasSuffix("camera grant") }
+        let use = try await stage.use()
+        try stage.permd.root.write("", to: "etc/permd/permd.conf")
+        // The setting is read when the first use begins; the file takes a moment to be noticed.
+        try await stage.end(use: use)
+        var uses = 0
+        while starts(folder) == 0, uses < 2000 {
+            uses += 1
+            try await stage.end(use: try await stage.use())
+        }
+        let after = starts(folder)
+        #expect(after >= 1 && after <= uses)
+        await stage.end()
+    }
+
+    /// A failing start is tried again with the next first use only, and logged once.
+    @Test func itCannotBeStarted() async throws {
+        let (stage, folder) = try await counting()
+        let use = try await stage.use()
+        try await stage.permd.log.first("the failure") { $0.contains("The indicator could not be started") }
+        try await stage.use(.microphone)
+        #expect(starts(folder) == 1)
+        try await stage.end(use: use)
+        #expect(starts(folder) == 1)
+        try await stage.use(.location)
+        #expect(starts(folder) == 1)
+        await stage.end()
+    }
+
+    @Test func laterFirstUses() async throws {
+        let (stage, folder) = try await counting()
+        var uses = 0
+        while starts(folder) < 3, uses < 5000 {
+            uses += 1
+            try await stage.end(use: try await stage.use())
+        }
+        #expect(starts(folder) >= 3 && starts(folder) <= uses)
+        #expect(stage.permd.log.all.filter { $0.contains("indicator could not be started") }.count <= 1)
+        await stage.end()
+    }
+}
