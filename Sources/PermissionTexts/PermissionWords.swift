@@ -9,20 +9,33 @@ public struct PermissionWords {
     public let question: String
     /// A name in the icon theme.
     public let icon: String
+    /// What an app does now, what it has done, and what it was allowed for ever.
+    public let isUsing: String
+    public let hasUsed: String
+    public let mayAlways: String
 
     public static func of(_ permission: Permission) -> PermissionWords {
         switch permission {
         case .camera:
-            PermissionWords(name: "Camera", question: "%@ wants to use your camera", icon: "camera-web-symbolic")
+            PermissionWords(
+                name: "Camera", question: "%@ wants to use your camera", icon: "camera-web-symbolic",
+                isUsing: "%@ is using your camera", hasUsed: "%@ has used your camera",
+                mayAlways: "%@ may always use your camera")
         case .microphone:
             PermissionWords(
-                name: "Microphone", question: "%@ wants to use your microphone", icon: "audio-input-microphone-symbolic"
-            )
+                name: "Microphone", question: "%@ wants to use your microphone",
+                icon: "audio-input-microphone-symbolic", isUsing: "%@ is using your microphone",
+                hasUsed: "%@ has used your microphone", mayAlways: "%@ may always use your microphone")
         case .bluetooth:
-            PermissionWords(name: "Bluetooth", question: "%@ wants to use Bluetooth", icon: "bluetooth-active-symbolic")
+            PermissionWords(
+                name: "Bluetooth", question: "%@ wants to use Bluetooth", icon: "bluetooth-active-symbolic",
+                isUsing: "%@ is using Bluetooth", hasUsed: "%@ has used Bluetooth",
+                mayAlways: "%@ may always use Bluetooth")
         case .location:
             PermissionWords(
-                name: "Location", question: "%@ wants to know your location", icon: "find-location-symbolic")
+                name: "Location", question: "%@ wants to know your location", icon: "find-location-symbolic",
+                isUsing: "%@ gets your location", hasUsed: "%@ has got your location",
+                mayAlways: "%@ may always know your location")
         }
     }
 
@@ -44,5 +57,6 @@ public struct PermissionWords {
 
     /// Every text here, for the tests of the catalogs.
     static let all: [String] =
-        Permission.allCases.flatMap { [of($0).name, of($0).question] } + questions.values.sorted()
+        Permission.allCases.map(of).flatMap { [$0.name, $0.question, $0.isUsing, $0.hasUsed, $0.mayAlways] }
+        + questions.values.sorted()
 }

@@ -15,23 +15,24 @@ extension UseTexts {
             actions.append(Notification.Action(choice: .stop(group.used), label: Texts.text("Stop")))
         }
         actions.append(Notification.Action(choice: .openPermissions, label: Texts.text("Permissions…")))
+        let words = PermissionWords.of(group.used.permission)
         return Notification(
-            summary: using(group.used.permission, group.shownName), body: body.joined(separator: " "),
-            icon: PermissionWords.of(group.used.permission).icon, actions: actions)
+            summary: Texts.text(words.isUsing, group.shownName), body: body.joined(separator: " "), icon: words.icon,
+            actions: actions)
     }
 
     /// The use is over. Nothing can be chosen, so that the program may end.
     static func over(_ group: UseGroup) -> Notification {
-        Notification(
-            summary: used(group.used.permission, group.shownName), body: sentence(group.status),
-            icon: PermissionWords.of(group.used.permission).icon)
+        let words = PermissionWords.of(group.used.permission)
+        return Notification(
+            summary: Texts.text(words.hasUsed, group.shownName), body: sentence(group.status), icon: words.icon)
     }
 
     static func granted(_ grant: NewGrant, name: String) -> Notification {
+        let words = PermissionWords.of(grant.used.permission)
         let undo = Notification.Action(choice: .undo(grant), label: Texts.text("Undo"))
         return Notification(
-            summary: mayUse(grant.used.permission, Texts.isolated(name)),
-            icon: PermissionWords.of(grant.used.permission).icon, actions: [undo])
+            summary: Texts.text(words.mayAlways, Texts.isolated(name)), icon: words.icon, actions: [undo])
     }
 
     private static func sentence(_ status: Status) -> String {
@@ -40,33 +41,6 @@ extension UseTexts {
         case .denied: Texts.text("You have refused it.")
         case .restricted: Texts.text("The administrator forbids it.")
         case .undetermined: Texts.text("You were not asked.")
-        }
-    }
-
-    private static func using(_ permission: Permission, _ name: String) -> String {
-        switch permission {
-        case .camera: Texts.text("%@ is using your camera", name)
-        case .microphone: Texts.text("%@ is using your microphone", name)
-        case .bluetooth: Texts.text("%@ is using Bluetooth", name)
-        case .location: Texts.text("%@ gets your location", name)
-        }
-    }
-
-    private static func used(_ permission: Permission, _ name: String) -> String {
-        switch permission {
-        case .camera: Texts.text("%@ has used your camera", name)
-        case .microphone: Texts.text("%@ has used your microphone", name)
-        case .bluetooth: Texts.text("%@ has used Bluetooth", name)
-        case .location: Texts.text("%@ has got your location", name)
-        }
-    }
-
-    private static func mayUse(_ permission: Permission, _ name: String) -> String {
-        switch permission {
-        case .camera: Texts.text("%@ may always use your camera", name)
-        case .microphone: Texts.text("%@ may always use your microphone", name)
-        case .bluetooth: Texts.text("%@ may always use Bluetooth", name)
-        case .location: Texts.text("%@ may always know your location", name)
         }
     }
 }

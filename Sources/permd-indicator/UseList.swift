@@ -29,7 +29,10 @@ struct UseGroup: Sendable, Hashable {
 
 struct UseList: Sendable {
     /// In the order of their importance to a person, which is that of the icons.
-    static let order: [Permission] = [.camera, .microphone, .location, .bluetooth]
+    static let order: [Permission] = {
+        let first: [Permission] = [.camera, .microphone, .location]
+        return first + Permission.allCases.filter { !first.contains($0) }
+    }()
 
     private var uses: [UseRow] = []
     /// Decisions since the uses began: what permd lists is the status at that time.
