@@ -51,7 +51,7 @@ final class Indicator {
         do throws(ClientError) {
             let events = try await settings.events()
             try await read()
-            for await event in events { try await handle(event) }
+            for await event in events { await handle(event) }
         } catch {
             end(error.message)
         }
@@ -64,7 +64,7 @@ final class Indicator {
         await notes.announceGrants()
     }
 
-    private func handle(_ event: SettingsEvent) async throws(ClientError) {
+    private func handle(_ event: SettingsEvent) async {
         switch event {
         case .useStarted(let use):
             list.started(use)
@@ -73,16 +73,29 @@ final class Indicator {
             list.ended(number)
             show()
         case .decisionChanged(let app, let permission, let verdict):
-            list.decided(UsedPermission(app: app, permission: permission), verdict)
-            show()
-            notes.decided(UsedPermission(app: app, permission: permission), verdict)
+            let used = UsedPermission(app: app, permission: permission)
+            if list.contains(used), let status = await status(app, permission) {
+                list.changed(used, status)
+                show()
+            }
+            notes.decided(used, verdict)
             if verdict == .grant { await notes.announceGrants() }
         case .daemonLost:
             list.replace([])
             show()
-        case .missed, .daemonBack: try await read()
+        // If permd leaves again meanwhile, another event follows.
+        case .missed, .daemonBack: try? await read()
         case .queueChanged, .requestChanged, .deviceAdded, .deviceRemoved: break
         }
+    }
+
+    /// The status as if there were a usable device, as of uses: something is used, whatever permd thinks of the device.
+    private func status(_ app: AppID, _ permission: Permission) async -> Status? {
+        guard let row = try? await settings.statuses(app: app.description, permission: permission).first else {
+            return nil
+        }
+        guard row.status == .unavailable else { return row.status }
+        return row.decision?.decision == .grant || row.rule != nil ? .granted : .undetermined
     }
 
     // MARK: Showing

@@ -90,13 +90,20 @@ final class NotificationServer {
                 .string(""), .uint32(shown[key]?.id ?? 0), .string(notification.icon), .string(notification.summary),
                 .string(body), .strings(actions), .properties(hints), .int32(-1),
             ])
-        guard let reply = try? await connection.call(message, timeoutMilliseconds: NotificationServer.patience),
-            let id = reply.body.first?.uint32Value, owner == server
-        else {
-            shown[key] = nil
-            return onClosed(key)
+        do throws(BusError) {
+            let reply = try await connection.call(message, timeoutMilliseconds: NotificationServer.patience)
+            guard let id = reply.body.first?.uint32Value, owner == server else { return lost(key) }
+            shown[key] = Shown(id: id, notification: notification)
+        } catch {
+            // It left before its owner change was heard of.
+            if error.name == BusError.Name.serviceUnknown, owner == server { owner = nil }
+            lost(key)
         }
-        shown[key] = Shown(id: id, notification: notification)
+    }
+
+    private func lost(_ key: Key) {
+        shown[key] = nil
+        onClosed(key)
     }
 
     private func call(_ owner: String, _ member: String, _ body: [Value] = [], noReply: Bool = false) -> Message {
@@ -136,12 +143,18 @@ final class NotificationServer {
         ) { [weak self] message in
             guard let self, message.sender == owner, let id = message.body.first?.uint32Value, message.body.count > 1
             else { return }
-            switch message.member {
-            case "ActivationToken": token = (id, message.body[1].stringValue ?? "")
-            case "ActionInvoked": chosen(id, message.body[1].stringValue ?? "")
-            case "NotificationClosed": closed(id)
-            default: break
-            }
+            // In order: the reply with the number of a notification arrives before the signals about it, but is handled
+            // later.
+            change { [self] in heard(message.member ?? "", id, message.body[1].stringValue ?? "") }
+        }
+    }
+
+    private func heard(_ member: String, _ id: UInt32, _ text: String) {
+        switch member {
+        case "ActivationToken": token = (id, text)
+        case "ActionInvoked": chosen(id, text)
+        case "NotificationClosed": closed(id)
+        default: break
         }
     }
 

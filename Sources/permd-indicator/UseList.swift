@@ -35,7 +35,7 @@ struct UseList: Sendable {
     }()
 
     private var uses: [UseRow] = []
-    /// Decisions since the uses began: what permd lists is the status at that time.
+    /// The statuses that have changed since the uses began: permd lists those of that time.
     private var changed: [UsedPermission: Status] = [:]
 
     mutating func replace(_ rows: [UseRow]) {
@@ -55,15 +55,11 @@ struct UseList: Sendable {
         prune()
     }
 
-    /// - Parameter verdict: Nil if a decision was removed or has ended.
-    mutating func decided(_ used: UsedPermission, _ verdict: Verdict?) {
-        guard uses.contains(where: { $0.used == used }) else { return }
-        changed[used] =
-            switch verdict {
-            case .grant: .granted
-            case .deny: .denied
-            case nil: .undetermined
-            }
+    func contains(_ used: UsedPermission) -> Bool { uses.contains { $0.used == used } }
+
+    /// A decision has changed the status.
+    mutating func changed(_ used: UsedPermission, _ status: Status) {
+        if contains(used) { changed[used] = status }
     }
 
     private mutating func prune() {
@@ -85,11 +81,9 @@ struct UseList: Sendable {
 
     private func group(_ used: UsedPermission, _ uses: [UseRow]) -> UseGroup? {
         guard let newest = uses.max(by: { $0.use < $1.use }) else { return nil }
-        // A rule outlasts decisions.
-        let isRestricted = newest.status == .restricted
         return UseGroup(
             used: used, name: SafeText.title(newest.appName),
-            status: isRestricted ? .restricted : changed[used] ?? newest.status,
+            status: changed[used] ?? newest.status,
             isOpenedDirectly: uses.contains(where: \.isOpenedDirectly), newest: newest.use)
     }
 }

@@ -23,14 +23,15 @@ final class IndicatorStage {
     ///   - names: The names of apps in their desktop entries, by flatpak ID.
     ///   - services: More service files, by the name that they start.
     init(
-        settings: String = "", kind: PrivateBus.Kind = .daemon, devices: MockDevices? = nil,
+        settings: String = "", rules: [String: String] = [:], kind: PrivateBus.Kind = .daemon,
+        devices: MockDevices? = nil,
         names: [String: String] = ["org.example.Video": "Video Call"], services more: [String: [String]] = [:]
     ) async throws {
         services = try TemporaryFolder()
         let programs = [BusNames.indicatorService: [BuiltProgram.path("permd-indicator")]].merging(more) { $1 }
         for (name, command) in programs { try services.write(ServiceFile.text(name, command), to: "\(name).service") }
         let bus = try await PrivateBus(kind, serviceDirectory: services.path)
-        permd = try await PermdProcess(bus: bus, settings: settings, devices: devices)
+        permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices)
         desk = try bus.connect()
         desk.onOwnerChange(of: BusNames.indicatorService) { [owners] in owners.add($0 ?? "") }
         for (id, name) in names { try nameApp(id, name) }

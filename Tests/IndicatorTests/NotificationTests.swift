@@ -103,6 +103,30 @@ struct NotificationTests {
         await stage.end()
     }
 
+    /// Programs that only ask what a camera can do are not told of.
+    @Test func probes() async throws {
+        let devices = try await MockDevices.start()
+        let terminal = try PseudoTerminal()
+        _ = try await devices.add(.camera, 0, backedBy: terminal)
+        let stage = try await IndicatorStage(devices: devices)
+        let notifications = try FakeNotifications(stage.permd.bus)
+        let prober = try await TestApp("prober", on: stage.permd)
+        for _ in 0..<3 {
+            try await prober.ask("hold \(terminal.path)")
+            try await prober.ask("drop")
+        }
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.ask("hold \(terminal.path)")
+        let shown = try await notifications.shown.wait(for: 1)[0]
+        #expect(plain(shown.summary) == "app is using your camera")
+        #expect(shown.body == "You were not asked. It has opened the device itself. Only quitting it ends that.")
+        await app.end()
+        #expect(try await plain(notifications.shown.wait(for: 2)[1].summary) == "app has used your camera")
+        await prober.end()
+        await stage.end()
+        await devices.stop()
+    }
+
     /// A server in a sandbox is told nothing.
     @Test func aSandboxedServer() async throws {
         let stage = try await IndicatorStage()

@@ -1,6 +1,7 @@
 // The item in the panel: its icon, tooltip and menu, and what the menu does.
 
 import DBus
+import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -115,6 +116,37 @@ struct PanelTests {
             #expect(try await next.tooltip(of: item).map(plain).last == "Camera: Video Call")
             next.connection.close()
         }
+        await stage.end()
+    }
+
+    @Test func permdRestarts() async throws {
+        let stage = try await IndicatorStage()
+        let panel = try await FakePanel(stage.permd.bus)
+        try await stage.use()
+        let first = try await panel.item()
+        // What an enforcement point had reported is over.
+        let gone = EventLog<String>()
+        let watch = panel.connection.whenNameVanishes(first) { gone.add(first) }
+        try await stage.permd.restart(SIGKILL)
+        try await gone.wait(for: 1)
+        watch.cancel()
+        try await stage.use(.microphone)
+        let item = try await panel.item(2)
+        #expect(try await panel.tooltip(of: item).map(plain)[1] == "Microphone: Video Call")
+        await stage.end()
+    }
+
+    /// A rule still grants what a reset decision had granted.
+    @Test func aRuleStatusAfterAReset() async throws {
+        let rule = "[Rule office]\nApps=\(IndicatorStage.video)\nPermissions=camera\nAction=grant\n"
+        let stage = try await IndicatorStage(rules: ["10-office.conf": rule])
+        let panel = try await FakePanel(stage.permd.bus)
+        try await stage.set("deny")
+        try await stage.use()
+        let item = try await panel.item()
+        #expect(try await panel.texts(of: item) == ["(Video Call: Camera · you have refused it)"])
+        _ = try await stage.call(BusNames.policy, "Reset", [.string(IndicatorStage.video), .string("camera")])
+        try await panel.waitForMenu(["(Video Call: Camera)", "Stop Video Call"], of: item)
         await stage.end()
     }
 

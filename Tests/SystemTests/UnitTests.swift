@@ -43,7 +43,9 @@ struct UnitTests {
         #expect(try await login.succeed("stat -c %a \(login.state) \(login.state)/permd.db") == "700\n600")
         // The score that a user manager can reach; comments in the unit give the reason for each option left out.
         try await login.succeed("systemd-analyze --user security --no-pager --threshold=60 permd.service")
-        #expect(try await login.succeed("systemd-analyze --user verify permd.service permd-agent.service") == "")
+        #expect(
+            try await login.succeed(
+                "systemd-analyze --user verify permd.service permd-agent.service permd-indicator.service") == "")
         await login.end()
     }
 
@@ -113,6 +115,28 @@ struct UnitTests {
         #expect(unit == "active")
         // The agent owns its bus name a moment before it is registered.
         try await login.succeed("until permctl doctor | grep -q 'ok  agent .*desktop agent'; do sleep 0.05; done")
+        await login.end()
+    }
+
+    /// The first use starts the indicator through its unit, under its restrictions, and it ends by itself. A masked unit
+    /// is no error.
+    @Test func theIndicatorRunsWhileSomethingIsInUse() async throws {
+        let login = try await Login()
+        // The use ends when busctl leaves the bus.
+        let use = """
+            busctl --user call org.permd /org/permd org.permd.Enforcement1 ReportUse 'vsa{sv}' \
+                s flatpak:org.example.App camera 1 source s test
+            """
+        let state = "systemctl --user show --value --property ActiveState permd-indicator"
+        try await login.succeed("\(use); until [ $(\(state)) = active ]; do sleep 0.05; done")
+        try await login.succeed("until [ $(\(state)) = inactive ]; do sleep 0.05; done")
+        let end = "systemctl --user show --value --property Result --property ExecMainStatus permd-indicator"
+        #expect(try await login.succeed(end).split(separator: "\n") == ["success", "0"])
+        try await login.succeed("systemctl --user mask permd-indicator.service && \(use)")
+        let start = "busctl --user call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus"
+        #expect(try await login.run("\(start) StartServiceByName su org.permd.Indicator 0").status != 0)
+        #expect(try await login.succeed(state) == "inactive")
+        #expect(try await login.unit("NRestarts") == "0")
         await login.end()
     }
 
