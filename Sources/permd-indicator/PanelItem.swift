@@ -125,8 +125,7 @@ final class PanelItem {
             Property("AttentionMovieName", "s") { _ in .string("") },
             Property("ToolTip", "(sa(iiay)ss)") { [weak self] _ in
                 .structure([
-                    .string(self?.view?.icon ?? ""), noImages, .string(self?.view?.title ?? ""),
-                    .string(self?.view?.tooltip ?? ""),
+                    .string(self?.view?.icon ?? ""), noImages, .string(self?.view?.tooltip ?? ""), .string(""),
                 ])
             },
             Property("ItemIsMenu", "b") { _ in .bool(true) },

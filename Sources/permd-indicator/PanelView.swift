@@ -18,7 +18,7 @@ struct PanelView: Sendable, Hashable {
 
     let icon: String
     let title: String
-    /// Lines with markup (StatusNotifierItem specification, "Markup").
+    /// Lines. They are the tooltip's title, because some panels show nothing else.
     let tooltip: String
     let menu: [Entry]
 
@@ -40,7 +40,7 @@ struct PanelView: Sendable, Hashable {
             if names.count > mostNames { text = Texts.text("%@ and %@ more", text, "\(names.count - mostNames)") }
             return Texts.text("%@: %@", Texts.name(permission), text)
         }
-        return lines.map(Markup.escaped).joined(separator: "\n")
+        return lines.map(Markup.withoutTags).joined(separator: "\n")
     }
 
     private static func menu(_ groups: [UseGroup], hasWindow: Bool) -> [Entry] {
@@ -85,6 +85,11 @@ extension UseGroup {
 }
 
 enum Markup {
+    /// Text without tags, for where panels differ: some show markup, some the characters that escape it.
+    static func withoutTags(_ text: String) -> String {
+        text.replacing("<", with: "\u{2039}").replacing(">", with: "\u{203A}")
+    }
+
     /// Text that contains no markup.
     static func escaped(_ text: String) -> String {
         var result = ""

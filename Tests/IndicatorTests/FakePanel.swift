@@ -64,9 +64,11 @@ final class FakePanel {
         return value
     }
 
-    /// The title and the text of the tooltip.
-    func tooltip(of item: String) async throws -> [String] {
-        try await property("ToolTip", of: item).elements?.suffix(2).compactMap(\.stringValue) ?? []
+    /// The title of the tooltip, which is all that some panels show, without the marks around names.
+    func tooltip(of item: String) async throws -> String {
+        let texts = try await property("ToolTip", of: item).elements?.suffix(2).compactMap(\.stringValue) ?? []
+        guard texts.count == 2, texts[1].isEmpty else { throw TestKitError("an unexpected tooltip: \(texts)") }
+        return plain(texts[0])
     }
 
     func menuCall(_ member: String, _ body: [Value], of item: String) async throws(BusError) -> [Value] {
