@@ -160,6 +160,7 @@ final class Indicator {
             do throws(ClientError) {
                 try await settings.set(
                     .deny, app: app.description, permission: used.permission, duration: UseRow.refusalWhenStopped)
+                notes.refused(group)
             } catch {
                 notes.tell(failure: error)
             }

@@ -63,7 +63,7 @@ enum IndicatorProgram {
                 Loop.shared.stop()
             }
             indicator.start()
-            Loop.shared.run()
+            withExtendedLifetime(indicator) { Loop.shared.run() }
             connection.flush()
             return status
         } catch {

@@ -23,6 +23,10 @@ struct UseGroup: Sendable, Hashable {
     /// Whether it is used without a grant. Without a device there is nothing to be used, so `unavailable` says nothing.
     var isUngranted: Bool { [.denied, .restricted, .undetermined].contains(status) }
 
+    func with(_ status: Status) -> UseGroup {
+        UseGroup(used: used, name: name, status: status, isOpenedDirectly: isOpenedDirectly, newest: newest)
+    }
+
     /// Whether a refusal would change anything, and whom it would be about.
     var canBeStopped: Bool { used.app != nil && status != .denied && status != .restricted }
 }

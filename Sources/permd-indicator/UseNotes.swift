@@ -132,6 +132,14 @@ final class UseNotes {
         }
     }
 
+    /// A person has stopped it. Servers close a notification with a click, but what is not cut off has to be told of.
+    func refused(_ group: UseGroup) {
+        guard isActive, group.isOpenedDirectly, open[group.used] == nil else { return }
+        let refused = group.with(.denied)
+        open[group.used] = refused
+        server.show(UseTexts.ungranted(refused), .use(group.used))
+    }
+
     func tell(failure: ClientError) {
         let text = Texts.text("Nothing was changed: %@", SafeText.line(failure.message))
         server.show(Notification(summary: text, icon: "dialog-error-symbolic"), .failure)

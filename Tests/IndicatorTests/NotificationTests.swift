@@ -120,8 +120,14 @@ struct NotificationTests {
         let shown = try await notifications.shown.wait(for: 1)[0]
         #expect(plain(shown.summary) == "app is using your camera")
         #expect(shown.body == "You were not asked. It has opened the device itself. Only quitting it ends that.")
+        // Stop cannot cut it off, which is told of even if the server closes the notification with the click.
+        notifications.choose("stop", of: shown.id)
+        notifications.close(shown.id)
+        let quit = "You have refused it. It has opened the device itself. Only quitting it ends that."
+        try await notifications.shown.first { $0.body == quit && $0.actions == ["permissions", "Permissions…"] }
+        #expect(try await stage.decisions() == ["\(app.id) camera deny session"])
         await app.end()
-        #expect(try await plain(notifications.shown.wait(for: 2)[1].summary) == "app has used your camera")
+        try await notifications.shown.first { plain($0.summary) == "app has used your camera" }
         await prober.end()
         await stage.end()
         await devices.stop()
