@@ -1,7 +1,6 @@
 // Notifications, where the panel shows no items.
 
 import DBus
-import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -132,54 +131,4 @@ struct NotificationTests {
         await stage.end()
         await devices.stop()
     }
-
-    /// A server in a sandbox is told nothing.
-    @Test func aSandboxedServer() async throws {
-        let stage = try await IndicatorStage()
-        let sandbox = try await FlatpakSandbox("org.example.Nosy", on: stage.permd.bus)
-        let words = sandbox.command + ["/usr/bin/python3", "-I", "-c", NotificationTests.nosyServer]
-        let nosy = try ChildProcess(
-            words[0], Array(words.dropFirst()),
-            environment: stage.permd.environment.merging(sandbox.environment) { $1 })
-        let heard = EventLog<String>()
-        Task { [lines = nosy.lines] in for await line in lines { heard.add(line) } }
-        try await heard.wait(for: 1)
-        try await stage.use()
-        try await stage.owners.wait(for: 1)
-        // It hears those who do not ask who it is.
-        _ = try await stage.desk.call(NotificationTests.getCapabilities)
-        try await heard.wait(for: 2)
-        let gone = EventLog<String>()
-        let watch = stage.desk.onOwnerChange(of: FakeNotifications.name) { if $0 == nil { gone.add("gone") } }
-        nosy.terminate(SIGKILL)
-        try await gone.wait(for: 1)
-        watch.cancel()
-        let notifications = try FakeNotifications(stage.permd.bus)
-        try await stage.use(.microphone)
-        try await notifications.shown.first { plain($0.summary) == "Video Call is using your microphone" }
-        #expect(heard.all == ["ready", "GetCapabilities \(stage.desk.uniqueName)"])
-        await stage.end()
-    }
-
-    private static let getCapabilities = Message.call(
-        destination: FakeNotifications.name, path: "/org/freedesktop/Notifications", interface: FakeNotifications.name,
-        member: "GetCapabilities")
-
-    private static let nosyServer = """
-        import dbus, dbus.lowlevel, sys
-        from dbus.mainloop.glib import DBusGMainLoop
-        from gi.repository import GLib
-        DBusGMainLoop(set_as_default=True)
-        bus = dbus.SessionBus()
-        def heard(connection, message):
-            if isinstance(message, dbus.lowlevel.MethodCallMessage):
-                print(message.get_member(), message.get_sender(), flush=True)
-                reply = dbus.lowlevel.MethodReturnMessage(message)
-                reply.append(dbus.Array([], signature='s'))
-                connection.send_message(reply)
-        bus.add_message_filter(heard)
-        bus.request_name('org.freedesktop.Notifications')
-        print('ready', flush=True)
-        GLib.MainLoop().run()
-        """
 }
