@@ -1,4 +1,4 @@
-// libadwaita 1.2, GTK 4.8 and gettext, with inline shims for what Swift cannot import or cannot call without casts:
+// libadwaita 1.2 and GTK 4.8, with inline shims for what Swift cannot import or cannot call without casts:
 // cast macros, variadic functions, and functions that newer versions have renamed or deprecated.
 #ifndef CADWAITA_SHIM_H
 #define CADWAITA_SHIM_H
@@ -6,8 +6,6 @@
 #define ADW_DISABLE_DEPRECATION_WARNINGS
 #define GDK_DISABLE_DEPRECATION_WARNINGS
 #include <adwaita.h>
-#include <libintl.h>
-#include <locale.h>
 
 // MARK: Signals and the main loop
 
@@ -60,13 +58,21 @@ static inline void cadw_window_set_content(GtkWidget *window, GtkWidget *content
     adw_application_window_set_content(ADW_APPLICATION_WINDOW(window), content);
 }
 static inline GtkWindow *cadw_window(GtkWidget *window) { return GTK_WINDOW(window); }
-// Adds an action of the window, or with a target type of strings, of the application; and its keys.
+// Adds an action of the window.
 static inline GSimpleAction *cadw_add_action(gpointer map, const char *name) {
     GSimpleAction *action = g_simple_action_new(name, NULL);
     g_action_map_add_action(G_ACTION_MAP(map), G_ACTION(action));
     g_object_unref(action);
     return action;
 }
+// Adds an action with a text to the application, where other programs reach it over D-Bus.
+static inline GSimpleAction *cadw_add_text_action(gpointer map, const char *name) {
+    GSimpleAction *action = g_simple_action_new(name, G_VARIANT_TYPE_STRING);
+    g_action_map_add_action(G_ACTION_MAP(map), G_ACTION(action));
+    g_object_unref(action);
+    return action;
+}
+static inline const char *cadw_text_of(gpointer variant) { return g_variant_get_string((GVariant *)variant, NULL); }
 static inline void cadw_set_key(GApplication *app, const char *action, const char *first, const char *second) {
     const char *keys[] = {first, second, NULL};
     gtk_application_set_accels_for_action(GTK_APPLICATION(app), action, keys);

@@ -1,4 +1,4 @@
-// GTK 4 and gettext, with inline shims for what Swift cannot import: cast macros and variadic functions.
+// GTK 4, with inline shims for what Swift cannot import: cast macros and variadic functions.
 #ifndef CGTK_SHIM_H
 #define CGTK_SHIM_H
 #include <glib-unix.h>
@@ -11,8 +11,6 @@
 #ifdef GDK_WINDOWING_WAYLAND
 #include <gdk/wayland/gdkwayland.h>
 #endif
-#include <libintl.h>
-#include <locale.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -162,6 +160,28 @@ static inline void cgtk_connect_key(
 // GdkPixbufLoader::size-prepared, with the arguments in their original order.
 static inline void cgtk_connect_size(GdkPixbufLoader *loader, void (*body)(GdkPixbufLoader *, int, int)) {
     g_signal_connect_data(loader, "size-prepared", G_CALLBACK(body), NULL, NULL, (GConnectFlags)0);
+}
+
+// The arguments of org.freedesktop.Application.ActivateAction for an action with a text. The reference is floating.
+static inline GVariant *cgtk_action_call(const char *action, const char *text, const char *token) {
+    GVariantBuilder values, platform;
+    g_variant_builder_init(&values, G_VARIANT_TYPE("av"));
+    g_variant_builder_add(&values, "v", g_variant_new_string(text));
+    g_variant_builder_init(&platform, G_VARIANT_TYPE_VARDICT);
+    if (*token) {
+        g_variant_builder_add(&platform, "{sv}", "activation-token", g_variant_new_string(token));
+        g_variant_builder_add(&platform, "{sv}", "desktop-startup-id", g_variant_new_string(token));
+    }
+    return g_variant_new("(sava{sv})", action, &values, &platform);
+}
+// A token with which the program may come to the front; NULL if there is none. The caller frees it.
+static inline char *cgtk_launch_token(GdkAppLaunchContext *context, const char *program) {
+    GAppInfo *info = g_app_info_create_from_commandline(
+        program, NULL, G_APP_INFO_CREATE_SUPPORTS_STARTUP_NOTIFICATION, NULL);
+    if (!info) return NULL;
+    char *token = g_app_launch_context_get_startup_notify_id(G_APP_LAUNCH_CONTEXT(context), info, NULL);
+    g_object_unref(info);
+    return token;
 }
 
 // setrlimit(2), whose resources are an enumeration in glibc: limits the data size to `memory` bytes and the CPU time to

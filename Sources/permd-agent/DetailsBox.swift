@@ -1,7 +1,6 @@
 // What a prompt says about the app on request: its identity, its sandbox, and what was decided before.
 
 import CGtk
-import Glibc
 import PermissionClient
 import PermissionTexts
 
@@ -40,9 +39,9 @@ final class DetailsBox {
         before = label
         gtk_box_append(cgtk_box(content), label)
         let later = Texts.text("You can change it later in Permissions.")
-        if let program = SettingsProgram.find() {
+        if PermissionsWindow.isInstalled() {
             let button = widgets.button(Texts.text("Open Permissions"), later, style: "flat") { [prompt] in
-                program.open(at: prompt.app)
+                PermissionsWindow.open(at: prompt.app)
             }
             gtk_widget_set_halign(button, GTK_ALIGN_START)
             gtk_box_append(cgtk_box(content), button)
@@ -75,23 +74,4 @@ final class DetailsBox {
 private final class WeakBox: @unchecked Sendable {
     weak var value: DetailsBox?
     init(_ value: DetailsBox) { self.value = value }
-}
-
-/// The window in which decisions are changed, if it is installed.
-struct SettingsProgram {
-    private let path: String
-
-    static func find() -> SettingsProgram? {
-        guard let found = g_find_program_in_path("permd-settings") else { return nil }
-        defer { g_free(found) }
-        return SettingsProgram(path: String(cString: found))
-    }
-
-    func open(at app: String) {
-        let texts: [String] = [path, "--app", app]
-        let words: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        var arguments = words
-        g_spawn_async(nil, &arguments, nil, G_SPAWN_DEFAULT, nil, nil, nil, nil)
-    }
 }

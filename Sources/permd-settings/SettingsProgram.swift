@@ -47,6 +47,15 @@ enum SettingsProgram {
                 return MainActor.assumeIsolated { SettingsProgram.run(command) }
             }, nil, nil)
         application.on("activate") { SettingsProgram.open() }
+        // Prompts open the page of their app over D-Bus (org.freedesktop.Application.ActivateAction).
+        cadw_connect_pointer(
+            UnsafeMutableRawPointer(cadw_add_text_action(application, "app")), "activate",
+            { _, text, _ in
+                guard let text else { return 0 }
+                let app = String(cString: cadw_text_of(text))
+                MainActor.assumeIsolated { SettingsProgram.open(at: app) }
+                return 0
+            }, nil, nil)
         exit(g_application_run(application, CommandLine.argc, CommandLine.unsafeArgv))
     }
 
@@ -63,17 +72,23 @@ enum SettingsProgram {
             return 0
         }
         defer { g_free(text) }
-        guard let app = AppID(String(cString: text)) else {
-            let shown = SafeText.line(String(cString: text))
+        let app = String(cString: text)
+        guard AppID(app) != nil else {
+            let shown = SafeText.line(app)
             cadw_command_line_complain(
                 line,
                 "permd-settings: \(shown) is not an app; it has to be flatpak:ID, snap:NAME, desktop:ID or exe:/PATH, "
                     + "as permctl status shows it\n")
             return Exit.usage
         }
-        open()
-        window?.show(app)
+        open(at: app)
         return 0
+    }
+
+    /// Shows the page of an app; the whole window for what is none.
+    private static func open(at app: String) {
+        open()
+        if let app = AppID(app) { window?.show(app) }
     }
 
     private static func open() {

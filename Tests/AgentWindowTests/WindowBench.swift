@@ -113,11 +113,10 @@ final class WindowBench {
         try await startAgent(["--portal"])
     }
 
-    /// Lets the bus start the agent when the daemon needs one.
-    func allowActivation() async throws {
-        try folder.write(
-            ServiceFile.text("org.permd.Agent", [BuiltProgram.path("permd-agent"), "--idle", "1"]),
-            to: "org.permd.Agent.service")
+    /// Lets the bus start the agent when the daemon needs one, or another program for its name.
+    func allowActivation(_ name: String = "org.permd.Agent", _ command: [String]? = nil) async throws {
+        let command = command ?? [BuiltProgram.path("permd-agent"), "--idle", "1"]
+        try folder.write(ServiceFile.text(name, command), to: "\(name).service")
         let desk = try permd.bus.connect()
         defer { desk.close() }
         _ = try await desk.call(.busCall("ReloadConfig"))
@@ -187,9 +186,10 @@ final class WindowBench {
         return output
     }
 
-    func widgets() async throws -> [Widget] {
+    func widgets(of program: String? = nil) async throws -> [Widget] {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "look.py").path
-        return try await run("/usr/bin/python3", script, program).split(separator: "\n").compactMap { line in
+        return try await run("/usr/bin/python3", script, program ?? self.program).split(separator: "\n").compactMap {
+            line in
             let parts = line.split(separator: "|", omittingEmptySubsequences: false)
             guard parts.count == 5 else { return nil }
             return Widget(
@@ -248,9 +248,10 @@ final class WindowBench {
             .compactMap { Int($0) }
     }
 
-    func window() async throws -> String? {
-        try await run("xdotool", "search", "--onlyvisible", "--class", program).split(separator: "\n").last.map(
-            String.init)
+    func window(of program: String? = nil) async throws -> String? {
+        try await run("xdotool", "search", "--onlyvisible", "--class", program ?? self.program).split(separator: "\n")
+            .last.map(
+                String.init)
     }
 
     /// Milliseconds after which waiting fails: far more than a busy machine needs.

@@ -94,6 +94,32 @@ struct WindowTests {
         await bench.end()
     }
 
+    /// The details open the app's page in Permissions, which outlives the agent.
+    @Test func theDetailsLeadToPermissions() async throws {
+        let bench = try await WindowBench()
+        try await bench.allowActivation(
+            "org.permd.Settings", [BuiltProgram.path("permd-settings"), "--gapplication-service"])
+        try await bench.startAgent()
+        let app = try await TestApp("app", on: bench.permd)
+        try await app.request("t", [.camera])
+        _ = try await bench.awake("Allow")
+        try await bench.focus("Details")
+        try await bench.key("space")
+        try await bench.focus("Open Permissions")
+        try await bench.key("space")
+        let window = "org.permd.Settings"
+        try await bench.until("the window") { try await bench.window(of: window) != nil }
+        _ = await bench.endAgent(SIGKILL)
+        try await bench.until("the app's page") {
+            try await bench.widgets(of: window).contains { WindowBench.plain($0.name) == app.id.description }
+        }
+        // The program is not a child of the test, which ends it by its key.
+        let id = try await bench.window(of: window) ?? ""
+        try await bench.run("xdotool", "windowactivate", "--sync", id, "key", "ctrl+q")
+        try await bench.until("the end of the window") { try await bench.window(of: window) == nil }
+        await bench.end()
+    }
+
     @Test func theKeyboardIsNotTaken() async throws {
         let bench = try await WindowBench()
         try await bench.startAgent()

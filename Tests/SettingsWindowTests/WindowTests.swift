@@ -147,6 +147,17 @@ struct WindowTests {
                 destination: "org.permd.Settings", path: "/org/permd/Settings",
                 interface: "org.freedesktop.Application", member: "Activate", [.properties([:])]))
         try await bench.awaitLabel("No Apps Yet")
+        // As prompts do; what is no app opens none.
+        for app in ["nonsense", "exe:/usr/bin/cheese"] {
+            _ = try await desk.call(
+                .call(
+                    destination: "org.permd.Settings", path: "/org/permd/Settings",
+                    interface: "org.freedesktop.Application", member: "ActivateAction",
+                    [
+                        .string("app"), .array(of: "v", [.variant(.string(app))]), .properties([:]),
+                    ]))
+        }
+        try await bench.awaitLabel("exe:/usr/bin/cheese")
         desk.close()
         // The program is not a child of the test, which ends it by its key.
         try await bench.key("ctrl+q")
