@@ -157,6 +157,18 @@ static inline void cgtk_connect_key(
     gboolean (*body)(GtkEventController *, guint, guint, GdkModifierType, gpointer), gpointer context) {
     g_signal_connect_data(keys, "key-pressed", G_CALLBACK(body), context, NULL, (GConnectFlags)0);
 }
+// Shows a tooltip. gtk_widget_set_tooltip_text(3) asks the X server where the pointer is each time it is called, and grabs
+// the server meanwhile; this waits until the pointer is there.
+static inline gboolean cgtk_answer_tooltip(GtkWidget *, int, int, gboolean, GtkTooltip *tooltip, gpointer text) {
+    gtk_tooltip_set_text(tooltip, (const char *)text);
+    return TRUE;
+}
+static inline void cgtk_tooltip(GtkWidget *widget, const char *text) {
+    g_signal_connect_data(
+        widget, "query-tooltip", G_CALLBACK(cgtk_answer_tooltip), g_strdup(text), (GClosureNotify)(void (*)(void))g_free,
+        (GConnectFlags)0);
+    gtk_widget_set_has_tooltip(widget, TRUE);
+}
 // GdkPixbufLoader::size-prepared, with the arguments in their original order.
 static inline void cgtk_connect_size(GdkPixbufLoader *loader, void (*body)(GdkPixbufLoader *, int, int)) {
     g_signal_connect_data(loader, "size-prepared", G_CALLBACK(body), NULL, NULL, (GConnectFlags)0);

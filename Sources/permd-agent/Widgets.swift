@@ -50,7 +50,7 @@ final class Widgets {
         if let style { gtk_widget_add_css_class(button, style) }
         if !description.isEmpty {
             cgtk_describe(button, description)
-            gtk_widget_set_tooltip_text(button, description)
+            cgtk_tooltip(button, description)
         }
         connect(button, "clicked", body)
         return button
@@ -84,7 +84,7 @@ final class Widgets {
         cgtk_name(button, text)
         if !description.isEmpty {
             cgtk_describe(button, description)
-            gtk_widget_set_tooltip_text(button, description)
+            cgtk_tooltip(button, description)
         }
         if let group { gtk_check_button_set_group(cgtk_check(button), cgtk_check(group)) }
         gtk_check_button_set_active(cgtk_check(button), isOn ? 1 : 0)
