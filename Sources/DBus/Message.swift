@@ -1,7 +1,11 @@
 // A D-Bus message as a Swift value, independent of libdbus.
 
 public struct Message: Sendable {
-    public enum Kind: Sendable { case methodCall, methodReturn, error, signal }
+    /// The raw values are libdbus's numbers (D-Bus specification, "Message Format").
+    public enum Kind: Int32, Sendable {
+        case methodCall = 1
+        case methodReturn, error, signal
+    }
 
     public var kind: Kind
     public var serial: UInt32 = 0

@@ -53,7 +53,7 @@ extension Message {
     /// Reads the header. `path` is nil if there is none or if it is longer than `DecodingBudget.path`.
     // SAFETY: libdbus has validated the message; its pointers are valid as long as `raw`, and strings are copied.
     static func header(of raw: OpaquePointer) -> Message {
-        var message = Message(kind: kind(of: raw))
+        var message = Message(kind: Kind(rawValue: dbus_message_get_type(raw)) ?? .signal)
         message.serial = dbus_message_get_serial(raw)
         message.replySerial = dbus_message_get_reply_serial(raw)
         message.sender = text(dbus_message_get_sender(raw))
@@ -80,15 +80,6 @@ extension Message {
             return nil
         } catch {
             return error
-        }
-    }
-
-    private static func kind(of raw: OpaquePointer) -> Kind {
-        switch dbus_message_get_type(raw) {
-        case 1: .methodCall
-        case 2: .methodReturn
-        case 3: .error
-        default: .signal
         }
     }
 

@@ -14,7 +14,7 @@ extension Message {
     /// A new libdbus message, owned by the caller (`dbus_message_unref`).
     func encoded() throws(EncodingError) -> OpaquePointer {
         try validate()
-        guard let raw = dbus_message_new(typeNumber) else { throw EncodingError("out of memory building a message") }
+        guard let raw = dbus_message_new(kind.rawValue) else { throw EncodingError("out of memory building a message") }
         if let destination { dbus_message_set_destination(raw, destination) }
         if let path { dbus_message_set_path(raw, path) }
         if let interface { dbus_message_set_interface(raw, interface) }
@@ -32,15 +32,6 @@ extension Message {
             throw error
         }
         return raw
-    }
-
-    private var typeNumber: Int32 {
-        switch kind {
-        case .methodCall: 1
-        case .methodReturn: 2
-        case .error: 3
-        case .signal: 4
-        }
     }
 
     /// Rejects what would make libdbus abort or the bus disconnect us.
