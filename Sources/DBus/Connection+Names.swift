@@ -12,18 +12,18 @@ extension Connection {
     /// Requests a well-known name without queueing for it. `completion` runs once, on the loop, with false if another
     /// connection owns the name.
     public func requestName(
-        _ name: String, replace: Bool = false, completion: @escaping @LoopActor (Result<Bool, BusError>) -> Void
+        _ name: String, completion: @escaping @LoopActor (Result<Bool, BusError>) -> Void
     ) {
         do throws(BusError) {
-            call(try Connection.nameRequest(name, replace)) { completion($0.map(Connection.isOwner)) }
+            call(try Connection.nameRequest(name)) { completion($0.map(Connection.isOwner)) }
         } catch {
             Loop.shared.later { completion(.failure(error)) }
         }
     }
 
     /// A blocking variant for program startup. Calls that arrive meanwhile wait.
-    public func requestName(_ name: String, replace: Bool = false) throws(BusError) -> Bool {
-        let question = try Connection.nameRequest(name, replace)
+    public func requestName(_ name: String) throws(BusError) -> Bool {
+        let question = try Connection.nameRequest(name)
         guard isConnected else { throw Connection.gone }
         var answer: Result<Message, BusError>?
         let pending = call(question) { answer = $0 }
@@ -48,12 +48,11 @@ extension Connection {
         call(.busCall(member, arguments)) { then((try? $0.get())?.body.first) }
     }
 
-    private static func nameRequest(_ name: String, _ replace: Bool) throws(BusError) -> Message {
+    private static func nameRequest(_ name: String) throws(BusError) -> Message {
         guard !name.utf8.contains(0), !name.hasPrefix(":"), dbus_validate_bus_name(name, nil) != 0 else {
             throw BusError(name: BusError.Name.invalidArgs, message: "“\(name)” is not a valid well-known bus name")
         }
-        let flags = UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE) | (replace ? UInt32(DBUS_NAME_FLAG_REPLACE_EXISTING) : 0)
-        return .busCall("RequestName", [.string(name), .uint32(flags)])
+        return .busCall("RequestName", [.string(name), .uint32(UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE))])
     }
 
     private static func isOwner(_ reply: Message) -> Bool {

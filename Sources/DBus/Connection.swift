@@ -28,7 +28,7 @@ public final class Connection {
     /// Whether a call with this header may carry file descriptors. If not, they are closed before the call waits for
     /// anything, and the call goes to `unwantedDescriptorsHandler` without its arguments.
     public var takesDescriptors: @LoopActor (_ header: Message) -> Bool = { _ in true }
-    public var unwantedDescriptorsHandler: (@LoopActor (Message) -> Void)?
+    var unwantedDescriptorsHandler: (@LoopActor (Message) -> Void)?
     /// The maximum content of a reply in bytes; a larger reply is reported as an error.
     public var maximumReply = DecodingBudget.replies
 

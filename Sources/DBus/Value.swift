@@ -92,7 +92,6 @@ extension Value {
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
     public var byteValue: UInt8? { if case .byte(let value) = self { value } else { nil } }
     public var uint32Value: UInt32? { if case .uint32(let value) = self { value } else { nil } }
-    public var int64Value: Int64? { if case .int64(let value) = self { value } else { nil } }
     public var uint64Value: UInt64? { if case .uint64(let value) = self { value } else { nil } }
     public var unixFDValue: UnixFD? { if case .unixFD(let value) = self { value } else { nil } }
     /// The elements of an array or the fields of a structure.
