@@ -122,13 +122,10 @@ extension Message {
     }
 
     private static func readNumber(_ iterator: inout DBusMessageIter, _ type: Int32) throws(DecodingError) -> Value {
+        // libdbus gives the values of basic types only.
+        guard dbus_type_is_basic(type) != 0 else { throw .malformed }
         var basic = DBusBasicValue()
-        switch type {
-        case CDBUS_TYPE_BYTE, CDBUS_TYPE_BOOLEAN, CDBUS_TYPE_INT16, CDBUS_TYPE_UINT16, CDBUS_TYPE_INT32,
-            CDBUS_TYPE_UINT32, CDBUS_TYPE_INT64, CDBUS_TYPE_UINT64, CDBUS_TYPE_DOUBLE:
-            dbus_message_iter_get_basic(&iterator, &basic)
-        default: throw .malformed
-        }
+        dbus_message_iter_get_basic(&iterator, &basic)
         switch type {
         case CDBUS_TYPE_BYTE: return .byte(basic.byt)
         case CDBUS_TYPE_BOOLEAN: return .bool(basic.bool_val != 0)
@@ -138,7 +135,8 @@ extension Message {
         case CDBUS_TYPE_UINT32: return .uint32(basic.u32)
         case CDBUS_TYPE_INT64: return .int64(Int64(basic.i64))
         case CDBUS_TYPE_UINT64: return .uint64(UInt64(basic.u64))
-        default: return .double(basic.dbl)
+        case CDBUS_TYPE_DOUBLE: return .double(basic.dbl)
+        default: throw .malformed
         }
     }
 
