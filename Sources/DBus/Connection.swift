@@ -296,7 +296,7 @@ public final class Connection {
     }
 
     private func failCalls() {
-        for pending in replies.values.sorted(by: { $0.order < $1.order }) { pending.finish(.failure(Connection.gone)) }
+        for (_, pending) in replies.sorted(by: { $0.key < $1.key }) { pending.finish(.failure(Connection.gone)) }
     }
 
     static let gone = BusError(name: BusError.Name.disconnected, message: "the connection to the bus is closed")

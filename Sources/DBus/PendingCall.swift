@@ -2,10 +2,7 @@
 
 @LoopActor
 public final class PendingCall {
-    private static var count: UInt64 = 0
-
     private var completion: (@LoopActor (Result<Message, BusError>) -> Void)?
-    let order: UInt64
     /// The only peer whose reply is accepted.
     let origin: ReplyOrigin
     private var isOver = false
@@ -16,8 +13,6 @@ public final class PendingCall {
         self.origin = origin
         self.completion = completion
         if case .owner(let name) = origin { name.callBegins() }
-        PendingCall.count += 1
-        order = PendingCall.count
     }
 
     /// Ends the call; the completion is never called.
