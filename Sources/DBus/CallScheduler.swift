@@ -28,18 +28,15 @@ public final class CallScheduler<Call> {
 
     private final class Line {
         let caller: String
-        /// The waiting calls are those from index `first` on.
-        var calls: [(call: Call, weight: Int)] = []
-        var first = 0
+        var calls = FIFO<(call: Call, weight: Int)>()
         var weight = 0
 
         init(_ caller: String) { self.caller = caller }
     }
 
     private var lines: [String: Line] = [:]
-    /// The callers in serving order, from index `next` on.
-    private var turns: [Line] = []
-    private var next = 0
+    /// The callers in serving order.
+    private var turns = FIFO<Line>()
     private var total = 0
     /// A monotonic clock, in milliseconds.
     private let uptime: () -> Int64
@@ -82,20 +79,10 @@ public final class CallScheduler<Call> {
     }
 
     public func take() -> Call? {
-        guard next < turns.count else { return nil }
-        let line = turns[next]
-        next += 1
-        let (call, weight) = line.calls[line.first]
-        line.first += 1
+        guard let line = turns.popFirst(), let (call, weight) = line.calls.popFirst() else { return nil }
         line.weight -= weight
         total -= weight
-        if line.first == line.calls.count {
-            lines[line.caller] = nil
-        } else {
-            turns.append(line)
-            compact(line)
-        }
-        compactTurns()
+        if line.calls.isEmpty { lines[line.caller] = nil } else { turns.append(line) }
         return call
     }
 
@@ -103,18 +90,5 @@ public final class CallScheduler<Call> {
         line.calls.append((call, weight))
         line.weight += weight
         total += weight
-    }
-
-    /// Frees the entries already taken once they are the larger part.
-    private func compact(_ line: Line) {
-        guard line.first > 16, line.first > line.calls.count / 2 else { return }
-        line.calls.removeFirst(line.first)
-        line.first = 0
-    }
-
-    private func compactTurns() {
-        guard next == turns.count || next > 16 && next > turns.count / 2 else { return }
-        turns.removeFirst(next)
-        next = 0
     }
 }

@@ -21,9 +21,8 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     @LoopActor private var local: [Work] = []
     @LoopActor private var running: [Work] = []
     @LoopActor private var deferred: [Work] = []
-    /// Work taken from `remote`, and how much of it has been queued; emptied once all of it is.
-    @LoopActor private var backlog: [Work] = []
-    @LoopActor private var backlogQueued = 0
+    /// Work taken from `remote` that is not queued yet.
+    @LoopActor private var backlog = FIFO<Work>()
     @LoopActor private var isStopping = false
     @LoopActor private(set) lazy var watches = WatchTable(wakeUp: remote.descriptor)
     @LoopActor private(set) lazy var bootTimers = TimerQueue(clock: CLOCK_BOOTTIME, loop: self)
@@ -132,13 +131,10 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
 
     /// Queues the next few items that other threads posted.
     @LoopActor private func queueRemoteWork(_ isReady: Bool) {
-        if backlog.isEmpty, isReady { backlog = remote.take() }
-        let end = min(backlogQueued + Loop.remotePerPoll, backlog.count)
-        local.append(contentsOf: backlog[backlogQueued..<end])
-        backlogQueued = end
-        if end == backlog.count {
-            backlog = []
-            backlogQueued = 0
+        if backlog.isEmpty, isReady { backlog = FIFO(remote.take()) }
+        for _ in 0..<Loop.remotePerPoll {
+            guard let work = backlog.popFirst() else { return }
+            local.append(work)
         }
     }
 

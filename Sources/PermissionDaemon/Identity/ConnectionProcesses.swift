@@ -13,10 +13,8 @@ final class ConnectionProcesses {
     /// Process IDs by unique name; 0 until the bus has answered, and if it does not know the process.
     private var processes: [String: Int32] = [:]
     private var counts: [Int32: Int] = [:]
-    /// Connections to ask about, oldest last.
-    private var waiting: [(name: String, order: UInt64)] = []
-    /// Connections that appeared since; reversed into `waiting` when that is empty.
-    private var arrived: [(name: String, order: UInt64)] = []
+    /// Connections to ask about.
+    private var waiting = FIFO<(name: String, order: UInt64)>()
     private(set) var asked = 0
     private var lastOrder: UInt64 = 0
     /// The order up to which all questions are answered.
@@ -41,7 +39,7 @@ final class ConnectionProcesses {
         guard processes[name] == nil else { return }
         processes[name] = 0
         lastOrder += 1
-        arrived.append((name, lastOrder))
+        waiting.append((name, lastOrder))
         ask()
     }
 
@@ -51,7 +49,7 @@ final class ConnectionProcesses {
     }
 
     private func ask() {
-        while asked < ConnectionProcesses.maximumAsked, let (name, order) = next() {
+        while asked < ConnectionProcesses.maximumAsked, let (name, order) = waiting.popFirst() {
             // The connection has left: it counts as answered together with the next one.
             guard processes[name] != nil else { continue }
             asked += 1
@@ -60,14 +58,6 @@ final class ConnectionProcesses {
             }
         }
         if asked == 0 { settle(lastOrder) }
-    }
-
-    private func next() -> (name: String, order: UInt64)? {
-        if waiting.isEmpty {
-            waiting = arrived.reversed()
-            arrived = []
-        }
-        return waiting.popLast()
     }
 
     /// The bus answers in order.
