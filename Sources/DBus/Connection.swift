@@ -188,29 +188,27 @@ public final class Connection {
     /// Queues a message. One that cannot be encoded is a bug of the caller and is dropped.
     public func send(_ message: Message) { _ = post(message) }
 
-    /// Returns the serial, or nil if the message was not sent.
-    private func post(_ message: Message) -> (serial: UInt32?, problem: BusError?) {
-        guard isConnected else {
-            return (nil, Connection.gone)
-        }
+    /// Returns the serial, or why the message was not sent.
+    private func post(_ message: Message) -> Result<UInt32, BusError> {
+        guard isConnected else { return .failure(Connection.gone) }
         do throws(EncodingError) {
             let encoded = try message.encoded()
             defer { dbus_message_unref(encoded) }
             return send(encoded: encoded)
         } catch {
-            return (nil, BusError(name: BusError.Name.invalidArgs, message: error.description))
+            return .failure(BusError(name: BusError.Name.invalidArgs, message: error.description))
         }
     }
 
-    /// Sends a message that the caller still owns. Returns its serial, or nil if it was not sent.
+    /// Sends a message that the caller still owns. Returns its serial, or why it was not sent.
     @discardableResult
-    func send(encoded message: OpaquePointer) -> (serial: UInt32?, problem: BusError?) {
-        guard isConnected else { return (nil, Connection.gone) }
+    func send(encoded message: OpaquePointer) -> Result<UInt32, BusError> {
+        guard isConnected else { return .failure(Connection.gone) }
         var serial: dbus_uint32_t = 0
         guard dbus_connection_send(raw, message, &serial) != 0 else {
-            return (nil, BusError(name: BusError.Name.failed, message: "out of memory sending a message"))
+            return .failure(BusError(name: BusError.Name.failed, message: "out of memory sending a message"))
         }
-        return (serial, nil)
+        return .success(serial)
     }
 
     /// Sends all queued messages, blocking until done. For use before the program exits.
@@ -224,9 +222,10 @@ public final class Connection {
         _ completion: @escaping @LoopActor (Result<Message, BusError>) -> Void
     ) -> PendingCall {
         let pending = PendingCall(origin: replyOrigin(of: message), completion)
-        let (serial, problem) = post(message)
-        guard let serial else {
-            let error = problem ?? BusError(name: BusError.Name.failed, message: "the message was not sent")
+        let serial: UInt32
+        switch post(message) {
+        case .success(let sent): serial = sent
+        case .failure(let error):
             Loop.shared.later { pending.finish(.failure(error)) }
             return pending
         }
@@ -273,7 +272,7 @@ public final class Connection {
         var message = Message.answer(to: call, kind)
         message.errorName = errorName
         message.body = body
-        if let problem = post(message).problem, kind == .methodReturn {
+        if case .failure(let problem) = post(message), kind == .methodReturn {
             answer(call, .error, [.string(problem.message)], BusError.Name.failed)
         }
     }
