@@ -83,14 +83,7 @@ extension Queue {
         guard isWaitingForAgent else { return }
         isWaitingForAgent = false
         let error = PermissionError(.noAgent, "no agent can show the prompt; start one, for example permctl agent")
-        var index = 0
-        while index < slots.count {
-            guard slots[index].request != nil else {
-                index += 1
-                continue
-            }
-            index += fail(at: index, error, now, facts) ? 1 : 0
-        }
+        endRequests { queue, index in queue.fail(at: index, error, now, facts) }
     }
 
     // MARK: Answers

@@ -95,16 +95,23 @@ extension Queue {
 
     /// Re-evaluates every waiting request and answers those with nothing left to ask.
     mutating func settleAll(_ now: Moment, _ facts: some Facts) {
+        let isSettled = { (waiting: WaitingRequest) in !waiting.isSettling && waiting.open(in: facts).isEmpty }
+        endRequests(where: isSettled) { queue, index in
+            if let prompt = queue.slots[index].request?.prompt {
+                queue.withdrawPrompt(prompt.id, prompt.agent, "it was settled elsewhere")
+            }
+            return queue.finish(at: index, now, facts)
+        }
+    }
+
+    /// Ends the requests that match, from the front. `end` returns true if a hold takes the request's place.
+    mutating func endRequests(
+        where isMeant: (WaitingRequest) -> Bool = { _ in true }, _ end: (inout Queue, _ index: Int) -> Bool
+    ) {
         var index = 0
         while index < slots.count {
-            guard let waiting = slots[index].request, !waiting.isSettling, waiting.open(in: facts).isEmpty else {
-                index += 1
-                continue
-            }
-            if let prompt = waiting.prompt {
-                withdrawPrompt(prompt.id, prompt.agent, "it was settled elsewhere")
-            }
-            index += finish(at: index, now, facts) ? 1 : 0
+            if let waiting = slots[index].request, isMeant(waiting), !end(&self, index) { continue }
+            index += 1
         }
     }
 
@@ -192,15 +199,10 @@ extension Queue {
     private mutating func countWithdrawal(by app: AppID, _ now: Moment, _ facts: some Facts) {
         guard withdrawals.withdrew(app, at: now.uptime) else { return }
         let error = Queue.throttled(withdrawals.remaining(app, at: now.uptime) ?? 0)
-        var index = 0
-        while index < slots.count {
-            guard let waiting = slots[index].request, waiting.app == app, waiting.prompt == nil, !waiting.isSettling
-            else {
-                index += 1
-                continue
-            }
-            index += fail(at: index, error, now, facts) ? 1 : 0
+        let isWaiting = { (waiting: WaitingRequest) in
+            waiting.app == app && waiting.prompt == nil && !waiting.isSettling
         }
+        endRequests(where: isWaiting) { queue, index in queue.fail(at: index, error, now, facts) }
     }
 
     private mutating func remove(at index: Int) {
