@@ -19,7 +19,6 @@ struct HoldLedger {
 /// A place in the queue that is reserved for the next request of a connection.
 struct Hold {
     let connection: String
-    let app: AppID
     /// Milliseconds for which it may stay unused, counted from `since`.
     let remaining: Int64
     let since: Int64

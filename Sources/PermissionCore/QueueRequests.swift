@@ -20,14 +20,11 @@ extension Queue {
         effects.append(.accept(request.id))
         count += 1
         countOf[request.caller.app, default: 0] += 1
-        if let index = slots.firstIndex(where: { $0.hold?.connection == request.caller.connection }),
-            let hold = slots[index].hold
-        {
-            waiting.heldBefore = hold.left(at: now.uptime)
-            effects.append(.stopTimer(.hold(connection: hold.connection)))
-            slots[index] = .request(waiting)
+        if let held = endHold(of: request.caller.connection) {
+            waiting.heldBefore = held.hold.left(at: now.uptime)
             // An invalid position makes `renumber` report the real one even if it is 0.
-            update(at: index) { $0.position = -1 }
+            waiting.position = -1
+            slots.insert(.request(waiting), at: held.index)
             mustRenumber = true
         } else {
             waiting.position = count - 1
@@ -40,19 +37,10 @@ extension Queue {
     private mutating func answerAtOnce(_ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts) {
         let request = waiting.request
         effects.append(.accept(request.id))
-        var index = slots.endIndex
-        var heldBefore: Int64?
-        if let held = slots.firstIndex(where: { $0.hold?.connection == request.caller.connection }),
-            let hold = slots[held].hold
-        {
-            effects.append(.stopTimer(.hold(connection: hold.connection)))
-            heldBefore = hold.left(at: now.uptime)
-            slots.remove(at: held)
-            index = held
-        }
+        let held = endHold(of: request.caller.connection)
         var answered = waiting
-        answered.heldBefore = heldBefore
-        let seconds = keepPlace(of: answered, at: index, now)
+        answered.heldBefore = held?.hold.left(at: now.uptime)
+        let seconds = keepPlace(of: answered, at: held?.index ?? slots.endIndex, now)
         effects.append(.respond(request.id, settledReply(to: answered, now, facts, hold: seconds)))
         recordSettled(answered, now, facts)
     }
@@ -165,17 +153,12 @@ extension Queue {
 
     mutating func callerLeft(_ connection: String, _ now: Moment, _ facts: some Facts) {
         var withdrew: AppID?
+        endHold(of: connection)
         for index in slots.indices.reversed() {
-            switch slots[index] {
-            case .request(let waiting) where waiting.request.caller.connection == connection:
-                // The end of an enforcement point is not an action of the apps that it asked for.
-                if withdraw(at: index, "the app is gone", now, facts), waiting.request.device == nil {
-                    withdrew = waiting.app
-                }
-            case .hold(let hold) where hold.connection == connection:
-                effects.append(.stopTimer(.hold(connection: connection)))
-                slots.remove(at: index)
-            default: break
+            guard let waiting = slots[index].request, waiting.request.caller.connection == connection else { continue }
+            // The end of an enforcement point is not an action of the apps that it asked for.
+            if withdraw(at: index, "the app is gone", now, facts), waiting.request.device == nil {
+                withdrew = waiting.app
             }
         }
         // A program that exits counts as one withdrawal, regardless of how many requests it had.
@@ -216,10 +199,14 @@ extension Queue {
 
     // MARK: Holds
 
-    mutating func endHold(of connection: String) {
-        guard let index = slots.firstIndex(where: { $0.hold?.connection == connection }) else { return }
-        slots.remove(at: index)
+    /// Ends the hold of a connection, if it has one. Returns the hold and its place in the queue.
+    @discardableResult
+    mutating func endHold(of connection: String) -> (hold: Hold, index: Int)? {
+        guard let index = slots.firstIndex(where: { $0.hold?.connection == connection }),
+            let hold = slots.remove(at: index).hold
+        else { return nil }
         effects.append(.stopTimer(.hold(connection: connection)))
+        return (hold, index)
     }
 
     /// Replaces a request by a hold if it asked for one and may have it. Returns the seconds that the hold lasts.
@@ -238,7 +225,7 @@ extension Queue {
         let connection = request.caller.connection
         let others = slots[..<index].count { $0.hold?.connection == connection }
         slots.removeAll { $0.hold?.connection == connection }
-        let hold = Hold(connection: connection, app: waiting.app, remaining: milliseconds, since: now.uptime)
+        let hold = Hold(connection: connection, remaining: milliseconds, since: now.uptime)
         slots.insert(.hold(hold), at: index - others)
         effects.append(.startTimer(.hold(connection: connection), milliseconds: milliseconds))
         return UInt32((milliseconds + 999) / 1000)
