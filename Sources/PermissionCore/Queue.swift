@@ -119,10 +119,7 @@ public struct Queue {
 
     private mutating func shutDown(_ facts: some Facts) {
         isShutDown = true
-        if let waiting = slots.first?.request, let prompt = waiting.prompt, !waiting.isSettling {
-            effects.append(.withdrawPrompt(prompt.agent, prompt.id, why: "permd is stopping"))
-            effects.append(.stopTimer(.prompt(prompt.id)))
-        }
+        if let prompt = openPrompt { withdrawPrompt(prompt, "permd is stopping") }
         stopWaitingForAgent()
         let error = Queue.stopping
         for slot in slots {

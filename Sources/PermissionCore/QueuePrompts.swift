@@ -88,9 +88,15 @@ extension Queue {
 
     // MARK: Answers
 
-    /// Whether an answer of this agent to this prompt counts. Only the first request can have a prompt.
+    /// The prompt on screen, until it is answered. Only the first request can have one.
+    var openPrompt: WaitingRequest.Prompt? {
+        guard let waiting = slots.first?.request, !waiting.isSettling else { return nil }
+        return waiting.prompt
+    }
+
+    /// Whether an answer of this agent to this prompt counts.
     func isOpen(_ prompt: PromptID, _ agent: AgentID) -> Bool {
-        guard let waiting = slots.first?.request, let open = waiting.prompt, !waiting.isSettling else { return false }
+        guard let open = openPrompt else { return false }
         return open.id == prompt && open.agent == agent
     }
 
@@ -178,12 +184,10 @@ extension Queue {
     // MARK: Prompts that end without an answer
 
     mutating func promptTimedOut(_ id: PromptID, _ now: Moment, _ facts: some Facts) {
-        guard let waiting = slots.first?.request, let prompt = waiting.prompt, prompt.id == id, !waiting.isSettling
-        else { return }
+        guard let prompt = openPrompt, prompt.id == id, let app = slots.first?.request?.app else { return }
         effects.append(.withdrawPrompt(prompt.agent, id, why: "it was not answered in time"))
-        update(at: 0) { $0.prompt = nil }
-        mustRenumber = true
-        leaveOut(prompt.items, of: waiting.app, by: .timeout, now, facts)
+        clearPrompt()
+        leaveOut(prompt.items, of: app, by: .timeout, now, facts)
         settleAll(now, facts)
     }
 
@@ -194,9 +198,7 @@ extension Queue {
     }
 
     mutating func agentLeft(_ connection: String) {
-        if let prompt = slots.first?.request?.prompt, prompt.agent.connection == connection,
-            slots[0].request?.isSettling == false
-        {
+        if let prompt = openPrompt, prompt.agent.connection == connection {
             effects.append(.dropPrompt(prompt.id))
             takePromptAway()
         }
@@ -204,10 +206,9 @@ extension Queue {
     }
 
     mutating func agentUnregistered(_ agent: AgentID) {
-        if let waiting = slots.first?.request, let prompt = waiting.prompt, prompt.agent == agent, !waiting.isSettling {
-            withdrawPrompt(prompt.id, agent, "the agent unregistered")
-            update(at: 0) { $0.prompt = nil }
-            mustRenumber = true
+        if let prompt = openPrompt, prompt.agent == agent {
+            withdrawPrompt(prompt, "the agent unregistered")
+            clearPrompt()
         }
         roster.remove(agent)
     }
@@ -215,24 +216,24 @@ extension Queue {
     /// Withdraws the open prompt when nobody is in front of the screen. It is offered again later.
     mutating func attend(_ isSeatActive: Bool) {
         self.isSeatActive = isSeatActive
-        guard !isSeatActive, let waiting = slots.first?.request, let prompt = waiting.prompt, !waiting.isSettling
-        else { return }
-        withdrawPrompt(prompt.id, prompt.agent, "the session is locked or in the background; it will be shown again")
-        update(at: 0) {
-            $0.prompt = nil
-            $0.tried.remove(prompt.agent)
-        }
-        mustRenumber = true
+        guard !isSeatActive, let prompt = openPrompt else { return }
+        withdrawPrompt(prompt, "the session is locked or in the background; it will be shown again")
+        clearPrompt()
+        update(at: 0) { $0.tried.remove(prompt.agent) }
     }
 
-    mutating func withdrawPrompt(_ id: PromptID, _ agent: AgentID, _ why: String) {
-        effects.append(.withdrawPrompt(agent, id, why: why))
-        effects.append(.stopTimer(.prompt(id)))
+    mutating func withdrawPrompt(_ prompt: WaitingRequest.Prompt, _ why: String) {
+        effects.append(.withdrawPrompt(prompt.agent, prompt.id, why: why))
+        effects.append(.stopTimer(.prompt(prompt.id)))
     }
 
     private mutating func takePromptAway() {
         guard let prompt = slots.first?.request?.prompt else { return }
         effects.append(.stopTimer(.prompt(prompt.id)))
+        clearPrompt()
+    }
+
+    private mutating func clearPrompt() {
         update(at: 0) { $0.prompt = nil }
         mustRenumber = true
     }

@@ -86,7 +86,7 @@ extension Queue {
         let isSettled = { (waiting: WaitingRequest) in !waiting.isSettling && waiting.open(in: facts).isEmpty }
         endRequests(where: isSettled) { queue, index in
             if let prompt = queue.slots[index].request?.prompt {
-                queue.withdrawPrompt(prompt.id, prompt.agent, "it was settled elsewhere")
+                queue.withdrawPrompt(prompt, "it was settled elsewhere")
             }
             return queue.finish(at: index, now, facts)
         }
@@ -168,7 +168,7 @@ extension Queue {
     /// Removes a request whose caller wants no answer. Returns false if its answer is already being written.
     private mutating func withdraw(at index: Int, _ why: String, _ now: Moment, _ facts: some Facts) -> Bool {
         guard let waiting = slots[index].request else { return false }
-        if let prompt = waiting.prompt, !waiting.isSettling { withdrawPrompt(prompt.id, prompt.agent, why) }
+        if let prompt = waiting.prompt, !waiting.isSettling { withdrawPrompt(prompt, why) }
         let open = waiting.isSettling ? [] : waiting.open(in: facts)
         remove(at: index)
         // Until the answer is on disk, the app's next request would ask the same question again.

@@ -11,6 +11,8 @@ public struct QueueEntry: Sendable, Hashable {
 
 /// A request that is not answered yet.
 struct WaitingRequest {
+    typealias Prompt = (id: PromptID, agent: AgentID, items: [Question])
+
     let request: AccessRequest
     /// Questions removed without a decision: dismissed, left out by the person, or paused by the dismissal throttle.
     var leftOut: Set<Question> = []
@@ -20,7 +22,7 @@ struct WaitingRequest {
     var answers: [Question: ItemDecision] = [:]
     /// Agents that this request was offered to.
     var tried: Set<AgentID> = []
-    var prompt: (id: PromptID, agent: AgentID, items: [Question])?
+    var prompt: Prompt?
     /// Whether an answer is being written.
     var isSettling = false
     /// Milliseconds left of the hold whose place this request took.
