@@ -24,7 +24,7 @@ public struct NodeActivity: Sendable {
     public static let probeTime: Int64 = 500
     /// How long after an open all processes are looked up: later than most probes end, and early enough that the look,
     /// which may take a while, has ended at the probe time. Only those found are looked up again then.
-    public static let lookTime: Int64 = 250
+    static let lookTime: Int64 = 250
 
     private struct Seen {
         let first: Int64

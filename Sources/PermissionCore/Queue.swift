@@ -72,7 +72,7 @@ public struct Queue {
         case .agentLeft(let connection): agentLeft(connection)
         case .agentUnregistered(let agent): agentUnregistered(agent)
         case .agentAnswered(let agent, let prompt, let answer): answered(agent, prompt, answer, now, facts)
-        case .agentFailed(let agent, let prompt, _): if isOpen(prompt, agent) { failed(agent) }
+        case .agentFailed(let agent, let prompt): if isOpen(prompt, agent) { failed(agent) }
         case .factsChanged: settleAll(now, facts)
         case .seatActivity(let isSeatActive): attend(isSeatActive)
         case .committed(let id): committed(id, now, facts)

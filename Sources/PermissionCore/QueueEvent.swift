@@ -56,7 +56,7 @@ public enum QueueEvent: Sendable, Hashable {
     case agentLeft(connection: String)
     case agentUnregistered(AgentID)
     case agentAnswered(AgentID, PromptID, Answer)
-    case agentFailed(AgentID, PromptID, why: String)
+    case agentFailed(AgentID, PromptID)
     /// Decisions, rules or devices have changed.
     case factsChanged
     /// Whether a person is in front of the screen: false while the session is locked or in the background.

@@ -7,7 +7,7 @@ public struct UseTracker: Sendable {
     /// The most reports of one enforcement point that have not ended: more streams than any sound server carries.
     public static let maximumOfPoint = 2048
     /// The same for all enforcement points together. It bounds the memory and the length of the list.
-    public static let maximumReported = 4096
+    static let maximumReported = 4096
     /// The most uses of open nodes. They have a limit of their own, so that no enforcement point can keep them from
     /// being listed.
     public static let maximumDirect = 1024

@@ -221,7 +221,7 @@ final class Broker {
             case .failed(let why):
                 self?.log.warning(
                     "The agent of \(agent.connection) failed a prompt: \(why)", metadata: ["app": "\(app)"])
-                self?.feed(.agentFailed(agent, prompt.id, why: why))
+                self?.feed(.agentFailed(agent, prompt.id))
             case .left: self?.feed(.agentLeft(connection: agent.connection))
             }
         }

@@ -120,7 +120,7 @@ struct QueueScript {
         case "agent-left": return .agentLeft(connection: ":\(word(1))")
         case "unregister": return .agentUnregistered(agent(word(1)))
         case "answer": return answer(words)
-        case "fail": return .agentFailed(agent(word(1)), prompt(word(2)), why: "")
+        case "fail": return .agentFailed(agent(word(1)), prompt(word(2)))
         case "facts": return .factsChanged
         case "away": return .seatActivity(false)
         case "back": return .seatActivity(true)
