@@ -16,22 +16,21 @@ public struct NumberedRow: Sendable, Hashable {
 
 /// The rows of the last minute with their counts. Does no I/O: the store writes the rows that this returns.
 public struct HistoryFold {
+    /// What a row may be merged by. For rows of decisions, only the app and the question.
     private struct Key: Hashable {
         let app: AppID
         let question: Question
-        let outcome: Outcome
-        let by: Author
-        let status: Status?
+        var outcome: Outcome?
+        var by: Author?
+        var status: Status?
 
         init(_ row: HistoryRow) {
-            (app, question, outcome, by, status) = (row.app, row.question, row.outcome, row.by, row.status)
+            (app, question) = (row.app, row.question)
+            if !row.by.isDecision { (outcome, by, status) = (row.outcome, row.by, row.status) }
         }
     }
 
-    private struct Subject: Hashable {
-        let app: AppID
-        let question: Question
-    }
+    private typealias Entries = [Key: Entry]
 
     private struct Entry {
         var numbered: NumberedRow
@@ -47,9 +46,9 @@ public struct HistoryFold {
     static let capacity = 1024
 
     /// Rows that apps cause by themselves, one for each outcome.
-    private var caused: [Key: Entry] = [:]
+    private var caused: Entries = [:]
     /// Rows of decisions. Only the newest of a subject is kept, since a grant, a denial and a grant are three rows.
-    private var decided: [Subject: Entry] = [:]
+    private var decided: Entries = [:]
     private var lastNumber: Int64 = 0
 
     public init() {}
@@ -72,19 +71,16 @@ public struct HistoryFold {
 
     /// Adds a row. `isNew` is false if it was merged with an earlier row, whose count it raised.
     public mutating func add(_ row: HistoryRow, at uptime: Int64) -> (numbered: NumberedRow, isNew: Bool) {
-        if row.by.isDecision {
-            let subject = Subject(app: row.app, question: row.question)
-            if decided[subject] == nil { HistoryFold.makeRoom(&decided, uptime) }
-            let known = decided[subject].flatMap { $0.numbered.row.repeats(row) ? $0 : nil }
-            let (entry, isNew) = merge(row, with: known, uptime)
-            decided[subject] = entry
-            return (entry.numbered, isNew)
-        }
-        let key = Key(row)
-        if caused[key] == nil { HistoryFold.makeRoom(&caused, uptime) }
-        let (entry, isNew) = merge(row, with: caused[key], uptime)
-        caused[key] = entry
+        let (entries, key) = (HistoryFold.entries(of: row), Key(row))
+        if self[keyPath: entries][key] == nil { HistoryFold.makeRoom(&self[keyPath: entries], uptime) }
+        let known = self[keyPath: entries][key].flatMap { $0.numbered.row.repeats(row) ? $0 : nil }
+        let (entry, isNew) = merge(row, with: known, uptime)
+        self[keyPath: entries][key] = entry
         return (entry.numbered, isNew)
+    }
+
+    private static func entries(of row: HistoryRow) -> WritableKeyPath<HistoryFold, Entries> {
+        row.by.isDecision ? \.decided : \.caused
     }
 
     private mutating func merge(_ row: HistoryRow, with known: Entry?, _ uptime: Int64) -> (Entry, Bool) {
@@ -104,16 +100,13 @@ public struct HistoryFold {
     /// Returns the rows added or counted up since the last call, oldest first, and marks them as written.
     public mutating func takeUnwritten(at uptime: Int64) -> [NumberedRow] {
         var rows: [NumberedRow] = []
-        for (key, entry) in caused where !entry.isWritten {
-            rows.append(entry.numbered)
-            caused[key]?.isWritten = true
+        for entries in [\HistoryFold.caused, \.decided] {
+            for (key, entry) in self[keyPath: entries] where !entry.isWritten {
+                rows.append(entry.numbered)
+                self[keyPath: entries][key]?.isWritten = true
+            }
+            self[keyPath: entries] = self[keyPath: entries].filter { uptime - $0.value.since < HistoryFold.window }
         }
-        for (subject, entry) in decided where !entry.isWritten {
-            rows.append(entry.numbered)
-            decided[subject]?.isWritten = true
-        }
-        caused = caused.filter { uptime - $0.value.since < HistoryFold.window }
-        decided = decided.filter { uptime - $0.value.since < HistoryFold.window }
         return rows.sorted { $0.number < $1.number }
     }
 
@@ -123,8 +116,8 @@ public struct HistoryFold {
     /// Forgets rows of a change that could not be written, so that later rows are not merged with them.
     public mutating func forget(_ rows: [NumberedRow]) {
         for numbered in rows {
-            let subject = Subject(app: numbered.row.app, question: numbered.row.question)
-            if decided[subject]?.numbered.number == numbered.number { decided[subject] = nil }
+            let key = Key(numbered.row)
+            if decided[key]?.numbered.number == numbered.number { decided[key] = nil }
         }
     }
 
@@ -133,16 +126,15 @@ public struct HistoryFold {
 
     private mutating func mark(_ rows: [NumberedRow], isWritten: Bool) {
         for numbered in rows {
-            let row = numbered.row
-            let subject = Subject(app: row.app, question: row.question)
-            let key = Key(row)
-            if decided[subject]?.numbered.number == numbered.number { decided[subject]?.isWritten = isWritten }
-            if caused[key]?.numbered.number == numbered.number { caused[key]?.isWritten = isWritten }
+            let (entries, key) = (HistoryFold.entries(of: numbered.row), Key(numbered.row))
+            if self[keyPath: entries][key]?.numbered.number == numbered.number {
+                self[keyPath: entries][key]?.isWritten = isWritten
+            }
         }
     }
 
     /// Removes written rows that are older than the window, then all written rows, then the oldest row.
-    private static func makeRoom<Key>(_ entries: inout [Key: Entry], _ uptime: Int64) {
+    private static func makeRoom(_ entries: inout Entries, _ uptime: Int64) {
         guard entries.count >= capacity else { return }
         entries = entries.filter { !$0.value.isWritten || uptime - $0.value.since < window }
         if entries.count >= capacity { entries = entries.filter { !$0.value.isWritten } }
