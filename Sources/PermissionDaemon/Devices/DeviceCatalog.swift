@@ -7,15 +7,12 @@ import PermissionModel
 
 @LoopActor
 final class DeviceCatalog {
-    /// Ordered by permission; the default device of each comes first.
-    private(set) var devices: [Device] = []
-
     private let log: Logger
     private let source: any DeviceSource
     private let kinds: [any DeviceKind]
     private var onChange: (@LoopActor ([DeviceChange]) -> Void)?
+    /// The usable devices of each permission come first, and the default device before all others.
     private(set) var found: [Permission: [FoundDevice]] = [:]
-    private var usable: Set<Permission> = []
     private var names = DeviceNames()
     /// Devices reported as removed, which sysfs may still list for a moment.
     private var gone: Set<String> = []
@@ -40,7 +37,6 @@ final class DeviceCatalog {
         // Watch first, so that no event between the snapshot and the watch is lost.
         source.start(kinds.flatMap(\.subsystems)) { [weak self] in self?.received($0) }
         for kind in kinds { found[kind.permission] = look(for: kind) }
-        publish()
         for kind in kinds { kind.start { [weak self] in self?.refresh([kind.permission]) } }
         for problem in source.problems { log.notice("\(problem)") }
     }
@@ -56,7 +52,10 @@ final class DeviceCatalog {
     /// Checks again who may open the nodes: udev sends no event when logind gives them to another user.
     func checkRights() { refresh(Set(kinds.filter { $0.nodeUse != .none }.map(\.permission))) }
 
-    func isUsable(_ permission: Permission) -> Bool { usable.contains(permission) }
+    /// Ordered by permission; the default device of each comes first.
+    var devices: [Device] { Permission.allCases.sorted().flatMap { found[$0, default: []].map(\.device) } }
+
+    func isUsable(_ permission: Permission) -> Bool { found[permission]?.first?.device.isUsable ?? false }
 
     func defaultDevice(_ permission: Permission) -> Device? { found[permission]?.first?.device }
 
@@ -80,9 +79,8 @@ final class DeviceCatalog {
     }
 
     private func refresh(_ permissions: Set<Permission>) {
-        for kind in kinds where permissions.contains(kind.permission) { found[kind.permission] = look(for: kind) }
         let old = devices
-        publish()
+        for kind in kinds where permissions.contains(kind.permission) { found[kind.permission] = look(for: kind) }
         let changes = DeviceChange.between(old, devices)
         guard !changes.isEmpty else { return }
         for change in changes { log.debug("device \(change)") }
@@ -104,10 +102,5 @@ final class DeviceCatalog {
     private func records(_ subsystem: String) -> [DeviceRecord] {
         let all = source.records(of: subsystem)
         return gone.isEmpty ? all : all.filter { !gone.contains($0.syspath) }
-    }
-
-    private func publish() {
-        devices = Permission.allCases.sorted().flatMap { found[$0, default: []].map(\.device) }
-        usable = Set(devices.filter(\.isUsable).map(\.permission))
     }
 }
