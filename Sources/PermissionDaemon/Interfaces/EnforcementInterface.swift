@@ -12,7 +12,7 @@ struct EnforcementInterface {
     let facts: CurrentFacts
     let policy: PolicySet
     let subscribers: Subscribers
-    let uses: any UseReporting
+    let uses: DeviceUsage
     let appUses: AppUses
     unowned let requests: any RequestTaking
 

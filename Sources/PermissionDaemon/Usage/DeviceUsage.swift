@@ -9,16 +9,6 @@ import PermissionCore
 import PermissionModel
 import ProcessIdentity
 
-/// What enforcement points report.
-@LoopActor
-protocol UseReporting: AnyObject {
-    /// Starts a use that an enforcement point reports; `by` is the point's unique name. Returns its number; 0 for a
-    /// bypass, which is no use.
-    func reportUse(_ report: UseReport, by connection: String) throws(PermissionError) -> UInt32
-    /// Ends a use as often as it was reported, the last time for good.
-    func endUse(_ number: UInt32, by connection: String) throws(PermissionError)
-}
-
 @LoopActor
 final class DeviceUsage {
     typealias Standing = @LoopActor (AppID, ProcessKey, Permission) -> Status
@@ -139,7 +129,10 @@ final class DeviceUsage {
     }
 }
 
-extension DeviceUsage: UseReporting {
+/// What enforcement points report.
+extension DeviceUsage {
+    /// Starts a use that an enforcement point reports; `connection` is the point's unique name. Returns its number; 0
+    /// for a bypass, which is no use.
     func reportUse(_ report: UseReport, by connection: String) throws(PermissionError) -> UInt32 {
         var report = report
         guard BusNames.isToken(report.source), DeviceHolder.Source(rawValue: report.source) == nil else {
@@ -158,6 +151,7 @@ extension DeviceUsage: UseReporting {
         return number
     }
 
+    /// Ends a use as often as it was reported, the last time for good.
     func endUse(_ number: UInt32, by connection: String) throws(PermissionError) {
         guard let changes = tracker.end(number, by: connection, at: now()) else {
             throw PermissionError(.notFound, "this caller has reported no such use")
