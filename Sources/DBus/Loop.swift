@@ -71,7 +71,14 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     @LoopActor public func afterPoll(_ body: @escaping @LoopActor () -> Void) { deferred.append(.body(body)) }
 
     /// Milliseconds since boot, including time suspended (CLOCK_BOOTTIME).
-    public static func uptimeMilliseconds() -> Int64 { TimerQueue.nanoseconds(CLOCK_BOOTTIME) / 1_000_000 }
+    public static func uptimeMilliseconds() -> Int64 { nanoseconds(of: CLOCK_BOOTTIME) / 1_000_000 }
+
+    /// The time of a clock in nanoseconds (clock_gettime(2)).
+    public static func nanoseconds(of clock: Int32) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
 
     // MARK: - Running
 

@@ -69,13 +69,7 @@ final class TimerQueue {
         _ = loop.watch(unowned: descriptor, .readable) { [unowned self] _ in fire() }
     }
 
-    var now: Int64 { TimerQueue.nanoseconds(clock) }
-
-    nonisolated static func nanoseconds(_ clock: clockid_t) -> Int64 {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
+    var now: Int64 { Loop.nanoseconds(of: clock) }
 
     func add(_ deadline: Int64, _ body: @escaping @LoopActor () -> Void) -> LoopTimer {
         order += 1

@@ -20,7 +20,7 @@ final class Notifier {
     }
 
     func reloading() {
-        sd_notify(0, "RELOADING=1\nMONOTONIC_USEC=\(Notifier.monotonicMicroseconds())")
+        sd_notify(0, "RELOADING=1\nMONOTONIC_USEC=\(Loop.nanoseconds(of: CLOCK_MONOTONIC) / 1000)")
     }
 
     func stopping() { sd_notify(0, "STOPPING=1") }
@@ -28,11 +28,5 @@ final class Notifier {
     private func feedWatchdog() {
         sd_notify(0, "WATCHDOG=1")
         Loop.shared.after(milliseconds: interval) { [weak self] in self?.feedWatchdog() }
-    }
-
-    private static func monotonicMicroseconds() -> Int64 {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        return Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000
     }
 }

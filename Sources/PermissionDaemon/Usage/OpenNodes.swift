@@ -141,9 +141,9 @@ final class OpenNodes {
     private func advance() {
         guard let search = look?.search else { return }
         let start = OpenNodes.processorTime()
-        let end = OpenNodes.nanoseconds(CLOCK_MONOTONIC) + OpenNodes.slice
+        let end = Loop.nanoseconds(of: CLOCK_MONOTONIC) + OpenNodes.slice
         var hasMore = true
-        while hasMore, OpenNodes.nanoseconds(CLOCK_MONOTONIC) < end {
+        while hasMore, Loop.nanoseconds(of: CLOCK_MONOTONIC) < end {
             hasMore = search.advance(OpenNodes.sliceSteps)
         }
         look?.busy += OpenNodes.processorTime() - start
@@ -214,13 +214,7 @@ final class OpenNodes {
         schedule()
     }
 
-    private static func processorTime() -> Int64 { nanoseconds(CLOCK_THREAD_CPUTIME_ID) }
-
-    private static func nanoseconds(_ clock: clockid_t) -> Int64 {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
+    private static func processorTime() -> Int64 { Loop.nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) }
 }
 
 /// Keeps looks below a tenth of a processor, however many processes there are and however often nodes are opened.
