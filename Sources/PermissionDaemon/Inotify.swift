@@ -4,7 +4,37 @@ import CLinux
 import DBus
 import Glibc
 
-enum Inotify {
+/// An inotify instance, of which a user may have a limited number.
+@LoopActor
+final class Inotify {
+    private let descriptor: UnixFD
+    private var token: WatchToken?
+
+    /// Calls `onReadable` whenever there are events, until `close()`. Returns nil with errno set if there can be no
+    /// further instance.
+    init?(onReadable: @escaping @LoopActor () -> Void) {
+        let opened = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        guard opened >= 0 else { return nil }
+        descriptor = UnixFD(owning: opened)
+        token = Loop.shared.watch(descriptor, .readable) { _ in onReadable() }
+    }
+
+    func close() {
+        token?.cancel()
+        token = nil
+    }
+
+    /// Whether `onReadable` is not called for now.
+    var isPaused: Bool {
+        get { token?.events == [] }
+        set { token?.events = newValue ? [] : .readable }
+    }
+
+    /// Returns the watch, or -1 with errno set.
+    func watch(_ path: String, _ events: UInt32) -> Int32 { inotify_add_watch(descriptor.raw, path, events) }
+
+    func remove(_ watch: Int32) { inotify_rm_watch(descriptor.raw, watch) }
+
     /// Why a call failed. inotify uses some errno values with other meanings.
     static func reason(_ code: Int32) -> String {
         switch code {
@@ -14,14 +44,18 @@ enum Inotify {
         }
     }
 
-    /// An instance, or nil with errno set: a user may have a limited number of them.
-    static func open() -> UnixFD? {
-        let descriptor = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
-        return descriptor < 0 ? nil : UnixFD(owning: descriptor)
+    /// Reads all events. Calls `body` for each with its watch, its mask and its name, which is padded with NULs.
+    func read(_ body: (_ watch: Int32, _ mask: UInt32, _ name: ArraySlice<UInt8>) -> Void) {
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while true {
+            let count = Glibc.read(descriptor.raw, &buffer, buffer.count)
+            guard count > 0 else { return }
+            Inotify.forEachEvent(in: buffer.prefix(count), body)
+        }
     }
 
-    /// Calls `body` for each `struct inotify_event` with its watch, its mask and its name, which is padded with NULs.
-    static func forEachEvent(
+    /// Takes the bytes apart into `struct inotify_event`s.
+    private static func forEachEvent(
         in bytes: ArraySlice<UInt8>, _ body: (_ watch: Int32, _ mask: UInt32, _ name: ArraySlice<UInt8>) -> Void
     ) {
         let header = 16

@@ -9,29 +9,22 @@ final class FolderWatch {
     /// Why changes may go unnoticed; nil while all folders are watched.
     private(set) var problem: PolicyProblem?
 
-    private var inotify: UnixFD?
-    private var token: WatchToken?
+    private var inotify: Inotify?
     private let onEvents: @LoopActor ([String]) -> Void
 
     /// - Parameter onEvents: called with the names of what has changed; an empty one means the folder or everything.
     init(onEvents: @escaping @LoopActor ([String]) -> Void) { self.onEvents = onEvents }
 
-    isolated deinit { token?.cancel() }
+    isolated deinit { inotify?.close() }
 
     /// Watches these folders too. Folders that are already watched stay watched; those that failed are retried.
     func watch(_ folders: Set<String>) {
         problem = nil
-        guard let inotify = inotify ?? open() else { return fail(folders.min() ?? "", errno) }
+        inotify = inotify ?? Inotify { [weak self] in self?.read() }
+        guard let inotify else { return fail(folders.min() ?? "", errno) }
         let events = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ATTRIB
         for folder in folders.sorted()
-        where inotify_add_watch(inotify.raw, folder, UInt32(events) | UInt32(IN_ONLYDIR)) < 0 { fail(folder, errno) }
-    }
-
-    private func open() -> UnixFD? {
-        guard let opened = Inotify.open() else { return nil }
-        inotify = opened
-        token = Loop.shared.watch(opened, .readable) { [weak self] _ in self?.read(opened.raw) }
-        return opened
+        where inotify.watch(folder, UInt32(events) | UInt32(IN_ONLYDIR)) < 0 { fail(folder, errno) }
     }
 
     private func fail(_ folder: String, _ code: Int32) {
@@ -43,16 +36,9 @@ final class FolderWatch {
         )
     }
 
-    private func read(_ descriptor: Int32) {
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+    private func read() {
         var names: [String] = []
-        while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            guard count > 0 else { break }
-            Inotify.forEachEvent(in: buffer.prefix(count)) { _, _, name in
-                names.append(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
-            }
-        }
+        inotify?.read { _, _, name in names.append(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)) }
         if !names.isEmpty { onEvents(names) }
     }
 }

@@ -25,22 +25,21 @@ final class InotifyOpenings: OpeningSource {
     private static let events = close | UInt32(IN_OPEN | IN_ATTRIB)
 
     var onEvents: (@LoopActor ([String: NodeEvents]) -> Void)?
-    private var inotify: UnixFD?
-    private var token: WatchToken?
+    private var inotify: Inotify?
     private var nodes: [Int32: String] = [:]
     private var watches: [String: Int32] = [:]
-    private var buffer = [UInt8](repeating: 0, count: 16 << 10)
 
     func watch(_ wanted: Set<String>) -> [String: String] {
         for (node, watch) in watches where !wanted.contains(node) {
-            if let inotify { inotify_rm_watch(inotify.raw, watch) }
+            inotify?.remove(watch)
             drop(watch)
         }
         guard !wanted.isEmpty else {
             shut()
             return [:]
         }
-        guard let inotify = inotify ?? open() else {
+        inotify = inotify ?? Inotify { [weak self] in self?.read() }
+        guard let inotify else {
             let failure = Inotify.reason(errno)
             return Dictionary(uniqueKeysWithValues: wanted.map { ($0, failure) })
         }
@@ -53,24 +52,16 @@ final class InotifyOpenings: OpeningSource {
 
     /// A user may have a limited number of inotify instances.
     private func shut() {
-        token?.cancel()
-        token = nil
+        inotify?.close()
         inotify = nil
     }
 
-    private func open() -> UnixFD? {
-        guard let opened = Inotify.open() else { return nil }
-        inotify = opened
-        token = Loop.shared.watch(opened, .readable) { [weak self] _ in self?.read() }
-        return opened
-    }
-
     /// Watches the file that is at the path now, in place of the one that was there before. Returns why that fails.
-    private func add(_ node: String, to inotify: UnixFD) -> String? {
-        let watch = inotify_add_watch(inotify.raw, node, InotifyOpenings.events)
+    private func add(_ node: String, to inotify: Inotify) -> String? {
+        let watch = inotify.watch(node, InotifyOpenings.events)
         let failure = watch < 0 ? Inotify.reason(errno) : nil
         if let old = watches[node], old != watch {
-            inotify_rm_watch(inotify.raw, old)
+            inotify.remove(old)
             drop(old)
         }
         guard failure == nil else { return failure }
@@ -90,10 +81,16 @@ final class InotifyOpenings: OpeningSource {
         guard let inotify else { return }
         var found: [String: NodeEvents] = [:]
         var changed: Set<String> = []
-        while true {
-            let count = Glibc.read(inotify.raw, &buffer, buffer.count)
-            guard count > 0 else { break }
-            parse(count, &found, &changed)
+        inotify.read { watch, mask, _ in
+            if mask & UInt32(IN_Q_OVERFLOW) != 0 {
+                for node in watches.keys { found[node, default: NodeEvents()].add(.unknown) }
+                return
+            }
+            guard let node = nodes[watch] else { return }
+            if mask & UInt32(IN_IGNORED) != 0 { drop(watch) }
+            if mask & UInt32(IN_IGNORED | IN_ATTRIB) != 0 { changed.insert(node) }
+            if mask & UInt32(IN_OPEN) != 0 { found[node, default: NodeEvents()].add(.open) }
+            if mask & InotifyOpenings.close != 0 { found[node, default: NodeEvents()].add(.close) }
         }
         for node in changed {
             // Another file may be there now, and its first events are lost.
@@ -106,23 +103,9 @@ final class InotifyOpenings: OpeningSource {
     }
 
     private func rest() {
-        guard token?.events != [] else { return }
-        token?.events = []
-        Loop.shared.after(milliseconds: InotifyOpenings.pause) { [weak self] in self?.token?.events = .readable }
-    }
-
-    private func parse(_ count: Int, _ found: inout [String: NodeEvents], _ changed: inout Set<String>) {
-        Inotify.forEachEvent(in: buffer.prefix(count)) { watch, mask, _ in
-            if mask & UInt32(IN_Q_OVERFLOW) != 0 {
-                for node in watches.keys { found[node, default: NodeEvents()].add(.unknown) }
-                return
-            }
-            guard let node = nodes[watch] else { return }
-            if mask & UInt32(IN_IGNORED) != 0 { drop(watch) }
-            if mask & UInt32(IN_IGNORED | IN_ATTRIB) != 0 { changed.insert(node) }
-            if mask & UInt32(IN_OPEN) != 0 { found[node, default: NodeEvents()].add(.open) }
-            if mask & InotifyOpenings.close != 0 { found[node, default: NodeEvents()].add(.close) }
-        }
+        guard let inotify, !inotify.isPaused else { return }
+        inotify.isPaused = true
+        Loop.shared.after(milliseconds: InotifyOpenings.pause) { [weak self] in self?.inotify?.isPaused = false }
     }
 }
 
