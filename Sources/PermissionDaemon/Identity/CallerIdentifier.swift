@@ -19,6 +19,16 @@ protocol CallerLookup: AnyObject {
     func identify(_ name: String, _ completion: @escaping @LoopActor (Caller?) -> Void)
 }
 
+extension CallerLookup {
+    /// The caller of an authorized call.
+    func caller(of call: MethodCall) throws(PermissionError) -> Caller {
+        guard let caller = cached(call.sender) else {
+            throw PermissionError(.accessDenied, "the caller has left the bus")
+        }
+        return caller
+    }
+}
+
 @LoopActor
 final class CallerIdentifier: CallerLookup {
     /// Called when a connection that was identified has left the bus.

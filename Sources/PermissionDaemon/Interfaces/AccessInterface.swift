@@ -57,9 +57,7 @@ struct AccessInterface {
 
     /// Returns the caller of an authorized call, and adds it to the receivers of StatusChanged.
     private func caller(of call: MethodCall) throws(PermissionError) -> Caller {
-        guard let caller = identifier.cached(call.sender) else {
-            throw PermissionError(.accessDenied, "the caller has left the bus")
-        }
+        let caller = try identifier.caller(of: call)
         statuses.add(caller)
         return caller
     }

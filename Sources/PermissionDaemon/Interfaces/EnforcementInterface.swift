@@ -92,10 +92,7 @@ struct EnforcementInterface {
     }
 
     private func subject(of call: MethodCall) throws(PermissionError) -> EnforcementSubject {
-        guard let point = identifier.cached(call.sender) else {
-            throw PermissionError(.accessDenied, "the caller has left the bus")
-        }
-        return try EnforcementSubject(call.arguments[0], namedBy: point)
+        try EnforcementSubject(call.arguments[0], namedBy: identifier.caller(of: call))
     }
 
     private func row(_ name: String) -> [String: Value] {
