@@ -6,33 +6,28 @@ import PermissionTestKit
 
 @LoopActor
 final class FakeDaemon {
-    private let connection: Connection
-    private let server: ObjectServer
+    private let service: FakeService
     private let agents = EventLog<(owner: String, path: String)>()
 
     /// Stops the bench's own daemon first.
     init(_ bench: WindowBench) async throws {
         await bench.permd.stop()
-        connection = try bench.permd.bus.connect()
-        server = ObjectServer(connection: connection) { call, text in
-            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
-        }
-        server.add(
-            Interface(
-                name: BusNames.agentManager,
-                methods: [
-                    Method(
-                        name: "RegisterAgent", inputs: ["agent": "o", "options": "a{sv}"],
-                        outputs: [:]
-                    ) { [agents] call in
-                        call.reply()
-                        agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
-                    },
-                    Method(name: "ListAgents", inputs: [:], outputs: ["agents": "aa{sv}"]) { [agents] call in
-                        call.reply(.rows(agents.all.map { ["agent": .objectPath($0.path)] }))
-                    },
-                ]), at: BusNames.root)
-        guard try connection.requestName(BusNames.service) else { throw TestKitError("there is a daemon already") }
+        service = try FakeService(on: bench.permd.bus)
+        service.add(
+            BusNames.agentManager, at: BusNames.root,
+            [
+                Method(
+                    name: "RegisterAgent", inputs: ["agent": "o", "options": "a{sv}"],
+                    outputs: [:]
+                ) { [agents] call in
+                    call.reply()
+                    agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
+                },
+                Method(name: "ListAgents", inputs: [:], outputs: ["agents": "aa{sv}"]) { [agents] call in
+                    call.reply(.rows(agents.all.map { ["agent": .objectPath($0.path)] }))
+                },
+            ])
+        try service.own(BusNames.service)
     }
 
     /// Sends a prompt; returns the outcome that the agent replies with.
@@ -40,7 +35,7 @@ final class FakeDaemon {
         var details = details
         if details["items"] == nil { details["items"] = .rows([["permission": .string("camera")]]) }
         details["durations"] = .strings(["once", "session", "always"])
-        let reply = try await connection.call(
+        let reply = try await service.connection.call(
             try call("Prompt", number, .properties(details)), timeoutMilliseconds: nil)
         return reply.body.first?.stringValue ?? "?"
     }
@@ -49,11 +44,11 @@ final class FakeDaemon {
     func waitForAgents(_ count: Int) async throws { try await agents.wait(for: count) }
 
     func update(_ number: Int, _ details: [String: Value]) async throws {
-        _ = try await connection.call(try call("Update", number, .properties(details)))
+        _ = try await service.connection.call(try call("Update", number, .properties(details)))
     }
 
     func withdraw(_ number: Int) async throws {
-        _ = try await connection.call(try call("Withdraw", number, .string("")))
+        _ = try await service.connection.call(try call("Withdraw", number, .string("")))
     }
 
     private func call(_ member: String, _ number: Int, _ argument: Value) throws -> Message {
@@ -63,5 +58,5 @@ final class FakeDaemon {
             [.objectPath("/org/permd/prompt/\(number)"), argument])
     }
 
-    func end() { connection.close() }
+    func end() { service.end() }
 }

@@ -75,35 +75,30 @@ private final class SettingsPortal {
 
     var values: [String: Value] = [:]
     let reads = EventLog<Void>()
-    private let connection: Connection
-    private let server: ObjectServer
+    private let service: FakeService
 
     init(on bus: PrivateBus) throws {
-        connection = try bus.connect()
-        server = ObjectServer(connection: connection) { call, text in
-            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
-        }
-        server.add(
-            Interface(
-                name: SettingsPortal.interface,
-                methods: [
-                    Method(
-                        name: "ReadAll", inputs: ["namespaces": "as"], outputs: ["value": "a{sa{sv}}"]
-                    ) { [unowned self] call in
-                        let entry = DictionaryEntry(.string(SettingsPortal.namespace), .properties(values))
-                        call.reply(.dictionary(key: "s", value: "a{sv}", [entry]))
-                        reads.add(())
-                    }
-                ]), at: BusNames.portalRoot)
-        guard try connection.requestName(BusNames.portal) else { throw TestKitError("there is a portal already") }
+        service = try FakeService(on: bus)
+        service.add(
+            SettingsPortal.interface, at: BusNames.portalRoot,
+            [
+                Method(
+                    name: "ReadAll", inputs: ["namespaces": "as"], outputs: ["value": "a{sa{sv}}"]
+                ) { [unowned self] call in
+                    let entry = DictionaryEntry(.string(SettingsPortal.namespace), .properties(values))
+                    call.reply(.dictionary(key: "s", value: "a{sv}", [entry]))
+                    reads.add(())
+                }
+            ])
+        try service.own(BusNames.portal)
     }
 
     func change(_ key: String, _ value: Value) {
-        connection.send(
+        service.connection.send(
             .signal(
                 path: BusNames.portalRoot, interface: SettingsPortal.interface, member: "SettingChanged",
                 [.string(SettingsPortal.namespace), .string(key), .variant(value)]))
     }
 
-    func end() { connection.close() }
+    func end() { service.end() }
 }

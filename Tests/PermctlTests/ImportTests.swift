@@ -8,38 +8,33 @@ import Testing
 /// Stands for the daemon: stores decisions, and refuses those for one app.
 @LoopActor
 private final class FakePolicy {
-    private let connection: Connection
-    private let server: ObjectServer
+    private let service: FakeService
     private(set) var decisions: [String: [String: Value]] = [:]
     /// The number of changes it still accepts; after that it refuses all.
     private var changes = Int.max
 
     init(_ bus: PrivateBus, changes: Int = .max) throws {
         self.changes = changes
-        connection = try bus.connect()
-        server = ObjectServer(connection: connection) { call, text in
-            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
-        }
-        server.add(
-            Interface(
-                name: BusNames.policy,
-                methods: [
-                    Method(name: "ListDecisions", inputs: ["filter": "a{sv}"], outputs: ["decisions": "aa{sv}"]) {
-                        [unowned self] call in
-                        call.reply(.rows(decisions.sorted { $0.key < $1.key }.map(\.value)))
-                    },
-                    Method(
-                        name: "SetDecision",
-                        inputs: ["app": "s", "permission": "s", "decision": "s", "options": "a{sv}"], outputs: [:]
-                    ) { [unowned self] call in set(call) },
-                    Method(name: "Reset", inputs: ["app": "s", "permission": "s"], outputs: ["removed": "u"]) {
-                        [unowned self] call in
-                        guard mayChange(call) else { return }
-                        decisions[key(call)] = nil
-                        call.reply(.uint32(1))
-                    },
-                ]), at: BusNames.root)
-        _ = try connection.requestName(BusNames.service)
+        service = try FakeService(on: bus)
+        service.add(
+            BusNames.policy, at: BusNames.root,
+            [
+                Method(name: "ListDecisions", inputs: ["filter": "a{sv}"], outputs: ["decisions": "aa{sv}"]) {
+                    [unowned self] call in
+                    call.reply(.rows(decisions.sorted { $0.key < $1.key }.map(\.value)))
+                },
+                Method(
+                    name: "SetDecision",
+                    inputs: ["app": "s", "permission": "s", "decision": "s", "options": "a{sv}"], outputs: [:]
+                ) { [unowned self] call in set(call) },
+                Method(name: "Reset", inputs: ["app": "s", "permission": "s"], outputs: ["removed": "u"]) {
+                    [unowned self] call in
+                    guard mayChange(call) else { return }
+                    decisions[key(call)] = nil
+                    call.reply(.uint32(1))
+                },
+            ])
+        try service.own(BusNames.service)
     }
 
     private func key(_ call: MethodCall) -> String {
@@ -68,7 +63,7 @@ private final class FakePolicy {
         call.reply()
     }
 
-    func end() { connection.close() }
+    func end() { service.end() }
 }
 
 @Suite(.timeLimit(.minutes(3)))

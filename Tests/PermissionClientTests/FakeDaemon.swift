@@ -7,58 +7,52 @@ import PermissionTestKit
 
 @LoopActor
 final class FakeDaemon {
-    let connection: Connection
+    private let service: FakeService
     /// The agents that registered, by their unique name and path.
     let agents = EventLog<(owner: String, path: String)>()
     /// The callers of `GetStatus`, in order.
     let questions = EventLog<String>()
     /// The calls of `RequestAccess`, each answered with the path of its request.
     let requests = EventLog<MethodCall>()
-    private let server: ObjectServer
 
     init(_ bus: PrivateBus) throws {
-        connection = try bus.connect()
-        server = ObjectServer(connection: connection) { call, text in
-            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
-        }
-        server.add(
-            Interface(
-                name: BusNames.agentManager,
-                methods: [
-                    Method(
-                        name: "RegisterAgent", inputs: ["agent": "o", "options": "a{sv}"],
-                        outputs: [:]
-                    ) { [agents] call in
-                        call.reply()
-                        agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
-                    }
-                ]), at: BusNames.root)
-        server.add(
-            Interface(
-                name: BusNames.access,
-                methods: [
-                    Method(
-                        name: "GetStatus", inputs: ["permissions": "as"],
-                        outputs: ["statuses": "a{ss}"]
-                    ) { [questions] call in
-                        call.reply(.stringTable(["camera": "undetermined"]))
-                        questions.add(call.sender)
-                    },
-                    Method(
-                        name: "RequestAccess", inputs: ["permissions": "as", "options": "a{sv}"],
-                        outputs: ["request": "o"]
-                    ) { [requests] call in
-                        call.reply(.objectPath(FakeDaemon.path(of: call)))
-                        requests.add(call)
-                    },
-                ]), at: BusNames.root)
-        guard try connection.requestName(BusNames.service) else { throw TestKitError("there is a daemon already") }
+        service = try FakeService(on: bus)
+        service.add(
+            BusNames.agentManager, at: BusNames.root,
+            [
+                Method(
+                    name: "RegisterAgent", inputs: ["agent": "o", "options": "a{sv}"],
+                    outputs: [:]
+                ) { [agents] call in
+                    call.reply()
+                    agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
+                }
+            ])
+        service.add(
+            BusNames.access, at: BusNames.root,
+            [
+                Method(
+                    name: "GetStatus", inputs: ["permissions": "as"],
+                    outputs: ["statuses": "a{ss}"]
+                ) { [questions] call in
+                    call.reply(.stringTable(["camera": "undetermined"]))
+                    questions.add(call.sender)
+                },
+                Method(
+                    name: "RequestAccess", inputs: ["permissions": "as", "options": "a{sv}"],
+                    outputs: ["request": "o"]
+                ) { [requests] call in
+                    call.reply(.objectPath(FakeDaemon.path(of: call)))
+                    requests.add(call)
+                },
+            ])
+        try service.own(BusNames.service)
     }
 
     /// Calls the agent that registered last.
     func call(_ member: String, _ body: [Value]) async throws -> Message {
         guard let agent = agents.all.last else { throw TestKitError("no agent") }
-        return try await connection.call(
+        return try await service.connection.call(
             .call(destination: agent.owner, path: agent.path, interface: BusNames.agent, member: member, body),
             timeoutMilliseconds: nil)
     }
@@ -86,7 +80,7 @@ final class FakeDaemon {
 
     /// Answers a request for the camera.
     func respond(to call: MethodCall, _ status: Status) {
-        connection.send(
+        service.connection.send(
             .signal(
                 path: FakeDaemon.path(of: call), interface: BusNames.request, member: "Response",
                 [.uint32(0), .properties(["statuses": .stringTable(["camera": status.rawValue])])],
@@ -94,11 +88,11 @@ final class FakeDaemon {
     }
 
     func tell(_ status: Status, to client: String) {
-        connection.send(
+        service.connection.send(
             .signal(
                 path: BusNames.root, interface: BusNames.access, member: "StatusChanged",
                 [.string("camera"), .string(status.rawValue)], destination: client))
     }
 
-    func end() { connection.close() }
+    func end() { service.end() }
 }

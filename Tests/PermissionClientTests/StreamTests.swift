@@ -261,37 +261,32 @@ struct AgentHostTests {
 /// Stands in for the daemon: replies `undetermined`, and at once sends the change to `denied`.
 @LoopActor
 private final class FakeAccess {
-    private let connection: Connection
-    private let server: ObjectServer
+    private let service: FakeService
     private var client = ""
 
     init(_ bus: PrivateBus) async throws {
-        connection = try bus.connect()
-        server = ObjectServer(connection: connection) { call, text in
-            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
-        }
-        server.add(
-            Interface(
-                name: BusNames.access,
-                methods: [
-                    Method(
-                        name: "GetStatus", inputs: ["permissions": "as"],
-                        outputs: ["statuses": "a{ss}"]
-                    ) { [weak self] call in
-                        self?.client = call.sender
-                        call.reply(.stringTable(["camera": "undetermined"]))
-                        self?.tell(.denied)
-                    }
-                ]), at: BusNames.root)
-        _ = try connection.requestName(BusNames.service)
+        service = try FakeService(on: bus)
+        service.add(
+            BusNames.access, at: BusNames.root,
+            [
+                Method(
+                    name: "GetStatus", inputs: ["permissions": "as"],
+                    outputs: ["statuses": "a{ss}"]
+                ) { [weak self] call in
+                    self?.client = call.sender
+                    call.reply(.stringTable(["camera": "undetermined"]))
+                    self?.tell(.denied)
+                }
+            ])
+        try service.own(BusNames.service)
     }
 
     func tell(_ status: Status) {
-        connection.send(
+        service.connection.send(
             .signal(
                 path: BusNames.root, interface: BusNames.access, member: "StatusChanged",
                 [.string("camera"), .string(status.rawValue)], destination: client))
     }
 
-    func end() { connection.close() }
+    func end() { service.end() }
 }

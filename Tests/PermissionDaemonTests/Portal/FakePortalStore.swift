@@ -8,40 +8,35 @@ import PermissionTestKit
 final class FakePortalStore {
     private static let notFound = "org.freedesktop.portal.Error.NotFound"
 
-    let connection: Connection
+    let service: FakeService
     /// Permissions by app, by `table id`.
     private(set) var entries: [String: [String: [String]]] = [:]
     /// `TABLE ID APP` for each entry that was deleted by a call.
     let deletions = EventLog<String>()
     /// `TABLE ID` for each lookup.
     let lookups = EventLog<String>()
-    private let server: ObjectServer
 
     init(on bus: PrivateBus) throws {
-        connection = try bus.connect()
-        server = ObjectServer(connection: connection) { call, text in
-            call.fail(name: BusError.Name.invalidArgs, body: [.string(text)])
-        }
-        server.add(
-            Interface(
-                name: BusNames.portalStore,
-                methods: [
-                    Method(
-                        name: "Lookup", inputs: ["table": "s", "id": "s"],
-                        outputs: ["permissions": "a{sas}", "data": "v"]
-                    ) { [unowned self] in lookup($0) },
-                    Method(
-                        name: "DeletePermission", inputs: ["table": "s", "id": "s", "app": "s"], outputs: [:]
-                    ) { [unowned self] in delete($0) },
-                ]), at: BusNames.portalStorePath)
-        guard try connection.requestName(BusNames.portalStore) else { throw TestKitError("the name is taken") }
+        service = try FakeService(on: bus)
+        service.add(
+            BusNames.portalStore, at: BusNames.portalStorePath,
+            [
+                Method(
+                    name: "Lookup", inputs: ["table": "s", "id": "s"],
+                    outputs: ["permissions": "a{sas}", "data": "v"]
+                ) { [unowned self] in lookup($0) },
+                Method(
+                    name: "DeletePermission", inputs: ["table": "s", "id": "s", "app": "s"], outputs: [:]
+                ) { [unowned self] in delete($0) },
+            ])
+        try service.own(BusNames.portalStore)
     }
 
     /// Writes as another program would; nil deletes.
     func write(_ place: String, _ app: String, _ words: [String]?) {
         entries[place, default: [:]][app] = words
         let parts = place.split(separator: " ").map(String.init)
-        connection.send(
+        service.connection.send(
             .signal(
                 path: BusNames.portalStorePath, interface: BusNames.portalStore, member: "Changed",
                 [

@@ -59,7 +59,7 @@ struct PortalStoreSyncTests {
             decisions = Decisions(parts.store)
             portals = try FakePortalStore(on: bus)
             for (app, word) in entries { portals.write("devices camera", app, [word]) }
-            identifier.add(portals.connection, owner)
+            identifier.add(portals.service.connection, owner)
             connection = try bus.connect()
             sync = PortalStoreSync(
                 connection: connection, identifier: identifier, store: parts.store, facts: parts.facts, now: { 0 },
@@ -76,7 +76,7 @@ struct PortalStoreSyncTests {
 
         /// Returns once everything sent so far by either side has been received.
         func settle() async throws {
-            for peer in [connection, portals.connection, connection] {
+            for peer in [connection, portals.service.connection, connection] {
                 _ = try await peer.call(.busCall("GetId"), timeoutMilliseconds: nil)
             }
         }
@@ -104,7 +104,7 @@ struct PortalStoreSyncTests {
 
         func end() async {
             connection.close()
-            portals.connection.close()
+            portals.service.end()
             await bus.stop()
         }
     }
