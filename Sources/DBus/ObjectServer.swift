@@ -172,10 +172,6 @@ public final class ObjectServer {
         return mayPassDescriptors?(header.sender ?? "") ?? true
     }
 
-    public func remove(_ path: String) {
-        objects[path] = nil
-    }
-
     /// Adds the objects below `prefix`; `prefix` itself is not an object.
     public func addSubtree(prefix: String, _ tree: ObjectTree) {
         trees.append((prefix, tree))

@@ -35,12 +35,7 @@ struct DismissalThrottle {
         for record in restored { records[Key(app: record.app, question: record.question)] = record }
     }
 
-    /// Whether the throttle dismisses this question now.
-    func isPaused(_ app: AppID, _ question: Question, at now: EpochSeconds) -> Bool {
-        pauseEnd(app, question, at: now) != nil
-    }
-
-    /// The end of the current pause, if there is one.
+    /// The end of the current pause, in which the throttle dismisses this question, if there is one.
     func pauseEnd(_ app: AppID, _ question: Question, at now: EpochSeconds) -> EpochSeconds? {
         guard let end = records[Key(app: app, question: question)]?.pausedUntil, end > now else { return nil }
         return end

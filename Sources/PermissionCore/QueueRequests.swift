@@ -71,7 +71,8 @@ extension Queue {
 
     private mutating func leaveOutPaused(_ waiting: inout WaitingRequest, _ now: Moment, _ facts: some Facts) {
         var rows: [HistoryRow] = []
-        for question in waiting.open(in: facts) where dismissals.isPaused(waiting.app, question, at: now.epoch) {
+        for question in waiting.open(in: facts)
+        where dismissals.pauseEnd(waiting.app, question, at: now.epoch) != nil {
             waiting.leftOut.insert(question)
             waiting.recorded.insert(question)
             rows.append(row(waiting.request, question, .dismissed, .guard, now))
