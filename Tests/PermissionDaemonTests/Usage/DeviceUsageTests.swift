@@ -20,8 +20,9 @@ struct DeviceUsageTests {
     @Test func anOpenNode() async throws {
         let bench = UsageBench([UsageBench.camera(terminal)])
         #expect(bench.openings.watched == [node])
-        bench.openings.send(node, NodeEvents(opens: 1, closes: 1))
         let holder = try await UsageBench.holder("<>", node)
+        // A probe, then the holder. Without a wait in between, in which the holder could be found before its event.
+        bench.openings.send(node, NodeEvents(opens: 1, closes: 1))
         bench.opened(node)
         try await bench.changes.first { $0 == "+\(Self.cat) camera device granted \(holder.pid)" }
         #expect(bench.usage.uses.map(\.device.name) == ["Camera at \(node)"])
