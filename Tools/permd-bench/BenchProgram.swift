@@ -31,8 +31,12 @@ enum BenchProgram {
         }
     }
 
+    /// What can be measured alone.
+    private enum Part: String { case windows, load, usage, sound }
+
     private static func run(_ arguments: [String]) throws {
-        var (isQuick, isWindows, isLoad, isUsage, isSound) = (false, false, false, false, false)
+        var isQuick = false
+        var part: Part?
         var rounds: Int?
         var (json, watcher, mockDevices): (String?, String?, String?) = (nil, nil, nil)
         var machine: [String: String] = [:]
@@ -40,18 +44,9 @@ enum BenchProgram {
         while let argument = rest.popFirst() {
             switch argument {
             case "--quick": isQuick = true
-            case "--only" where rest.first == "windows":
-                rest.removeFirst()
-                isWindows = true
-            case "--only" where rest.first == "load":
-                rest.removeFirst()
-                isLoad = true
-            case "--only" where rest.first == "usage":
-                rest.removeFirst()
-                isUsage = true
-            case "--only" where rest.first == "sound":
-                rest.removeFirst()
-                isSound = true
+            case "--only":
+                part = rest.popFirst().flatMap(Part.init)
+                if part == nil { throw BenchFailure("--only requires the name of a part\n\(usage)") }
             case "--mockdevices": mockDevices = rest.popFirst()
             case "--rounds":
                 guard let count = rest.popFirst().flatMap(Int.init), count > 0 else {
@@ -68,29 +63,39 @@ enum BenchProgram {
         }
         let bench = try Bench(address: arguments[1], folder: arguments[2], isQuick: isQuick, machine: machine)
         if let rounds { bench.rounds = rounds }
-        if isWindows {
-            try measureWindow(bench, watcher: watcher)
-        } else if isLoad {
-            try measureLoad(bench)
-        } else if isSound {
-            try bench.measureSound()
-        } else if isUsage {
-            guard let mockDevices else { throw BenchFailure("measuring uses requires --mockdevices\n\(usage)") }
-            _ = try bench.client.start(Service.permd)
-            try bench.measureUsage(mockDevices: mockDevices)
-        } else {
-            try measure(bench, watcher: watcher)
-            if let mockDevices { try bench.measureUsage(mockDevices: mockDevices) }
-            try bench.measureSound()
-        }
+        let outcome = Result { try measure(bench, part, watcher: watcher, mockDevices: mockDevices) }
+        // What was measured before a failure is printed, too.
         print("\n\(bench.report.table)\n")
         for note in bench.report.notes { print("Note: \(note)") }
         let missed = bench.report.missed
-        print(missed.isEmpty ? "All figures are met." : "Missed: \(missed.joined(separator: "; "))")
+        if !missed.isEmpty { print("Missed: \(missed.joined(separator: "; "))") }
+        try outcome.get()
+        if missed.isEmpty { print("All figures are met.") }
         if let json { try bench.report.write(to: json) }
     }
 
-    private static func measure(_ bench: Bench, watcher: String?) throws {
+    /// Measures a part, or all of them.
+    private static func measure(_ bench: Bench, _ part: Part?, watcher: String?, mockDevices: String?) throws {
+        switch part {
+        case .windows: try measureWindow(bench, watcher: watcher)
+        case .load: try measureLoad(bench)
+        case .usage:
+            _ = try bench.client.start(Service.permd)
+            try measureUsage(bench, mockDevices)
+        case .sound: try bench.measureSound()
+        case nil:
+            try measureServices(bench, watcher: watcher)
+            try measureUsage(bench, mockDevices)
+            try bench.measureSound()
+        }
+    }
+
+    private static func measureUsage(_ bench: Bench, _ mockDevices: String?) throws {
+        guard let mockDevices else { throw BenchFailure("measuring uses requires --mockdevices\n\(usage)") }
+        try bench.measureUsage(mockDevices: mockDevices)
+    }
+
+    private static func measureServices(_ bench: Bench, watcher: String?) throws {
         for service in [Service.echo, Service.permd, Service.store] { _ = try bench.client.start(service) }
         // In ascending order, so that each store is filled only once.
         let sizes = bench.isQuick ? [200, 1000] : [1000, 10_000, 100_000]
