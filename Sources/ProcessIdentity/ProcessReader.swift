@@ -136,25 +136,31 @@ public struct ProcessReader: Sendable {
         return Array(bytes.prefix(count))
     }
 
-    func read(_ path: String, mayBeCut: Bool = false) throws(UnknownProcess) -> [UInt8] {
+    func read(
+        _ path: String, maximum: Int = ProcessReader.maximumRead, mayBeCut: Bool = false
+    ) throws(UnknownProcess) -> [UInt8] {
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard fd >= 0 else { throw UnknownProcess(reason: "\(path) cannot be read: \(errorText())") }
         defer { close(fd) }
-        return try read(descriptor: fd, mayBeCut: mayBeCut)
+        return try read(descriptor: fd, maximum: maximum, mayBeCut: mayBeCut)
     }
 
     /// Fails on longer files unless `mayBeCut`, because truncated content could have a different meaning.
-    private func read(descriptor fd: Int32, mayBeCut: Bool = false) throws(UnknownProcess) -> [UInt8] {
+    private func read(
+        descriptor fd: Int32, maximum: Int = ProcessReader.maximumRead, mayBeCut: Bool = false
+    ) throws(UnknownProcess) -> [UInt8] {
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
-        while content.count < ProcessReader.maximumRead {
+        while content.count < maximum {
             let count = Glibc.read(fd, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw UnknownProcess(reason: "reading failed: \(errorText())") }
             if count == 0 { return content }
             content += buffer.prefix(count)
         }
-        guard mayBeCut else { throw UnknownProcess(reason: "a file about the process is larger than 64 KiB") }
+        guard mayBeCut else {
+            throw UnknownProcess(reason: "a file about the process is larger than \(maximum >> 10) KiB")
+        }
         return content
     }
 

@@ -56,14 +56,16 @@ final class RelayServer {
         var isListening = false
         /// The sockets at the other ends.
         var peers: Set<UInt32> = []
-        /// Whether the server has sockets of other kinds, whose clients cannot be found.
+        /// Whether the server has clients that came over TCP, who cannot be found.
         var hasOthers = false
     }
 
     /// A bound socket with a peer is one that was accepted: it has the address of its listener. The server's own
-    /// connections are not bound.
+    /// connections are not bound. Of its sockets of other kinds, only those of TCP may have clients (`server.address` in
+    /// pipewire-pulse.conf(5)); others are there to send sound to the network, for example.
     private func ends() throws(UnknownProcess) -> Ends {
         var ends = Ends()
+        var others: Set<UInt32> = []
         var problem: UnknownProcess?
         _ = try identity.reader.forEachSocket(of: key.pid, from: 0) { socket in
             do throws(UnixSockets.Refusal) {
@@ -72,11 +74,12 @@ final class RelayServer {
                 ends.isListening = true
                 if found.peer != 0 { ends.peers.insert(found.peer) }
             } catch {
-                if case .unsupported = error { ends.hasOthers = true } else { problem = RelayServer.unread }
+                if case .unsupported = error { others.insert(socket.inode) } else { problem = RelayServer.unread }
             }
             return problem == nil
         }
         if let problem { throw problem }
+        if !others.isEmpty { ends.hasOthers = try identity.reader.hasAccepted(key.pid, others) }
         return ends
     }
 

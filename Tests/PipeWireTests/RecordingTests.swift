@@ -2,6 +2,7 @@
 
 import DBus
 import Foundation
+import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -170,6 +171,51 @@ struct RecordingTests {
         try await allowed.hears(40)
         #expect(refused.tones == 0 && server.isEnforcing)
         await server.end()
+    }
+
+    /// A sound server may send to the network, and listen there. Its clients are known as long as none came that way, which
+    /// could claim to be any program.
+    @Test func aServerOnTheNetwork() async throws {
+        let server = try await SoundServer()
+        let port = try freePort()
+        let modules = try await server.run(
+            "pactl load-module module-rtp-send destination_ip=127.0.0.1"
+                + " && pactl load-module module-native-protocol-tcp listen=127.0.0.1 port=\(port)")
+        #expect(modules.split(separator: "\n").count == 2)
+        let program = Recorder.app(.pulse, "refused", on: server).description
+        try await server.permctl("deny", program, "microphone")
+        let refused = try await Recorder(.pulse, "refused", on: server)
+        let allowed = try await Recorder(.pulse, "allowed", on: server)
+        try await allowed.hears(20)
+        #expect(refused.tones == 0)
+
+        let remote = try ChildProcess(
+            "stdbuf", ["-oL", "pactl", "-s", "tcp:127.0.0.1:\(port)", "subscribe"], environment: server.environment)
+        let events = EventLog<String>()
+        Task { [lines = remote.lines] in for await line in lines { events.add(line) } }
+        while events.all.isEmpty { try await server.run("pactl info") }
+        let late = try await Recorder(.pulse, "late", on: server)
+        try await allowed.hears(100)
+        #expect(late.tones == 0 && late.isRunning)
+        remote.terminate(SIGTERM)
+        try await late.hears()
+        await server.end()
+    }
+
+    /// A port of TCP that nobody uses.
+    private func freePort() throws -> UInt16 {
+        let socket = UnixFD(owning: Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket.raw, $0, size) == 0 && getsockname(socket.raw, $0, &size) == 0
+            }
+        }
+        try #require(isBound)
+        return UInt16(bigEndian: address.sin_port)
     }
 
     /// While permd is away, who has a grant records on, and nobody new does.

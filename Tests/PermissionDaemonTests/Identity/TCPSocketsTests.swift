@@ -1,0 +1,84 @@
+// Which TCP connections a process accepted, in imitated tables and in the kernel's.
+
+import DBus
+import Glibc
+import PermissionTestKit
+import Testing
+
+@testable import ProcessIdentity
+
+struct TCPSocketsTests {
+    private static let head =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+
+    private static func line(_ port: String, _ state: String, _ inode: UInt32, address: String = "0100007F") -> String {
+        "   0: \(address):\(port) 0100007F:0016 \(state) 00000000:00000000 00:00000000 00000000     0        0 \(inode)"
+            + " 1 0000000063a4e08f 100 0 0 10 0\n"
+    }
+
+    /// What is found in imitated tables, for process 7.
+    private func hasAccepted(_ held: Set<UInt32>, _ tables: [String: String]) throws -> Bool {
+        let folder = try TemporaryFolder(["7"])
+        mkdir(folder.file("7/net"), 0o700)
+        for (name, lines) in tables { try folder.write(TCPSocketsTests.head + lines, to: "7/net/\(name)") }
+        return try ProcessReader(root: folder.path).hasAccepted(7, held)
+    }
+
+    @Test func connectionsToAPortThatIsListenedOn() throws {
+        let lines = Self.line("1269", "0A", 5) + Self.line("1269", "01", 6) + Self.line("C968", "01", 8)
+        #expect(try hasAccepted([5, 6, 8, 9], ["tcp": lines]))
+        // The connection of another process, and connections that this one opened.
+        #expect(try !hasAccepted([5, 8, 9], ["tcp": lines]))
+        #expect(try !hasAccepted([6, 8], ["tcp": lines]))
+        #expect(try !hasAccepted([], ["tcp": lines]))
+        // The other side has closed it.
+        #expect(try hasAccepted([5, 6], ["tcp": Self.line("1269", "0A", 5) + Self.line("1269", "08", 6)]))
+    }
+
+    @Test func bothVersionsOfTheProtocol() throws {
+        let address = "0000000000000000FFFF00000100007F"
+        let lines = Self.line("1269", "0A", 5, address: address) + Self.line("1269", "01", 6, address: address)
+        #expect(try hasAccepted([5, 6], ["tcp": "", "tcp6": lines]))
+    }
+
+    /// What cannot be read may be a client.
+    @Test func unreadableTables() throws {
+        func reason(_ tables: [String: String]) throws -> String {
+            let error = #expect(throws: UnknownProcess.self) { _ = try hasAccepted([5], tables) }
+            return try #require(error).reason
+        }
+        #expect(try reason([:]).contains("No such file"))
+        let line = Self.line("1269", "0A", 5)
+        for broken in [" \n", "x", line.replacing(" 5 ", with: " five "), line + "   1: 0100007F:12"] {
+            #expect(try reason(["tcp": broken]).contains("proc(5)"))
+        }
+        let many = ProcessReader.maximumTable / line.utf8.count + 1
+        #expect(try reason(["tcp": String(repeating: line, count: many)]).contains("4096 KiB"))
+    }
+
+    @Test func theKernelsTables() throws {
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        let (listener, client) = (
+            UnixFD(owning: Glibc.socket(AF_INET, kind, 0)), UnixFD(owning: Glibc.socket(AF_INET, kind, 0))
+        )
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isConnected = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener.raw, $0, size) == 0 && listen(listener.raw, 1) == 0
+                    && getsockname(listener.raw, $0, &size) == 0 && connect(client.raw, $0, size) == 0
+            }
+        }
+        try #require(isConnected)
+        let accepted = UnixFD(owning: accept(listener.raw, nil, nil))
+        func inode(_ socket: UnixFD) -> UInt32 {
+            var status = stat()
+            return fstat(socket.raw, &status) == 0 ? UInt32(status.st_ino) : 0
+        }
+        let reader = ProcessReader()
+        #expect(try reader.hasAccepted(getpid(), [inode(listener), inode(accepted)]))
+        #expect(try !reader.hasAccepted(getpid(), [inode(listener), inode(client)]))
+    }
+}
