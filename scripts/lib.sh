@@ -190,11 +190,11 @@ swift_toolchain() {
     swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p'
 }
 
-# release_build PRODUCT…: builds programs for release and prints their folder. They are optimised and contain the Swift
-# library, without unused functions.
+# release_build PRODUCT…: builds programs for release and prints their folder. They are optimised for size, which takes
+# no more time per call (docs/benchmarks.md), and contain the Swift library, without unused functions.
 release_build() {
     local toolchain options product static=.build-release/static
-    options=(-c release --static-swift-stdlib --scratch-path .build-release --disable-local-rpath)
+    options=(-c release --static-swift-stdlib --scratch-path .build-release --disable-local-rpath -Xswiftc -Osize)
     # A section for each function, so that the linker can leave out unused ones.
     options+=(-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker --no-export-dynamic)
     toolchain=$(swift_toolchain)
