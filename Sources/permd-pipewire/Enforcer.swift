@@ -50,6 +50,8 @@ final class Enforcer {
     private var isUrgent = false
     private var collecting: LoopTimer?
     private var recording: Set<Owner> = []
+    /// Said once, because any program may connect again and again.
+    private var hasToldOfRemoteClients = false
     private var isReady = false
     /// Whether PipeWire has listed what was there when it was reached.
     private var isListed = false
@@ -129,7 +131,14 @@ final class Enforcer {
 
     /// Clients of a sound server are looked for at once if they record, and all together if they only could.
     private func identify(_ recorders: [Recorder]) {
-        lookAgain(owners.lookForRelayed(Set(recorders.map(\.client))))
+        let unknown = owners.lookForRelayed(Set(recorders.map(\.client)))
+        lookAgain(unknown)
+        if !unknown.isEmpty, owners.hasRemoteClients, !hasToldOfRemoteClients {
+            hasToldOfRemoteClients = true
+            log.notice(
+                "A program is connected to the PulseAudio server over TCP. Others cannot be told apart from it, so they get silence when they record there until it has left"
+            )
+        }
         if owners.hasUnsought, sighting == nil {
             sighting = Loop.shared.after(milliseconds: Enforcer.sightingDelay) { [weak self] in
                 self?.sighting = nil

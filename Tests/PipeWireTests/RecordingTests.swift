@@ -195,7 +195,8 @@ struct RecordingTests {
         Task { [lines = remote.lines] in for await line in lines { events.add(line) } }
         while events.all.isEmpty { try await server.run("pactl info") }
         let late = try await Recorder(.pulse, "late", on: server)
-        try await allowed.hears(100)
+        try await server.log.first("the notice") { $0.contains("over TCP") }
+        try await allowed.hears(40)
         #expect(late.tones == 0 && late.isRunning)
         remote.terminate(SIGTERM)
         try await late.hears()
