@@ -1,5 +1,5 @@
--- Keeps WirePlumber from linking a recorder to a microphone or camera unless permd-pipewire has allowed it. It works without
--- permd-pipewire, too: then nobody new is allowed. What plays is not concerned.
+-- Keeps WirePlumber from linking a recorder to a microphone or camera unless permd-pipewire has allowed it. It works
+-- without permd-pipewire, too: then nobody new is allowed. What plays is not concerned.
 --
 -- permd-pipewire writes into the metadata "permd", which belongs to WirePlumber:
 --   subject: a client that may record; key: "microphone" or "camera"; value: its serial number, as IDs are used again
@@ -124,8 +124,8 @@ local function may_continue (node)
   return not client or is_allowed (client, needed)
 end
 
--- Milliseconds after which a stream without a link is linked again. WirePlumber gives up a stream whose ports were still
--- being set up at its attempts.
+-- Milliseconds after which a stream without a link is linked again. WirePlumber gives up a stream whose ports were
+-- still being set up at its attempts.
 local retry_delays = { 150, 500, 1500 }
 
 local function link_stream (item, node)
@@ -166,7 +166,8 @@ local function retry (node_id, attempt)
   end)
 end
 
--- A client's streams of a kind. They are looked for by their items, because a new node can have one before it is listed.
+-- A client's streams of a kind. They are looked for by their items, because a new node can have one before it is
+-- listed.
 local function streams_of (client, kind)
   local found = {}
   local function add (item)
@@ -293,7 +294,8 @@ local function check_links ()
   }:register ()
 end
 
--- An item that was just registered may not be known here yet. A recorder is then refused, and tried again if it may record.
+-- An item that was just registered may not be known here yet. A recorder is then refused, and tried again if it may
+-- record.
 local function may_link (link)
   local source = node_of (link.properties["out.item.id"])
   local recorder = node_of (link.properties["in.item.id"])
