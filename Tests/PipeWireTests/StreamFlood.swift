@@ -23,18 +23,34 @@ enum StreamFlood {
             environment: server.environment.merging([variable: "1"]) { $1 }, standardOutput: .null)
     }
 
+    /// How many streams are made before PipeWire's answers are read. For a client that does not read, PipeWire 1.4 keeps
+    /// 1024 descriptors at most, of which each stream needs some; then it drops the client.
+    private static let together = 50
+
     /// Connects and makes the streams, which last until the process is killed.
     static func run(_ count: Int) throws {
         pw_init(nil, nil)
-        guard let loop = pw_main_loop_new(nil), let context = pw_context_new(pw_main_loop_get_loop(loop), nil, 0),
-            let core = pw_context_connect(context, nil, 0)
+        guard let loop = pw_thread_loop_new(nil, nil),
+            let context = pw_context_new(pw_thread_loop_get_loop(loop), nil, 0),
+            let core = pw_context_connect(context, nil, 0), pw_thread_loop_start(loop) == 0
         else { throw TestKitError("cannot connect to PipeWire") }
-        for _ in 0..<count {
+        for number in 1...count {
+            pw_thread_loop_lock(loop)
             let properties = pw_properties_new_string("media.type = Audio media.category = Capture")
             guard let stream = pw_stream_new(core, "flood", properties),
                 pw_stream_connect(stream, SPA_DIRECTION_INPUT, .max, PW_STREAM_FLAG_MAP_BUFFERS, nil, 0) == 0
             else { throw TestKitError("cannot make a stream") }
+            pw_thread_loop_unlock(loop)
+            while number % together == 0, try isConnecting(stream, loop) { usleep(1000) }
         }
-        pw_main_loop_run(loop)
+        while true { pause() }
+    }
+
+    private static func isConnecting(_ stream: OpaquePointer, _ loop: OpaquePointer) throws -> Bool {
+        pw_thread_loop_lock(loop)
+        defer { pw_thread_loop_unlock(loop) }
+        let state = pw_stream_get_state(stream, nil)
+        guard state != PW_STREAM_STATE_ERROR else { throw TestKitError("PipeWire dropped a stream") }
+        return state == PW_STREAM_STATE_CONNECTING
     }
 }
