@@ -26,9 +26,13 @@ public final class FlatpakSandbox: Sendable {
     private let folder: TemporaryFolder
     private let proxy: BusProxy?
 
-    /// - Parameter info: The content of /.flatpak-info; by default, that of the app `id`.
+    /// - Parameters:
+    ///   - info: The content of /.flatpak-info; by default, that of the app `id`.
+    ///   - hasNetwork: Whether it shares the network, as with flatpak's `--share=network`.
     @LoopActor
-    public init(_ id: String, on bus: PrivateBus, access: Access = .direct, info: String? = nil) async throws {
+    public init(
+        _ id: String, on bus: PrivateBus, access: Access = .direct, info: String? = nil, hasNetwork: Bool = true
+    ) async throws {
         guard let app = AppID("flatpak:\(id)") else { throw TestKitError("\(id) is not a flatpak application ID") }
         self.app = app
         folder = try TemporaryFolder()
@@ -39,18 +43,21 @@ public final class FlatpakSandbox: Sendable {
         case .direct:
             proxy = nil
             environment = [:]
-            command = FlatpakSandbox.wrapper(instance, info: info, hiding: [])
+            command = FlatpakSandbox.wrapper(instance, info: info, hiding: [], hasNetwork: hasNetwork)
         case .proxied:
             let socket = folder.file("bus")
             proxy = try await BusProxy(bus, socket, through: FlatpakSandbox.wrapper(instance, info: info, hiding: []))
             environment = ["DBUS_SESSION_BUS_ADDRESS": "unix:path=\(socket)"]
-            command = FlatpakSandbox.wrapper(instance, info: info, hiding: [bus.directory])
+            command = FlatpakSandbox.wrapper(
+                instance, info: info, hiding: [bus.directory], hasNetwork: hasNetwork)
         }
     }
 
     /// Returns a command that runs a program the way flatpak does with bubblewrap: at a root made of the entries of the
     /// current one, with `info` as its /.flatpak-info and with the folders `hidden` empty.
-    private static func wrapper(_ instance: UInt32, info: String, hiding hidden: [String]) -> [String] {
+    private static func wrapper(
+        _ instance: UInt32, info: String, hiding hidden: [String], hasNetwork: Bool = true
+    ) -> [String] {
         var command = Superuser.command + ["bwrap", "--die-with-parent"]
         for entry in TemporaryFolder.entries(of: "/") {
             var status = stat()
@@ -65,6 +72,7 @@ public final class FlatpakSandbox: Sendable {
             }
         }
         for folder in hidden { command += ["--tmpfs", folder] }
+        if !hasNetwork { command.append("--unshare-net") }
         command += ["--ro-bind", info, "/.flatpak-info", "--"]
         return command + Superuser.back + ["sh", "-ec", register, "sh", String(instance)]
     }

@@ -134,8 +134,8 @@ final class ClientOwners {
     /// Whether clients of sound servers have appeared that were not looked for.
     var hasUnsought: Bool { servers.values.contains { $0.isRelay && $0.isChanged } }
 
-    /// Whether programs that came to a sound server over TCP keep others from being known.
-    var hasRemoteClients: Bool { servers.values.contains { $0.hasRemoteClients } }
+    /// Whether clients of a sound server that cannot be found keep others from being known.
+    var hasHiddenClients: Bool { servers.values.contains { $0.hasHiddenClients } }
 
     func seekAll() {
         for server in servers.values { server.isChanged = false }

@@ -51,7 +51,7 @@ final class Enforcer {
     private var collecting: LoopTimer?
     private var recording: Set<Owner> = []
     /// Said once, because any program may connect again and again.
-    private var hasToldOfRemoteClients = false
+    private var hasToldOfHiddenClients = false
     private var isReady = false
     /// Whether PipeWire has listed what was there when it was reached.
     private var isListed = false
@@ -133,10 +133,10 @@ final class Enforcer {
     private func identify(_ recorders: [Recorder]) {
         let unknown = owners.lookForRelayed(Set(recorders.map(\.client)))
         lookAgain(unknown)
-        if !unknown.isEmpty, owners.hasRemoteClients, !hasToldOfRemoteClients {
-            hasToldOfRemoteClients = true
+        if !unknown.isEmpty, owners.hasHiddenClients, !hasToldOfHiddenClients {
+            hasToldOfHiddenClients = true
             log.notice(
-                "A program is connected to the PulseAudio server over TCP. Others cannot be told apart from it, so they get silence when they record there until it has left"
+                "A program is connected to the PulseAudio server over TCP, or from a sandbox without network. Others cannot be told apart from it, so they get silence when they record there until it has left"
             )
         }
         if owners.hasUnsought, sighting == nil {

@@ -17,8 +17,9 @@ final class RelayServer {
     private let sockets: UnixSockets
     private(set) var isRelay = false
     var isChanged = true
-    /// Whether a client that came over TCP was there at the last look. Nobody new can be told apart from it.
-    private(set) var hasRemoteClients = false
+    /// Whether a client whose process cannot be found may have been there at the last look. Nobody new can be told apart
+    /// from it.
+    private(set) var hasHiddenClients = false
     /// The process that holds each connection, by the inode of its socket.
     private var holders: [UInt32: ProcessKey] = [:]
 
@@ -32,13 +33,13 @@ final class RelayServer {
     /// The owner of each client, from what it claims and who is connected.
     func owners(_ claims: [ObjectID: Int32?]) -> [ObjectID: Owner] {
         guard let ends = try? ends() else { return claims.mapValues { _ in .unknown } }
-        hasRemoteClients = ends.hasRemoteClients
+        hasHiddenClients = ends.hasHiddenClients
         let isFound = findHolders(of: ends.peers, claims: Set(claims.values.compactMap { $0 }))
         var counts: [ProcessKey: Int] = [:]
         for inode in ends.peers { if let holder = holders[inode] { counts[holder, default: 0] += 1 } }
         let peers = counts.map { RelayPeer(process: $0, app: app(of: $0), ownPid: ownPid($0), connections: $1) }
         return RelayRule.owners(
-            claims: claims, peers: peers, isComplete: isFound && !hasRemoteClients, server: key.pid)
+            claims: claims, peers: peers, isComplete: isFound && !hasHiddenClients, server: key.pid)
     }
 
     private func app(of process: ProcessKey) -> AppID? {
@@ -59,13 +60,13 @@ final class RelayServer {
         var isListening = false
         /// The sockets at the other ends.
         var peers: Set<UInt32> = []
-        /// Whether the server has clients that came over TCP, whose processes cannot be found.
-        var hasRemoteClients = false
+        /// Whether the server may have clients that came over TCP or from another network namespace.
+        var hasHiddenClients = false
     }
 
     /// A bound socket with a peer is one that was accepted: it has the address of its listener. The server's own
-    /// connections are not bound. Of its sockets of other kinds, only those of TCP may have clients (`server.address` in
-    /// pipewire-pulse.conf(5)); others are there to send sound to the network, for example.
+    /// connections are not bound. A client in another network namespace, such as a sandbox without network, gives the
+    /// accepted socket its own, so that the kernel does not report that one here.
     private func ends() throws(UnknownProcess) -> Ends {
         var ends = Ends()
         var others: Set<UInt32> = []
@@ -82,7 +83,7 @@ final class RelayServer {
             return problem == nil
         }
         if let problem { throw problem }
-        if !others.isEmpty { ends.hasRemoteClients = try identity.reader.hasAccepted(key.pid, others) }
+        if !others.isEmpty { ends.hasHiddenClients = try identity.reader.mayHaveClients(key.pid, others) }
         return ends
     }
 

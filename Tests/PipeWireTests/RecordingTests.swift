@@ -203,6 +203,19 @@ struct RecordingTests {
         await server.end()
     }
 
+    /// The kernel does not report the connection of a program without network, which is in another network namespace.
+    @Test func aSandboxWithoutNetwork() async throws {
+        let server = try await SoundServer()
+        let allowed = try await Recorder(.pulse, "allowed", on: server)
+        try await allowed.hears()
+        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus, hasNetwork: false)
+        let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
+        try await recorder.isSilent()
+        try await allowed.hears(40)
+        #expect(recorder.tones == 0 && recorder.isRunning)
+        await server.end()
+    }
+
     /// A port of TCP that nobody uses.
     private func freePort() throws -> UInt16 {
         let socket = UnixFD(owning: Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0))

@@ -1,4 +1,4 @@
-// Which TCP connections a process accepted, in imitated tables and in the kernel's.
+// Which sockets of a process may have clients, in imitated tables and in the kernel's.
 
 import DBus
 import Glibc
@@ -7,7 +7,7 @@ import Testing
 
 @testable import ProcessIdentity
 
-struct TCPSocketsTests {
+struct InternetSocketsTests {
     private static let head =
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 
@@ -17,34 +17,42 @@ struct TCPSocketsTests {
     }
 
     /// What is found in imitated tables, for process 7.
-    private func hasAccepted(_ held: Set<UInt32>, _ tables: [String: String]) throws -> Bool {
+    private func mayHaveClients(_ held: Set<UInt32>, _ tables: [String: String]) throws -> Bool {
         let folder = try TemporaryFolder(["7"])
         mkdir(folder.file("7/net"), 0o700)
-        for (name, lines) in tables { try folder.write(TCPSocketsTests.head + lines, to: "7/net/\(name)") }
-        return try ProcessReader(root: folder.path).hasAccepted(7, held)
+        let all = tables.isEmpty ? [:] : ["tcp": "", "udp": ""].merging(tables) { $1 }
+        for (name, lines) in all { try folder.write(InternetSocketsTests.head + lines, to: "7/net/\(name)") }
+        return try ProcessReader(root: folder.path).mayHaveClients(7, held)
     }
 
     @Test func connectionsToAPortThatIsListenedOn() throws {
         let lines = Self.line("1269", "0A", 5) + Self.line("1269", "01", 6) + Self.line("C968", "01", 8)
-        #expect(try hasAccepted([5, 6, 8, 9], ["tcp": lines]))
+        #expect(try mayHaveClients([5, 6, 8], ["tcp": lines]))
         // The connection of another process, and connections that this one opened.
-        #expect(try !hasAccepted([5, 8, 9], ["tcp": lines]))
-        #expect(try !hasAccepted([6, 8], ["tcp": lines]))
-        #expect(try !hasAccepted([], ["tcp": lines]))
+        #expect(try !mayHaveClients([5, 8], ["tcp": lines]))
+        #expect(try !mayHaveClients([6, 8], ["tcp": lines]))
+        #expect(try !mayHaveClients([], ["tcp": lines]))
         // The other side has closed it.
-        #expect(try hasAccepted([5, 6], ["tcp": Self.line("1269", "0A", 5) + Self.line("1269", "08", 6)]))
+        #expect(try mayHaveClients([5, 6], ["tcp": Self.line("1269", "0A", 5) + Self.line("1269", "08", 6)]))
     }
 
     @Test func bothVersionsOfTheProtocol() throws {
         let address = "0000000000000000FFFF00000100007F"
         let lines = Self.line("1269", "0A", 5, address: address) + Self.line("1269", "01", 6, address: address)
-        #expect(try hasAccepted([5, 6], ["tcp": "", "tcp6": lines]))
+        #expect(try mayHaveClients([5, 6], ["tcp": "", "tcp6": lines]))
+    }
+
+    /// They may be connections of clients in another network namespace.
+    @Test func socketsInNoTable() throws {
+        let tables = ["tcp": Self.line("1269", "0A", 5), "udp": Self.line("1269", "01", 7)]
+        #expect(try !mayHaveClients([5, 7], tables))
+        #expect(try mayHaveClients([5, 7, 9], tables))
     }
 
     /// What cannot be read may be a client.
     @Test func unreadableTables() throws {
         func reason(_ tables: [String: String]) throws -> String {
-            let error = #expect(throws: UnknownProcess.self) { _ = try hasAccepted([5], tables) }
+            let error = #expect(throws: UnknownProcess.self) { _ = try mayHaveClients([5], tables) }
             return try #require(error).reason
         }
         #expect(try reason([:]).contains("No such file"))
@@ -78,7 +86,7 @@ struct TCPSocketsTests {
             return fstat(socket.raw, &status) == 0 ? UInt32(status.st_ino) : 0
         }
         let reader = ProcessReader()
-        #expect(try reader.hasAccepted(getpid(), [inode(listener), inode(accepted)]))
-        #expect(try !reader.hasAccepted(getpid(), [inode(listener), inode(client)]))
+        #expect(try reader.mayHaveClients(getpid(), [inode(listener), inode(accepted)]))
+        #expect(try !reader.mayHaveClients(getpid(), [inode(listener), inode(client)]))
     }
 }
