@@ -50,14 +50,17 @@ public final class Recorder {
     /// What the program wrote to standard error.
     public let errors = EventLog<String>()
     private let process: ChildProcess
-    private var pid: Int32 = 0
+    /// The program's process; 0 until it runs.
+    public private(set) var pid: Int32 = 0
 
     /// - Parameters:
     ///   - name: Names of programs, which are different apps.
     ///   - sandbox: The sandbox to run it in.
-    public init(_ kind: Kind, _ name: String, on server: SoundServer, through sandbox: FlatpakSandbox? = nil)
-        async throws
-    {
+    ///   - options: More options of the program.
+    public init(
+        _ kind: Kind, _ name: String, on server: SoundServer, through sandbox: FlatpakSandbox? = nil,
+        options: [String] = []
+    ) async throws {
         let program = Recorder.path(kind, name, on: server)
         if access(program, F_OK) != 0 {
             let command = "mkdir -p \"${1%/*}\" && cp \"$0\" \"$1\""
@@ -67,7 +70,7 @@ public final class Recorder {
         app = sandbox?.app ?? Recorder.app(kind, name, on: server)
         let file = server.folder.file("\(name)-\(UInt32.random(in: 0...UInt32.max))")
         let script = kind == .camera ? Recorder.pictures : Recorder.samples
-        let command = (sandbox?.command ?? []) + ["sh", "-c", Recorder.named, "sh", program] + kind.arguments
+        let command = (sandbox?.command ?? []) + ["sh", "-c", Recorder.named, "sh", program] + kind.arguments + options
         process = try ChildProcess(
             "sh", ["-c", script, "sh", file, kind == .native ? "44" : "0"] + command,
             environment: server.environment.merging(sandbox?.environment ?? [:]) { $1 }, standardError: .pipe)

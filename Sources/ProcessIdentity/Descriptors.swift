@@ -9,6 +9,12 @@ extension ProcessReader {
     /// some thousands, with those that they opened first among the first.
     static let maximumDescriptors = 4096
     public static let tooManyDescriptors = UnknownProcess(reason: "it has more descriptors than permd examines")
+
+    /// Calls `body` with the ID of each process until it returns false.
+    public func forEachProcess(_ body: (Int32) -> Bool) throws(UnknownProcess) {
+        let folder = try DescriptorFolder(root)
+        while let entry = folder.next(), body(entry.number) {}
+    }
 }
 
 /// A folder of /proc that is read one entry at a time.
@@ -141,12 +147,17 @@ extension ProcessReader {
         field("Tgid:", of: "\(root)/\(thread)/status", radix: 10).flatMap { Int32(exactly: $0) }
     }
 
-    /// The number in the line that begins with that key.
+    /// The user that the process runs as: its real user ID.
+    public func user(_ pid: Int32) -> UInt32? {
+        field("Uid:", of: "\(root)/\(pid)/status", radix: 10).flatMap { UInt32(exactly: $0) }
+    }
+
+    /// The first number in the line that begins with that key.
     private func field(_ key: String, of path: String, radix: Int) -> UInt64? {
         guard let content = try? read(path, mayBeCut: true) else { return nil }
         for line in content.split(separator: UInt8(ascii: "\n")) where line.starts(with: key.utf8) {
             let text = String(decoding: line.dropFirst(key.utf8.count), as: UTF8.self)
-            return UInt64(text.drop { $0 == " " || $0 == "\t" }, radix: radix)
+            return UInt64(text.drop { $0 == " " || $0 == "\t" }.prefix { $0.isHexDigit }, radix: radix)
         }
         return nil
     }

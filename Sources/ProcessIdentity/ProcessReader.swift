@@ -63,11 +63,6 @@ public struct ProcessReader: Sendable {
         ControlGroups(try read("\(root)/\(pid)/cgroup"))
     }
 
-    /// Whether the process is in this network namespace, so that the kernel reports its sockets.
-    public func sharesNetwork(_ pid: Int32) throws(UnknownProcess) -> Bool {
-        try text(ofLink: "\(root)/\(pid)/ns/net") == text(ofLink: "\(root)/self/ns/net")
-    }
-
     /// Whether the process is in this PID namespace. A process in another PID namespace cannot leave it.
     func sharesPids(_ pid: Int32) throws(UnknownProcess) -> Bool {
         try text(ofLink: "\(root)/\(pid)/ns/pid") == text(ofLink: "\(root)/self/ns/pid")

@@ -136,7 +136,7 @@ final class Enforcer {
         if !unknown.isEmpty, owners.hasHiddenClients, !hasToldOfHiddenClients {
             hasToldOfHiddenClients = true
             log.notice(
-                "A program is connected to the PulseAudio server over TCP, or from a sandbox without network. Others cannot be told apart from it, so they get silence when they record there until it has left"
+                "A program is connected to the PulseAudio server over TCP, or its process cannot be found. Others cannot be told apart from it, so they get silence when they record there until it has left"
             )
         }
         if owners.hasUnsought, sighting == nil {

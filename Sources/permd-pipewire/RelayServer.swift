@@ -33,24 +33,15 @@ final class RelayServer {
     /// The owner of each client, from what it claims and who is connected.
     func owners(_ claims: [ObjectID: Int32?]) -> [ObjectID: Owner] {
         guard let ends = try? ends() else { return claims.mapValues { _ in .unknown } }
-        hasHiddenClients = ends.hasHiddenClients
+        let peersElsewhere = ends.elsewhere.isEmpty ? [] : OtherNetworks(identity).peers(ends.elsewhere)
+        hasHiddenClients = ends.hasRemoteClients || peersElsewhere == nil
         let isFound = findHolders(of: ends.peers, claims: Set(claims.values.compactMap { $0 }))
         var counts: [ProcessKey: Int] = [:]
         for inode in ends.peers { if let holder = holders[inode] { counts[holder, default: 0] += 1 } }
-        let peers = counts.map { RelayPeer(process: $0, app: app(of: $0), ownPid: ownPid($0), connections: $1) }
+        let peers = counts.map { RelayPeer([identity.relayProcess($0)], connections: $1) }
         return RelayRule.owners(
-            claims: claims, peers: peers, isComplete: isFound && !hasHiddenClients, server: key.pid)
-    }
-
-    private func app(of process: ProcessKey) -> AppID? {
-        guard let app = try? identity.app(of: process.pid), isSame(process) else { return nil }
-        return app
-    }
-
-    private func ownPid(_ process: ProcessKey) -> Int32 { (try? identity.reader.ownPid(process.pid)) ?? process.pid }
-
-    private func isSame(_ process: ProcessKey) -> Bool {
-        (try? identity.reader.startTime(process.pid)) == process.startTime
+            claims: claims, peers: peers + (peersElsewhere ?? []), isComplete: isFound && !hasHiddenClients,
+            server: key.pid)
     }
 
     // MARK: The server's side
@@ -60,8 +51,10 @@ final class RelayServer {
         var isListening = false
         /// The sockets at the other ends.
         var peers: Set<UInt32> = []
-        /// Whether the server may have clients that came over TCP or from another network namespace.
-        var hasHiddenClients = false
+        /// The server's own ends of what may be connections from other network namespaces.
+        var elsewhere: Set<UInt32> = []
+        /// Whether the server has clients that came over TCP.
+        var hasRemoteClients = false
     }
 
     /// A bound socket with a peer is one that was accepted: it has the address of its listener. The server's own
@@ -83,7 +76,11 @@ final class RelayServer {
             return problem == nil
         }
         if let problem { throw problem }
-        if !others.isEmpty { ends.hasHiddenClients = try identity.reader.mayHaveClients(key.pid, others) }
+        if !others.isEmpty {
+            let found = try identity.reader.internetSockets(key.pid, among: others)
+            ends.elsewhere = found.others
+            ends.hasRemoteClients = found.hasAccepted
+        }
         return ends
     }
 
@@ -94,19 +91,13 @@ final class RelayServer {
     /// Finds the process that holds each socket: first among those that the clients claim to be, then among all.
     /// Returns false if one was not found.
     private func findHolders(of inodes: Set<UInt32>, claims: Set<Int32>) -> Bool {
-        holders = holders.filter { inodes.contains($0.key) && isSame($0.value) && holds($0.value, $0.key) }
+        holders = holders.filter { inodes.contains($0.key) && identity.isAlive($0.value) && holds($0.value, $0.key) }
         var budget = RelayServer.mostDescriptors
         for pid in claims.sorted() { search(pid, inodes, &budget) }
-        guard holders.count < inodes.count, let folder = opendir("/proc") else {
-            return holders.count == inodes.count
-        }
-        defer { closedir(folder) }
-        while budget > 0, holders.count < inodes.count, let entry = readdir(folder) {
-            // SAFETY: the entry is valid until the next readdir(3), and its name ends with a NUL.
-            let pid = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                name.withMemoryRebound(to: CChar.self, capacity: 256) { Int32(atoi($0)) }
-            }
-            if pid > 0, pid != key.pid { search(pid, inodes, &budget) }
+        guard holders.count < inodes.count else { return true }
+        try? identity.reader.forEachProcess { pid in
+            if pid != key.pid { search(pid, inodes, &budget) }
+            return budget > 0 && holders.count < inodes.count
         }
         return holders.count == inodes.count
     }

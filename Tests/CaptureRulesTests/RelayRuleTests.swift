@@ -12,8 +12,11 @@ struct RelayRuleTests {
     private static let server: Int32 = 5
 
     private func peer(_ pid: Int32, _ app: AppID?, own: Int32? = nil, connections: Int = 1) -> RelayPeer {
-        RelayPeer(
-            process: ProcessKey(pid: pid, startTime: 1), app: app, ownPid: own ?? pid, connections: connections)
+        RelayPeer([holder(pid, app, own: own)], connections: connections)
+    }
+
+    private func holder(_ pid: Int32, _ app: AppID?, own: Int32? = nil) -> RelayProcess {
+        RelayProcess(ProcessKey(pid: pid, startTime: 1), app, ownPid: own ?? pid)
     }
 
     private func owners(_ claims: [ObjectID: Int32?], _ peers: [RelayPeer], isComplete: Bool = true) -> [ObjectID:
@@ -72,6 +75,36 @@ struct RelayRuleTests {
         // Two processes of one app may be either.
         let one = [peer(200, RelayRuleTests.app, own: 3), peer(201, RelayRuleTests.app, own: 3)]
         #expect(owners([1: 3, 2: 3], one) == [1: .app(RelayRuleTests.app), 2: .app(RelayRuleTests.app)])
+    }
+
+    /// Of a connection from another network namespace, it is not known which of the processes there holds it.
+    @Test func aConnectionOfOneOfSeveralProcesses() {
+        let several = RelayPeer(
+            [holder(200, RelayRuleTests.app, own: 2), holder(201, RelayRuleTests.app, own: 3)], connections: 1)
+        let peers = [peer(100, RelayRuleTests.player), several]
+        #expect(
+            owners([1: 100, 2: 3], peers) == [1: process(100, RelayRuleTests.player), 2: .app(RelayRuleTests.app)])
+        // It says that it is a program outside.
+        #expect(owners([1: 100, 2: 100], peers) == [1: .unknown, 2: .unknown])
+        // With one process of another app that has the same number, each may be either.
+        let other = peer(300, RelayRuleTests.other, own: 3)
+        #expect(owners([1: 2, 2: 3], peers + [other]) == [1: .unknown, 2: .unknown])
+        #expect(owners([1: 2, 2: 2], peers + [other]) == [1: .unknown, 2: .unknown])
+        let apart = peer(300, RelayRuleTests.other, own: 4)
+        #expect(owners([1: 2, 2: 4], peers + [apart])[2] == process(300, RelayRuleTests.other))
+        #expect(owners([1: 2, 2: 2], peers + [apart]) == [1: .unknown, 2: .unknown])
+        // A connection within this network namespace as well.
+        let both = owners([1: 2, 2: 2], [several, peer(200, RelayRuleTests.app, own: 2)])
+        #expect(both == [1: .app(RelayRuleTests.app), 2: .app(RelayRuleTests.app)])
+    }
+
+    /// A program outside sandboxes may be in a network namespace of its own, too.
+    @Test func programsInAnotherNetwork() {
+        let programs = RelayPeer(
+            [holder(100, RelayRuleTests.player), holder(101, RelayRuleTests.player)], connections: 1)
+        #expect(owners([1: 101, 2: nil], [programs]) == [1: process(101, RelayRuleTests.player), 2: .unsandboxed])
+        let mixed = RelayPeer([holder(100, RelayRuleTests.player), holder(101, nil)], connections: 1)
+        #expect(owners([1: 100], [mixed]) == [1: .unknown])
     }
 
     @Test func whatIsNotFoundIsUnknown() {

@@ -203,13 +203,35 @@ struct RecordingTests {
         await server.end()
     }
 
-    /// The kernel does not report the connection of a program without network, which is in another network namespace.
+    /// Its connections are in another network namespace, of which the kernel does not report who holds them.
     @Test func aSandboxWithoutNetwork() async throws {
+        let server = try await SoundServer()
+        let agent = ScriptedAgent(try server.permd.bus.connect())
+        try await agent.register()
+        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus, hasNetwork: false)
+        let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
+        let prompt = try await agent.prompt(0)
+        #expect(prompt.app == "flatpak:org.example.Recorder")
+        let beside = try await Recorder(.pulse, "beside", on: server)
+        try await beside.hears(20)
+        #expect(recorder.tones == 0)
+        agent.answer(prompt, with: .grant(.once))
+        try await recorder.hears()
+        let late = try await Recorder(.pulse, "late", on: server)
+        try await late.hears()
+        await server.end()
+    }
+
+    /// A sandboxed program is not believed that it is one that may record.
+    @Test(arguments: [true, false])
+    func aFalseProcessID(hasNetwork: Bool) async throws {
         let server = try await SoundServer()
         let allowed = try await Recorder(.pulse, "allowed", on: server)
         try await allowed.hears()
-        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus, hasNetwork: false)
-        let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
+        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus, hasNetwork: hasNetwork)
+        let recorder = try await Recorder(
+            .pulse, "recorder", on: server, through: sandbox,
+            options: ["--property=application.process.id=\(allowed.pid)"])
         try await recorder.isSilent()
         try await allowed.hears(40)
         #expect(recorder.tones == 0 && recorder.isRunning)

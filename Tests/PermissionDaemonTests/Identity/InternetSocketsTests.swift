@@ -1,4 +1,4 @@
-// Which sockets of a process may have clients, in imitated tables and in the kernel's.
+// Which sockets of a process are TCP's, UDP's and netlink's, in imitated tables and in the kernel's.
 
 import DBus
 import Glibc
@@ -17,42 +17,44 @@ struct InternetSocketsTests {
     }
 
     /// What is found in imitated tables, for process 7.
-    private func mayHaveClients(_ held: Set<UInt32>, _ tables: [String: String]) throws -> Bool {
+    private func sockets(_ held: Set<UInt32>, _ tables: [String: String]) throws -> InternetSockets {
         let folder = try TemporaryFolder(["7"])
         mkdir(folder.file("7/net"), 0o700)
-        let all = tables.isEmpty ? [:] : ["tcp": "", "udp": ""].merging(tables) { $1 }
+        let all = tables.isEmpty ? [:] : ["tcp": "", "udp": "", "netlink": ""].merging(tables) { $1 }
         for (name, lines) in all { try folder.write(InternetSocketsTests.head + lines, to: "7/net/\(name)") }
-        return try ProcessReader(root: folder.path).mayHaveClients(7, held)
+        return try ProcessReader(root: folder.path).internetSockets(7, among: held)
     }
 
     @Test func connectionsToAPortThatIsListenedOn() throws {
         let lines = Self.line("1269", "0A", 5) + Self.line("1269", "01", 6) + Self.line("C968", "01", 8)
-        #expect(try mayHaveClients([5, 6, 8], ["tcp": lines]))
+        #expect(try sockets([5, 6, 8], ["tcp": lines]).hasAccepted)
         // The connection of another process, and connections that this one opened.
-        #expect(try !mayHaveClients([5, 8], ["tcp": lines]))
-        #expect(try !mayHaveClients([6, 8], ["tcp": lines]))
-        #expect(try !mayHaveClients([], ["tcp": lines]))
+        #expect(try !sockets([5, 8], ["tcp": lines]).hasAccepted)
+        #expect(try !sockets([6, 8], ["tcp": lines]).hasAccepted)
+        #expect(try !sockets([], ["tcp": lines]).hasAccepted)
         // The other side has closed it.
-        #expect(try mayHaveClients([5, 6], ["tcp": Self.line("1269", "0A", 5) + Self.line("1269", "08", 6)]))
+        #expect(try sockets([5, 6], ["tcp": Self.line("1269", "0A", 5) + Self.line("1269", "08", 6)]).hasAccepted)
     }
 
     @Test func bothVersionsOfTheProtocol() throws {
         let address = "0000000000000000FFFF00000100007F"
         let lines = Self.line("1269", "0A", 5, address: address) + Self.line("1269", "01", 6, address: address)
-        #expect(try mayHaveClients([5, 6], ["tcp": "", "tcp6": lines]))
+        #expect(try sockets([5, 6], ["tcp": "", "tcp6": lines]).hasAccepted)
     }
 
-    /// They may be connections of clients in another network namespace.
     @Test func socketsInNoTable() throws {
-        let tables = ["tcp": Self.line("1269", "0A", 5), "udp": Self.line("1269", "01", 7)]
-        #expect(try !mayHaveClients([5, 7], tables))
-        #expect(try mayHaveClients([5, 7, 9], tables))
+        let netlink = "0000000018b1c8d5 0   1234 00000111 0        0        0     2        0        8\n"
+        let tables = [
+            "tcp": Self.line("1269", "0A", 5), "udp": Self.line("1269", "01", 7), "netlink": netlink,
+        ]
+        #expect(try sockets([5, 7, 8], tables).others.isEmpty)
+        #expect(try sockets([5, 7, 9], tables).others == [9])
     }
 
     /// What cannot be read may be a client.
     @Test func unreadableTables() throws {
         func reason(_ tables: [String: String]) throws -> String {
-            let error = #expect(throws: UnknownProcess.self) { _ = try mayHaveClients([5], tables) }
+            let error = #expect(throws: UnknownProcess.self) { _ = try sockets([5], tables) }
             return try #require(error).reason
         }
         #expect(try reason([:]).contains("No such file"))
@@ -86,7 +88,7 @@ struct InternetSocketsTests {
             return fstat(socket.raw, &status) == 0 ? UInt32(status.st_ino) : 0
         }
         let reader = ProcessReader()
-        #expect(try reader.mayHaveClients(getpid(), [inode(listener), inode(accepted)]))
-        #expect(try !reader.mayHaveClients(getpid(), [inode(listener), inode(client)]))
+        #expect(try reader.internetSockets(getpid(), among: [inode(listener), inode(accepted)]).hasAccepted)
+        #expect(try !reader.internetSockets(getpid(), among: [inode(listener), inode(client)]).hasAccepted)
     }
 }
