@@ -53,6 +53,9 @@ public final class FlatpakSandbox: Sendable {
         }
     }
 
+    /// Changes the content of its /.flatpak-info.
+    public func setInfo(_ info: String) throws { try folder.write(info, to: "info") }
+
     /// Returns a command that runs a program the way flatpak does with bubblewrap: at a root made of the entries of the
     /// current one, with `info` as its /.flatpak-info and with the folders `hidden` empty.
     private static func wrapper(

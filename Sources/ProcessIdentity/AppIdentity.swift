@@ -35,7 +35,7 @@ public struct AppIdentity: Sendable {
     public func process(
         _ pid: Int32, under pidfd: Int32, label: [UInt8]? = nil
     ) throws(UnknownProcess) -> IdentifiedProcess {
-        let key = ProcessKey(pid: pid, startTime: try reader.startTime(pid))
+        let key = try reader.key(pid)
         let app = try app(of: pid, label: label)
         let isProxy = app.isSandboxed ? false : try isProxy(pid)
         guard Pidfd.isAlive(pidfd) else { throw UnknownProcess(reason: "its process has exited") }

@@ -115,8 +115,7 @@ public final class DeviceSearch {
 
     private func leave(_ pid: Int32) {
         current = nil
-        guard !found.isEmpty, let start = try? reader.startTime(pid) else { return }
-        let process = ProcessKey(pid: pid, startTime: start)
+        guard !found.isEmpty, let process = try? reader.key(pid) else { return }
         openers += found.map { DeviceOpener(process: process, device: $0.key, descriptors: $0.value) }
     }
 

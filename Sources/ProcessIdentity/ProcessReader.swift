@@ -2,7 +2,7 @@
 
 import CLinux
 import Glibc
-import PermissionModel
+public import PermissionModel
 
 /// The reason why a process cannot be identified.
 public struct UnknownProcess: Error {
@@ -19,6 +19,14 @@ public struct ProcessReader: Sendable {
 
     /// Control groups are far shorter, .flatpak-info is a few KiB, and only two arguments of a command line matter.
     static let maximumRead = 64 << 10
+
+    /// The process that has this ID now.
+    public func key(_ pid: Int32) throws(UnknownProcess) -> ProcessKey {
+        ProcessKey(pid: pid, startTime: try startTime(pid))
+    }
+
+    /// Whether the process has not exited yet.
+    public func isThere(_ process: ProcessKey) -> Bool { (try? startTime(process.pid)) == process.startTime }
 
     /// Returns the start time in clock ticks after boot: field 22 of stat (proc(5)).
     public func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 {

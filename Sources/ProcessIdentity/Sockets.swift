@@ -73,8 +73,20 @@ extension ProcessReader {
     public func forEachSocket(
         of pid: Int32, from first: Int32, _ body: (HeldSocket) -> Bool
     ) throws(UnknownProcess) -> Bool {
+        var budget = Int.max
+        return try forEachSocket(of: pid, from: first, budget: &budget, body)
+    }
+
+    /// The same for a search through many processes.
+    ///
+    /// - Parameter budget: The most descriptors to read, less those that were. Throws if the process has more.
+    public func forEachSocket(
+        of pid: Int32, from first: Int32 = 0, budget: inout Int, _ body: (HeldSocket) -> Bool
+    ) throws(UnknownProcess) -> Bool {
         let folder = try DescriptorFolder("\(root)/\(pid)/fd")
-        var rest = ProcessReader.maximumDescriptors
+        let maximum = min(budget, ProcessReader.maximumDescriptors)
+        var rest = maximum
+        defer { budget -= maximum - max(rest, 0) }
         while let entry = folder.next() {
             rest -= 1
             guard rest >= 0 else { throw ProcessReader.tooManyDescriptors }

@@ -22,6 +22,9 @@ final class ClientOwners {
         /// Kept once it is certain: a connection does not change hands.
         var owner: Owner?
         var isRelayed = false
+        /// The process of a client of PipeWire, when the client was first seen. Another that gets its ID later is not
+        /// the client's.
+        var process: ProcessKey?
     }
 
     private let identity = AppIdentity()
@@ -45,7 +48,8 @@ final class ClientOwners {
             entry.isRelayed = true
             server.isChanged = true
         } else {
-            entry.owner = client.process.map { native($0) } ?? .unknown
+            entry.process = client.process.flatMap { try? identity.reader.key($0) }
+            entry.owner = native(entry.process)
         }
         entries[id] = entry
     }
@@ -62,12 +66,15 @@ final class ClientOwners {
 
     // MARK: Clients of PipeWire
 
-    private func native(_ pid: Int32) -> Owner {
+    private func native(_ key: ProcessKey?) -> Owner {
+        guard let key else { return .unknown }
+        let pid = key.pid
         let pidfd = Pidfd.open(pid)
         guard pidfd >= 0 else { return .unknown }
         defer { close(pidfd) }
         do throws(UnknownProcess) {
             let process = try identity.process(pid, under: pidfd)
+            guard process.key == key else { return .unknown }
             let name = process.app.isSandboxed ? "" : try executableName(pid)
             guard try isConnected(pid), Pidfd.isAlive(pidfd) else { return .unknown }
             if ClientOwners.sessionParts.contains(name) { return .session }
@@ -102,10 +109,9 @@ final class ClientOwners {
     // MARK: Clients of sound servers
 
     private func relay(_ pid: Int32) -> RelayServer? {
-        guard let start = try? identity.reader.startTime(pid) else { return nil }
-        let key = ProcessKey(pid: pid, startTime: start)
+        guard let key = try? identity.reader.key(pid) else { return nil }
         if let known = servers[key] { return known.isRelay ? known : nil }
-        servers = servers.filter { (try? identity.reader.startTime($0.key.pid)) == $0.key.startTime }
+        servers = servers.filter { identity.reader.isThere($0.key) }
         guard let sockets, let name = try? executableName(pid), ClientOwners.relays.contains(name),
             let app = try? identity.app(of: pid), !app.isSandboxed
         else { return nil }
@@ -114,12 +120,16 @@ final class ClientOwners {
         return server.isRelay ? server : nil
     }
 
-    /// Looks for the processes behind the clients of sound servers that `wanted` names. Returns those that are not
-    /// certain, and may be so later.
+    /// Looks for the processes behind the clients that `wanted` names, where that is not certain. Returns those that are
+    /// not certain, and may be so later.
     @discardableResult
-    func lookForRelayed(_ wanted: Set<ObjectID>) -> Set<ObjectID> {
-        let open = wanted.filter { entries[$0]?.isRelayed == true && !isSettled(entries[$0]!.owner) }
-        for pid in Set(open.compactMap { entries[$0]?.client.process }) {
+    func look(for wanted: Set<ObjectID>) -> Set<ObjectID> {
+        let open = wanted.filter { !isSettled(owner($0)) }
+        for id in open where !isRelayed(id) {
+            let owner = native(entries[id]?.process)
+            entries[id]?.owner = owner
+        }
+        for pid in Set(open.compactMap { isRelayed($0) ? entries[$0]?.client.process : nil }) {
             guard let server = relay(pid) else { continue }
             let ids = entries.keys.filter { entries[$0]!.isRelayed && entries[$0]!.client.process == pid }
             let claims = Dictionary(uniqueKeysWithValues: ids.map { ($0, entries[$0]!.client.claim) })
@@ -128,7 +138,7 @@ final class ClientOwners {
                 entries[id]?.owner = owners[id] ?? .unknown
             }
         }
-        return open.filter { !isSettled(entries[$0]!.owner) }
+        return open.filter { entries[$0] != nil && !isSettled(owner($0)) }
     }
 
     /// Whether clients of sound servers have appeared that were not looked for.
@@ -139,7 +149,7 @@ final class ClientOwners {
 
     func seekAll() {
         for server in servers.values { server.isChanged = false }
-        lookForRelayed(Set(entries.keys))
+        look(for: Set(entries.keys))
     }
 
     private func isSettled(_ owner: Owner?) -> Bool {

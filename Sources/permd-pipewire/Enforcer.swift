@@ -11,8 +11,8 @@ final class Enforcer {
     /// Milliseconds between attempts to reach PipeWire: soon at first, in case it is restarting, then less often. Until
     /// then nobody new records.
     private static let delays: [Int64] = [50, 100, 500, 2000]
-    /// Milliseconds after which unknown clients of a sound server are looked for again: a connection and its client do
-    /// not appear at the same moment.
+    /// Milliseconds after which unknown clients are looked for again: a sound server's connection and its client do not
+    /// appear at the same moment, and what says which app a process is may not be readable at once.
     private static let relookDelays: [Int64] = [20, 100, 500, 2000]
 
     /// Milliseconds after which clients of a sound server that do not record are looked for, so that they see sources.
@@ -131,9 +131,9 @@ final class Enforcer {
 
     /// Clients of a sound server are looked for at once if they record, and all together if they only could.
     private func identify(_ recorders: [Recorder]) {
-        let unknown = owners.lookForRelayed(Set(recorders.map(\.client)))
+        let unknown = owners.look(for: Set(recorders.map(\.client)))
         lookAgain(unknown)
-        if !unknown.isEmpty, owners.hasHiddenClients, !hasToldOfHiddenClients {
+        if owners.hasHiddenClients, !hasToldOfHiddenClients, unknown.contains(where: owners.isRelayed) {
             hasToldOfHiddenClients = true
             log.notice(
                 "A program is connected to the PulseAudio server over TCP, or its process cannot be found. Others cannot be told apart from it, so they get silence when they record there until it has left"

@@ -33,15 +33,23 @@ final class RelayServer {
     /// The owner of each client, from what it claims and who is connected.
     func owners(_ claims: [ObjectID: Int32?]) -> [ObjectID: Owner] {
         guard let ends = try? ends() else { return claims.mapValues { _ in .unknown } }
-        let peersElsewhere = ends.elsewhere.isEmpty ? [] : OtherNetworks(identity).peers(ends.elsewhere)
-        hasHiddenClients = ends.hasRemoteClients || peersElsewhere == nil
+        let elsewhere = OtherNetworks(identity.reader).connections(ends.elsewhere)
+        hasHiddenClients = ends.hasRemoteClients || elsewhere == nil
         let isFound = findHolders(of: ends.peers, claims: Set(claims.values.compactMap { $0 }))
         var counts: [ProcessKey: Int] = [:]
         for inode in ends.peers { if let holder = holders[inode] { counts[holder, default: 0] += 1 } }
-        let peers = counts.map { RelayPeer([identity.relayProcess($0)], connections: $1) }
+        let peers =
+            counts.map { RelayPeer([relayProcess($0)], connections: $1) }
+            + (elsewhere ?? []).map { RelayPeer($0.processes.map(relayProcess), connections: $0.sockets.count) }
         return RelayRule.owners(
-            claims: claims, peers: peers + (peersElsewhere ?? []), isComplete: isFound && !hasHiddenClients,
-            server: key.pid)
+            claims: claims, peers: peers, isComplete: isFound && !hasHiddenClients, server: key.pid)
+    }
+
+    /// The process as the rule knows it, with no app if it cannot be identified or has exited.
+    private func relayProcess(_ process: ProcessKey) -> RelayProcess {
+        let app = try? identity.app(of: process.pid)
+        let ownPid = (try? identity.reader.ownPid(process.pid)) ?? process.pid
+        return RelayProcess(process, identity.reader.isThere(process) ? app : nil, ownPid: ownPid)
     }
 
     // MARK: The server's side
@@ -91,7 +99,9 @@ final class RelayServer {
     /// Finds the process that holds each socket: first among those that the clients claim to be, then among all.
     /// Returns false if one was not found.
     private func findHolders(of inodes: Set<UInt32>, claims: Set<Int32>) -> Bool {
-        holders = holders.filter { inodes.contains($0.key) && identity.isAlive($0.value) && holds($0.value, $0.key) }
+        holders = holders.filter {
+            inodes.contains($0.key) && identity.reader.isThere($0.value) && holds($0.value, $0.key)
+        }
         var budget = RelayServer.mostDescriptors
         for pid in claims.sorted() { search(pid, inodes, &budget) }
         guard holders.count < inodes.count else { return true }
@@ -112,12 +122,10 @@ final class RelayServer {
     }
 
     private func search(_ pid: Int32, _ inodes: Set<UInt32>, _ budget: inout Int) {
-        guard pid > 0, let start = try? identity.reader.startTime(pid) else { return }
-        let process = ProcessKey(pid: pid, startTime: start)
-        _ = try? identity.reader.forEachSocket(of: pid, from: 0) { socket in
-            budget -= 1
+        guard pid > 0, let process = try? identity.reader.key(pid) else { return }
+        _ = try? identity.reader.forEachSocket(of: pid, budget: &budget) { socket in
             if inodes.contains(socket.inode) { holders[socket.inode] = process }
-            return budget > 0
+            return true
         }
     }
 }

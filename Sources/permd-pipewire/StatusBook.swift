@@ -114,7 +114,7 @@ extension Owner {
             guard descriptor >= 0 else { return nil }
             let pidfd = UnixFD(owning: descriptor)
             // The ID was not used again before the pidfd was opened.
-            guard (try? ProcessReader().startTime(key.pid)) == key.startTime else { return nil }
+            guard ProcessReader().isThere(key) else { return nil }
             return .variant(.unixFD(pidfd))
         }
     }

@@ -47,6 +47,27 @@ struct BadDayTests {
         await server.end()
     }
 
+    /// A program that cannot be identified when its stream begins is looked at again.
+    @Test(arguments: [Recorder.Kind.pulse, .native])
+    func whoItIsBecomesKnown(_ kind: Recorder.Kind) async throws {
+        let server = try await SoundServer()
+        let agent = try await agent(on: server)
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus, info: "[Application]\n")
+        let recorder = try await Recorder(kind, "recorder", on: server, through: sandbox)
+        try await server.run("until pw-dump | grep -q Stream/Input/Audio; do sleep 0.1; done")
+        let before = try await Recorder(.native, "before", on: server)
+        try await before.hears(20)
+        #expect(recorder.tones == 0 && recorder.isRunning && agent.prompts.all.isEmpty)
+        try sandbox.setInfo("[Application]\nname=org.example.Call\n")
+        let after = try await Recorder(.native, "after", on: server)
+        try await after.hears()
+        let prompt = try await agent.prompt(0)
+        #expect(prompt.app == "flatpak:org.example.Call")
+        agent.answer(prompt, with: .grant(.once))
+        try await recorder.hears()
+        await server.end()
+    }
+
     /// Clients of PulseAudio give up a stream that gets no data for 25 seconds; with silence, it lives until the answer.
     @Test func anAnswerAfterAMinute() async throws {
         let server = try await SoundServer()

@@ -18,7 +18,7 @@ final class ProcessWatch: ProcessLiveness {
         if watches[process] != nil { return true }
         let pidfd = UnixFD(owning: Pidfd.open(process.pid))
         // The pidfd refers to the process that has the ID now; its start time tells whether it is the same one.
-        guard pidfd.raw >= 0, (try? reader.startTime(process.pid)) == process.startTime else { return false }
+        guard pidfd.raw >= 0, reader.isThere(process) else { return false }
         watches[process] = Loop.shared.watch(pidfd, .readable) { [weak self] _ in
             self?.forget(process)
             self?.onExit?(process)

@@ -80,19 +80,20 @@ private final class RowSource {
         self.isActivatable = isActivatable
     }
 
-    // SAFETY: the list view, and its factory with it, live as long as the window and so as long as this object; the
-    // factory is used only on GTK's thread.
+    // SAFETY: the list view, and its factory with it, live as long as the window and so as long as this object.
     func listView(_ strings: OpaquePointer) -> Widget {
         cadw_list_view_new(
             strings,
             { _, item, context in
                 guard let item, let context else { return }
+                // SAFETY: GTK calls factories on its thread, which is the main actor's.
                 nonisolated(unsafe) let row = item
                 let source = Unmanaged<RowSource>.fromOpaque(context).takeUnretainedValue()
                 MainActor.assumeIsolated { source.setUp(row) }
             },
             { _, item, context in
                 guard let item, let context else { return }
+                // SAFETY: GTK calls factories on its thread, which is the main actor's.
                 nonisolated(unsafe) let row = item
                 let source = Unmanaged<RowSource>.fromOpaque(context).takeUnretainedValue()
                 MainActor.assumeIsolated { source.bind(row) }
