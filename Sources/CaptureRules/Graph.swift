@@ -1,5 +1,7 @@
 // What PipeWire has: clients, nodes, ports and links, as values.
 
+public import PermissionModel
+
 /// The ID of an object of PipeWire. It is used again after the object has gone.
 public typealias ObjectID = UInt32
 
@@ -7,12 +9,24 @@ public typealias ObjectID = UInt32
 public struct Client: Sendable, Equatable {
     /// The process that connected, according to the kernel.
     public var process: Int32?
-    /// The process that the client says it is. Anybody can say anything.
-    public var claim: Int32?
+    public var claim: Claim
 
-    public init(process: Int32?, claim: Int32? = nil) {
+    public init(process: Int32?, claim: Claim = Claim()) {
         self.process = process
         self.claim = claim
+    }
+}
+
+/// What a client says it is. Anybody can say anything.
+public struct Claim: Sendable, Equatable {
+    /// The process, by the ID that it knows itself by.
+    public var pid: Int32?
+    /// The flatpak. pipewire-pulse says so of its clients, unless they do themselves.
+    public var app: AppID?
+
+    public init(pid: Int32? = nil, app: AppID? = nil) {
+        self.pid = pid
+        self.app = app
     }
 }
 

@@ -1,9 +1,10 @@
 // Which process is behind each client of a sound server that connects to PipeWire for others (pipewire-pulse). PipeWire
 // sees the server's process for all of them.
 //
-// Two things are known: how many connections to the server each process holds, from the kernel, and which process each
-// client claims to be, which may be a lie. A process that lies leaves one of its own connections without a client that
-// claims it. So the claims count only if every sandboxed process is claimed exactly as often as it is connected.
+// Two things are known: how many connections to the server each process holds, from the kernel, and which process and
+// app each client claims to be, which may be a lie. A process that lies leaves one of its own connections without a client
+// that claims it. So the claims count only if every sandboxed process is claimed exactly as often as it is connected. Where
+// processes of several sandboxes know themselves by the same ID, the same holds for their apps.
 
 public import PermissionModel
 
@@ -42,48 +43,69 @@ public enum RelayRule {
     /// Returns the owner of each client.
     ///
     /// - Parameters:
-    ///   - claims: The process ID that each client claims.
+    ///   - claims: What each client claims to be.
     ///   - peers: All connections to the server.
     ///   - isComplete: Whether the process at the other end of every connection is among the peers.
     ///   - server: The server's own process, whose own clients are parts of the session.
     public static func owners(
-        claims: [ObjectID: Int32?], peers: [RelayPeer], isComplete: Bool, server: Int32
+        claims: [ObjectID: Claim], peers: [RelayPeer], isComplete: Bool, server: Int32
     ) -> [ObjectID: Owner] {
         let sandboxed = groups(peers.filter(\.mayBeSandboxed))
         let outside = peers.filter { !$0.mayBeSandboxed }.flatMap(\.processes)
-        let isBalanced = sandboxed.allSatisfy { group in
-            claims.values.count { $0.map(group.ownPids.contains) ?? false } == group.connections
-        }
-        guard isComplete, isBalanced else {
+        guard isComplete, sandboxed.allSatisfy({ $0.isBalanced(claims.values) }) else {
             let possible = isComplete ? sandboxed.flatMap(\.processes) : []
             return claims.mapValues { claim in
-                let isElsewhere = outside.contains { $0.key.pid == claim } || claim == server
+                let isElsewhere = outside.contains { $0.key.pid == claim.pid } || claim.pid == server
                 return isElsewhere ? .unknown : only(possible)
             }
         }
-        return claims.mapValues { owner($0, sandboxed, outside, server) }
+        let groups = sandboxed.flatMap { $0.split(claims.values) }
+        return claims.mapValues { owner($0, groups, outside, server) }
     }
 
-    /// Peers that a process ID can mean. Two sandboxes may use the same IDs, so what they claim is counted together.
+    /// Peers that a claim can mean.
     private struct Group {
-        var processes: [RelayProcess] = []
-        var connections = 0
+        let peers: [RelayPeer]
+        /// Nil unless only claims of this app mean them.
+        let app: AppID?
+        let processes: [RelayProcess]
+        let ownPids: Set<Int32>
 
-        var ownPids: Set<Int32> { Set(processes.map(\.ownPid)) }
+        init(_ peers: [RelayPeer], app: AppID? = nil) {
+            self.peers = peers
+            self.app = app
+            processes = peers.reduce(into: []) { all, peer in all += peer.processes.filter { !all.contains($0) } }
+            ownPids = Set(processes.map(\.ownPid))
+        }
+
+        func contains(_ claim: Claim) -> Bool {
+            guard let pid = claim.pid, ownPids.contains(pid) else { return false }
+            return app == nil || app == claim.app
+        }
+
+        /// Whether as many clients claim to be these peers as they have connections.
+        func isBalanced(_ claims: some Sequence<Claim>) -> Bool {
+            claims.count(where: contains) == peers.reduce(0) { $0 + $1.connections }
+        }
+
+        /// A group for each app if all clients' claims agree with that; otherwise this one.
+        func split(_ claims: some Sequence<Claim>) -> [Group] {
+            let byApp = Dictionary(grouping: peers) { peer in
+                peer.processes.allSatisfy { $0.app == peer.processes[0].app } ? peer.processes[0].app : nil
+            }
+            let parts = byApp.map { Group($1, app: $0) }
+            return parts.allSatisfy { $0.app != nil && $0.isBalanced(claims) } ? parts : [self]
+        }
     }
 
+    /// Two sandboxes may use the same process IDs, so what their clients claim is counted together.
     private static func groups(_ peers: [RelayPeer]) -> [Group] {
         var groups: [Group] = []
         for peer in peers {
-            var group = Group(processes: peer.processes, connections: peer.connections)
-            let ownPids = group.ownPids
-            groups.removeAll { other in
-                guard !other.ownPids.isDisjoint(with: ownPids) else { return false }
-                group.processes += other.processes.filter { !group.processes.contains($0) }
-                group.connections += other.connections
-                return true
-            }
-            groups.append(group)
+            let ownPids = Set(peer.processes.map(\.ownPid))
+            let isSame = groups.map { !$0.ownPids.isDisjoint(with: ownPids) }
+            let merged = zip(groups, isSame).filter(\.1).flatMap(\.0.peers)
+            groups = zip(groups, isSame).filter { !$1 }.map(\.0) + [Group(merged + [peer])]
         }
         return groups
     }
@@ -97,15 +119,15 @@ public enum RelayRule {
     }
 
     private static func owner(
-        _ claim: Int32?, _ sandboxed: [Group], _ outside: [RelayProcess], _ server: Int32
+        _ claim: Claim, _ sandboxed: [Group], _ outside: [RelayProcess], _ server: Int32
     ) -> Owner {
-        guard let claim else { return .unsandboxed }
-        if let group = sandboxed.first(where: { $0.ownPids.contains(claim) }) {
+        guard let pid = claim.pid else { return .unsandboxed }
+        if let group = sandboxed.first(where: { $0.contains(claim) }) {
             guard group.processes.count == 1, let app = group.processes[0].app else { return only(group.processes) }
             return .process(group.processes[0].key, app)
         }
-        if claim == server { return .session }
-        guard let process = outside.first(where: { $0.key.pid == claim }), let app = process.app else {
+        if pid == server { return .session }
+        guard let process = outside.first(where: { $0.key.pid == pid }), let app = process.app else {
             return .unsandboxed
         }
         return .process(process.key, app)

@@ -17,24 +17,36 @@ public final class FlatpakSandbox: Sendable {
         case proxied
     }
 
+    /// Namespaces that the sandbox has for itself.
+    public struct Isolation: OptionSet, Sendable {
+        public let rawValue: Int
+        /// As without flatpak's `--share=network`.
+        public static let network = Isolation(rawValue: 1)
+        /// As always with flatpak. What its programs say of their process IDs is not true outside.
+        public static let processes = Isolation(rawValue: 2)
+
+        public init(rawValue: Int) { self.rawValue = rawValue }
+    }
+
     /// The app that permd must identify programs in it as.
     public let app: AppID
     /// The command to put before a program and its arguments.
     public let command: [String]
     /// The environment variables that a program in it needs, in addition to those of the bus.
     public let environment: [String: String]
+    public let isolation: Isolation
     private let folder: TemporaryFolder
     private let proxy: BusProxy?
 
     /// - Parameters:
     ///   - info: The content of /.flatpak-info; by default, that of the app `id`.
-    ///   - hasNetwork: Whether it shares the network, as with flatpak's `--share=network`.
     @LoopActor
     public init(
-        _ id: String, on bus: PrivateBus, access: Access = .direct, info: String? = nil, hasNetwork: Bool = true
+        _ id: String, on bus: PrivateBus, access: Access = .direct, info: String? = nil, isolation: Isolation = []
     ) async throws {
         guard let app = AppID("flatpak:\(id)") else { throw TestKitError("\(id) is not a flatpak application ID") }
         self.app = app
+        self.isolation = isolation
         folder = try TemporaryFolder()
         let instance = UInt32.random(in: 1...UInt32.max)
         let info = try folder.write(
@@ -43,13 +55,12 @@ public final class FlatpakSandbox: Sendable {
         case .direct:
             proxy = nil
             environment = [:]
-            command = FlatpakSandbox.wrapper(instance, info: info, hiding: [], hasNetwork: hasNetwork)
+            command = FlatpakSandbox.wrapper(instance, info: info, hiding: [], isolation)
         case .proxied:
             let socket = folder.file("bus")
             proxy = try await BusProxy(bus, socket, through: FlatpakSandbox.wrapper(instance, info: info, hiding: []))
             environment = ["DBUS_SESSION_BUS_ADDRESS": "unix:path=\(socket)"]
-            command = FlatpakSandbox.wrapper(
-                instance, info: info, hiding: [bus.directory], hasNetwork: hasNetwork)
+            command = FlatpakSandbox.wrapper(instance, info: info, hiding: [bus.directory], isolation)
         }
     }
 
@@ -59,7 +70,7 @@ public final class FlatpakSandbox: Sendable {
     /// Returns a command that runs a program the way flatpak does with bubblewrap: at a root made of the entries of the
     /// current one, with `info` as its /.flatpak-info and with the folders `hidden` empty.
     private static func wrapper(
-        _ instance: UInt32, info: String, hiding hidden: [String], hasNetwork: Bool = true
+        _ instance: UInt32, info: String, hiding hidden: [String], _ isolation: Isolation = []
     ) -> [String] {
         var command = Superuser.command + ["bwrap", "--die-with-parent"]
         for entry in TemporaryFolder.entries(of: "/") {
@@ -75,7 +86,8 @@ public final class FlatpakSandbox: Sendable {
             }
         }
         for folder in hidden { command += ["--tmpfs", folder] }
-        if !hasNetwork { command.append("--unshare-net") }
+        if isolation.contains(.network) { command.append("--unshare-net") }
+        if isolation.contains(.processes) { command += ["--unshare-pid", "--proc", "/proc"] }
         command += ["--ro-bind", info, "/.flatpak-info", "--"]
         return command + Superuser.back + ["sh", "-ec", register, "sh", String(instance)]
     }

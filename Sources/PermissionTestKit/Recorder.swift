@@ -50,8 +50,9 @@ public final class Recorder {
     /// What the program wrote to standard error.
     public let errors = EventLog<String>()
     private let process: ChildProcess
-    /// The program's process; 0 until it runs.
+    /// The process ID by which the program knows itself; 0 until it runs.
     public private(set) var pid: Int32 = 0
+    private let isPidOurs: Bool
 
     /// - Parameters:
     ///   - name: Names of programs, which are different apps.
@@ -68,6 +69,7 @@ public final class Recorder {
             guard await copy.waitForExit() == .exited(0) else { throw TestKitError("cannot copy \(kind.program)") }
         }
         app = sandbox?.app ?? Recorder.app(kind, name, on: server)
+        isPidOurs = sandbox?.isolation.contains(.processes) != true
         let file = server.folder.file("\(name)-\(UInt32.random(in: 0...UInt32.max))")
         let script = kind == .camera ? Recorder.pictures : Recorder.samples
         let command = (sandbox?.command ?? []) + ["sh", "-c", Recorder.named, "sh", program] + kind.arguments + options
@@ -133,7 +135,7 @@ public final class Recorder {
 
     public func end() async {
         // The program may not have been started yet.
-        if pid > 0 { kill(pid, SIGTERM) } else { process.terminate(SIGKILL) }
+        if pid > 0, isPidOurs { kill(pid, SIGTERM) } else { process.terminate(SIGKILL) }
         _ = await process.waitForExit()
     }
 

@@ -43,7 +43,9 @@ final class GraphMirror {
     func setClient(_ id: UInt32, _ properties: Properties) -> Client {
         let client = Client(
             process: properties["pipewire.sec.pid"].flatMap { Int32($0) },
-            claim: properties["application.process.id"].flatMap { Int32($0) })
+            claim: Claim(
+                pid: properties["application.process.id"].flatMap { Int32($0) },
+                app: properties["pipewire.access.portal.app_id"].flatMap { AppID("flatpak:\($0)") }))
         graph.set(id, client)
         return client
     }

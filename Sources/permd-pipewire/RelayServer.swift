@@ -31,11 +31,11 @@ final class RelayServer {
     }
 
     /// The owner of each client, from what it claims and who is connected.
-    func owners(_ claims: [ObjectID: Int32?]) -> [ObjectID: Owner] {
+    func owners(_ claims: [ObjectID: Claim]) -> [ObjectID: Owner] {
         guard let ends = try? ends() else { return claims.mapValues { _ in .unknown } }
         let elsewhere = OtherNetworks(identity.reader).connections(ends.elsewhere)
         hasHiddenClients = ends.hasRemoteClients || elsewhere == nil
-        let isFound = findHolders(of: ends.peers, claims: Set(claims.values.compactMap { $0 }))
+        let isFound = findHolders(of: ends.peers, claims: Set(claims.values.compactMap(\.pid)))
         var counts: [ProcessKey: Int] = [:]
         for inode in ends.peers { if let holder = holders[inode] { counts[holder, default: 0] += 1 } }
         let peers =

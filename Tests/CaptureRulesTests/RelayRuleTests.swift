@@ -19,10 +19,11 @@ struct RelayRuleTests {
         RelayProcess(ProcessKey(pid: pid, startTime: 1), app, ownPid: own ?? pid)
     }
 
-    private func owners(_ claims: [ObjectID: Int32?], _ peers: [RelayPeer], isComplete: Bool = true) -> [ObjectID:
-        Owner]
-    {
-        RelayRule.owners(claims: claims, peers: peers, isComplete: isComplete, server: RelayRuleTests.server)
+    private func owners(
+        _ claims: [ObjectID: Int32?], apps: [ObjectID: AppID] = [:], _ peers: [RelayPeer], isComplete: Bool = true
+    ) -> [ObjectID: Owner] {
+        let claims = claims.reduce(into: [ObjectID: Claim]()) { $0[$1.key] = Claim(pid: $1.value, app: apps[$1.key]) }
+        return RelayRule.owners(claims: claims, peers: peers, isComplete: isComplete, server: RelayRuleTests.server)
     }
 
     private func process(_ pid: Int32, _ app: AppID) -> Owner { .process(ProcessKey(pid: pid, startTime: 1), app) }
@@ -75,6 +76,34 @@ struct RelayRuleTests {
         // Two processes of one app may be either.
         let one = [peer(200, RelayRuleTests.app, own: 3), peer(201, RelayRuleTests.app, own: 3)]
         #expect(owners([1: 3, 2: 3], one) == [1: .app(RelayRuleTests.app), 2: .app(RelayRuleTests.app)])
+    }
+
+    /// Both know themselves by the same number; the server says which flatpaks they are.
+    @Test func sandboxesWithTheSameNumbers() {
+        let peers = [
+            peer(100, RelayRuleTests.player), peer(200, RelayRuleTests.app, own: 3, connections: 2),
+            peer(300, RelayRuleTests.other, own: 3),
+        ]
+        let (app, other) = (RelayRuleTests.app, RelayRuleTests.other)
+        #expect(
+            owners([1: 3, 2: 3, 3: 3, 4: 100], apps: [1: app, 2: other, 3: app], peers)
+                == [
+                    1: process(200, app), 2: process(300, other), 3: process(200, app),
+                    4: process(100, RelayRuleTests.player),
+                ])
+        let unknown: [ObjectID: Owner] = [1: .unknown, 2: .unknown, 3: .unknown]
+        // One says that it is the other, one says nothing of its app, or another number.
+        #expect(owners([1: 3, 2: 3, 3: 3], apps: [1: app, 2: app, 3: app], peers) == unknown)
+        #expect(owners([1: 3, 2: 3, 3: 3], apps: [1: app, 3: app], peers) == unknown)
+        #expect(owners([1: 3, 2: 3, 3: 77], apps: [1: app, 2: other, 3: app], peers) == unknown)
+        // One of them cannot be identified.
+        let unsure = [peer(200, app, own: 3), peer(300, nil, own: 3)]
+        #expect(owners([1: 3, 2: 3], apps: [1: app, 2: other], unsure) == [1: .unknown, 2: .unknown])
+        // Two processes of one of them.
+        let three = [peer(200, app, own: 3), peer(201, app, own: 3), peer(300, other, own: 3)]
+        #expect(
+            owners([1: 3, 2: 3, 3: 3], apps: [1: app, 2: app, 3: other], three)
+                == [1: .app(app), 2: .app(app), 3: process(300, other)])
     }
 
     /// Of a connection from another network namespace, it is not known which of the processes there holds it.

@@ -208,7 +208,7 @@ struct RecordingTests {
         let server = try await SoundServer()
         let agent = ScriptedAgent(try server.permd.bus.connect())
         try await agent.register()
-        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus, hasNetwork: false)
+        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus, isolation: .network)
         let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
         let prompt = try await agent.prompt(0)
         #expect(prompt.app == "flatpak:org.example.Recorder")
@@ -222,13 +222,37 @@ struct RecordingTests {
         await server.end()
     }
 
+    /// Programs of two sandboxes know themselves by the same number, as those of flatpaks often do.
+    @Test func sandboxesWithTheSameProcessIDs() async throws {
+        let server = try await SoundServer()
+        let agent = ScriptedAgent(try server.permd.bus.connect())
+        try await agent.register()
+        let sandboxes = [
+            try await FlatpakSandbox("org.example.Music", on: server.permd.bus, isolation: .processes),
+            try await FlatpakSandbox("org.example.Memo", on: server.permd.bus, isolation: [.processes, .network]),
+        ]
+        var recorders: [Recorder] = []
+        for sandbox in sandboxes {
+            recorders.append(try await Recorder(.pulse, "recorder", on: server, through: sandbox))
+        }
+        for number in recorders.indices {
+            let prompt = try await agent.prompt(number)
+            let recorder = try #require(recorders.first { $0.app.description == prompt.app })
+            #expect(recorder.tones == 0)
+            agent.answer(prompt, with: .grant(.once))
+            try await recorder.hears()
+        }
+        #expect(recorders[0].pid == recorders[1].pid)
+        await server.end()
+    }
+
     /// A sandboxed program is not believed that it is one that may record.
-    @Test(arguments: [true, false])
-    func aFalseProcessID(hasNetwork: Bool) async throws {
+    @Test(arguments: [[], .network] as [FlatpakSandbox.Isolation])
+    func aFalseProcessID(_ isolation: FlatpakSandbox.Isolation) async throws {
         let server = try await SoundServer()
         let allowed = try await Recorder(.pulse, "allowed", on: server)
         try await allowed.hears()
-        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus, hasNetwork: hasNetwork)
+        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus, isolation: isolation)
         let recorder = try await Recorder(
             .pulse, "recorder", on: server, through: sandbox,
             options: ["--property=application.process.id=\(allowed.pid)"])
