@@ -2,9 +2,10 @@
 // sees the server's process for all of them.
 //
 // Two things are known: how many connections to the server each process holds, from the kernel, and which process and
-// app each client claims to be, which may be a lie. A process that lies leaves one of its own connections without a client
-// that claims it. So the claims count only if every sandboxed process is claimed exactly as often as it is connected. Where
-// processes of several sandboxes know themselves by the same ID, the same holds for their apps.
+// app each client claims to be, which may be a lie. A claim counts only if its process is claimed exactly as often as it
+// is connected: a lie is one claim too many for whom it names. It is also one too few for the liar, which counts less,
+// because the server keeps clients for a while whose connections have been closed (one that plays a sample until its end).
+// Where processes of several sandboxes know themselves by the same ID, the same holds for their apps.
 
 public import PermissionModel
 
@@ -59,8 +60,17 @@ public enum RelayRule {
                 return isElsewhere ? .unknown : only(possible)
             }
         }
-        let groups = sandboxed.flatMap { $0.split(claims.values) }
-        return claims.mapValues { owner($0, groups, outside, server) }
+        let inside = sandboxed.flatMap { $0.split(claims.values) }
+        return claims.mapValues { claim in
+            if let group = inside.first(where: { $0.contains(claim) }) { return group.owner }
+            if sandboxed.isEmpty { return unsandboxed(claim, outside, server) }
+            // A program in a sandbox may say so, even if all others are as many as they should be.
+            guard let peer = peers.first(where: { $0.processes.contains { $0.key.pid == claim.pid } }),
+                claims.values.count(where: { claim in peer.processes.contains { $0.key.pid == claim.pid } })
+                    == peer.connections
+            else { return .unknown }
+            return unsandboxed(claim, outside, server)
+        }
     }
 
     /// Peers that a claim can mean.
@@ -76,6 +86,12 @@ public enum RelayRule {
             self.app = app
             processes = peers.reduce(into: []) { all, peer in all += peer.processes.filter { !all.contains($0) } }
             ownPids = Set(processes.map(\.ownPid))
+        }
+
+        /// The owner of a client that means these peers.
+        var owner: Owner {
+            guard processes.count == 1, let app = processes[0].app else { return RelayRule.only(processes) }
+            return .process(processes[0].key, app)
         }
 
         func contains(_ claim: Claim) -> Bool {
@@ -118,16 +134,10 @@ public enum RelayRule {
         return .app(app)
     }
 
-    private static func owner(
-        _ claim: Claim, _ sandboxed: [Group], _ outside: [RelayProcess], _ server: Int32
-    ) -> Owner {
-        guard let pid = claim.pid else { return .unsandboxed }
-        if let group = sandboxed.first(where: { $0.contains(claim) }) {
-            guard group.processes.count == 1, let app = group.processes[0].app else { return only(group.processes) }
-            return .process(group.processes[0].key, app)
-        }
-        if pid == server { return .session }
-        guard let process = outside.first(where: { $0.key.pid == pid }), let app = process.app else {
+    /// The owner of a client of a program outside sandboxes.
+    private static func unsandboxed(_ claim: Claim, _ outside: [RelayProcess], _ server: Int32) -> Owner {
+        if let pid = claim.pid, pid == server { return .session }
+        guard let process = outside.first(where: { $0.key.pid == claim.pid }), let app = process.app else {
             return .unsandboxed
         }
         return .process(process.key, app)

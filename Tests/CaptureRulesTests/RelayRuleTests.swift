@@ -33,8 +33,20 @@ struct RelayRuleTests {
             [1: 100, 2: 3, 3: 5, 4: nil], [peer(100, RelayRuleTests.player), peer(200, RelayRuleTests.app, own: 3)])
         #expect(found[1] == process(100, RelayRuleTests.player))
         #expect(found[2] == process(200, RelayRuleTests.app))
-        #expect(found[3] == .session)
-        #expect(found[4] == .unsandboxed)
+        // These may be clients of the sandboxed program, whose honest one has no connection any more.
+        #expect(found[3] == .unknown)
+        #expect(found[4] == .unknown)
+        let outside = owners([1: 100, 3: 5, 4: nil], [peer(100, RelayRuleTests.player)])
+        #expect(outside == [1: process(100, RelayRuleTests.player), 3: .session, 4: .unsandboxed])
+    }
+
+    /// The server keeps clients for a while whose connections have been closed. Such a one hides that another lies.
+    @Test func aClientWithoutConnection() {
+        let peers = [peer(100, RelayRuleTests.player), peer(200, RelayRuleTests.app, own: 3)]
+        for lie: Int32? in [100, 5, 77, nil] {
+            let found = owners([1: 100, 2: 3, 3: lie], peers)
+            #expect(found[3] == .unknown && found[2] == process(200, RelayRuleTests.app))
+        }
     }
 
     /// A sandboxed process says that it is a program outside, which is connected as well.
