@@ -38,6 +38,9 @@ public struct RelayPeer: Sendable, Equatable {
     }
 
     var mayBeSandboxed: Bool { processes.contains { $0.mayBeSandboxed } }
+
+    /// The one that a claim means, if they are outside sandboxes.
+    func process(_ claim: Claim) -> RelayProcess? { processes.first { $0.key.pid == claim.pid } }
 }
 
 public enum RelayRule {
@@ -52,24 +55,27 @@ public enum RelayRule {
         claims: [ObjectID: Claim], peers: [RelayPeer], isComplete: Bool, server: Int32
     ) -> [ObjectID: Owner] {
         let sandboxed = groups(peers.filter(\.mayBeSandboxed))
-        let outside = peers.filter { !$0.mayBeSandboxed }.flatMap(\.processes)
+        let outside = peers.filter { !$0.mayBeSandboxed }
         guard isComplete, sandboxed.allSatisfy({ $0.isBalanced(claims.values) }) else {
             let possible = isComplete ? sandboxed.flatMap(\.processes) : []
             return claims.mapValues { claim in
-                let isElsewhere = outside.contains { $0.key.pid == claim.pid } || claim.pid == server
+                let isElsewhere = outside.contains { $0.process(claim) != nil } || claim.pid == server
                 return isElsewhere ? .unknown : only(possible)
             }
         }
         let inside = sandboxed.flatMap { $0.split(claims.values) }
         return claims.mapValues { claim in
             if let group = inside.first(where: { $0.contains(claim) }) { return group.owner }
-            if sandboxed.isEmpty { return unsandboxed(claim, outside, server) }
-            // A program in a sandbox may say so, even if all others are as many as they should be.
-            guard let peer = peers.first(where: { $0.processes.contains { $0.key.pid == claim.pid } }),
-                claims.values.count(where: { claim in peer.processes.contains { $0.key.pid == claim.pid } })
-                    == peer.connections
-            else { return .unknown }
-            return unsandboxed(claim, outside, server)
+            let peer = outside.first { $0.process(claim) != nil }
+            if !sandboxed.isEmpty {
+                // A client of a sandboxed program may say so, too.
+                guard let peer, claims.values.count(where: { peer.process($0) != nil }) == peer.connections else {
+                    return .unknown
+                }
+            }
+            if claim.pid == server { return .session }
+            guard let process = peer?.process(claim), let app = process.app else { return .unsandboxed }
+            return .process(process.key, app)
         }
     }
 
@@ -132,14 +138,5 @@ public enum RelayRule {
         let apps = Set(processes.map(\.app))
         guard apps.count == 1, let app = apps.first ?? nil else { return .unknown }
         return .app(app)
-    }
-
-    /// The owner of a client of a program outside sandboxes.
-    private static func unsandboxed(_ claim: Claim, _ outside: [RelayProcess], _ server: Int32) -> Owner {
-        if let pid = claim.pid, pid == server { return .session }
-        guard let process = outside.first(where: { $0.key.pid == claim.pid }), let app = process.app else {
-            return .unsandboxed
-        }
-        return .process(process.key, app)
     }
 }
