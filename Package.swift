@@ -157,7 +157,7 @@ let package = Package(
         .executableTarget(
             name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
 
-        .testTarget(name: "DBusTests", dependencies: ["DBus", "PermissionTestKit"], swiftSettings: strict),
+        .testTarget(name: "DBusTests", dependencies: ["CDBus", "DBus", "PermissionTestKit"], swiftSettings: strict),
         .testTarget(name: "PermissionModelTests", dependencies: ["PermissionModel"], swiftSettings: strict),
         .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
         .testTarget(

@@ -5,11 +5,14 @@ import CDBus
 /// The reply to a call, consisting of one array. Appended values are encoded at once. Nothing is sent before `send()`.
 @LoopActor
 public final class ArrayReply {
-    /// The approximate number of bytes appended so far: the strings, plus a fixed cost per value.
-    public private(set) var size = 0
+    /// The size of the reply so far in bytes.
+    public var size: Int { bodySize.bytes }
 
     private let call: MethodCall
     private let element: String
+    private var bodySize = BodySize(path: nil)
+    /// Where the content of the array starts in the body.
+    private var start = 0
     // SAFETY: libdbus writes through both iterators, so they must not move until the array is closed or the message is
     // released; each happens at most once.
     private var raw: OpaquePointer?
@@ -32,6 +35,7 @@ public final class ArrayReply {
                 throw EncodingError("out of memory building a message")
             }
             isOpen = true
+            start = try bodySize.open(CDBUS_TYPE_ARRAY, element)
         } catch {
             problem = error
         }
@@ -50,12 +54,12 @@ public final class ArrayReply {
     /// answered with an error.
     public func append(_ value: Value) {
         guard problem == nil else { return }
-        size += value.weight
         do throws(EncodingError) {
             guard value.signature == element else {
                 throw EncodingError("an array of \(element) contains an element of type \(value.signature)")
             }
-            try value.append(to: &array.pointee, depth: 1)
+            try value.append(to: &array.pointee, &bodySize, depth: 1)
+            try bodySize.checkArray(from: start)
         } catch {
             problem = error
         }
@@ -73,18 +77,5 @@ public final class ArrayReply {
         call.send(encoded: raw)
         dbus_message_unref(raw)
         self.raw = nil
-    }
-}
-
-extension Value {
-    /// The approximate encoded size in bytes.
-    fileprivate var weight: Int {
-        switch self {
-        case .string(let text), .objectPath(let text), .signature(let text): 8 + text.utf8.count
-        case .array(_, let values), .structure(let values): values.reduce(8) { $0 + $1.weight }
-        case .dictionary(_, _, let entries): entries.reduce(8) { $0 + $1.key.weight + $1.value.weight }
-        case .variant(let value): 4 + value.weight
-        default: 8
-        }
     }
 }
