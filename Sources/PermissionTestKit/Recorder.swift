@@ -53,6 +53,7 @@ public final class Recorder {
     /// The process ID by which the program knows itself; 0 until it runs.
     public private(set) var pid: Int32 = 0
     private let isPidOurs: Bool
+    private let server: SoundServer
 
     /// - Parameters:
     ///   - name: Names of programs, which are different apps.
@@ -69,6 +70,7 @@ public final class Recorder {
             guard await copy.waitForExit() == .exited(0) else { throw TestKitError("cannot copy \(kind.program)") }
         }
         app = sandbox?.app ?? Recorder.app(kind, name, on: server)
+        self.server = server
         isPidOurs = sandbox?.isolation.contains(.processes) != true
         let file = server.folder.file("\(name)-\(UInt32.random(in: 0...UInt32.max))")
         let script = kind == .camera ? Recorder.pictures : Recorder.samples
@@ -128,10 +130,23 @@ public final class Recorder {
     public var chunks: Int { sounding.all.count + silent.all.count }
 
     /// Waits until it has got the tone for that many chunks more.
-    public func hears(_ more: Int = 10) async throws { try await sounding.wait(for: tones + more) }
+    public func hears(_ more: Int = 10) async throws { try await wait(for: more, sounding) }
 
     /// Waits until it has got that many chunks of silence more.
-    public func isSilent(_ more: Int = 10) async throws { try await silent.wait(for: silent.all.count + more) }
+    public func isSilent(_ more: Int = 10) async throws { try await wait(for: more, silent) }
+
+    private func wait(for more: Int, _ chunks: EventLog<Void>) async throws {
+        do throws(TestKitError) { try await chunks.wait(for: chunks.all.count + more) } catch {
+            let links = try await server.run("timeout 10 pw-link --links 2>&1")
+            throw TestKitError(
+                """
+                \(app), which \(isRunning ? "runs" : "has exited"), got \(tones) chunks with the tone and \
+                \(silent.all.count) without, and not the \(more) \(chunks === sounding ? "with" : "without") it that \
+                were expected. Its errors: \(errors.all). permd-pipewire: \(server.log.all). Links:
+                \(links)
+                """)
+        }
+    }
 
     public func end() async {
         // The program may not have been started yet.

@@ -177,7 +177,7 @@ struct RecordingTests {
     /// could claim to be any program.
     @Test func aServerOnTheNetwork() async throws {
         let server = try await SoundServer()
-        let port = try freePort()
+        let port = try LoopbackSocket(.tcp).port
         let modules = try await server.run(
             "pactl load-module module-rtp-send destination_ip=127.0.0.1"
                 + " && pactl load-module module-native-protocol-tcp listen=127.0.0.1 port=\(port)")
@@ -285,22 +285,6 @@ struct RecordingTests {
         _ = await crowd.waitForExit()
         #expect(recorder.tones == 0 && recorder.isRunning)
         await server.end()
-    }
-
-    /// A port of TCP that nobody uses.
-    private func freePort() throws -> UInt16 {
-        let socket = UnixFD(owning: Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(socket.raw, $0, size) == 0 && getsockname(socket.raw, $0, &size) == 0
-            }
-        }
-        try #require(isBound)
-        return UInt16(bigEndian: address.sin_port)
     }
 
     /// While permd is away, who has a grant records on, and nobody new does.

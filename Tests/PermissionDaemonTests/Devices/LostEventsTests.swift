@@ -17,23 +17,10 @@ struct LostEventsTests {
         let writer: UnixFD
 
         init() throws {
-            func socket() -> UnixFD {
-                UnixFD(owning: Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
-            }
-            (reader, writer) = (socket(), socket())
+            let socket = try LoopbackSocket(.udp)
+            (reader, writer) = (socket.fd, try socket.connected())
             var room: Int32 = 1
             setsockopt(reader.raw, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<Int32>.size))
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let isConnected = withUnsafeMutablePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(reader.raw, $0, size) == 0 && getsockname(reader.raw, $0, &size) == 0
-                        && connect(writer.raw, $0, size) == 0
-                }
-            }
-            guard isConnected else { throw TestKitError("no socket: \(errno)") }
         }
 
         func overflow() {

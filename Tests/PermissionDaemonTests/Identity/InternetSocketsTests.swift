@@ -67,28 +67,15 @@ struct InternetSocketsTests {
     }
 
     @Test func theKernelsTables() throws {
-        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-        let (listener, client) = (
-            UnixFD(owning: Glibc.socket(AF_INET, kind, 0)), UnixFD(owning: Glibc.socket(AF_INET, kind, 0))
-        )
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isConnected = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener.raw, $0, size) == 0 && listen(listener.raw, 1) == 0
-                    && getsockname(listener.raw, $0, &size) == 0 && connect(client.raw, $0, size) == 0
-            }
-        }
-        try #require(isConnected)
-        let accepted = UnixFD(owning: accept(listener.raw, nil, nil))
+        let listener = try LoopbackSocket(.tcp)
+        let client = try listener.connected()
+        let accepted = UnixFD(owning: accept(listener.fd.raw, nil, nil))
         func inode(_ socket: UnixFD) -> UInt32 {
             var status = stat()
             return fstat(socket.raw, &status) == 0 ? UInt32(status.st_ino) : 0
         }
         let reader = ProcessReader()
-        #expect(try reader.internetSockets(getpid(), among: [inode(listener), inode(accepted)]).hasAccepted)
-        #expect(try !reader.internetSockets(getpid(), among: [inode(listener), inode(client)]).hasAccepted)
+        #expect(try reader.internetSockets(getpid(), among: [inode(listener.fd), inode(accepted)]).hasAccepted)
+        #expect(try !reader.internetSockets(getpid(), among: [inode(listener.fd), inode(client)]).hasAccepted)
     }
 }
