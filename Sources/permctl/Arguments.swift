@@ -51,10 +51,12 @@ struct DurationOptions: ParsableArguments {
     func duration(now: EpochSeconds = TimeText.now()) throws -> Duration {
         if session { return .session }
         if let span {
-            guard let seconds = TimeText.duration(span), seconds < EpochSeconds.max - now else {
+            // The second that has begun does not count: one of which little is left would be over when permd reads it.
+            let start = now + 1
+            guard let seconds = TimeText.duration(span), seconds < EpochSeconds.max - start else {
                 throw ValidationError("“\(span)” is not a duration; use a form such as 30m, 2h or 1h30m")
             }
-            return .until(now + seconds)
+            return .until(start + seconds)
         }
         if let until {
             guard let end = TimeText.moment(until, now: now) else {

@@ -21,6 +21,15 @@ struct TextTests {
         #expect(TimeText.duration(text) == seconds, "\(text)")
     }
 
+    /// Less than a second may be left of the current one, and nothing when permd reads a time that is only rounded down.
+    @Test func durationsBeginWithAWholeSecond() throws {
+        var options = DurationOptions()
+        (options.span, options.until, options.session) = ("1s", nil, false)
+        #expect(try options.duration(now: 1_800_000_000) == .until(1_800_000_002))
+        options.span = "\(EpochSeconds.max - 1_800_000_001)"
+        #expect(throws: (any Error).self) { try options.duration(now: 1_800_000_000) }
+    }
+
     @Test func momentsAreRead() throws {
         let now: EpochSeconds = 1_800_000_000
         #expect(TimeText.moment("@1800000060") == 1_800_000_060)
