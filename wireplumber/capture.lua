@@ -258,11 +258,16 @@ local function mark (subject, key, value)
 end
 
 -- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
--- together with their first rights, and permd-pipewire gives them back.
+-- together with their first rights, and permd-pipewire gives them back when it reads its mark, which the server passes
+-- on after this. A client that is marked already has its rights, or is about to get them.
 local function hide (client, source)
   local access = client.properties["pipewire.access"]
+  local needed = permission (source)
   local is_silence = source.properties["node.name"] == "permd.silence"
-  if access ~= "unrestricted" and access ~= "allowed" and not is_silence then
+  if access == "unrestricted" or access == "allowed" or is_silence or not needed then
+    return
+  end
+  if allowed[needed][client["bound-id"]] ~= client["global-properties"]["object.serial"] then
     client:update_permissions { [source["bound-id"]] = "-" }
   end
 end
@@ -392,6 +397,16 @@ local function start ()
       give_silence ()
     end
   end)
+
+  if has_hooks then
+    -- PipeWire refuses links for a moment if a client was hidden the sources from after permd-pipewire has allowed it.
+    recorder_items_om:connect ("object-added", function (_, item)
+      local node = item:get_associated_proxy ("node")
+      if node and node.properties["client.id"] and may_continue (node) then
+        retry (node["bound-id"], 1)
+      end
+    end)
+  end
 
   clients_om:connect ("object-added", function (_, client)
     for source in sources_om:iterate () do

@@ -58,6 +58,8 @@ public struct Enforcement: Sendable {
     /// Links that were cut, by the node that recorded, to be made again if it may. Bounded by the node's ports.
     private var cutLinks: [ObjectID: [LinkEnds]] = [:]
     private var forbidden: [ObjectID: Set<ObjectID>] = [:]
+    /// Clients whose rights others may have taken.
+    private var unsure: Set<ObjectID> = []
     private var cutting: Set<ObjectID> = []
     /// Nodes that waited for a grant in the last step.
     private var waiting: Set<ObjectID> = []
@@ -72,8 +74,8 @@ public struct Enforcement: Sendable {
 
     public init() {}
 
-    /// What was applied to this client is no longer certain: its rights are set again.
-    public mutating func forget(_ client: ObjectID) { forbidden[client] = nil }
+    /// The session manager may have taken rights of this client: the next step sets all of them.
+    public mutating func rightsAreUnsure(of client: ObjectID) { unsure.insert(client) }
 
     /// The silent source has gone, with all its links.
     public mutating func forgetSilence() { silenced = [] }
@@ -120,6 +122,7 @@ public struct Enforcement: Sendable {
             cutLinks[id] = nil
             forbidden[id] = nil
         }
+        unsure.subtract(gone)
         for client in forbidden.keys where !forbidden[client]!.isDisjoint(with: gone) {
             forbidden[client]!.subtract(gone)
         }
@@ -142,16 +145,22 @@ public struct Enforcement: Sendable {
             }
         }
         return standings.keys.sorted().flatMap { client -> [Effect] in
-            var wanted: Set<ObjectID> = []
-            for (permission, all) in objects where !standings[client]!.mayHaveRights(permission) {
-                for object in all where object.owner != client { wanted.insert(object.id) }
+            let isUnsure = unsure.remove(client) != nil
+            var (wanted, other): (Set<ObjectID>, Set<ObjectID>) = ([], [])
+            for (permission, all) in objects {
+                let mayHaveRights = standings[client]!.mayHaveRights(permission)
+                guard !mayHaveRights || isUnsure else { continue }
+                for object in all where object.owner != client {
+                    if mayHaveRights { other.insert(object.id) } else { wanted.insert(object.id) }
+                }
             }
-            return change(client, to: wanted)
+            return change(client, to: wanted, from: isUnsure ? other : forbidden[client])
         }
     }
 
-    private mutating func change(_ client: ObjectID, to wanted: Set<ObjectID>) -> [Effect] {
-        let before = forbidden[client]
+    private mutating func change(
+        _ client: ObjectID, to wanted: Set<ObjectID>, from before: Set<ObjectID>?
+    ) -> [Effect] {
         guard before != wanted else { return [] }
         forbidden[client] = wanted
         let taken = wanted.subtracting(before ?? [])

@@ -10,10 +10,13 @@ public struct Client: Sendable, Equatable {
     /// The process that connected, according to the kernel.
     public var process: Int32?
     public var claim: Claim
+    /// Whether PipeWire gave it all rights when it connected. Others get theirs from the session manager.
+    public var isTrusted: Bool
 
-    public init(process: Int32?, claim: Claim = Claim()) {
+    public init(process: Int32?, claim: Claim = Claim(), isTrusted: Bool = true) {
         self.process = process
         self.claim = claim
+        self.isTrusted = isTrusted
     }
 }
 

@@ -71,6 +71,9 @@ public final class SoundServer {
         return await parts.removeValue(forKey: part)?.waitForExit()
     }
 
+    /// Suspends a part or lets it go on, as a busy machine does.
+    public func send(_ signal: Int32, to part: Part) { parts[part]?.terminate(signal) }
+
     /// Starts permd-pipewire, which has dealt with the present clients when this returns.
     public func enforce() async throws {
         let ready = EventLog<String>()

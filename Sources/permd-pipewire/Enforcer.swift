@@ -291,7 +291,15 @@ extension Enforcer: PipeWireObserver {
 
     func metadataChanged(_ id: UInt32, subject: UInt32, key: String?, value: String?) {
         mirror.setMetadata(id, subject, key, value)
-        if marks.changed(id, subject, key, value) { note(isUrgent: true) }
+        switch marks.changed(id, subject, key, value) {
+        case .none: break
+        case .removed: note(isUrgent: true)
+        case .hasRead(let client):
+            // It hides the sources from a client that PipeWire does not trust, perhaps after we have given it its rights.
+            guard mirror.graph.clients[client]?.isTrusted == false else { break }
+            enforcement.rightsAreUnsure(of: client)
+            note(isUrgent: true)
+        }
     }
 
     func serverKnown(version: String, name: String) {

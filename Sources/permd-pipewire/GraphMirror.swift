@@ -8,6 +8,9 @@ import PermissionModel
 @LoopActor
 final class GraphMirror {
     private(set) var graph = Graph()
+    /// What capture.lua hides no sources from.
+    private static let trusted: Set<String?> = ["unrestricted", "allowed"]
+
     private var metadata: [UInt32: String] = [:]
     /// The name of the default microphone.
     private(set) var defaultSource = ""
@@ -45,7 +48,8 @@ final class GraphMirror {
             process: properties["pipewire.sec.pid"].flatMap { Int32($0) },
             claim: Claim(
                 pid: properties["application.process.id"].flatMap { Int32($0) },
-                app: properties["pipewire.access.portal.app_id"].flatMap { AppID("flatpak:\($0)") }))
+                app: properties["pipewire.access.portal.app_id"].flatMap { AppID("flatpak:\($0)") }),
+            isTrusted: GraphMirror.trusted.contains(properties["pipewire.access"]))
         graph.set(id, client)
         return client
     }

@@ -13,6 +13,14 @@ final class SessionManagerMarks {
         let value: String
     }
 
+    /// What the session manager says of a mark.
+    enum Change {
+        case none
+        case removed
+        /// It has read that a client may record.
+        case hasRead(client: ObjectID)
+    }
+
     /// The metadata that our configuration of the session manager makes.
     private static let name = "permd"
 
@@ -41,22 +49,26 @@ final class SessionManagerMarks {
         isInherited = true
     }
 
-    /// Takes over the marks of an earlier run, so that those that are no longer true are removed. Later, only removals are
-    /// followed: the session manager may remove a mark of an object that has gone when another has its number already.
-    /// Returns whether a mark has gone.
-    func changed(_ id: ObjectID, _ subject: ObjectID, _ key: String?, _ value: String?) -> Bool {
-        guard id == metadata else { return false }
+    /// Takes over the marks of an earlier run, so that those that are no longer true are removed. Later, only removals
+    /// change anything: the session manager may remove a mark of an object that has gone when another has its number
+    /// already.
+    func changed(_ id: ObjectID, _ subject: ObjectID, _ key: String?, _ value: String?) -> Change {
+        guard id == metadata else { return .none }
         if let key, let value {
-            guard isInherited, SessionManagerMarks.keys.contains(key),
-                value.utf8.count <= SessionManagerMarks.longestValue
-            else { return false }
-            marks = marks.filter { $0.subject != subject || $0.key != key }
-            marks.insert(Mark(subject: subject, key: key, value: value))
-            return false
+            guard SessionManagerMarks.keys.contains(key), value.utf8.count <= SessionManagerMarks.longestValue else {
+                return .none
+            }
+            let mark = Mark(subject: subject, key: key, value: value)
+            if isInherited {
+                marks = marks.filter { $0.subject != subject || $0.key != key }
+                marks.insert(mark)
+            }
+            let isOfClient = Permission(rawValue: key) != nil && marks.contains(mark)
+            return isOfClient ? .hasRead(client: subject) : .none
         }
         let before = marks.count
         marks = marks.filter { $0.subject != subject || key != nil && $0.key != key }
-        return marks.count < before
+        return marks.count < before ? .removed : .none
     }
 
     /// Whether the session manager links this client.

@@ -57,6 +57,26 @@ struct EnforcementTests {
         #expect(it.step() == [])
     }
 
+    /// The session manager may have taken rights as well, of a client that was always allowed or that lost them before.
+    @Test func unsureRightsAreSetAgain() {
+        var it = Case()
+        it.right = .allowed
+        #expect(it.step() == [])
+        it.enforcement.rightsAreUnsure(of: EnforcementTests.client)
+        #expect(it.step() == [EnforcementTests.permit])
+        #expect(it.step() == [])
+        it.right = .refused
+        #expect(it.step() == [EnforcementTests.forbid])
+        it.enforcement.rightsAreUnsure(of: EnforcementTests.client)
+        #expect(it.step() == [EnforcementTests.forbid])
+        // It is not about another client that gets the ID.
+        it.enforcement.rightsAreUnsure(of: EnforcementTests.client)
+        it.graph.remove(EnforcementTests.client)
+        it.graph.set(EnforcementTests.client, Client(process: 3))
+        it.right = .allowed
+        #expect(it.step() == [.relink([4])])
+    }
+
     /// A client that has the ID of one that has just gone is another.
     @Test func newClientsWithOldNumbersHaveNoRights() {
         var it = Case()
