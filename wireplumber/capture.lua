@@ -39,10 +39,14 @@ local function is_recorder (node, kind)
   return (node.properties["media.class"] or ""):find ("^Stream/Input/" .. (kind or "")) ~= nil
 end
 
+local function is_marked (client, key)
+  local serial = allowed[key][client["bound-id"]]
+  return serial ~= nil and client["global-properties"]["object.serial"] == serial
+end
+
 local function is_allowed (client_id, key)
   local client = clients_om:lookup { Constraint { "bound-id", "=", client_id, type = "gobject" } }
-  local serial = allowed[key][client_id]
-  return client ~= nil and serial ~= nil and client["global-properties"]["object.serial"] == serial
+  return client ~= nil and is_marked (client, key)
 end
 
 -- Nodes without a client belong to PipeWire itself.
@@ -258,16 +262,16 @@ local function mark (subject, key, value)
 end
 
 -- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
--- together with their first rights, and permd-pipewire gives them back when it reads its mark, which the server passes
--- on after this. A client that is marked already has its rights, or is about to get them.
+-- together with their first rights. permd-pipewire gives them back when it marks the client as allowed, and again when
+-- it is told that the mark was made: in case this came between the two. A client that is already marked keeps them.
 local function hide (client, source)
   local access = client.properties["pipewire.access"]
-  local needed = permission (source)
-  local is_silence = source.properties["node.name"] == "permd.silence"
-  if access == "unrestricted" or access == "allowed" or is_silence or not needed then
+  if access == "unrestricted" or access == "allowed" or source.properties["node.name"] == "permd.silence" then
     return
   end
-  if allowed[needed][client["bound-id"]] ~= client["global-properties"]["object.serial"] then
+  local needed = permission (source)
+  local may_see = plain[source["bound-id"]] or needed and is_marked (client, needed)
+  if not may_see then
     client:update_permissions { [source["bound-id"]] = "-" }
   end
 end
@@ -399,7 +403,8 @@ local function start ()
   end)
 
   if has_hooks then
-    -- PipeWire refuses links for a moment if a client was hidden the sources from after permd-pipewire has allowed it.
+    -- If the sources were hidden from a client after permd-pipewire had allowed it, PipeWire refuses its links until
+    -- permd-pipewire has given them back.
     recorder_items_om:connect ("object-added", function (_, item)
       local node = item:get_associated_proxy ("node")
       if node and node.properties["client.id"] and may_continue (node) then

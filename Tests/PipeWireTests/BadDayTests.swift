@@ -15,6 +15,17 @@ struct BadDayTests {
         return agent
     }
 
+    /// Returns when it has gone.
+    private func unplugMicrophone(of server: SoundServer) async throws {
+        let unplugged = try await server.run(
+            """
+            id=$(pw-cli list-objects Node | awk '$1 == "id" { id = $2 } /"test_microphone"/ { print id + 0 }')
+            pw-cli destroy "$id" >/dev/null
+            timeout 40 sh -c 'while pw-cli list-objects Node | grep -q test_microphone; do sleep 0.05; done' && echo gone
+            """)
+        #expect(unplugged == "gone\n")
+    }
+
     /// A change of who is asked applies to running streams.
     @Test func whoIsAskedChanges() async throws {
         let server = try await SoundServer()
@@ -112,17 +123,15 @@ struct BadDayTests {
         try await server.permctl("grant", "flatpak:org.example.Call", "microphone")
         let recorder = try await Recorder(.native, "recorder", on: server, through: sandbox)
         try await recorder.hears()
-        let replaced = try await server.run(
+        let plugged = try await server.run(
             """
-            node() { pw-cli list-objects Node | awk '$1 == "id" { id = $2 } /"'"$1"'"/ { print id + 0 }'; }
             pw-cli create-node adapter '{
                 factory.name = audiotestsrc node.name = second_microphone media.class = Audio/Source
                 priority.session = 1001 object.linger = true audio.channels = 1 audio.position = [ FL ] }' >/dev/null
-            timeout 20 sh -c 'until pw-link --output | grep -q ^second_microphone:; do sleep 0.05; done' || exit
-            pw-cli destroy "$(node test_microphone)" >/dev/null
-            timeout 20 sh -c 'while pw-link --output | grep -q ^test_microphone:; do sleep 0.05; done' && echo replaced
+            timeout 20 sh -c 'until pw-link --output | grep -q ^second_microphone:; do sleep 0.05; done' && echo plugged
             """)
-        #expect(replaced == "replaced\n")
+        #expect(plugged == "plugged\n")
+        try await unplugMicrophone(of: server)
         try await recorder.hears()
         await server.end()
     }
@@ -161,13 +170,7 @@ struct BadDayTests {
         let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
         let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
         let prompt = try await agent.prompt(0)
-        let unplugged = try await server.run(
-            """
-            id=$(pw-cli list-objects Node | awk '$1 == "id" { id = $2 } /"test_microphone"/ { print id + 0 }')
-            pw-cli destroy "$id" >/dev/null
-            timeout 40 sh -c 'while pw-cli list-objects Node | grep -q test_microphone; do sleep 0.05; done' && echo gone
-            """)
-        #expect(unplugged == "gone\n")
+        try await unplugMicrophone(of: server)
         agent.answer(prompt, with: .grant(.always))
         #expect(recorder.tones == 0 && server.isEnforcing)
         await server.end()
