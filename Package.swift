@@ -73,7 +73,7 @@ let fuzzTargets: [Target] =
     : [
         .executableTarget(
             name: "permd-fuzz",
-            dependencies: ["DBus", "CDBus", "PermissionDaemon", "PermissionModel", "ProcessIdentity"],
+            dependencies: ["DBus", "CDBus", "PermissionDaemon", "PermissionModel", "ProcessIdentity", "System"],
             path: "Tests/fuzz", exclude: ["seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
     ]
@@ -106,12 +106,17 @@ let package = Package(
 
         .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionModel", swiftSettings: strict),
-        .target(name: "ProcessIdentity", dependencies: ["PermissionModel", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "System",
+            dependencies: [
+                "DBus", "PermissionModel", "CLinux", "CSystemd", .product(name: "Logging", package: "swift-log"),
+            ], swiftSettings: strict),
+        .target(name: "ProcessIdentity", dependencies: ["PermissionModel", "System", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(
             name: "PermissionDaemon",
             dependencies: [
-                "DBus", "PermissionModel", "PermissionCore", "ProcessIdentity", "CDBus", "CLinux", "CSystemd",
+                "DBus", "PermissionModel", "PermissionCore", "ProcessIdentity", "System", "CDBus", "CLinux", "CSystemd",
                 "CSQLite", "CInih",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -165,7 +170,7 @@ let package = Package(
         .testTarget(
             name: "PermissionDaemonTests",
             dependencies: [
-                "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "DBus", "CLinux", "CGLib",
+                "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "System", "DBus", "CLinux", "CGLib",
                 "PermissionTestKit",
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -4,6 +4,7 @@ import DBus
 import Logging
 import PermissionCore
 import PermissionModel
+import System
 
 @LoopActor
 final class Broker {

@@ -4,6 +4,7 @@ import DBus
 import Glibc
 import Logging
 import PermissionModel
+import System
 
 public enum Program {
     static let version = "0.1.0"
@@ -36,21 +37,21 @@ public enum Program {
             print(text, terminator: "")
             return 0
         case .usage(let problem):
-            FileDescriptorText.writeError("permd: \(problem)\n\(usage)")
+            writeError("permd: \(problem)\n\(usage)")
             return Exit.usage
         }
         // A closed log pipe or a file size limit should make a write fail, not kill permd.
         for harmless in [SIGPIPE, SIGXFSZ] { signal(harmless, SIG_IGN) }
         let descriptors = ProcessLimits.raiseDescriptors()
         guard descriptors >= ProcessLimits.fewestDescriptors else {
-            FileDescriptorText.writeError(
+            writeError(
                 "permd: this process may have \(descriptors) file descriptors and needs \(ProcessLimits.fewestDescriptors); raise the limit with LimitNOFILE= in its unit or with ulimit -n\n"
             )
             return Exit.osError
         }
         ProcessLimits.giveMemoryBack()
         Loop.shared.adoptCurrentThread()
-        LoggingSystem.bootstrap { _ in JournalLogHandler() }
+        LoggingSystem.bootstrap { _ in JournalLogHandler(program: "permd") }
         let log = Logger(label: "permd")
         let daemon = LoopActor.assumeIsolated { Daemon(root: root, log: log) }
         LoopActor.assumeIsolated { daemon.start() }
@@ -80,13 +81,5 @@ public enum Program {
         }
         guard root.hasPrefix("/") else { return .usage("--root needs an absolute path, not \(quoted(root))") }
         return .run(root: root)
-    }
-}
-
-enum FileDescriptorText {
-    /// Writes to stderr in one call. A failure is ignored because it cannot be reported.
-    static func writeError(_ text: String) {
-        var text = text
-        text.withUTF8 { bytes in _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count) }
     }
 }

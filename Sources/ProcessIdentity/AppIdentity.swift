@@ -1,6 +1,7 @@
 // Determines which app a process is, using the first identity form of the contract that applies.
 
 public import PermissionModel
+import System
 
 /// A process, and the app that it is.
 public struct IdentifiedProcess: Sendable {

@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 public import PermissionModel
+import System
 
 /// The reason why a process cannot be identified.
 public struct UnknownProcess: Error {

@@ -2,6 +2,7 @@
 
 import CDBus
 import PermissionModel
+import System
 
 @testable import DBus
 @testable import PermissionDaemon

@@ -3,6 +3,7 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import System
 
 enum PromptDetails {
     static func encoded(_ prompt: Prompt, _ entry: AppEntry, deviceName: (Permission) -> String) -> [String: Value] {

@@ -2,6 +2,7 @@
 
 import CLinux
 import Glibc
+import System
 
 /// The answer to VIDIOC_QUERYCAP.
 struct VideoCapability: Sendable, Hashable {

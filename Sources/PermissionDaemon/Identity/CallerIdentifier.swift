@@ -10,6 +10,7 @@ import Glibc
 import Logging
 import PermissionModel
 import ProcessIdentity
+import System
 
 @LoopActor
 protocol CallerLookup: AnyObject {

@@ -6,6 +6,7 @@
 import DBus
 import Glibc
 import PermissionModel
+import System
 
 @LoopActor
 final class ConnectionMoments {

@@ -3,6 +3,7 @@
 import CLinux
 import DBus
 import Glibc
+import System
 
 @LoopActor
 final class FolderWatch {

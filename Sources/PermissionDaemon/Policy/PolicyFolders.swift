@@ -2,6 +2,7 @@
 
 import Glibc
 import PermissionModel
+import System
 
 struct FoundFile {
     let path: String

@@ -3,6 +3,7 @@
 import DBus
 import Logging
 import PermissionModel
+import System
 
 struct PolicyProblem: Sendable, Hashable {
     let file: String

@@ -1,6 +1,7 @@
 // Maps between the app IDs of portals, which have no prefix, and those of permd, which do.
 
 import PermissionModel
+import System
 
 enum PortalApps {
     /// Returns the ID that portals use for an app; empty for a program that has none.

@@ -4,6 +4,7 @@
 import Glibc
 import PermissionCore
 import PermissionModel
+import System
 
 struct OlderSession {
     private struct Row {

@@ -7,6 +7,7 @@ import CLinux
 import Glibc
 import PermissionCore
 import PermissionModel
+import System
 
 final class SessionToken {
     private static let firstLine = "permd session 1"

@@ -2,6 +2,7 @@
 
 import CLinux
 import Glibc
+import System
 
 /// Checks the files before they are opened (sqlite.org/fileformat2.html, "The Write-Ahead Log").
 enum StoreFiles {

@@ -4,6 +4,7 @@
 
 import CLinux
 import Glibc
+import System
 
 /// The files of an open database in WAL mode, by device and inode number, which is not reused while the file is open. A
 /// replaced folder is detected because its files differ. Opens no file: closing a descriptor of the database would

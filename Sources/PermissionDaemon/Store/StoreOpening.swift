@@ -5,6 +5,7 @@ import CSQLite
 import Glibc
 import PermissionCore
 import PermissionModel
+import System
 
 struct OpenedFile {
     var database: Database?

@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import PermissionModel
+import System
 
 enum StoreReplacing {
     /// Writes a complete copy of the open `database` to its path. Files that another program put there are moved aside.

@@ -8,6 +8,7 @@ import Logging
 import PermissionCore
 import PermissionModel
 import ProcessIdentity
+import System
 
 @LoopActor
 final class DeviceUsage {

@@ -4,6 +4,7 @@ import CLinux
 import DBus
 import Glibc
 import PermissionCore
+import System
 
 /// `InotifyOpenings`, or a fake in tests.
 @LoopActor

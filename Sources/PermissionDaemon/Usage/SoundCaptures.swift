@@ -3,6 +3,7 @@
 import PermissionCore
 import PermissionModel
 import ProcessIdentity
+import System
 
 /// A substream that is open.
 struct SoundCapture: Sendable, Hashable {

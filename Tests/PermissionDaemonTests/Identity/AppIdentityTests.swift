@@ -3,6 +3,7 @@
 import Foundation
 import PermissionModel
 import PermissionTestKit
+import System
 import Testing
 
 @testable import PermissionDaemon

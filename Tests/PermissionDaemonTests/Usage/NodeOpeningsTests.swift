@@ -4,6 +4,7 @@ import DBus
 import Glibc
 import PermissionCore
 import PermissionTestKit
+import System
 import Testing
 
 @testable import PermissionDaemon

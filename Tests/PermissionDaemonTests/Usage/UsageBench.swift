@@ -7,6 +7,7 @@ import PermissionCore
 import PermissionModel
 import PermissionTestKit
 import ProcessIdentity
+import System
 
 @testable import PermissionDaemon
 
@@ -94,7 +95,7 @@ struct LineRecorder: LogHandler {
 
     func log(event: LogEvent) {
         let fields = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }
-        let text = JournalLogHandler.line(event.level, "\(event.message)", fields)
+        let text = JournalLogHandler(program: "permd").line(event.level, "\(event.message)", fields)
         LoopActor.assumeIsolated { lines.add(text) }
     }
 }

@@ -3,6 +3,7 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import System
 
 extension PolicyInterface {
     /// The rows of all apps with decisions or pauses, or of the app in the filter, which need not have any.

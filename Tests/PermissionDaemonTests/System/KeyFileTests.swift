@@ -1,6 +1,7 @@
 // Key files must be parsed exactly as by GLib: selected files, and many random ones from a fixed seed.
 
 import CGLib
+import System
 import Testing
 
 @testable import PermissionDaemon

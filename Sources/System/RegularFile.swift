@@ -1,33 +1,33 @@
 // Reads files that others control: only regular files, up to a maximum size, and without blocking.
 
 import CLinux
-import Glibc
+package import Glibc
 
-enum RegularFile {
-    struct Failure: Error, Hashable {
+package enum RegularFile {
+    package struct Failure: Error, Hashable {
         /// errno, or 0 if the reason is the file itself.
-        let code: Int32
-        let reason: String
+        package let code: Int32
+        package let reason: String
         /// Whether no file has that name. A broken link is not absent.
-        let isAbsent: Bool
+        package let isAbsent: Bool
 
-        init(_ reason: String) { (code, self.reason, isAbsent) = (0, reason, false) }
+        package init(_ reason: String) { (code, self.reason, isAbsent) = (0, reason, false) }
 
-        init(system code: Int32, at path: String) {
+        package init(system code: Int32, at path: String) {
             self.code = code
             isAbsent = code == ENOENT && RegularFile.isAbsent(path)
             reason = code == ENOENT && !isAbsent ? "the link leads to nothing" : errorText(code)
         }
 
         /// Whether the error may pass by itself: no descriptors or memory left, or a disk that does not respond.
-        var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EIO, ESTALE].contains(code) }
+        package var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EIO, ESTALE].contains(code) }
     }
 
     /// Whether certainly no file has that name. A broken link is not absent.
-    static func isAbsent(_ path: String) -> Bool { stat(linkAt: path) == nil && errno == ENOENT }
+    package static func isAbsent(_ path: String) -> Bool { stat(linkAt: path) == nil && errno == ENOENT }
 
     /// Follows links. As in systemd, a link to /dev/null is an empty file, which masks lower files of its name.
-    static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
+    package static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
         var status = stat()
         guard stat(path, &status) == 0 else { throw Failure(system: errno, at: path) }
         if isNull(status) { return [] }
@@ -70,16 +70,16 @@ enum RegularFile {
 
 extension stat {
     /// The status of a file or of a link itself; nil if there is none, with the reason in errno.
-    init?(linkAt path: String) {
+    package init?(linkAt path: String) {
         self.init()
         guard lstat(path, &self) == 0 else { return nil }
     }
 
     /// Whether it is a regular file, a folder, a link and so on.
-    var kind: mode_t { st_mode & S_IFMT }
+    package var kind: UInt32 { st_mode & S_IFMT }
 
     /// The kind in words, with an article.
-    var kindName: String {
+    package var kindName: String {
         switch kind {
         case S_IFREG: "a regular file"
         case S_IFIFO: "a FIFO"
@@ -90,6 +90,3 @@ extension stat {
         }
     }
 }
-
-/// The system's text for an errno value.
-func errorText(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }

@@ -3,6 +3,7 @@
 import DBus
 import Logging
 import PermissionTestKit
+import System
 import Testing
 
 @testable import PermissionDaemon

@@ -2,10 +2,10 @@
 // portals.
 
 /// A parsed key file. Initialization fails wherever GKeyFile reports an error.
-public struct KeyFile {
+package struct KeyFile {
     /// Why the data is not a key file.
-    public struct Refusal: Error {
-        public let reason: String
+    package struct Refusal: Error {
+        package let reason: String
     }
 
     private var groups: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
@@ -14,7 +14,7 @@ public struct KeyFile {
     private var currentGroup: [UInt8]?
 
     /// Parses like g_key_file_load_from_data: lines end with LF or CR LF.
-    public init(_ data: [UInt8]) throws(Refusal) {
+    package init(_ data: [UInt8]) throws(Refusal) {
         var rest = data[...]
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
             let line = rest[..<end]
@@ -25,7 +25,7 @@ public struct KeyFile {
     }
 
     /// Returns the value like g_key_file_get_string; nil where that reports an error.
-    public func string(_ key: String, in group: String) -> String? {
+    package func string(_ key: String, in group: String) -> String? {
         guard let raw = groups[Array(group.utf8)]?[Array(key.utf8)], String(validating: raw, as: UTF8.self) != nil
         else {
             return nil

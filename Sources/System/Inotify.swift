@@ -1,42 +1,42 @@
 // What is common to all uses of inotify(7).
 
 import CLinux
-import DBus
+package import DBus
 import Glibc
 
 /// An inotify instance, of which a user may have a limited number.
 @LoopActor
-final class Inotify {
+package final class Inotify {
     private let descriptor: UnixFD
     private var token: WatchToken?
 
     /// Calls `onReadable` whenever there are events, until `close()`. Returns nil with errno set if there can be no
     /// further instance.
-    init?(onReadable: @escaping @LoopActor () -> Void) {
+    package init?(onReadable: @escaping @LoopActor () -> Void) {
         let opened = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
         guard opened >= 0 else { return nil }
         descriptor = UnixFD(owning: opened)
         token = Loop.shared.watch(descriptor, .readable) { _ in onReadable() }
     }
 
-    func close() {
+    package func close() {
         token?.cancel()
         token = nil
     }
 
     /// Whether `onReadable` is not called for now.
-    var isPaused: Bool {
+    package var isPaused: Bool {
         get { token?.events == [] }
         set { token?.events = newValue ? [] : .readable }
     }
 
     /// Returns the watch, or -1 with errno set.
-    func watch(_ path: String, _ events: UInt32) -> Int32 { inotify_add_watch(descriptor.raw, path, events) }
+    package func watch(_ path: String, _ events: UInt32) -> Int32 { inotify_add_watch(descriptor.raw, path, events) }
 
-    func remove(_ watch: Int32) { inotify_rm_watch(descriptor.raw, watch) }
+    package func remove(_ watch: Int32) { inotify_rm_watch(descriptor.raw, watch) }
 
     /// Why a call failed. inotify uses some errno values with other meanings.
-    static func reason(_ code: Int32) -> String {
+    package static func reason(_ code: Int32) -> String {
         switch code {
         case ENOSPC: "the limit fs.inotify.max_user_watches is reached"
         case EMFILE: "the limit of descriptors or fs.inotify.max_user_instances is reached"
@@ -45,7 +45,7 @@ final class Inotify {
     }
 
     /// Reads all events. Calls `body` for each with its watch, its mask and its name, which is padded with NULs.
-    func read(_ body: (_ watch: Int32, _ mask: UInt32, _ name: ArraySlice<UInt8>) -> Void) {
+    package func read(_ body: (_ watch: Int32, _ mask: UInt32, _ name: ArraySlice<UInt8>) -> Void) {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         while true {
             let count = Glibc.read(descriptor.raw, &buffer, buffer.count)

@@ -2,6 +2,7 @@
 
 import Glibc
 import PermissionTestKit
+import System
 import Testing
 
 @testable import PermissionDaemon

@@ -1,13 +1,13 @@
 // Limits log lines that any program can cause: a few per minute are logged, the rest are only counted.
 
-import DBus
-import Logging
+package import DBus
+package import Logging
 
 @LoopActor
-final class BoundedLog {
+package final class BoundedLog {
     /// Enough to see what goes wrong. The journal keeps about 10,000 lines of a service in 30 seconds and drops the
     /// rest, and older lines of all services are removed to make room (journald.conf(5)).
-    static let linesPerMinute = 10
+    package static let linesPerMinute = 10
 
     private let log: Logger
     /// Describes the lines after their number: "12 more … within a minute".
@@ -16,13 +16,13 @@ final class BoundedLog {
     private var count = 0
 
     /// - Parameter minute: in milliseconds.
-    init(_ log: Logger, _ summary: String, minute: Int64 = 60_000) {
+    package init(_ log: Logger, _ summary: String, minute: Int64 = 60_000) {
         self.log = log
         self.summary = summary
         self.minute = minute
     }
 
-    func notice(_ line: @autoclosure () -> String, metadata: @autoclosure () -> Logger.Metadata? = nil) {
+    package func notice(_ line: @autoclosure () -> String, metadata: @autoclosure () -> Logger.Metadata? = nil) {
         count += 1
         if count <= BoundedLog.linesPerMinute { log.notice("\(line())", metadata: metadata()) }
         guard count == 1 else { return }

@@ -3,37 +3,41 @@
 import CLinux
 import CSystemd
 import Glibc
-import Logging
+package import Logging
 import PermissionModel
 
-struct JournalLogHandler: LogHandler {
+package struct JournalLogHandler: LogHandler {
     /// The maximum length of a line in scalars: more than any message of permd with two paths in it.
     private static let maximumLine = 12 << 10
 
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.info
+    package var metadata: Logger.Metadata = [:]
+    package var logLevel = Logger.Level.info
+    private let program: String
     private let toJournal = JournalLogHandler.isJournal(getenv("JOURNAL_STREAM").map { String(cString: $0) })
 
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    /// - Parameter program: How lines name the program.
+    package init(program: String) { self.program = program }
+
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) {
+    package func log(event: LogEvent) {
         let all = metadata.merging(event.metadata ?? [:]) { $1 }
         let fields = all.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }
         if toJournal {
             send(event.level, JournalLogHandler.shown("\(event.message)"), fields)
         } else {
-            FileDescriptorText.writeError(JournalLogHandler.line(event.level, "\(event.message)", fields))
+            writeError(line(event.level, "\(event.message)", fields))
         }
     }
 
-    /// `permd: warning: text (key=value …)`; characters that could break the line are shown as escapes.
-    static func line(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) -> String {
+    /// `PROGRAM: warning: text (key=value …)`; characters that could break the line are shown as escapes.
+    package func line(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) -> String {
         let kind = level == .info || level == .notice ? "" : "\(level.rawValue): "
         let values = fields.filter { !$0.1.isEmpty }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
-        return shown("permd: \(kind)\(message)" + (values.isEmpty ? "" : " (\(values))")) + "\n"
+        return JournalLogHandler.shown("\(program): \(kind)\(message)" + (values.isEmpty ? "" : " (\(values))")) + "\n"
     }
 
     /// Makes a message safe to show and limits its length.
@@ -46,7 +50,7 @@ struct JournalLogHandler: LogHandler {
     /// PERMD_APP, PERMD_PERMISSION, PERMD_OUTCOME and others (sd_journal_sendv(3)).
     private func send(_ level: Logger.Level, _ message: String, _ fields: [(String, String)]) {
         var entries = [
-            "MESSAGE=\(message)", "PRIORITY=\(JournalLogHandler.priority(level))", "SYSLOG_IDENTIFIER=permd",
+            "MESSAGE=\(message)", "PRIORITY=\(JournalLogHandler.priority(level))", "SYSLOG_IDENTIFIER=\(program)",
         ]
         entries += fields.filter { !$0.1.isEmpty }.map { "PERMD_\($0.0.uppercased())=\($0.1)" }
         var text = Array(entries.joined().utf8)
@@ -72,7 +76,7 @@ struct JournalLogHandler: LogHandler {
     }
 
     /// `$JOURNAL_STREAM` names the device and inode of the journal's stream (systemd.exec(5)).
-    static func isJournal(_ stream: String?) -> Bool {
+    package static func isJournal(_ stream: String?) -> Bool {
         guard let stream else { return false }
         var status = stat()
         guard fstat(STDERR_FILENO, &status) == 0 else { return false }

@@ -1,20 +1,21 @@
 // The name and icon of an app, from its desktop entry (Desktop Entry Specification).
 
 import Glibc
-import PermissionModel
-import ProcessIdentity
+package import PermissionModel
 
 /// Unsanitized text: apps provide their desktop entries.
-struct AppEntry {
-    var name: String
-    var icon: String
+package struct AppEntry {
+    package var name: String
+    package var icon: String
+
+    package init(name: String, icon: String) { (self.name, self.icon) = (name, icon) }
 }
 
-enum AppDirectory {
+package enum AppDirectory {
     /// In bytes. Entries have a few KiB, or somewhat more with many translations.
     private static let maximumRead = 256 << 10
 
-    static func entry(for app: AppID) -> AppEntry {
+    package static func entry(for app: AppID) -> AppEntry {
         let fallback = AppEntry(name: plainName(app), icon: "")
         guard app.kind != .exe else { return fallback }
         let name = app.kind == .snap ? "\(app.name)_\(app.name)" : app.name
@@ -22,12 +23,12 @@ enum AppDirectory {
     }
 
     /// Whether the app has a desktop entry that this process can access.
-    static func hasEntry(_ app: AppID) -> Bool {
+    package static func hasEntry(_ app: AppID) -> Bool {
         folders(of: app.kind).contains { access("\($0)/\(app.name).desktop", F_OK) == 0 }
     }
 
     /// The file name of a program, or of the script that it runs; for other kinds of app the ID.
-    static func plainName(_ app: AppID) -> String {
+    package static func plainName(_ app: AppID) -> String {
         guard app.kind == .exe else { return app.name }
         let path = app.name.split(separator: ":").last ?? ""
         return path.split(separator: "/").last.map(String.init) ?? app.name
@@ -53,7 +54,7 @@ enum AppDirectory {
 
     /// Reads `Name`, in the given language if there is a translation, and `Icon` of the group [Desktop Entry]. A value
     /// that is empty or not UTF-8 is ignored, as is a file that is not a valid key file.
-    static func parse(_ bytes: [UInt8], language: String, _ fallback: AppEntry) -> AppEntry {
+    package static func parse(_ bytes: [UInt8], language: String, _ fallback: AppEntry) -> AppEntry {
         guard let file = try? KeyFile(bytes) else { return fallback }
         func value(_ keys: String...) -> String? {
             keys.lazy.compactMap { file.string($0, in: "Desktop Entry") }.first { !$0.isEmpty }

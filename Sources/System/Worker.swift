@@ -1,0 +1,116 @@
+// Runs what may block on threads beside the loop: jobs get values and return values, and never touch state.
+//
+// Jobs start in the order in which they were added. Usually one thread is enough. A job that takes longer than
+// `patience` holds up only later jobs about the same subject; the others go on in another thread. A job that is over its
+// deadline has failed. Its thread may be stuck in the kernel for ever, so the number of threads is bounded.
+
+package import DBus
+
+@LoopActor
+package final class Worker {
+    /// The most threads: three may be stuck in file systems that hang while one goes on.
+    package nonisolated static let maximumThreads = 4
+    /// Milliseconds after which other jobs no longer wait for a running one. Most jobs take less than one.
+    nonisolated static let patience: Int64 = 50
+    /// Milliseconds from adding a job to its failure, if no other time is given. A sleeping disk needs seconds to answer.
+    package nonisolated static let deadline: Int64 = 5000
+    /// The most jobs that wait. Whoever can add more of them than this is a flood.
+    package nonisolated static let maximumWaiting = 4096
+
+    private final class Job {
+        let id: UInt64
+        let subject: String
+        let start: @LoopActor () -> Bool
+        let fail: @LoopActor () -> Void
+        var expiry: LoopTimer?
+        /// Runs while other jobs wait for this one.
+        var handover: LoopTimer?
+        var isOverdue = false
+
+        init(
+            id: UInt64, subject: String, start: @escaping @LoopActor () -> Bool, fail: @escaping @LoopActor () -> Void
+        ) {
+            (self.id, self.subject, self.start, self.fail) = (id, subject, start, fail)
+        }
+    }
+
+    private let threads: Int
+    private var waiting: [Job] = []
+    private var running: [Job] = []
+    private var lastID: UInt64 = 0
+
+    /// - Parameter threads: With 1, no job starts before the one before it has returned.
+    package init(threads: Int = Worker.maximumThreads) { self.threads = threads }
+
+    /// The threads whose jobs are over their deadlines.
+    package var stuckThreads: Int { running.count(where: \.isOverdue) }
+
+    /// Runs `job` on a thread, then `completion` on the loop in a later turn, with what the job returned, or with nil
+    /// after `deadline` milliseconds. What a job returns after that is dropped.
+    ///
+    /// - Parameter subject: What the job depends on that may hang. Two jobs about one subject never run at the same time,
+    ///   and while one is stuck, all others about its subject fail at once.
+    package func run<Value: Sendable>(
+        about subject: String, deadline: Int64 = Worker.deadline, _ job: @escaping @Sendable () -> Value,
+        then completion: @escaping @LoopActor (Value?) -> Void
+    ) {
+        lastID += 1
+        let id = lastID
+        let entry = Job(
+            id: id, subject: subject,
+            start: { [weak self] in
+                runDetached {
+                    let value = job()
+                    Loop.shared.post { if self?.ended(id) ?? false { completion(value) } }
+                } == 0
+            }, fail: { completion(nil) })
+        let isHanging = stuckThreads == threads || running.contains { $0.isOverdue && $0.subject == subject }
+        guard !isHanging, waiting.count < Worker.maximumWaiting else { return Loop.shared.later(entry.fail) }
+        entry.expiry = Loop.shared.after(milliseconds: deadline) { [weak self] in self?.expired(entry) }
+        waiting.append(entry)
+        startNext()
+    }
+
+    private func startNext() {
+        while running.count < threads, running.allSatisfy({ $0.handover == nil }),
+            let index = waiting.firstIndex(where: { next in !running.contains { $0.subject == next.subject } })
+        {
+            let job = waiting.remove(at: index)
+            guard job.start() else {
+                job.expiry?.cancel()
+                Loop.shared.later(job.fail)
+                continue
+            }
+            running.append(job)
+            job.handover = Loop.shared.after(milliseconds: Worker.patience) { [weak self] in
+                job.handover = nil
+                self?.startNext()
+            }
+        }
+    }
+
+    /// A job has returned. Returns whether it was in time.
+    private func ended(_ id: UInt64) -> Bool {
+        guard let index = running.firstIndex(where: { $0.id == id }) else { return false }
+        let job = running.remove(at: index)
+        job.handover?.cancel()
+        job.expiry?.cancel()
+        startNext()
+        return !job.isOverdue
+    }
+
+    private func expired(_ job: Job) {
+        if let index = waiting.firstIndex(where: { $0 === job }) {
+            waiting.remove(at: index)
+            return job.fail()
+        }
+        job.isOverdue = true
+        let hopeless = stuckThreads == threads ? waiting : waiting.filter { $0.subject == job.subject }
+        waiting.removeAll { next in hopeless.contains { $0 === next } }
+        job.fail()
+        for next in hopeless {
+            next.expiry?.cancel()
+            next.fail()
+        }
+    }
+}
