@@ -170,7 +170,8 @@ let package = Package(
         .testTarget(
             name: "PermissionDaemonTests",
             dependencies: [
-                "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "System", "DBus", "CLinux", "CGLib",
+                "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "System", "DBus", "CLinux",
+                "CGLib",
                 "PermissionTestKit",
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -40,7 +40,11 @@ struct WorkerTests {
         let worker = Worker()
         let results = EventLog<Int?>()
         for number in 0..<100 {
-            worker.run(about: "subject \(number % 3)") { Loop.shared.isCurrent ? -1 : number } then: { results.add($0) }
+            worker.run(about: "subject \(number % 3)") {
+                Loop.shared.isCurrent ? -1 : number
+            } then: {
+                results.add($0)
+            }
         }
         #expect(results.all.isEmpty)
         #expect(try await results.wait(for: 100) == Array(0..<100))
@@ -50,16 +54,36 @@ struct WorkerTests {
         let worker = Worker()
         let gate = Gate()
         let results = EventLog<String>()
-        worker.run(about: "disk", deadline: 500) { gate.wait() } then: { results.add($0 == nil ? "failed" : "late") }
-        worker.run(about: "disk", deadline: 60_000) { 1 } then: { results.add($0 == nil ? "same subject" : "ran") }
-        worker.run(about: "other", deadline: 60_000) { 2 } then: { _ in results.add("other") }
+        worker.run(about: "disk", deadline: 500) {
+            gate.wait()
+        } then: {
+            results.add($0 == nil ? "failed" : "late")
+        }
+        worker.run(about: "disk", deadline: 60_000) {
+            1
+        } then: {
+            results.add($0 == nil ? "same subject" : "ran")
+        }
+        worker.run(about: "other", deadline: 60_000) {
+            2
+        } then: { _ in
+            results.add("other")
+        }
         #expect(try await results.wait(for: 3) == ["other", "failed", "same subject"])
         #expect(worker.stuckThreads == 1)
-        worker.run(about: "disk") { 3 } then: { results.add($0 == nil ? "at once" : "ran") }
+        worker.run(about: "disk") {
+            3
+        } then: {
+            results.add($0 == nil ? "at once" : "ran")
+        }
         #expect(try await results.wait(for: 4).last == "at once")
         gate.open()
         while worker.stuckThreads > 0 { try await Task.sleep(for: .milliseconds(1)) }
-        worker.run(about: "disk") { 4 } then: { results.add($0 == nil ? "still" : "ran") }
+        worker.run(about: "disk") {
+            4
+        } then: {
+            results.add($0 == nil ? "still" : "ran")
+        }
         #expect(try await results.wait(for: 5).last == "ran")
         #expect(!results.all.contains("late"))
     }
@@ -69,15 +93,27 @@ struct WorkerTests {
         let gates = (0..<1000).map { _ in Gate() }
         let results = EventLog<Bool>()
         for (number, gate) in gates.enumerated() {
-            worker.run(about: "\(number)", deadline: 300) { gate.wait() } then: { results.add($0 == nil) }
+            worker.run(about: "\(number)", deadline: 300) {
+                gate.wait()
+            } then: {
+                results.add($0 == nil)
+            }
         }
         #expect(try await results.wait(for: 1000).allSatisfy { $0 })
         #expect(worker.stuckThreads <= Worker.maximumThreads)
-        worker.run(about: "new") { 1 } then: { results.add($0 == nil) }
+        worker.run(about: "new") {
+            1
+        } then: {
+            results.add($0 == nil)
+        }
         #expect(try await results.wait(for: 1001).last == true)
         for gate in gates { gate.open() }
         while worker.stuckThreads > 0 { try await Task.sleep(for: .milliseconds(1)) }
-        worker.run(about: "new") { 1 } then: { results.add($0 == nil) }
+        worker.run(about: "new") {
+            1
+        } then: {
+            results.add($0 == nil)
+        }
         #expect(try await results.wait(for: 1002).last == false)
     }
 
@@ -85,8 +121,16 @@ struct WorkerTests {
         let worker = Worker(threads: 1)
         let gate = Gate()
         let results = EventLog<Int>()
-        worker.run(about: "first", deadline: 60_000) { gate.wait() } then: { _ in results.add(1) }
-        worker.run(about: "second", deadline: 60_000) { 2 } then: { results.add($0 ?? 0) }
+        worker.run(about: "first", deadline: 60_000) {
+            gate.wait()
+        } then: { _ in
+            results.add(1)
+        }
+        worker.run(about: "second", deadline: 60_000) {
+            2
+        } then: {
+            results.add($0 ?? 0)
+        }
         Loop.shared.after(milliseconds: 3 * Worker.patience) {
             results.add(0)
             gate.open()
