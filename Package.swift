@@ -56,8 +56,8 @@ let pipeWireTargets: [Target] =
         .executableTarget(
             name: "permd-pipewire",
             dependencies: [
-                "CaptureRules", "DBus", "PermissionModel", "ProcessIdentity", "CLinux", "CSystemd",
-                "CPipeWire",
+                "CaptureRules", "EnforcementClient", "DBus", "PermissionModel", "ProcessIdentity", "System", "CLinux",
+                "CSystemd", "CPipeWire",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -128,6 +128,9 @@ let package = Package(
         .target(name: "PermissionTexts", dependencies: ["PermissionClient", "CLinux"], swiftSettings: strict),
         .executableTarget(
             name: "permd-indicator", dependencies: ["PermissionClient", "PermissionTexts", "DBus"],
+            swiftSettings: strict),
+        .target(
+            name: "EnforcementClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity", "System"],
             swiftSettings: strict),
         .target(name: "CaptureRules", dependencies: ["PermissionModel"], swiftSettings: strict),
         .executableTarget(name: "permd", dependencies: ["PermissionDaemon"], swiftSettings: strict),

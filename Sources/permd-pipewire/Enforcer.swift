@@ -3,6 +3,7 @@
 import CPipeWire
 import CaptureRules
 import DBus
+import EnforcementClient
 import Glibc
 import PermissionModel
 
@@ -33,11 +34,7 @@ final class Enforcer {
     private var enforcement = Enforcement()
     private var marks = SessionManagerMarks()
     private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
-    private lazy var permd = PermdLink(self)
-    private lazy var book = StatusBook(permd) { [weak self] in self?.known($0) }
-    private lazy var prompts = Prompts(permd) { [weak self] in self?.stepLater() }
-    private lazy var uses = Uses(permd)
-    private var ask = AskScope.sandboxed
+    private let permd = EnforcementPoint(source: "pipewire", permissions: [.camera, .microphone])
     private var linkCheck: LinkCheck?
     private var attempt = 0
     /// How often recorders that are still unknown were looked for.
@@ -49,7 +46,7 @@ final class Enforcer {
     /// Whether a change concerns somebody who records, or may.
     private var isUrgent = false
     private var collecting: LoopTimer?
-    private var recording: Set<Owner> = []
+    private var recording: Set<Subject> = []
     /// Said once, because any program may connect again and again.
     private var hasToldOfHiddenClients = false
     private var isReady = false
@@ -65,6 +62,8 @@ final class Enforcer {
                 "The kernel does not report the peers of sockets, so nobody can be identified and nobody records. Load its module: modprobe unix_diag"
             )
         }
+        permd.onStatus = { [weak self] in self?.statusKnown($0) }
+        permd.onChange = { [weak self] in self?.stepLater() }
         try permd.start()
         connect()
     }
@@ -103,8 +102,8 @@ final class Enforcer {
         collecting = Loop.shared.after(milliseconds: Enforcer.collectingTime) { [weak self] in self?.step() }
     }
 
-    private func known(_ owner: Owner) {
-        if recording.contains(owner) || !isReady { stepLater() } else { collect() }
+    private func statusKnown(_ subject: Subject) {
+        if recording.contains(subject) || !isReady { stepLater() } else { collect() }
     }
 
     private func step() {
@@ -146,8 +145,9 @@ final class Enforcer {
                 self?.stepLater()
             }
         }
-        recording = Set(recorders.compactMap { owners.owner($0.client) })
-        book.keep(Set(mirror.graph.clients.keys.compactMap { owners.owner($0) }), first: recording)
+        recording = Set(recorders.compactMap { owners.owner($0.client)?.subject })
+        permd.statuses.follow(
+            Set(mirror.graph.clients.keys.compactMap { owners.owner($0)?.subject }), first: recording)
     }
 
     private func lookAgain(_ unknown: Set<ObjectID>) {
@@ -174,7 +174,7 @@ final class Enforcer {
             }
             // A sound server's clients cannot make links. Other programs outside sandboxes see sources until permd has
             // answered: taking them away for a moment would make short lists incomplete.
-            let isNew = book.status(owner, .microphone) == nil
+            let isNew = status(owner, .microphone) == nil
             standings[id] = Standing(
                 rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: isRelayed,
                 keepsSight: marks.isThere && !owner.isSandboxed && (isRelayed || isNew))
@@ -185,8 +185,14 @@ final class Enforcer {
     /// Until permd has said anything about it, a client records on that an earlier run of this program has let record: by a
     /// restart, nobody loses a stream.
     private func right(_ client: ObjectID, _ owner: Owner, _ permission: Permission) -> RecordingRight {
-        let wasAllowed = !book.isKnown(owner) && marks.allow(client, permission)
-        return RecordingRight(owner, book.status(owner, permission), ask: ask, wasAllowed: wasAllowed)
+        let isKnown = owner.subject.map(permd.statuses.isKnown) ?? true
+        return RecordingRight(
+            owner, status(owner, permission), ask: permd.ask,
+            wasAllowed: !isKnown && marks.allow(client, permission))
+    }
+
+    private func status(_ owner: Owner, _ permission: Permission) -> Status? {
+        owner.subject.flatMap { permd.statuses.status($0, permission) }
     }
 
     private func apply(_ effect: Effect, _ connection: PipeWireConnection) {
@@ -216,36 +222,36 @@ final class Enforcer {
     }
 
     private func tellBypass(_ client: ObjectID, _ node: ObjectID, _ permission: Permission) {
-        let owner = owners.owner(client)
+        let subject = owners.owner(client)?.subject
         let name = mirror.graph.nodes[node]?.name ?? ""
-        log.bypassed(app: owner?.app?.description ?? "", permission: permission.rawValue, node: name)
-        if let who = owner?.who { permd.reportBypass(who, permission, device: name) }
+        log.bypassed(app: subject?.app.description ?? "", permission: permission.rawValue, node: name)
+        if let subject { permd.reportBypass(subject, permission, device: name) }
     }
 
     // MARK: permd
 
     private func report(_ recorders: [Recorder], _ sources: Sources, _ standings: [ObjectID: Standing]) {
-        var states: [CaptureKey: CaptureState] = [:]
-        var used: Set<UseKey> = []
+        var states: [SubjectPermission: SubjectState] = [:]
+        var used: Set<SubjectUse> = []
         for recorder in recorders {
-            guard let owner = owners.owner(recorder.client), owner.app != nil,
+            guard let subject = owners.owner(recorder.client)?.subject,
                 let right = standings[recorder.client]?.rights[recorder.permission]
             else { continue }
             let device = mirror.deviceName(recorder, sources)
-            let key = CaptureKey(owner: owner, permission: recorder.permission)
-            let status = book.status(owner, recorder.permission)
-            let state = CaptureState(nodes: [], device: device, status: status, right: right)
-            states[key, default: state].nodes.insert(recorder.node)
+            let status = permd.statuses.status(subject, recorder.permission)
+            let state = SubjectState(
+                attempts: [], device: device, status: status, isUndecided: right == .undecided)
+            states[SubjectPermission(subject, recorder.permission), default: state].attempts.insert(recorder.node)
             if right == .allowed, !recorder.sources.isEmpty, mirror.graph.nodes[recorder.node]?.isRunning == true {
-                used.insert(UseKey(owner: owner, permission: recorder.permission, device: device))
+                used.insert(SubjectUse(subject, recorder.permission, device: device))
             }
         }
-        prompts.update(states)
-        uses.update(used)
+        permd.requests.update(states)
+        permd.uses.update(used)
     }
 
     private func beReady() {
-        guard !isReady, !book.isAsking else { return }
+        guard !isReady, !permd.statuses.isAsking else { return }
         isReady = true
         Loop.shared.after(milliseconds: Enforcer.scriptDelay) { [weak self] in
             guard let self, !marks.isThere else { return }
@@ -334,31 +340,20 @@ extension Enforcer: PipeWireObserver {
         marks = SessionManagerMarks()
         isListed = false
         recording = []
-        book.keep([], first: [])
-        prompts.update([:])
-        uses.update([])
+        permd.statuses.follow([], first: [])
+        permd.requests.update([:])
+        permd.uses.update([])
         connect()
     }
 }
 
-extension Enforcer: PermdObserver {
-    func permdCame(asking ask: AskScope) {
-        self.ask = ask
-        book.refresh()
-        prompts.retry(nil)
-        stepLater()
-    }
-
-    func permdLeft() {
-        book.stop()
-        prompts.stop()
-        uses.stop()
-        stepLater()
-    }
-
-    func permdChanged(_ app: String?, _ permission: Permission?) {
-        book.refresh(app)
-        prompts.retry(app)
-        stepLater()
+extension Owner {
+    /// Nil for those that permd is not asked about.
+    fileprivate var subject: Subject? {
+        switch self {
+        case .process(let key, let app): .process(key, app)
+        case .app(let app): .app(app)
+        case .session, .unsandboxed, .unknown: nil
+        }
     }
 }

@@ -1,35 +1,36 @@
 // The connection to permd: org.permd.Enforcement1 on the session bus. It is opened again after a loss, of the bus or of
 // permd.
 
-import DBus
-import PermissionModel
-
-/// Receives what permd says.
-@LoopActor
-protocol PermdObserver: AnyObject {
-    /// permd is there, and everything it said before may have changed.
-    func permdCame(asking ask: AskScope)
-    func permdLeft()
-    /// Something changed about these apps and permissions; nil is any.
-    func permdChanged(_ app: String?, _ permission: Permission?)
-}
+package import DBus
+package import PermissionModel
+import System
 
 @LoopActor
 final class PermdLink {
-    /// Milliseconds between attempts to reach the bus or permd: soon at first, then less often.
-    private static let delays: [Int64] = [100, 500, 2000, 10_000]
+    enum Event {
+        /// permd is there, and everything it said before may have changed.
+        case came(ask: AskScope)
+        case left
+        /// Something changed about this app.
+        case changed(app: String)
+    }
 
-    private weak var observer: (any PermdObserver)?
+    private let source: String
+    private let onEvent: @LoopActor (Event) -> Void
     private var connection: Connection?
     /// The unique name of permd, once it was identified and has answered.
     private var daemon: String?
-    private var attempt = 0
+    private var backoff = Backoff(first: 100, longest: 10_000)
     private var isSearching = false
     private var responses: [String: @LoopActor (Message) -> Void] = [:]
 
-    init(_ observer: any PermdObserver) { self.observer = observer }
+    /// - Parameter source: The name of the enforcement point.
+    init(source: String, onEvent: @escaping @LoopActor (Event) -> Void) {
+        self.source = source
+        self.onEvent = onEvent
+    }
 
-    /// Whether there is a session bus. It is needed at the start only; later it is waited for.
+    /// Throws if there is no session bus. It is needed at the start only; later it is waited for.
     func start() throws(BusError) { try open() }
 
     var isReady: Bool { daemon != nil }
@@ -63,13 +64,11 @@ final class PermdLink {
         guard daemon != nil else { return }
         daemon = nil
         responses = [:]
-        observer?.permdLeft()
+        onEvent(.left)
     }
 
     private func retry() {
-        let delay = PermdLink.delays[min(attempt, PermdLink.delays.count - 1)]
-        attempt += 1
-        Loop.shared.after(milliseconds: delay) { [weak self] in
+        Loop.shared.after(milliseconds: backoff.next()) { [weak self] in
             guard let self, daemon == nil else { return }
             if connection != nil { return search() }
             do throws(BusError) { try open() } catch { retry() }
@@ -98,12 +97,12 @@ final class PermdLink {
                 return
             }
             daemon = owner
-            attempt = 0
-            readAsk { [weak self] in self?.observer?.permdCame(asking: $0) }
+            backoff.reset()
+            readAsk()
         }
     }
 
-    private func readAsk(_ body: @escaping @LoopActor (AskScope) -> Void) {
+    private func readAsk() {
         guard let connection, let daemon else { return }
         let question = Message.call(
             destination: daemon, path: BusNames.root, interface: StandardInterfaces.properties, member: "Get",
@@ -112,14 +111,12 @@ final class PermdLink {
             guard let self, self.daemon == daemon else { return }
             guard case .success(let message) = reply, case .variant(let value)? = message.body.first,
                 let ask = value.stringValue.flatMap(AskScope.init(rawValue:))
-            else { return retryLater() }
-            body(ask)
+            else {
+                lostDaemon()
+                return retry()
+            }
+            onEvent(.came(ask: ask))
         }
-    }
-
-    private func retryLater() {
-        lostDaemon()
-        retry()
     }
 
     // MARK: Signals
@@ -128,14 +125,9 @@ final class PermdLink {
         guard let daemon, message.sender == daemon, message.member == "StatusChanged", message.body.count == 2,
             let app = message.body[0].stringValue, let permission = message.body[1].stringValue
         else { return }
-        let kind = Permission(rawValue: permission)
-        guard kind != nil || permission.isEmpty else { return }
-        // `Ask` may be what has changed.
-        guard app.isEmpty else {
-            observer?.permdChanged(app, kind)
-            return
-        }
-        readAsk { [weak self] in self?.observer?.permdCame(asking: $0) }
+        guard permission.isEmpty || Permission(rawValue: permission) != nil else { return }
+        // Without an app, `Ask` may be what has changed.
+        if app.isEmpty { readAsk() } else { onEvent(.changed(app: app)) }
     }
 
     private func answered(_ message: Message) {
@@ -146,37 +138,38 @@ final class PermdLink {
     // MARK: Calls
 
     func getStatus(
-        _ who: Value, _ permissions: [Permission], _ body: @escaping @LoopActor ([Permission: Status]?) -> Void
+        _ who: Value, _ permissions: [Permission],
+        _ body: @escaping @LoopActor (Result<[Permission: Status], Failure>) -> Void
     ) {
         call("GetStatusFor", [who, .strings(permissions.map(\.rawValue))]) { result in
-            guard case .success(let values) = result, let table = values.first?.stringTable else { return body(nil) }
-            var found: [Permission: Status] = [:]
-            for (name, status) in table {
-                if let permission = Permission(rawValue: name), let status = Status(rawValue: status) {
-                    found[permission] = status
-                }
-            }
-            body(found)
+            body(
+                result.map { values in
+                    var found: [Permission: Status] = [:]
+                    for (name, status) in values.first?.stringTable ?? [:] {
+                        if let permission = Permission(rawValue: name) { found[permission] = Status(rawValue: status) }
+                    }
+                    return found
+                })
         }
     }
 
-    /// What a request came to.
-    enum Outcome {
+    enum RequestEnd {
         /// It was answered, or dismissed; asking again makes no sense until a time, if there is one.
-        case over(pausedUntil: UInt64?)
+        case answered(pausedUntil: UInt64?)
         case failed(isRetryable: Bool)
     }
 
-    /// Passes the path of the request, and later its outcome.
+    /// Returns the path of the request, and passes its end.
     func request(
-        _ who: Value, _ permission: Permission, device: String, token: String,
-        _ body: @escaping @LoopActor (Outcome) -> Void
+        _ who: Value, _ permission: Permission, device: String, number: UInt64,
+        _ body: @escaping @LoopActor (RequestEnd) -> Void
     ) -> String? {
         guard let connection, daemon != nil else { return nil }
+        let token = "\(source.replacing("-", with: "_"))\(number)"
         let path = BusNames.requestPath(owner: connection.uniqueName, token: token)
         var options: [String: Value] = ["handle_token": .string(token)]
         if !device.isEmpty { options["device_name"] = .string(device) }
-        responses[path] = { body(PermdLink.outcome($0)) }
+        responses[path] = { body(PermdLink.end($0)) }
         call("RequestAccessFor", [who, .strings([permission.rawValue]), .properties(options)]) { [weak self] result in
             guard case .failure(let error) = result, self?.responses.removeValue(forKey: path) != nil else { return }
             body(.failed(isRetryable: error.isRetryable))
@@ -184,12 +177,12 @@ final class PermdLink {
         return path
     }
 
-    private static func outcome(_ message: Message) -> Outcome {
+    private static func end(_ message: Message) -> RequestEnd {
         guard message.body.count == 2, let code = message.body[0].uint32Value,
             let results = message.body[1].properties
         else { return .failed(isRetryable: false) }
         if code == 2 { return .failed(isRetryable: results["retryable"]?.boolValue ?? false) }
-        return .over(pausedUntil: results["paused_until"]?.uint64Value)
+        return .answered(pausedUntil: results["paused_until"]?.uint64Value)
     }
 
     /// Withdraws a request, if it is still there.
@@ -201,22 +194,17 @@ final class PermdLink {
     }
 
     /// Passes nil if permd does not list uses, or refuses this one.
+    ///
+    /// - Parameter isBypass: Whether the subject got at the device past this program, which cut it off.
     func reportUse(
-        _ who: Value, _ permission: Permission, device: String, _ body: @escaping @LoopActor (UInt32?) -> Void
+        _ who: Value, _ permission: Permission, device: String, isBypass: Bool,
+        _ body: @escaping @LoopActor (UInt32?) -> Void
     ) {
-        let details: [String: Value] = ["source": .string("pipewire"), "device_name": .string(device)]
+        var details: [String: Value] = ["source": .string(source), "device_name": .string(device)]
+        if isBypass { details["bypassed"] = .bool(true) }
         call("ReportUse", [who, .string(permission.rawValue), .properties(details)]) { result in
-            guard case .success(let values) = result else { return body(nil) }
-            body(values.first?.uint32Value)
+            body((try? result.get())?.first?.uint32Value)
         }
-    }
-
-    /// An app got at a device past this program, which cut it off.
-    func reportBypass(_ who: Value, _ permission: Permission, device: String) {
-        let details: [String: Value] = [
-            "source": .string("pipewire"), "device_name": .string(device), "bypassed": .bool(true),
-        ]
-        call("ReportUse", [who, .string(permission.rawValue), .properties(details)]) { _ in }
     }
 
     func endUse(_ use: UInt32) { call("EndUse", [.uint32(use)]) { _ in } }
@@ -227,7 +215,7 @@ final class PermdLink {
 
     /// Passes the outcome of the newest row of the history about this app and permission, other than those about uses;
     /// nil if there is none.
-    func lastOutcome(_ app: AppID, _ permission: Permission, _ body: @escaping @LoopActor (String?) -> Void) {
+    func lastOutcome(_ app: AppID, _ permission: Permission, _ body: @escaping @LoopActor (Outcome?) -> Void) {
         let filter: [String: Value] = [
             "app": .string(app.description), "permission": .string(permission.rawValue),
             "limit": .uint32(PermdLink.recentRows),
@@ -235,21 +223,21 @@ final class PermdLink {
         call("ListHistory", interface: BusNames.policy, [.properties(filter)]) { result in
             guard case .success(let values) = result else { return body(nil) }
             let outcomes = (values.first?.rows ?? []).compactMap {
-                $0["outcome"]?.stringValue.map { PermissionModel.Outcome(rawValue: $0) ?? .unknown }
+                $0["outcome"]?.stringValue.map { Outcome(rawValue: $0) ?? .unknown }
             }
-            body(outcomes.first { $0 != .used && $0 != .bypassed }?.rawValue)
+            body(outcomes.first { $0 != .used && $0 != .bypassed })
         }
     }
 
     /// Calls permd. The completion runs in a later turn, unless permd has left by then.
     private func call(
         _ member: String, interface: String = BusNames.enforcement, _ body: [Value],
-        _ completion: @escaping @LoopActor (Result<[Value], CallFailure>) -> Void
+        _ completion: @escaping @LoopActor (Result<[Value], Failure>) -> Void
     ) {
         guard let connection, let daemon else { return }
         connection.call(message(to: daemon, interface, member, body)) { [weak self] reply in
             guard let self, self.daemon == daemon else { return }
-            completion(reply.map(\.body).mapError(CallFailure.init))
+            completion(reply.map(\.body).mapError(Failure.init))
         }
     }
 
@@ -258,12 +246,16 @@ final class PermdLink {
     ) -> Message {
         .call(destination: daemon, path: BusNames.root, interface: interface, member: member, body)
     }
-}
 
-/// An error that permd returned.
-struct CallFailure: Error {
-    let isRetryable: Bool
+    /// An error of a call.
+    struct Failure: Error {
+        let isRetryable: Bool
 
-    /// Errors of permd carry whether trying again may help.
-    init(_ error: BusError) { isRetryable = error.body.count > 1 && error.body[1].boolValue == true }
+        /// Errors of permd say whether trying again may help. After one of the bus, such as a reply that did not come in
+        /// time, it may.
+        init(_ error: BusError) {
+            let isOfBus = error.name.hasPrefix("org.freedesktop.")
+            isRetryable = error.body.count > 1 ? error.body[1].boolValue == true : isOfBus
+        }
+    }
 }

@@ -1,0 +1,55 @@
+// A program that stands between apps and a device: what permd says about its subjects, its requests and its reports of
+// uses go on whenever permd or the bus comes back.
+
+package import DBus
+package import PermissionModel
+
+@LoopActor
+package final class EnforcementPoint {
+    /// Whom permd wants to be asked about, as it said last.
+    package private(set) var ask = AskScope.sandboxed
+    package private(set) lazy var statuses = StatusTable(link, permissions) { [weak self] in self?.onStatus?($0) }
+    package private(set) lazy var requests = SubjectRequests(link) { [weak self] in self?.onChange?() }
+    package private(set) lazy var uses = UseReports(link)
+    /// Called when permd has said something about a subject.
+    package var onStatus: (@LoopActor (Subject) -> Void)?
+    /// Called when something else may have changed: whom to ask, whether permd is there, whether a request may be made.
+    package var onChange: (@LoopActor () -> Void)?
+    private let permissions: [Permission]
+    private lazy var link = PermdLink(source: source) { [weak self] in self?.happened($0) }
+    private let source: String
+
+    /// - Parameters:
+    ///   - source: What it calls itself in permd's list of uses, such as `pipewire`.
+    ///   - permissions: Those of the devices that it stands before.
+    package init(source: String, permissions: [Permission]) {
+        self.source = source
+        self.permissions = permissions
+    }
+
+    /// Throws if there is no session bus. It is needed at the start only; later it is waited for.
+    package func start() throws(BusError) { try link.start() }
+
+    /// A subject got at a device past this program, which cut it off.
+    package func reportBypass(_ subject: Subject, _ permission: Permission, device: String) {
+        guard let who = subject.who else { return }
+        link.reportUse(who, permission, device: device, isBypass: true) { _ in }
+    }
+
+    private func happened(_ event: PermdLink.Event) {
+        switch event {
+        case .came(let ask):
+            self.ask = ask
+            statuses.refresh(nil)
+            requests.retry(nil)
+        case .left:
+            statuses.disconnected()
+            requests.disconnected()
+            uses.disconnected()
+        case .changed(let app):
+            statuses.refresh(app)
+            requests.retry(app)
+        }
+        onChange?()
+    }
+}

@@ -1,0 +1,155 @@
+// The requests that permd is asked to put to the person: one for each subject and permission at a time.
+
+package import DBus
+package import PermissionModel
+
+/// What a subject does with a device.
+package struct SubjectState {
+    /// The streams, or whatever else the point counts as one beginning to use the device.
+    package var attempts: Set<UInt32>
+    package var device: String
+    package var status: Status?
+    /// Whether it gets nothing until somebody has decided.
+    package var isUndecided: Bool
+
+    package init(attempts: Set<UInt32>, device: String, status: Status?, isUndecided: Bool) {
+        self.attempts = attempts
+        self.device = device
+        self.status = status
+        self.isUndecided = isUndecided
+    }
+}
+
+@LoopActor
+package final class SubjectRequests {
+    /// Milliseconds after which a request that permd could not take is made again, if nothing is heard before.
+    private static let retryDelay: Int64 = 10_000
+
+    private struct Entry {
+        var path: String?
+        /// The attempts of the last update.
+        var attempts: Set<UInt32> = []
+        /// The attempts that need no further question: they were asked about, or a person took their grant.
+        var settled: Set<UInt32> = []
+        var last: Status?
+        /// Whether permd is being asked why a grant ended.
+        var isWaitingForReason = false
+        var timer: LoopTimer?
+    }
+
+    private let permd: PermdLink
+    /// Called when a request may have to be made.
+    private let changed: @LoopActor () -> Void
+    private var entries: [SubjectPermission: Entry] = [:]
+    private var count: UInt64 = 0
+
+    init(_ permd: PermdLink, changed: @escaping @LoopActor () -> Void) {
+        self.permd = permd
+        self.changed = changed
+    }
+
+    /// Makes the requests that are needed now, and withdraws those that no longer are.
+    package func update(_ states: [SubjectPermission: SubjectState]) {
+        for (key, entry) in entries where states[key] == nil {
+            end(entry)
+            entries[key] = nil
+        }
+        for (key, state) in states {
+            var entry = entries[key] ?? Entry()
+            entry.attempts = state.attempts
+            entry.settled.formIntersection(state.attempts)
+            compareStatus(key, state, &entry)
+            entries[key] = entry
+            if state.isUndecided {
+                request(key, state)
+            } else if entry.path != nil {
+                end(entry)
+                entries[key]?.path = nil
+            }
+        }
+    }
+
+    /// permd has left, and its requests with it.
+    func disconnected() {
+        for key in entries.keys {
+            entries[key]?.path = nil
+            entries[key]?.isWaitingForReason = false
+            entries[key]?.timer?.cancel()
+            entries[key]?.timer = nil
+        }
+    }
+
+    /// What kept permd from taking a request may be over.
+    func retry(_ app: String?) {
+        for (key, entry) in entries where entry.timer != nil && (app == nil || key.subject.app.description == app) {
+            retry(key)
+        }
+    }
+
+    private func retry(_ key: SubjectPermission) {
+        entries[key]?.timer?.cancel()
+        entries[key]?.timer = nil
+        changed()
+    }
+
+    // MARK: Why a status changed
+
+    private func compareStatus(_ key: SubjectPermission, _ state: SubjectState, _ entry: inout Entry) {
+        guard let status = state.status, status != entry.last else { return }
+        let before = entry.last
+        entry.last = status
+        switch (before, status) {
+        case (_, .granted): entry.settled = []
+        case (.granted, .denied), (.granted, .restricted): entry.settled = state.attempts
+        case (.granted, .undetermined): findReason(key, &entry)
+        default: break
+        }
+    }
+
+    /// A grant that a person took is not asked about until the app begins anew; one that ended is, at once.
+    private func findReason(_ key: SubjectPermission, _ entry: inout Entry) {
+        guard permd.isReady else { return }
+        entry.isWaitingForReason = true
+        permd.lastOutcome(key.subject.app, key.permission) { [weak self] outcome in
+            guard let self, var entry = entries[key] else { return }
+            entry.isWaitingForReason = false
+            if outcome == .reset { entry.settled = entry.attempts }
+            entries[key] = entry
+            changed()
+        }
+    }
+
+    // MARK: Requests
+
+    private func request(_ key: SubjectPermission, _ state: SubjectState) {
+        guard let entry = entries[key], entry.path == nil, !entry.isWaitingForReason, entry.timer == nil,
+            !state.attempts.isSubset(of: entry.settled), let who = key.subject.who
+        else { return }
+        count += 1
+        entries[key]?.path = permd.request(who, key.permission, device: state.device, number: count) { [weak self] in
+            self?.ended(key, $0)
+        }
+    }
+
+    private func ended(_ key: SubjectPermission, _ end: PermdLink.RequestEnd) {
+        guard entries[key] != nil else { return }
+        entries[key]?.path = nil
+        switch end {
+        case .answered(let pausedUntil?):
+            let timer = Loop.shared.at(epochSeconds: Int64(clamping: pausedUntil)) { [weak self] in self?.retry(key) }
+            entries[key]?.timer = timer
+        case .failed(isRetryable: true):
+            let timer = Loop.shared.after(milliseconds: SubjectRequests.retryDelay) { [weak self] in self?.retry(key) }
+            entries[key]?.timer = timer
+        case .answered(nil), .failed:
+            let attempts = entries[key]?.attempts ?? []
+            entries[key]?.settled = attempts
+        }
+        changed()
+    }
+
+    private func end(_ entry: Entry) {
+        entry.timer?.cancel()
+        if let path = entry.path { permd.close(path) }
+    }
+}
