@@ -39,8 +39,8 @@ struct InstallTests {
             "share/bash-completion/completions/permctl", "share/fish/vendor_completions.d/permctl.fish",
             "share/zsh/\(prefix == "/usr" ? "vendor-completions" : "site-functions")/_permctl",
             "share/doc/permd/examples/50-office.conf", "share/doc/permd/examples/portals.conf",
-            "share/doc/permd/docs/threat-model.md", "share/locale/de/LC_MESSAGES/permd.mo",
-            "share/locale/ja/LC_MESSAGES/permd.mo",
+            "share/doc/permd/docs/for-apps.md", "share/doc/permd/docs/threat-model.md",
+            "share/locale/de/LC_MESSAGES/permd.mo", "share/locale/ja/LC_MESSAGES/permd.mo",
             "share/permd/swift/Package.swift", "share/permd/swift/Sources/PermissionClient/PermissionCenter.swift",
         ]
         expected += ["man1/permctl.1", "man5/permd.conf.5", "man5/permd.policy.5", "man5/org.permd.5", "man8/permd.8"]
