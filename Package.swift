@@ -111,7 +111,8 @@ let package = Package(
             dependencies: [
                 "DBus", "PermissionModel", "CLinux", "CSystemd", .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: strict),
-        .target(name: "ProcessIdentity", dependencies: ["PermissionModel", "System", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "ProcessIdentity", dependencies: ["DBus", "PermissionModel", "System", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(
             name: "PermissionDaemon",
@@ -123,7 +124,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
-            name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity"],
+            name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity", "System"],
             swiftSettings: strict),
         .target(name: "PermissionTexts", dependencies: ["PermissionClient", "CLinux"], swiftSettings: strict),
         .executableTarget(

@@ -3,6 +3,7 @@
 
 package import DBus
 package import PermissionModel
+package import ProcessIdentity
 
 @LoopActor
 package final class EnforcementPoint {
@@ -16,14 +17,17 @@ package final class EnforcementPoint {
     /// Called when something else may have changed: whom to ask, whether permd is there, whether a request may be made.
     package var onChange: (@LoopActor () -> Void)?
     private let permissions: [Permission]
-    private lazy var link = PermdLink(source: source) { [weak self] in self?.happened($0) }
+    private lazy var link = PermdLink(source: source, processes: processes) { [weak self] in self?.happened($0) }
     private let source: String
+    private let processes: ProcessIdentifier
 
     /// - Parameters:
     ///   - source: What it calls itself in permd's list of uses, such as `pipewire`.
     ///   - permissions: Those of the devices that it stands before.
-    package init(source: String, permissions: [Permission]) {
+    ///   - processes: Identifies permd.
+    package init(source: String, permissions: [Permission], processes: ProcessIdentifier) {
         self.source = source
+        self.processes = processes
         self.permissions = permissions
     }
 

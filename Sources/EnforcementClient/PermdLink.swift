@@ -3,6 +3,7 @@
 
 package import DBus
 package import PermissionModel
+import ProcessIdentity
 import System
 
 @LoopActor
@@ -16,6 +17,7 @@ final class PermdLink {
     }
 
     private let source: String
+    private let processes: ProcessIdentifier
     private let onEvent: @LoopActor (Event) -> Void
     private var connection: Connection?
     /// The unique name of permd, once it was identified and has answered.
@@ -25,8 +27,9 @@ final class PermdLink {
     private var responses: [String: @LoopActor (Message) -> Void] = [:]
 
     /// - Parameter source: The name of the enforcement point.
-    init(source: String, onEvent: @escaping @LoopActor (Event) -> Void) {
+    init(source: String, processes: ProcessIdentifier, onEvent: @escaping @LoopActor (Event) -> Void) {
         self.source = source
+        self.processes = processes
         self.onEvent = onEvent
     }
 
@@ -81,10 +84,12 @@ final class PermdLink {
     private func search() {
         guard let connection, !isSearching else { return }
         isSearching = true
-        DaemonOwner.find(on: connection) { [weak self] found in
+        let identifier = ConnectionIdentifier(connection, processes)
+        let owner = BusNameOwner(BusNames.service, on: connection) { identifier.objection(to: $0, $1) }
+        owner.find(starts: true) { [weak self] found in
             self?.isSearching = false
             guard let self, self.connection === connection else { return }
-            guard let found else { return retry() }
+            guard case .success(let found) = found else { return retry() }
             subscribe(found)
         }
     }

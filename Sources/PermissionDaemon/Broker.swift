@@ -4,6 +4,7 @@ import DBus
 import Logging
 import PermissionCore
 import PermissionModel
+import ProcessIdentity
 import System
 
 @LoopActor
@@ -61,7 +62,8 @@ final class Broker {
     /// - Parameter old: The detached broker of the lost connection, whose throttles and IDs are continued.
     init(
         connection: Connection, store: DecisionStore, policy: PolicySet, devices: DeviceCatalog,
-        now: @escaping @Sendable () -> EpochSeconds, log: Logger, continuing old: Broker? = nil
+        processes: ProcessIdentifier, now: @escaping @Sendable () -> EpochSeconds, log: Logger,
+        continuing old: Broker? = nil
     ) {
         self.connection = connection
         self.store = store
@@ -72,7 +74,8 @@ final class Broker {
         let facts = CurrentFacts(store: store, policy: policy, devices: devices)
         self.facts = facts
         statuses = StatusPublisher(connection: connection) { facts.status(of: $0, for: $1) }
-        identifier = CallerIdentifier(connection: connection, log: log, continuing: old?.identifier)
+        identifier = CallerIdentifier(
+            connection: connection, processes: processes, log: log, continuing: old?.identifier)
         portalSync = PortalStoreSync(
             connection: connection, identifier: identifier, store: store, facts: facts, now: now, log: log)
         usage =

@@ -6,12 +6,17 @@ import Glibc
 import Logging
 import PermissionCore
 import PermissionModel
+import ProcessIdentity
+import System
 
 @LoopActor
 final class Daemon {
     private let root: String
     private let log: Logger
     private let notifier = Notifier()
+    /// For all components: what may block runs there.
+    private let worker = Worker()
+    private lazy var processes = ProcessIdentifier(worker: worker)
     private typealias Parts = (store: DecisionStore, policy: PolicySet, devices: DeviceCatalog)
     private var parts: Parts?
     private var service: BusService?
@@ -94,7 +99,7 @@ final class Daemon {
         let parts = parts ?? openParts()
         let broker = Broker(
             connection: connection, store: parts.store, policy: parts.policy, devices: parts.devices,
-            now: Daemon.wallClock, log: log, continuing: lost)
+            processes: processes, now: Daemon.wallClock, log: log, continuing: lost)
         lost = nil
         let service = BusService(broker)
         self.service = service

@@ -28,29 +28,56 @@ public struct AppIdentity: Sendable {
     /// app.
     static let proxies: Set<String> = ["xdg-dbus-proxy", "flatpak-dbus-proxy"]
 
-    /// Identifies a process while its pidfd shows that it lives, so that no other process has its ID meanwhile.
+    /// Identifies a process while its pidfd shows that it lives, so that no other process has its ID meanwhile. Files that
+    /// the process may have placed are read, so this may block.
     ///
     /// - Parameters:
     ///   - pidfd: Refers to the process, and stays the caller's.
-    ///   - label: See ``app(of:label:)``.
+    ///   - label: The security label that the process had when it connected; nil for the one that it has now.
     public func process(
         _ pid: Int32, under pidfd: Int32, label: [UInt8]? = nil
     ) throws(UnknownProcess) -> IdentifiedProcess {
-        let key = try reader.key(pid)
-        let app = try app(of: pid, label: label)
-        let isProxy = app.isSandboxed ? false : try isProxy(pid)
+        try process(evidence(pid, label: label), under: pidfd)
+    }
+
+    func process(_ evidence: ProcessEvidence, under pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess {
+        let app = try app(evidence)
+        let isProxy = app.isSandboxed ? false : AppIdentity.isProxy(try reader.executable(evidence.key.pid))
+        return try settled(IdentifiedProcess(key: evidence.key, app: app, isProxy: isProxy), pidfd)
+    }
+
+    /// The same from what cannot block; nil if files that the process may have placed have to be read.
+    func processAtOnce(_ evidence: ProcessEvidence, under pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess? {
+        guard evidence.isImmediate, let executable = evidence.executable else { return nil }
+        // Its root is that of this process, wherever its own leads by now.
+        let app = try app(evidence, info: reader.flatpakInfo("self")) { .executable(executable) }
+        return try settled(
+            IdentifiedProcess(key: evidence.key, app: app, isProxy: AppIdentity.isProxy(executable)), pidfd)
+    }
+
+    private func settled(_ found: IdentifiedProcess, _ pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess {
         guard Pidfd.isAlive(pidfd) else { throw UnknownProcess(reason: "its process has exited") }
-        return IdentifiedProcess(key: key, app: app, isProxy: isProxy)
+        return found
+    }
+
+    public func app(of pid: Int32, label: [UInt8]? = nil) throws(UnknownProcess) -> AppID {
+        try app(evidence(pid, label: label))
+    }
+
+    private func app(_ evidence: ProcessEvidence) throws(UnknownProcess) -> AppID {
+        let pid = evidence.key.pid
+        return try app(evidence, info: reader.flatpakInfo("\(pid)")) { () throws(UnknownProcess) in try program(pid) }
     }
 
     /// Evidence that the process cannot change takes precedence. If signs of different sandboxes contradict each other,
     /// the process is not identified.
     ///
-    /// - Parameter label: The security label that the process had when it connected; nil for the one that it has now.
-    public func app(of pid: Int32, label: [UInt8]? = nil) throws(UnknownProcess) -> AppID {
-        let groups = try reader.controlGroups(pid)
-        let info = try reader.flatpakInfo(pid)
-        let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: label ?? reader.securityLabel(pid)))
+    /// - Parameter info: Its /.flatpak-info; nil if there is none.
+    private func app(
+        _ evidence: ProcessEvidence, info: [UInt8]?, program: () throws(UnknownProcess) -> AppID
+    ) throws(UnknownProcess) -> AppID {
+        let groups = ControlGroups(evidence.controlGroups)
+        let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: evidence.label))
         guard snaps.count + (info != nil || !groups.flatpaks.isEmpty ? 1 : 0) <= 1 else {
             throw UnknownProcess(reason: "it shows signs of several sandboxes")
         }
@@ -59,18 +86,17 @@ public struct AppIdentity: Sendable {
         guard groups.flatpaks.isEmpty else {
             throw UnknownProcess(reason: "it is in a flatpak scope but has no /.flatpak-info")
         }
-        guard try reader.sharesPids(pid) else {
+        guard evidence.sharesPids else {
             throw UnknownProcess(reason: "it is in a sandbox that does not identify its app")
         }
         if let desktop = groups.desktop { return desktop }
-        return try program(pid)
+        return try program()
     }
 
     /// Whether a program outside any sandbox is a proxy that only forwards messages of others.
-    func isProxy(_ pid: Int32) throws(UnknownProcess) -> Bool {
-        let path = try reader.executable(pid)
-        let name = path.split(separator: UInt8(ascii: "/")).last ?? []
-        return AppIdentity.proxies.contains { name.elementsEqual($0.utf8) }
+    static func isProxy(_ executable: [UInt8]) -> Bool {
+        let name = executable.split(separator: UInt8(ascii: "/")).last ?? []
+        return proxies.contains { name.elementsEqual($0.utf8) }
     }
 
     // MARK: Sandboxes

@@ -45,8 +45,10 @@ public struct ProcessReader: Sendable {
 
     /// Returns .flatpak-info from the process's root directory; nil if it does not exist. Does not follow a symbolic
     /// link.
-    func flatpakInfo(_ pid: Int32) throws(UnknownProcess) -> [UInt8]? {
-        let base = open("\(root)/\(pid)/root", CLINUX_O_PATH | O_DIRECTORY | O_CLOEXEC)
+    ///
+    /// - Parameter process: A process ID, or `self`.
+    func flatpakInfo(_ process: String) throws(UnknownProcess) -> [UInt8]? {
+        let base = open("\(root)/\(process)/root", CLINUX_O_PATH | O_DIRECTORY | O_CLOEXEC)
         guard base >= 0 else { throw UnknownProcess(reason: "its root directory cannot be opened: \(errorText())") }
         defer { close(base) }
         let fd = openat(base, ".flatpak-info", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -68,9 +70,7 @@ public struct ProcessReader: Sendable {
         return Array(label.prefix { $0 != 0 && $0 != UInt8(ascii: "\n") })
     }
 
-    func controlGroups(_ pid: Int32) throws(UnknownProcess) -> ControlGroups {
-        ControlGroups(try read("\(root)/\(pid)/cgroup"))
-    }
+    func controlGroups(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try read("\(root)/\(pid)/cgroup") }
 
     /// Whether the process is in this PID namespace. A process in another PID namespace cannot leave it.
     func sharesPids(_ pid: Int32) throws(UnknownProcess) -> Bool {
@@ -87,15 +87,24 @@ public struct ProcessReader: Sendable {
         throw UnknownProcess(reason: "its status file has no NSpid")
     }
 
-    /// Returns the executable's path without the kernel's mark for a deleted or replaced file.
+    /// Returns the executable's path without the kernel's mark for a deleted or replaced file. May block.
     public func executable(_ pid: Int32) throws(UnknownProcess) -> [UInt8] {
-        let path = try link("\(root)/\(pid)/exe")
-        let mark = Array(" (deleted)".utf8)
-        guard path.count > mark.count, path.suffix(mark.count).elementsEqual(mark), !exists(path) else { return path }
-        return Array(path.dropLast(mark.count))
+        let path = try executableLink(pid)
+        return ProcessReader.isMarkedDeleted(path) && !exists(path)
+            ? Array(path.dropLast(ProcessReader.deletedMark.count)) : path
     }
 
-    /// The user who owns the executable's file; nil if that cannot be read.
+    func executableLink(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/exe") }
+
+    /// Whether the path ends with the kernel's mark, or is that of a file with such a name.
+    static func isMarkedDeleted(_ path: [UInt8]) -> Bool {
+        path.count > deletedMark.count && path.suffix(deletedMark.count).elementsEqual(deletedMark)
+    }
+
+    private static let deletedMark = Array(" (deleted)".utf8)
+
+    /// The user who owns the executable's file; nil if that cannot be read. A file system is not asked for what the kernel
+    /// has (AT_STATX_DONT_SYNC), so this does not block.
     public func executableOwner(_ pid: Int32) -> UInt32? {
         var status = statx()
         return clinux_stat_unasked(AT_FDCWD, "\(root)/\(pid)/exe", &status) == 0 ? status.stx_uid : nil

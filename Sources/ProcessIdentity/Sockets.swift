@@ -71,17 +71,17 @@ extension ProcessReader {
     /// Calls `body` with each socket of a process, in the order of its descriptors, until `body` returns false. Returns
     /// whether all were visited. Throws if the process has more than `maximumDescriptors`.
     public func forEachSocket(
-        of pid: Int32, from first: Int32, _ body: (HeldSocket) -> Bool
+        of pid: Int32, _ body: (HeldSocket) -> Bool
     ) throws(UnknownProcess) -> Bool {
         var budget = Int.max
-        return try forEachSocket(of: pid, from: first, budget: &budget, body)
+        return try forEachSocket(of: pid, budget: &budget, body)
     }
 
     /// The same for a search through many processes.
     ///
     /// - Parameter budget: The most descriptors to read, less those that were. Throws if the process has more.
     public func forEachSocket(
-        of pid: Int32, from first: Int32 = 0, budget: inout Int, _ body: (HeldSocket) -> Bool
+        of pid: Int32, budget: inout Int, _ body: (HeldSocket) -> Bool
     ) throws(UnknownProcess) -> Bool {
         let folder = try DescriptorFolder("\(root)/\(pid)/fd")
         let maximum = min(budget, ProcessReader.maximumDescriptors)
@@ -90,9 +90,7 @@ extension ProcessReader {
         while let entry = folder.next() {
             rest -= 1
             guard rest >= 0 else { throw ProcessReader.tooManyDescriptors }
-            guard entry.number >= first,
-                let inode = ProcessReader.socket(in: folder.descriptor, entry.name)
-            else { continue }
+            guard let inode = ProcessReader.socket(in: folder.descriptor, entry.name) else { continue }
             if !body(HeldSocket(inode: inode, descriptor: entry.number)) { return false }
         }
         return true

@@ -91,7 +91,7 @@ final class ClientOwners {
     private func isConnected(_ pid: Int32) throws(UnknownProcess) -> Bool {
         guard let sockets, try identity.reader.sharesNetwork(pid) else { return true }
         var isFound = false
-        _ = try identity.reader.forEachSocket(of: pid, from: 0) { socket in
+        _ = try identity.reader.forEachSocket(of: pid) { socket in
             guard let peer = try? sockets.find(socket.inode).peer, peer != 0,
                 let address = try? sockets.find(peer).address
             else { return true }

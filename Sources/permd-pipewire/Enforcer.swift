@@ -6,6 +6,8 @@ import DBus
 import EnforcementClient
 import Glibc
 import PermissionModel
+import ProcessIdentity
+import System
 
 @LoopActor
 final class Enforcer {
@@ -34,7 +36,8 @@ final class Enforcer {
     private var enforcement = Enforcement()
     private var marks = SessionManagerMarks()
     private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
-    private let permd = EnforcementPoint(source: "pipewire", permissions: [.camera, .microphone])
+    private let processes: ProcessIdentifier
+    private let permd: EnforcementPoint
     private var linkCheck: LinkCheck?
     private var attempt = 0
     /// How often recorders that are still unknown were looked for.
@@ -54,7 +57,12 @@ final class Enforcer {
     private var isListed = false
     var whenReady: (@LoopActor () -> Void)?
 
-    init(log: LogLine) { self.log = log }
+    init(log: LogLine) {
+        self.log = log
+        processes = ProcessIdentifier(worker: Worker())
+        permd = EnforcementPoint(
+            source: "pipewire", permissions: [.camera, .microphone], processes: processes)
+    }
 
     func start() throws(BusError) {
         if !owners.canIdentify {

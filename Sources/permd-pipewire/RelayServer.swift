@@ -72,7 +72,7 @@ final class RelayServer {
         var ends = Ends()
         var others: Set<UInt32> = []
         var problem: UnknownProcess?
-        _ = try identity.reader.forEachSocket(of: key.pid, from: 0) { socket in
+        _ = try identity.reader.forEachSocket(of: key.pid) { socket in
             do throws(UnixSockets.Refusal) {
                 let found = try sockets.find(socket.inode)
                 guard !found.address.isEmpty else { return true }
@@ -114,7 +114,7 @@ final class RelayServer {
 
     private func holds(_ process: ProcessKey, _ inode: UInt32) -> Bool {
         var isHeld = false
-        _ = try? identity.reader.forEachSocket(of: process.pid, from: 0) { socket in
+        _ = try? identity.reader.forEachSocket(of: process.pid) { socket in
             isHeld = socket.inode == inode
             return !isHeld
         }

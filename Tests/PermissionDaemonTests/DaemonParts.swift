@@ -4,6 +4,8 @@ import DBus
 import Logging
 import PermissionModel
 import PermissionTestKit
+import ProcessIdentity
+import System
 
 @testable import PermissionDaemon
 
@@ -40,6 +42,8 @@ struct DaemonParts {
     var facts: CurrentFacts { CurrentFacts(store: store, policy: policy, devices: devices) }
 
     func broker(_ connection: Connection) -> Broker {
-        Broker(connection: connection, store: store, policy: policy, devices: devices, now: now, log: quietLog)
+        Broker(
+            connection: connection, store: store, policy: policy, devices: devices,
+            processes: ProcessIdentifier(worker: Worker()), now: now, log: quietLog)
     }
 }

@@ -117,7 +117,7 @@ final class Authorizer {
     /// Never calls the portal itself, which may be waiting for permd while it starts.
     private func checkPortal(_ call: MethodCall, _ proceed: @escaping @LoopActor () -> Void) {
         keep(call.message) { end in
-            portal.owner { owner in
+            portal.find { owner in
                 end()
                 guard owner == call.sender else {
                     return call.fail(

@@ -1,50 +1,39 @@
-// The trusted owner of a well-known name, such as that of the portals' store. Any program on the bus can take a name,
-// so its owner is identified first. Owners that are sandboxed or cannot be identified are ignored.
+// The owners of names that permd trusts: the portal and its store. An owner that is not trusted is logged once.
 
 import DBus
 import Logging
 import PermissionModel
+import ProcessIdentity
 
 @LoopActor
 final class TrustedName {
     private let name: String
-    private let connection: Connection
-    private let identifier: any CallerLookup
+    private let owner: BusNameOwner
     private let log: Logger
-    /// The last owner that was ignored, so that it is logged only once.
+    /// The last owner that was ignored.
     private var ignored: String?
 
     init(_ name: String, connection: Connection, identifier: any CallerLookup, log: Logger) {
         self.name = name
-        self.connection = connection
-        self.identifier = identifier
         self.log = log
-    }
-
-    /// Passes the unique name of the owner, or nil if there is none that is trusted. Completions run in the order of
-    /// the calls. Only the bus and the kernel are asked, never the owner itself.
-    func owner(_ completion: @escaping @LoopActor (String?) -> Void) {
-        connection.askBus("GetNameOwner", .string(name)) { [self] reply in
-            guard let owner = reply?.stringValue else { return completion(nil) }
-            identifier.identify(owner) { [self] caller in
-                guard let caller, !caller.isSandboxed else {
-                    ignore(owner, caller)
-                    return completion(nil)
-                }
-                completion(owner)
-            }
+        owner = BusNameOwner(name, on: connection) { name, completion in
+            identifier.identify(name) { completion(TrustedName.objection(to: $0)) }
         }
     }
 
-    /// Like ``owner(_:)``, but lets the bus start the service first if the name has no owner.
-    func startedOwner(_ completion: @escaping @LoopActor (String?) -> Void) {
-        connection.askBus("StartServiceByName", .string(name), .uint32(0)) { [self] _ in owner(completion) }
+    /// Passes the unique name of the owner, or nil if there is none that is trusted.
+    func find(starts: Bool = false, _ completion: @escaping @LoopActor (String?) -> Void) {
+        owner.find(starts: starts) { [self] result in
+            if case .failure(.untrusted(let owner, let reason)) = result, ignored != owner {
+                ignored = owner
+                log.warning("The owner \(owner) of \(name) is ignored: \(reason)")
+            }
+            completion(try? result.get())
+        }
     }
 
-    private func ignore(_ owner: String, _ caller: Caller?) {
-        guard ignored != owner else { return }
-        ignored = owner
-        let who = caller.map { "\($0.app), which is sandboxed" } ?? "a program that cannot be identified"
-        log.warning("The owner \(owner) of \(name) is ignored: it is \(who)")
+    private static func objection(to caller: Caller?) -> String? {
+        guard let caller else { return "it cannot be identified" }
+        return caller.isSandboxed ? "\(caller.app) is sandboxed" : nil
     }
 }

@@ -114,7 +114,7 @@ final class PortalStoreSync {
         owner = nil
         looking = nil
         rule.lost()
-        name.owner { [weak self] found in
+        name.find { [weak self] found in
             self?.owner = found
             self?.look()
         }
@@ -182,7 +182,7 @@ final class PortalStoreSync {
 
     private func takeBack(_ key: PortalKey) {
         guard let place = PortalKinds.place(of: key.question) else { return }
-        name.startedOwner { [weak self] owner in
+        name.find(starts: true) { [weak self] owner in
             guard let owner else {
                 self?.took(key, .failure(BusError(name: BusError.Name.nameHasNoOwner, message: "there is no store")))
                 return

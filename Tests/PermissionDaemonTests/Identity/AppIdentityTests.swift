@@ -51,7 +51,7 @@ private struct FakeProcess {
         try folder.write("\(currentLabel)\n", to: "42/attr/current")
     }
 
-    func isProxy() throws -> Bool { try AppIdentity(reader: reader).isProxy(FakeProcess.pid) }
+    func isProxy() throws -> Bool { AppIdentity.isProxy(try reader.executable(FakeProcess.pid)) }
 }
 
 @Suite

@@ -11,6 +11,7 @@ import Testing
 
 @testable import PermissionDaemon
 @testable import ProcessIdentity
+@testable import System
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
@@ -51,12 +52,20 @@ struct CallerIdentifierTests {
         return reply.body.first?.properties?["ProcessFD"] != nil
     }
 
+    private static func identifier(
+        _ connection: Connection, _ reader: ProcessReader = ProcessReader()
+    ) -> CallerIdentifier {
+        CallerIdentifier(
+            connection: connection, processes: ProcessIdentifier(worker: Worker(), reader: reader),
+            log: Logger(label: "test"))
+    }
+
     private static func identifier(_ connection: Connection, startedAt ticks: UInt64) throws -> (
         CallerIdentifier, Disguise
     ) {
         let disguise = try Disguise(startedAt: ticks)
         let reader = ProcessReader(root: disguise.folder.path)
-        return (CallerIdentifier(connection: connection, log: Logger(label: "test"), reader: reader), disguise)
+        return (CallerIdentifierTests.identifier(connection, reader), disguise)
     }
 
     @Test(arguments: PrivateBus.Kind.allCases)
@@ -81,87 +90,11 @@ struct CallerIdentifierTests {
         await bus.stop()
     }
 
-    /// A busy daemon reads the bus's signal late: the connection appeared earlier than that.
-    @Test(arguments: PrivateBus.Kind.allCases)
-    func aBusyDaemonIsNotDeceived(_ kind: PrivateBus.Kind) async throws {
-        let bus = try await PrivateBus(kind)
-        let connection = try bus.connect()
-        let isOld = try await !CallerIdentifierTests.givesProcesses(connection)
-        let moments = ConnectionMoments(connection: connection)
-        moments.start()
-        // Once the bus has replied, it has added the match rule.
-        _ = try await connection.call(.busCall("GetId"))
-        let before = Loop.uptimeMilliseconds()
-        let other = try bus.connect()
-        // Nothing is received meanwhile.
-        while Loop.uptimeMilliseconds() < before + moments.harmlessDelay + 100 { sched_yield() }
-        let after = Loop.uptimeMilliseconds()
-        _ = try await connection.call(.busCall("GetId"))
-        if isOld {
-            let started = CallerIdentifierTests.ticks(after - 50)
-            #expect(!moments.wasThere(started, before: other.uniqueName, isHolder: false))
-            // A program that started meanwhile and holds the connection's socket is the one that connected.
-            #expect(moments.wasThere(started, before: other.uniqueName, isHolder: true))
-            let later = CallerIdentifierTests.ticks(Loop.uptimeMilliseconds() + 1000)
-            #expect(!moments.wasThere(later, before: other.uniqueName, isHolder: true))
-            let earlier = CallerIdentifierTests.ticks(before - 1000)
-            #expect(moments.wasThere(earlier, before: other.uniqueName, isHolder: false))
-        } else {
-            #expect(moments.busGivesProcesses)
-        }
-        let gone = other.uniqueName
-        other.close()
-        connection.close()
-        #expect(!moments.wasThere(0, before: gone + "9", isHolder: true))
-        await bus.stop()
-    }
-
-    /// An attacker who makes the bus cut permd's connection must not gain a later connection time. On another bus the
-    /// same unique name belongs to another connection.
-    @Test(arguments: PrivateBus.Kind.allCases)
-    func connectionTimesSurviveAReconnect(_ kind: PrivateBus.Kind) async throws {
-        let bus = try await PrivateBus(kind)
-        let second = try await PrivateBus(kind)
-        // Buses number their connections in the same way, but dbus-broker's first number varies.
-        let others = try (0..<16).map { _ in try bus.connect() }
-        let there = try (0..<16).map { _ in try second.connect() }
-        let name = try #require(others.map(\.uniqueName).first { there.map(\.uniqueName).contains($0) })
-        let connection = try bus.connect()
-        if try await !CallerIdentifierTests.givesProcesses(connection) {
-            let moments = try await CallerIdentifierTests.moments(connection, nil)
-            let start = CallerIdentifierTests.ticks(Loop.uptimeMilliseconds()) + 2
-            while CallerIdentifierTests.ticks(Loop.uptimeMilliseconds()) <= start { sched_yield() }
-            connection.close()
-            let again = try bus.connect()
-            #expect(
-                !(try await CallerIdentifierTests.moments(again, moments)).wasThere(start, before: name, isHolder: true)
-            )
-            #expect(try await CallerIdentifierTests.moments(again, nil).wasThere(start, before: name, isHolder: true))
-            #expect(
-                try await CallerIdentifierTests.moments(there[0], moments).wasThere(start, before: name, isHolder: true)
-            )
-            again.close()
-        }
-        for connection in there + others + [connection] { connection.close() }
-        await bus.stop()
-        await second.stop()
-    }
-
-    /// Returns once the connections on the bus are known.
-    private static func moments(
-        _ connection: Connection, _ old: ConnectionMoments?
-    ) async throws -> ConnectionMoments {
-        let moments = ConnectionMoments(connection: connection, continuing: old)
-        moments.start()
-        _ = try await connection.call(.busCall("GetId"))
-        return moments
-    }
-
     /// With thousands of callers, a match rule for each would slow the bus. dbus-daemon reports the number of rules.
     @Test func callersAreWatchedByOneMatch() async throws {
         let bus = try await PrivateBus()
         let connection = try bus.connect()
-        let identifier = CallerIdentifier(connection: connection, log: Logger(label: "test"))
+        let identifier = CallerIdentifierTests.identifier(connection)
         let gone = EventLog<String>()
         identifier.onLeft = { gone.add($0) }
         let others = try (0..<20).map { _ in try bus.connect() }

@@ -8,6 +8,7 @@ import DBus
 import Logging
 import PermissionModel
 import ProcessIdentity
+import System
 
 @LoopActor
 final class ConnectionHolders {
@@ -24,7 +25,8 @@ final class ConnectionHolders {
     private let reader: ProcessReader
     private let log: Logger
     private var sockets: BusSockets?
-    private var looks: [@LoopActor () -> Void] = []
+    /// Searches never hang, as they ask the kernel alone: nothing that hangs elsewhere delays them.
+    private let worker = Worker(threads: 1)
     /// Whether the kernel cannot report sockets. Every process then passes this check.
     private(set) var isBlind = false
     private var checks: [Int32: [(name: String, completion: @LoopActor (UnknownProcess?) -> Void)]] = [:]
@@ -46,24 +48,27 @@ final class ConnectionHolders {
     private func look(_ pid: Int32, _ pauses: ArraySlice<Int64>) {
         processes.whenKnown { [weak self] in
             guard let self else { return }
-            search(BusSockets.Search(pid: pid, count: processes.count(pid)), pauses)
+            do throws(UnknownProcess) {
+                guard let sockets = try busSockets() else { return finish(pid, nil) }
+                search(pid, sockets, pauses)
+            } catch {
+                finish(pid, error)
+            }
         }
     }
 
-    private func search(_ begun: BusSockets.Search, _ pauses: ArraySlice<Int64>) {
-        inTurn { [weak self] in
+    private func search(_ pid: Int32, _ sockets: BusSockets, _ pauses: ArraySlice<Int64>) {
+        let count = processes.count(pid)
+        worker.run(about: "\(pid)") { [reader] in
+            Result { () throws(UnknownProcess) in try sockets.held(by: pid, atMost: count, reader) }
+        } then: { [weak self] found in
             guard let self else { return }
-            let pid = begun.pid
-            do throws(UnknownProcess) {
-                guard let sockets = try busSockets() else { return finish(pid, nil) }
-                var search = begun
-                guard try sockets.go(on: &search, reader) else { return self.search(search, pauses) }
-                guard search.found.count == search.count else { return again(pid, pauses, search.found.count) }
-                roundTrips(ConnectionHolders.roundTrips) { [weak self] in
-                    self?.confirm(pid, Array(search.found.values), pauses)
-                }
-            } catch {
-                finish(pid, error)
+            switch found {
+            case .success(let held) where held.count == count:
+                roundTrips(ConnectionHolders.roundTrips) { [weak self] in self?.confirm(pid, held, pauses) }
+            case .success(let held): again(pid, pauses, held.count)
+            case .failure(let problem): finish(pid, problem)
+            case nil: finish(pid, UnknownProcess(reason: "its sockets were not found in time"))
             }
         }
     }
@@ -77,18 +82,6 @@ final class ConnectionHolders {
             guard isComplete, processes.count(pid) <= count else { return again(pid, pauses, count) }
             finish(pid, nil)
         }
-    }
-
-    /// Runs one slice of the searches per poll, so that calls of identified callers wait for one slice at most.
-    private func inTurn(_ look: @escaping @LoopActor () -> Void) {
-        looks.append(look)
-        if looks.count == 1 { Loop.shared.afterPoll { [weak self] in self?.nextLook() } }
-    }
-
-    private func nextLook() {
-        looks[0]()
-        looks.removeFirst()
-        if !looks.isEmpty { Loop.shared.afterPoll { [weak self] in self?.nextLook() } }
     }
 
     private func again(_ pid: Int32, _ pauses: ArraySlice<Int64>, _ held: Int) {

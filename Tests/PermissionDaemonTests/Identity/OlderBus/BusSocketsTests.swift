@@ -11,12 +11,12 @@ import Testing
 @testable import ProcessIdentity
 
 @Suite(.timeLimit(.minutes(2)))
-struct HeldSocketsTests {
+struct BusSocketsTests {
     /// A listening socket in the place of a bus, with a path or an abstract address.
     private struct Listener {
         let path: String
         private let folder: TemporaryFolder
-        private let socket = UnixFD(owning: Glibc.socket(AF_UNIX, HeldSocketsTests.stream, 0))
+        private let socket = UnixFD(owning: Glibc.socket(AF_UNIX, BusSocketsTests.stream, 0))
         private let address: [UInt8]
 
         init(isAbstract: Bool) throws {
@@ -28,7 +28,7 @@ struct HeldSocketsTests {
 
         /// A connected socket and its peer.
         func connect() throws -> [UnixFD] {
-            let client = UnixFD(owning: Glibc.socket(AF_UNIX, HeldSocketsTests.stream, 0))
+            let client = UnixFD(owning: Glibc.socket(AF_UNIX, BusSocketsTests.stream, 0))
             try #require(Listener.with(address) { Glibc.connect(client.raw, $0, $1) } == 0)
             return [client, UnixFD(owning: accept(socket.raw, nil, nil))]
         }
@@ -54,14 +54,8 @@ struct HeldSocketsTests {
         return fstat(socket.raw, &status) == 0 ? UInt32(status.st_ino) : 0
     }
 
-    /// The sockets found, and how many turns the search took.
-    private static func held(_ sockets: BusSockets, _ pid: Int32, _ count: Int = 9) throws -> (
-        Set<HeldSocket>, turns: Int
-    ) {
-        var search = BusSockets.Search(pid: pid, count: count)
-        var turns = 1
-        while try !sockets.go(on: &search, reader) { turns += 1 }
-        return (Set(search.found.values), turns)
+    private static func held(_ sockets: BusSockets, _ pid: Int32, _ count: Int = 9) throws -> Set<HeldSocket> {
+        Set(try sockets.held(by: pid, atMost: count, reader))
     }
 
     private static func pair() -> [UnixFD] {
@@ -74,16 +68,16 @@ struct HeldSocketsTests {
         let bus = try Listener(isAbstract: isAbstract)
         let own = try bus.connect()
         let sockets = try BusSockets(of: own[0].raw)
-        let others = try Listener(isAbstract: isAbstract).connect() + HeldSocketsTests.pair()
+        let others = try Listener(isAbstract: isAbstract).connect() + BusSocketsTests.pair()
         let held = { (count: Int) in
-            Set(try HeldSocketsTests.held(sockets, getpid(), count).0.map(\.inode))
+            Set(try BusSocketsTests.held(sockets, getpid(), count).map(\.inode))
         }
-        #expect(try held(9) == [HeldSocketsTests.inode(own[0])])
+        #expect(try held(9) == [BusSocketsTests.inode(own[0])])
         var further = [try bus.connect(), try bus.connect()]
-        let all = Set(([own] + further).map { HeldSocketsTests.inode($0[0]) })
+        let all = Set(([own] + further).map { BusSocketsTests.inode($0[0]) })
         #expect(try held(9) == all)
         #expect(try held(2).count == 2 && held(2).isSubset(of: all) && held(0).isEmpty)
-        let closed = HeldSocketsTests.inode(further[0][0])
+        let closed = BusSocketsTests.inode(further[0][0])
         further.removeFirst()
         #expect(try held(9) == all.subtracting([closed]))
         withExtendedLifetime((others, further)) {}
@@ -94,18 +88,18 @@ struct HeldSocketsTests {
         let own = try bus.connect()
         let sockets = try BusSockets(of: own[0].raw)
         var given = try bus.connect()
-        let inode = HeldSocketsTests.inode(given[0])
+        let inode = BusSocketsTests.inode(given[0])
         let child = try ChildProcess("sleep", ["1000"], standardInput: .descriptor(given[0].raw))
         close(given[0].take())
         let held = HeldSocket(inode: inode, descriptor: 0)
-        #expect(try HeldSocketsTests.held(sockets, child.pid).0 == [held])
-        #expect(HeldSocketsTests.reader.holds(child.pid, held))
-        #expect(try HeldSocketsTests.held(sockets, getpid()).0.allSatisfy { $0.inode != inode })
+        #expect(try BusSocketsTests.held(sockets, child.pid) == [held])
+        #expect(BusSocketsTests.reader.holds(child.pid, held))
+        #expect(try BusSocketsTests.held(sockets, getpid()).allSatisfy { $0.inode != inode })
         child.terminate(SIGKILL)
         _ = await child.waitForExit()
-        #expect(!HeldSocketsTests.reader.holds(child.pid, held))
+        #expect(!BusSocketsTests.reader.holds(child.pid, held))
         #expect(throws: UnknownProcess.self) {
-            try HeldSocketsTests.held(sockets, child.pid)
+            try BusSocketsTests.held(sockets, child.pid)
         }
         given.removeAll()
     }
@@ -129,18 +123,17 @@ struct HeldSocketsTests {
             print("ready", flush=True)
             time.sleep(1000)
             """
-        for pairs in [BusSockets.socketsPerTurn, BusSockets.maximumSockets / 2] {
+        for pairs in [64, BusSockets.maximumSockets / 2] {
             let child = try ChildProcess(
                 "python3", ["-c", program, "\(pairs)"], standardInput: .descriptor(given[0].raw))
             for await line in child.lines { if line == "ready" { break } }
-            if pairs == BusSockets.socketsPerTurn {
-                let (held, turns) = try HeldSocketsTests.held(sockets, child.pid)
-                #expect(held.map(\.descriptor) == [3000] && turns == 3)
+            if pairs == 64 {
+                #expect(try BusSocketsTests.held(sockets, child.pid).map(\.descriptor) == [3000])
             } else {
-                #expect(throws: UnknownProcess.self) { try HeldSocketsTests.held(sockets, child.pid) }
+                #expect(throws: UnknownProcess.self) { try BusSocketsTests.held(sockets, child.pid) }
             }
             #expect(throws: UnknownProcess.self) {
-                try HeldSocketsTests.held(sockets, child.pid, BusSockets.maximumSockets + 1)
+                try BusSocketsTests.held(sockets, child.pid, BusSockets.maximumSockets + 1)
             }
         }
     }
@@ -168,15 +161,15 @@ struct HeldSocketsTests {
                 pid = Int32(line) ?? 0
                 break
             }
-            #expect(try HeldSocketsTests.held(sockets, pid).0.count == expected)
+            #expect(try BusSocketsTests.held(sockets, pid).count == expected)
         }
     }
 
     /// Sockets are compared by the bus's address.
     @Test func descriptorsWithoutABusAddressAreRefused() throws {
-        let ends = HeldSocketsTests.pair()
+        let ends = BusSocketsTests.pair()
         let file = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
-        let network = UnixFD(owning: socket(AF_INET, HeldSocketsTests.stream, 0))
+        let network = UnixFD(owning: socket(AF_INET, BusSocketsTests.stream, 0))
         for descriptor in [ends[0], file, network] {
             #expect(throws: UnixSockets.Refusal.self) { try BusSockets(of: descriptor.raw) }
         }

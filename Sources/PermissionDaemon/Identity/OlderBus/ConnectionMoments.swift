@@ -1,7 +1,5 @@
-// Tracks which connections appear on the bus and leave it, with a single match rule: with one for each caller,
-// thousands of callers would slow down the bus. Also records when each connection appeared: a bus without pidfds
-// reports only the ID of the process that connected, and the process that has this ID now is the same one only if it
-// started earlier.
+// Records when each connection appeared on the bus: the process that has the ID of the one that connected is the same one
+// only if it started earlier.
 
 import DBus
 import Glibc
@@ -23,7 +21,6 @@ final class ConnectionMoments {
     private(set) var busGivesProcesses = false
     /// Called for each connection on the bus, unless the bus gives pidfds.
     var onAppeared: (@LoopActor (String) -> Void)?
-    var onVanished: (@LoopActor (String) -> Void)?
     /// Times in milliseconds of `Loop.uptimeMilliseconds()`.
     private struct Moment {
         /// When permd learned of the connection.
@@ -52,13 +49,9 @@ final class ConnectionMoments {
         harmlessDelay = numbers * ConnectionMoments.nanosecondsPerNumber / 1_000_000
     }
 
-    /// The bus answers in order: `busGivesProcesses` is known before credentials that are requested later arrive.
+    /// `appeared` and `vanished` must be called from now on. The bus answers in order: `busGivesProcesses` is known before credentials that are requested later arrive.
     func start() {
         connection.keepArrivals(true)
-        // Added before ListNames, so that no connection is missed.
-        connection.onSignal(
-            sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged"
-        ) { [weak self] in self?.changed($0) }
         connection.askBus("GetConnectionCredentials", .string(connection.uniqueName)) { [weak self] credentials in
             if credentials?.properties?["ProcessFD"] != nil { self?.stop() }
         }
@@ -83,17 +76,14 @@ final class ConnectionMoments {
         return startTime <= UInt64(max(0, latest)) * UInt64(max(1, sysconf(Int32(_SC_CLK_TCK)))) / 1000
     }
 
-    private func changed(_ message: Message) {
-        guard message.body.count == 3, let name = message.body[0].stringValue, name.hasPrefix(":") else { return }
-        if message.body[2].stringValue == "" {
-            moments[name] = nil
-            onVanished?(name)
-        } else if message.body[1].stringValue == "", !busGivesProcesses {
-            let now = Loop.uptimeMilliseconds()
-            let earliest = connection.arrivedAfter
-            note(name, Moment(heard: now, earliest: now - earliest <= harmlessDelay ? now : earliest))
-        }
+    func appeared(_ name: String) {
+        guard !busGivesProcesses else { return }
+        let now = Loop.uptimeMilliseconds()
+        let earliest = connection.arrivedAfter
+        record(name, Moment(heard: now, earliest: now - earliest <= harmlessDelay ? now : earliest))
     }
+
+    func vanished(_ name: String) { moments[name] = nil }
 
     private func identified(_ id: String?) {
         // If this connection is lost as well, the earlier records are kept for the next one.
@@ -107,12 +97,12 @@ final class ConnectionMoments {
         for name in names where name.hasPrefix(":") && moments[name] == nil {
             // The earlier record is about the same connection: a bus never reuses a unique name.
             let now = Loop.uptimeMilliseconds()
-            note(name, earlier.moments[name] ?? Moment(heard: now, earliest: now))
+            record(name, earlier.moments[name] ?? Moment(heard: now, earliest: now))
         }
         earlier.moments = [:]
     }
 
-    private func note(_ name: String, _ moment: Moment) {
+    private func record(_ name: String, _ moment: Moment) {
         guard moments.count < ConnectionMoments.maximum else { return }
         moments[name] = moment
         onAppeared?(name)
