@@ -1,8 +1,8 @@
 // The connection to permd: org.permd.Enforcement1 on the session bus. It is opened again after a loss, of the bus or of
 // permd.
 
-package import DBus
-package import PermissionModel
+import DBus
+import PermissionModel
 import ProcessIdentity
 import System
 
