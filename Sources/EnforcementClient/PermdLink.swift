@@ -176,8 +176,14 @@ final class PermdLink {
         if !device.isEmpty { options["device_name"] = .string(device) }
         responses[path] = { body(PermdLink.end($0)) }
         call("RequestAccessFor", [who, .strings([permission.rawValue]), .properties(options)]) { [weak self] result in
-            guard case .failure(let error) = result, self?.responses.removeValue(forKey: path) != nil else { return }
-            body(.failed(isRetryable: error.isRetryable))
+            guard let self else { return }
+            switch result {
+            // Closed before the object was there.
+            case .success where responses[path] == nil: close(path)
+            case .success: break
+            case .failure(let error):
+                if responses.removeValue(forKey: path) != nil { body(.failed(isRetryable: error.isRetryable)) }
+            }
         }
         return path
     }

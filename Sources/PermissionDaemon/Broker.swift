@@ -14,6 +14,7 @@ final class Broker {
     let policy: PolicySet
     let devices: DeviceCatalog
     let identifier: CallerIdentifier
+    private let processes: ProcessIdentifier
     let facts: CurrentFacts
     let portalSync: PortalStoreSync
     /// Continues when the connection is lost: open nodes stay open.
@@ -36,7 +37,7 @@ final class Broker {
     private lazy var devicesInterface = DevicesInterface(
         devices: devices, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private(set) lazy var enforcement = EnforcementInterface(
-        connection: connection, identifier: identifier, facts: facts, policy: policy,
+        connection: connection, identifier: identifier, processes: processes, facts: facts, policy: policy,
         subscribers: Subscribers(connection: connection, interface: BusNames.enforcement), uses: usage,
         appUses: AppUses(), requests: self)
     private lazy var usageInterface = UsageInterface(
@@ -69,6 +70,7 @@ final class Broker {
         self.store = store
         self.policy = policy
         self.devices = devices
+        self.processes = processes
         self.now = now
         self.log = log
         let facts = CurrentFacts(store: store, policy: policy, devices: devices)
@@ -81,7 +83,7 @@ final class Broker {
         usage =
             old?.usage
             ?? DeviceUsage(
-                devices: devices, now: now, log: log,
+                devices: devices, identifier: processes, now: now, log: log,
                 standing: { facts.standing(of: $2, for: Caller(connection: "", app: $0, process: $1)) },
                 record: { [store] in store.record($0) })
         agents = AgentLink(connection: connection)

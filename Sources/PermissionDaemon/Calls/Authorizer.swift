@@ -19,11 +19,6 @@ extension CallerClass {
 final class Authorizer {
     /// The most calls of one connection that wait while it is identified, which takes about a millisecond.
     static let waitingCalls = 64
-    /// The most bytes of all waiting calls. Decoded, they take up to three times as much memory, and the bus's answer
-    /// that ends the wait comes after everything else that the bus has queued for permd.
-    static let waitingBytes = 16 << 20
-    /// Bytes charged per call in addition to its content, for its header and the waiting closures.
-    static let callBytes = 1024
 
     private let connection: Connection
     private let identifier: any CallerLookup
@@ -31,7 +26,7 @@ final class Authorizer {
     private let portal: TrustedName
     /// The number of waiting calls, by connection.
     private var waiting: [String: Int] = [:]
-    private var keptBytes = 0
+    private let kept = WaitingCalls()
 
     init(connection: Connection, identifier: any CallerLookup, log: Logger) {
         self.connection = connection
@@ -70,14 +65,9 @@ final class Authorizer {
         }
     }
 
-    /// Counts a call as waiting until `end` is called; refuses it if the waiting calls would become too large.
+    /// Counts a call as waiting until `end` is called.
     private func keep(_ message: Message, _ body: (_ end: @escaping @LoopActor () -> Void) -> Void) {
-        let size = message.contentSize + Authorizer.callBytes
-        guard keptBytes + size <= Authorizer.waitingBytes else {
-            return refuse(message, "too many calls wait until their callers are identified; try again")
-        }
-        keptBytes += size
-        body { [weak self] in self?.keptBytes -= size }
+        do throws(PermissionError) { body(try kept.add(message)) } catch { connection.fail(message, error) }
     }
 
     private func refuse(_ message: Message, _ text: String) {

@@ -4,17 +4,20 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import ProcessIdentity
 
 @LoopActor
 struct EnforcementInterface {
     let connection: Connection
     let identifier: any CallerLookup
+    let processes: ProcessIdentifier
     let facts: CurrentFacts
     let policy: PolicySet
     let subscribers: Subscribers
     let uses: DeviceUsage
     let appUses: AppUses
     unowned let requests: any RequestTaking
+    private let waiting = WaitingCalls()
 
     /// Requests of one enforcement point that may be in progress, a quarter of all that may wait by default: a point in
     /// a loop leaves room for others.
@@ -26,13 +29,14 @@ struct EnforcementInterface {
             methods: [
                 Method(
                     "RequestAccessFor", ["who": "v", "permissions": "as", "options": "a{sv}"],
-                    returns: ["request": "o"], callers: .unsandboxed, takesDescriptors: true, requestAccess),
+                    returns: ["request": "o"], callers: .unsandboxed, takesDescriptors: true, withSubject(requestAccess)
+                ),
                 Method(
                     "GetStatusFor", ["who": "v", "permissions": "as"], returns: ["statuses": "a{ss}"],
-                    callers: .unsandboxed, takesDescriptors: true, getStatus),
+                    callers: .unsandboxed, takesDescriptors: true, withSubject(getStatus)),
                 Method(
                     "ReportUse", ["who": "v", "permission": "s", "details": "a{sv}"], returns: ["use": "u"],
-                    callers: .unsandboxed, takesDescriptors: true, reportUse),
+                    callers: .unsandboxed, takesDescriptors: true, withSubject(reportUse)),
                 Method("EndUse", ["use": "u"], callers: .unsandboxed, endUse),
                 Method("ListPoints", returns: ["points": "aa{sv}"], callers: .unsandboxed) { call in
                     call.reply(.rows(subscribers.names.sorted().map(row)))
@@ -48,8 +52,7 @@ struct EnforcementInterface {
             "StatusChanged", [.string(app?.description ?? ""), .string(permission?.rawValue ?? "")])
     }
 
-    private func requestAccess(_ call: MethodCall) throws(PermissionError) {
-        let subject = try subject(of: call)
+    private func requestAccess(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {
         let asked = try RequestOptions(call.arguments[1], call.arguments[2])
         let device = try asked.deviceName()
         let count = requests.requestCount(of: call.sender)
@@ -64,13 +67,11 @@ struct EnforcementInterface {
         }
     }
 
-    private func getStatus(_ call: MethodCall) throws(PermissionError) {
-        let caller = try subject(of: call).caller
-        try call.replyStatuses(of: call.arguments[1]) { facts.standing(of: $0, for: caller) }
+    private func getStatus(_ call: MethodCall, of subject: EnforcementSubject) throws(PermissionError) {
+        try call.replyStatuses(of: call.arguments[1]) { facts.standing(of: $0, for: subject.caller) }
     }
 
-    private func reportUse(_ call: MethodCall) throws(PermissionError) {
-        let subject = try subject(of: call)
+    private func reportUse(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {
         let permission = try parsePermission(call.string(1))
         let details = try Options(call.arguments[2])
         let report = UseReport(
@@ -91,8 +92,24 @@ struct EnforcementInterface {
         appUses.ended(number, by: call.sender)
     }
 
-    private func subject(of call: MethodCall) throws(PermissionError) -> EnforcementSubject {
-        try EnforcementSubject(call.arguments[0], namedBy: identifier.caller(of: call))
+    /// Calls `body` once it is known who is meant.
+    private func withSubject(
+        _ body: @escaping @LoopActor (MethodCall, EnforcementSubject) throws(PermissionError) -> Void
+    ) -> @LoopActor (MethodCall) throws(PermissionError) -> Void {
+        { (call) throws(PermissionError) in
+            let point = try identifier.caller(of: call)
+            let end = try waiting.add(call.message)
+            EnforcementSubject.find(call.arguments[0], namedBy: point, processes) { subject in
+                end()
+                do throws(PermissionError) {
+                    // The point may have left the bus meanwhile.
+                    _ = try identifier.caller(of: call)
+                    try body(call, try subject.get())
+                } catch {
+                    call.fail(error)
+                }
+            }
+        }
     }
 
     private func row(_ name: String) -> [String: Value] {

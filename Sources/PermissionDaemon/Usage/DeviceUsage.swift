@@ -31,8 +31,8 @@ final class DeviceUsage {
     ///   - record: Adds rows to the history.
     init(
         devices: DeviceCatalog, openings: any OpeningSource = InotifyOpenings(),
-        reader: ProcessReader = ProcessReader(),
-        processes: any ProcessLiveness = ProcessWatch(), now: @escaping @Sendable () -> EpochSeconds, log: Logger,
+        identifier: ProcessIdentifier, processes: any ProcessLiveness = ProcessWatch(),
+        now: @escaping @Sendable () -> EpochSeconds, log: Logger,
         standing: @escaping Standing, record: @escaping @LoopActor ([HistoryRow]) -> Void
     ) {
         self.devices = devices
@@ -41,8 +41,8 @@ final class DeviceUsage {
         self.now = now
         ungranted = BoundedLog(log, "uses without a grant")
         bypasses = BoundedLog(log, "bypasses of enforcement points")
-        identities = HolderIdentities(reader, processes)
-        nodes = OpenNodes(openings: openings, reader: reader, identities: identities, now: now)
+        identities = HolderIdentities(identifier, processes)
+        nodes = OpenNodes(openings: openings, reader: identifier.identity.reader, identities: identities, now: now)
         nodes.onHolders = { [weak self] in self?.opened($0, by: $1) }
     }
 

@@ -17,14 +17,17 @@ final class HolderIdentities {
     /// the node, as the kernel does for them when they exit.
     private static let maximumWatched = 256
 
-    private let identity: AppIdentity
+    private let identifier: ProcessIdentifier
     private let processes: any ProcessLiveness
     private var known: [ProcessKey: Identity] = [:]
+    /// Those that are being identified.
+    private var pending: Set<ProcessKey> = []
     private var watched: Set<ProcessKey> = []
     var onExit: (@LoopActor (ProcessKey) -> Void)?
+    var onIdentified: (@LoopActor () -> Void)?
 
-    init(_ reader: ProcessReader, _ processes: any ProcessLiveness) {
-        identity = AppIdentity(reader: reader)
+    init(_ identifier: ProcessIdentifier, _ processes: any ProcessLiveness) {
+        self.identifier = identifier
         self.processes = processes
         processes.onExit = { [weak self] process in
             self?.watched.remove(process)
@@ -35,31 +38,33 @@ final class HolderIdentities {
     subscript(process: ProcessKey) -> Identity? { known[process] }
 
     func identify(_ process: ProcessKey) {
-        guard known[process] == nil else { return }
-        known[process] = look(process)
+        guard known[process] == nil, pending.insert(process).inserted else { return }
         if watched.count < HolderIdentities.maximumWatched, processes.isAlive(process) { watched.insert(process) }
+        find(process) { [weak self] identity in
+            guard let self, pending.remove(process) != nil else { return }
+            known[process] = identity
+            onIdentified?()
+        }
     }
 
     /// Forgets all others.
     func keep(_ processes: Set<ProcessKey>) {
         known = known.filter { processes.contains($0.key) }
+        pending.formIntersection(processes)
         for process in watched where !processes.contains(process) {
             self.processes.forget(process)
             watched.remove(process)
         }
     }
 
-    /// Reads /proc under a pidfd, so that no other process can get the ID meanwhile.
-    private func look(_ process: ProcessKey) -> Identity {
-        let opened = Pidfd.open(process.pid)
-        guard opened >= 0 else { return Identity() }
-        let pidfd = UnixFD(owning: opened)
-        guard let found = try? identity.process(process.pid, under: pidfd.raw), found.key == process else {
-            return Identity()
+    private func find(_ process: ProcessKey, _ completion: @escaping @LoopActor (Identity) -> Void) {
+        let pidfd = UnixFD(owning: Pidfd.open(process.pid))
+        guard pidfd.raw >= 0 else { return completion(Identity()) }
+        identifier.identify(process.pid, under: pidfd) { [reader = identifier.identity.reader] found in
+            guard case .success(let found) = found, found.key == process else { return completion(Identity()) }
+            let isServer = SoundServers.isOne(found.app) && reader.executableOwner(process.pid) == 0
+            completion(Pidfd.isAlive(pidfd.raw) ? Identity(app: found.app, isServer: isServer) : Identity())
         }
-        let app = found.app
-        let isServer = SoundServers.isOne(app) && identity.reader.executableOwner(process.pid) == 0
-        return Pidfd.isAlive(pidfd.raw) ? Identity(app: app, isServer: isServer) : Identity()
     }
 }
 

@@ -63,6 +63,7 @@ final class OpenNodes {
         self.now = now
         openings.onEvents = { [weak self] in self?.received($0) }
         identities.onExit = { [weak self] in self?.exited($0) }
+        identities.onIdentified = { [weak self] in self?.publishHolders() }
     }
 
     /// Why openings may go unnoticed, for a person to read.
@@ -203,15 +204,21 @@ final class OpenNodes {
         let (busy, end) = (look?.busy ?? 0, Loop.uptimeMilliseconds())
         if ended.nodes == nil { limits.all.ran(busy, until: end) } else { limits.known.ran(busy, until: end) }
         look = nil
+        publishHolders()
+        identities.keep(Set(nodes.values.flatMap(\.activity.processes)))
+        schedule()
+    }
+
+    /// Processes are left out until they are identified.
+    private func publishHolders() {
         for node in nodes.values {
+            let holdings = node.activity.holdings.filter { $0.process.map { identities[$0] != nil } ?? true }
             onHolders?(
                 node.device,
-                node.activity.holdings.map { holding in
+                holdings.map { holding in
                     (holding.process, holding.since, holding.process.map { node.recording.contains($0) } ?? false)
                 })
         }
-        identities.keep(Set(nodes.values.flatMap(\.activity.processes)))
-        schedule()
     }
 
     private static func processorTime() -> Int64 { Loop.nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) }

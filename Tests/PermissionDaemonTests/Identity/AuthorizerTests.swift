@@ -142,7 +142,7 @@ struct AuthorizerTests {
         let bench = try await Bench()
         bench.identifier.add(bench.client, "exe:/usr/bin/app")
         let large = String(repeating: "a", count: 1 << 19)
-        let fitting = Authorizer.waitingBytes / (large.utf8.count + Authorizer.callBytes)
+        let fitting = WaitingCalls.maximumBytes / (large.utf8.count + WaitingCalls.callBytes)
         for round in 1...2 {
             bench.identifier.isSlow = true
             let answers = EventLog<String>()

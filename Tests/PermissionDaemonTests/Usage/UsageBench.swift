@@ -45,7 +45,8 @@ final class UsageBench {
         let (changes, log) = (changes, log)
         weak var bench: UsageBench?
         usage = DeviceUsage(
-            devices: catalog, openings: openings, reader: reader, now: { EpochSeconds(time(nil)) },
+            devices: catalog, openings: openings,
+            identifier: ProcessIdentifier(worker: Worker(), reader: reader), now: { EpochSeconds(time(nil)) },
             log: Logger(label: "test") { _ in LineRecorder(lines: log) },
             standing: { _, _, _ in bench?.status ?? .restricted }, record: { bench?.rows += $0 })
         usage.onChange = { for change in $0 { changes.add(UsageBench.text(change)) } }
