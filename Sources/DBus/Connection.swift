@@ -169,8 +169,8 @@ public final class Connection {
         }
     }
 
-    /// Sets whether ``arrivedAfter`` is maintained, which costs one more system call per wait of the loop.
-    public func keepArrivals(_ keeps: Bool) { Loop.shared.watches.keepLooks(keeps) }
+    /// From now on, ``arrivedAfter`` is maintained, which costs one more system call per wait of the loop.
+    public func keepArrivals() { Loop.shared.watches.keepLooks() }
 
     /// A lower bound (`Loop.uptimeMilliseconds()`) for when the message being handled arrived: at that time there was
     /// nothing to read, or the message had just arrived.

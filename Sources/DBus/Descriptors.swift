@@ -122,7 +122,7 @@ final class WatchTable {
     /// Recorded for callers that need to know how long data may have waited.
     private(set) var looks: Looks?
 
-    func keepLooks(_ keeps: Bool) { looks = keeps ? looks ?? Looks() : nil }
+    func keepLooks() { looks = looks ?? Looks() }
 
     private static let batch = 32
     /// Marks the wake-up descriptor. No entry uses this value, because generations start at 1.

@@ -1,8 +1,8 @@
 // Runs dbus-broker without systemd. Its launcher takes the listening socket through LISTEN_FDS and requires a journal
 // socket.
 
-import DBus
-import Glibc
+package import DBus
+package import Glibc
 
 enum BrokerLauncher {
     private static let journalSocket = "/run/systemd/journal/socket"
@@ -93,8 +93,8 @@ final class JournalSink: Sendable {
     }
 }
 
-enum UnixSocket {
-    static func bind(_ path: String, _ type: __socket_type) throws(TestKitError) -> UnixFD {
+package enum UnixSocket {
+    package static func bind(_ path: String, _ type: __socket_type) throws(TestKitError) -> UnixFD {
         try open(path, type, "bind", Glibc.bind)
     }
 

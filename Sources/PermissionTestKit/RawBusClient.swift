@@ -96,6 +96,26 @@ public final class RawBusClient: @unchecked Sendable {
         uniqueName = String(decoding: hello.body.dropFirst(4).dropLast(), as: UTF8.self)
     }
 
+    /// The bus's end of an accepted connection, for a bus that a test plays. Waits until the client has authenticated.
+    ///
+    /// - Parameter descriptor: Closed with this object.
+    public init(accepted descriptor: Int32) throws(TestKitError) {
+        fd = descriptor
+        try read(untilHaving: 1)
+        received.removeFirst()
+        while true {
+            let line = try readLine()
+            if line.hasPrefix("BEGIN") { return }
+            let reply =
+                if line.hasPrefix("AUTH EXTERNAL") {
+                    "OK \(String(repeating: "0", count: 32))"
+                } else {
+                    line.hasPrefix("NEGOTIATE_UNIX_FD") ? "AGREE_UNIX_FD" : "REJECTED EXTERNAL"
+                }
+            try write(Array("\(reply)\r\n".utf8))
+        }
+    }
+
     deinit { close(fd) }
 
     /// Runs blocking code on a separate thread.
@@ -211,9 +231,12 @@ public final class RawBusClient: @unchecked Sendable {
 
     // MARK: Bytes
 
-    private func readLine() throws(TestKitError) {
+    @discardableResult
+    private func readLine() throws(TestKitError) -> String {
         while !received.contains(UInt8(ascii: "\n")) { try read(untilHaving: received.count + 1) }
-        received.removeSubrange(...(received.firstIndex(of: UInt8(ascii: "\n")) ?? 0))
+        let end = received.firstIndex(of: UInt8(ascii: "\n")) ?? 0
+        defer { received.removeSubrange(...end) }
+        return String(decoding: received[..<end], as: UTF8.self)
     }
 
     private func read(untilHaving count: Int) throws(TestKitError) {

@@ -46,12 +46,6 @@ struct CallerIdentifierTests {
         }
     }
 
-    /// Whether the bus provides pidfds. They identify the process, so that no times have to be compared.
-    private static func givesProcesses(_ connection: Connection) async throws -> Bool {
-        let reply = try await connection.call(.busCall("GetConnectionCredentials", [.string(connection.uniqueName)]))
-        return reply.body.first?.properties?["ProcessFD"] != nil
-    }
-
     private static func identifier(
         _ connection: Connection, _ reader: ProcessReader = ProcessReader()
     ) -> CallerIdentifier {
@@ -68,26 +62,37 @@ struct CallerIdentifierTests {
         return (CallerIdentifierTests.identifier(connection, reader), disguise)
     }
 
-    @Test(arguments: PrivateBus.Kind.allCases)
-    func aProcessYoungerThanItsConnectionIsNotIdentified(_ kind: PrivateBus.Kind) async throws {
-        let bus = try await PrivateBus(kind)
-        let begun = Loop.uptimeMilliseconds()
+    /// Whether this process is identified, by a connection that appeared before the identifier did and one that appeared
+    /// after it.
+    private static func areIdentified(startedAt ticks: UInt64, on bus: FakeBus) async throws -> [Bool] {
         let connection = try bus.connect()
         let older = try bus.connect()
-        let isOld = try await !CallerIdentifierTests.givesProcesses(connection)
-        // A start time after the time limit of this test: such a process cannot be the one that connected.
-        let (identifier, disguise) = try CallerIdentifierTests.identifier(
-            connection, startedAt: CallerIdentifierTests.ticks(begun + 3_600_000))
-        let (honest, other) = try CallerIdentifierTests.identifier(
-            connection, startedAt: CallerIdentifierTests.ticks(max(0, begun - 10_000)))
+        let (identifier, disguise) = try identifier(connection, startedAt: ticks)
         let younger = try bus.connect()
-        for name in [older.uniqueName, younger.uniqueName, connection.uniqueName] {
-            #expect((await CallerIdentifierTests.identify(name, identifier) == nil) == isOld)
-            #expect(await CallerIdentifierTests.identify(name, honest) != nil)
+        var results: [Bool] = []
+        for name in [older.uniqueName, younger.uniqueName] {
+            results.append(await identify(name, identifier) != nil)
         }
-        withExtendedLifetime((disguise, other)) {}
+        withExtendedLifetime(disguise) {}
         for connection in [connection, older, younger] { connection.close() }
-        await bus.stop()
+        return results
+    }
+
+    @Test func aProcessYoungerThanItsConnectionIsNotIdentified() async throws {
+        let bus = try FakeBus(.processIDs)
+        let now = Loop.uptimeMilliseconds()
+        // A start time after the time limit of this test: such a process cannot be the one that connected.
+        let younger = CallerIdentifierTests.ticks(now + 3_600_000)
+        #expect(try await CallerIdentifierTests.areIdentified(startedAt: younger, on: bus) == [false, false])
+        let older = CallerIdentifierTests.ticks(max(0, now - 10_000))
+        #expect(try await CallerIdentifierTests.areIdentified(startedAt: older, on: bus) == [true, true])
+    }
+
+    /// A pidfd from the bus is of the process that connected, so no times are compared.
+    @Test func aProcessWithAPidfdIsIdentified() async throws {
+        let bus = try FakeBus(.pidfds)
+        let younger = CallerIdentifierTests.ticks(Loop.uptimeMilliseconds() + 3_600_000)
+        #expect(try await CallerIdentifierTests.areIdentified(startedAt: younger, on: bus) == [true, true])
     }
 
     /// With thousands of callers, a match rule for each would slow the bus. dbus-daemon reports the number of rules.

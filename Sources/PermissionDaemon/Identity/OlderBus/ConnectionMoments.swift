@@ -35,12 +35,17 @@ final class ConnectionMoments {
     /// The records of an earlier connection, kept until it is clear whether that was to the same bus.
     private var earlier: (busID: String?, moments: [String: Moment])
     private let connection: Connection
+    private let now: @LoopActor () -> Int64
     /// A delay of a signal, in milliseconds, within which no process ID can be reused.
-    let harmlessDelay: Int64
+    private let harmlessDelay: Int64
 
     /// - Parameter old: The records of a lost connection. They are kept, so that losing it makes no caller look new.
-    init(connection: Connection, continuing old: ConnectionMoments? = nil) {
+    init(
+        connection: Connection, continuing old: ConnectionMoments? = nil,
+        now: @escaping @LoopActor () -> Int64 = { Loop.uptimeMilliseconds() }
+    ) {
         self.connection = connection
+        self.now = now
         earlier = (
             old?.busID ?? old?.earlier.busID,
             old.map { $0.moments.merging($0.earlier.moments) { $1 } } ?? [:]
@@ -49,20 +54,19 @@ final class ConnectionMoments {
         harmlessDelay = numbers * ConnectionMoments.nanosecondsPerNumber / 1_000_000
     }
 
-    /// `appeared` and `vanished` must be called from now on. The bus answers in order: `busGivesProcesses` is known before credentials that are requested later arrive.
+    /// `appeared` and `vanished` must be called from now on. The bus answers in order: `busGivesProcesses` is known
+    /// before credentials that are requested later arrive.
     func start() {
-        connection.keepArrivals(true)
         connection.askBus("GetConnectionCredentials", .string(connection.uniqueName)) { [weak self] credentials in
-            if credentials?.properties?["ProcessFD"] != nil { self?.stop() }
+            self?.learned(busGivesProcesses: credentials?.properties?["ProcessFD"] != nil)
         }
         connection.askBus("GetId") { [weak self] in self?.identified($0?.stringValue) }
         connection.askBus("ListNames") { [weak self] in self?.listed($0?.strings) }
     }
 
-    private func stop() {
-        busGivesProcesses = true
-        connection.keepArrivals(false)
-        moments = [:]
+    private func learned(busGivesProcesses: Bool) {
+        self.busGivesProcesses = busGivesProcesses
+        if busGivesProcesses { moments = [:] } else { connection.keepArrivals() }
     }
 
     /// Whether a process with that start time (clock ticks after boot) existed when the connection appeared. A
@@ -78,7 +82,7 @@ final class ConnectionMoments {
 
     func appeared(_ name: String) {
         guard !busGivesProcesses else { return }
-        let now = Loop.uptimeMilliseconds()
+        let now = now()
         let earliest = connection.arrivedAfter
         record(name, Moment(heard: now, earliest: now - earliest <= harmlessDelay ? now : earliest))
     }
@@ -96,7 +100,7 @@ final class ConnectionMoments {
         guard let names, !busGivesProcesses else { return }
         for name in names where name.hasPrefix(":") && moments[name] == nil {
             // The earlier record is about the same connection: a bus never reuses a unique name.
-            let now = Loop.uptimeMilliseconds()
+            let now = now()
             record(name, earlier.moments[name] ?? Moment(heard: now, earliest: now))
         }
         earlier.moments = [:]
