@@ -1,6 +1,6 @@
 // Whom an enforcement point asks about, and how permd is told who it is.
 
-package import DBus
+import DBus
 package import PermissionModel
 import ProcessIdentity
 

@@ -1,7 +1,7 @@
 // Reads files that others control: only regular files, up to a maximum size, and without blocking.
 
 import CLinux
-package import Glibc
+import Glibc
 
 package enum RegularFile {
     package struct Failure: Error, Hashable {
