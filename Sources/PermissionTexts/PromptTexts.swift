@@ -31,12 +31,6 @@ public enum PromptTexts {
         return Texts.text("Unknown program %@", Texts.text("“%@”", Texts.isolated(name)))
     }
 
-    /// The question about one item, for dialogs that ask about one at a time.
-    public static func question(_ item: AgentPrompt.Item, _ prompt: AgentPrompt) -> String {
-        guard let permission = item.question.permission else { return item.dialog?.title ?? "" }
-        return question([permission], shown(prompt.displayName, prompt))
-    }
-
     private static func isUnknownProgram(_ prompt: AgentPrompt) -> Bool { prompt.app.hasPrefix("exe:") }
 
     /// The app's reason, marked as the app's words, or the text of a question that only portals ask, which may come

@@ -11,9 +11,9 @@ enum AgentProgram {
     private static let idleSeconds: UInt32 = 60
 
     static let usage = """
-        Usage: permd-agent [--portal] [--idle SECONDS] [--help] [--version]
-        Shows permd's prompts in a window, or with --portal in the dialog of the desktop's portal backend.
-        Exits after \(idleSeconds) seconds without a prompt, or after SECONDS; never with --idle 0 or --portal.
+        Usage: permd-agent [--idle SECONDS] [--help] [--version]
+        Shows permd's prompts in a window. Exits after \(idleSeconds) seconds without a prompt, or after SECONDS; never
+        with --idle 0.
 
         """
 
@@ -24,7 +24,6 @@ enum AgentProgram {
 
     static func main() {
         var idle = idleSeconds
-        var isBorrowing = false
         var arguments = CommandLine.arguments.dropFirst()
         while let argument = arguments.popFirst() {
             switch argument {
@@ -35,7 +34,6 @@ enum AgentProgram {
                 }
                 idle = seconds
             case IconDecoder.argument: IconDecoder.main(arguments.popFirst() ?? "")
-            case "--portal": isBorrowing = true
             case "--help", "-h": return print(usage, terminator: "")
             case "--version": return print("permd-agent \(version)")
             default:
@@ -43,7 +41,6 @@ enum AgentProgram {
                 exit(Exit.usage)
             }
         }
-        if isBorrowing { return borrow() }
         preferSmallRenderer()
         Style.prepare()
         Texts.bind()
@@ -86,33 +83,6 @@ enum AgentProgram {
             exit(0)
         }
         // The Task above ends the program.
-        while true { pause() }
-    }
-
-    /// Shows prompts through the desktop's dialog. This needs no display connection of its own.
-    private static func borrow() {
-        Texts.bind()
-        guard let backend = PortalBackends.standard().find() else {
-            complain("no portal backend implements \(PortalBackends.access)\n")
-            exit(Exit.unavailable)
-        }
-        let loop = g_main_loop_new(nil, 0)!
-        let serving = Task {
-            do throws(ClientError) {
-                let presenter = try await PortalPresenter.open(backend)
-                let host = AgentHost(level: backend.isSystemModal ? .desktop : .fallback, presenter: presenter)
-                try await host.run()
-                await presenter.flush()
-                exit(0)
-            } catch {
-                complain("\(error.message)\n")
-                exit(Exit.unavailable)
-            }
-        }
-        quitOnSignals(loop)
-        g_main_loop_run(loop)
-        // Closes the open dialog; the Task above ends the program.
-        serving.cancel()
         while true { pause() }
     }
 

@@ -8,8 +8,8 @@ import Testing
 @LoopActor
 struct ArgumentTests {
     @Test(arguments: [
-        (["--nonsense"], 64), (["--portal", "--nonsense"], 64), (["--idle"], 64), (["--portal", "--idle", "x"], 64),
-        (["--help"], 0), (["--portal", "--help"], 0), (["--version"], 0),
+        (["--nonsense"], 64), (["--idle", "1", "--nonsense"], 64), (["--idle"], 64), (["--idle", "x"], 64),
+        (["--portal"], 64), (["--help"], 0), (["--idle", "1", "--help"], 0), (["--version"], 0),
     ])
     func argumentsAreReadWhole(_ arguments: [String], _ status: Int) async throws {
         let agent = try ChildProcess(BuiltProgram.path("permd-agent"), arguments)

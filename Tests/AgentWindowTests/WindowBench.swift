@@ -25,10 +25,7 @@ final class WindowBench {
     private let manager: ChildProcess
     private var environment: [String: String]
     private var agent: ChildProcess?
-    private var backend: ChildProcess?
     private var compositor: ChildProcess?
-    /// The program whose windows are examined.
-    private var program = "permd-agent"
 
     init(settings: String = "", environment extra: [String: String] = [:], screen: String = "1000x900") async throws {
         folder = try TemporaryFolder()
@@ -99,20 +96,6 @@ final class WindowBench {
         environment["DISPLAY"] = nil
     }
 
-    /// Starts portal-gtk, and the agent that uses its dialogs.
-    func startBorrowing() async throws {
-        program = "xdg-desktop-portal-gtk"
-        var environment = environment
-        environment["GTK_MODULES"] = "gail:atk-bridge"
-        backend = try ChildProcess(
-            "/usr/libexec/xdg-desktop-portal-gtk", environment: environment, standardError: .null)
-        let desk = try permd.bus.connect()
-        defer { desk.close() }
-        let owner = Message.busCall("GetNameOwner", [.string("org.freedesktop.impl.portal.desktop.gtk")])
-        try await until("portal-gtk") { (try? await desk.call(owner)) != nil }
-        try await startAgent(["--portal"])
-    }
-
     /// Lets the bus start the agent when the daemon needs one, or another program for its name.
     func allowActivation(_ name: String = "org.permd.Agent", _ command: [String]? = nil) async throws {
         let command = command ?? [BuiltProgram.path("permd-agent"), "--idle", "1"]
@@ -164,7 +147,6 @@ final class WindowBench {
 
     func end() async {
         _ = await endAgent(SIGKILL)
-        backend?.terminate(SIGKILL)
         compositor?.terminate()
         manager.terminate()
         display.terminate()
@@ -186,9 +168,9 @@ final class WindowBench {
         return output
     }
 
-    func widgets(of program: String? = nil) async throws -> [Widget] {
+    func widgets(of program: String = "permd-agent") async throws -> [Widget] {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "look.py").path
-        return try await run("/usr/bin/python3", script, program ?? self.program).split(separator: "\n").compactMap {
+        return try await run("/usr/bin/python3", script, program).split(separator: "\n").compactMap {
             line in
             let parts = line.split(separator: "|", omittingEmptySubsequences: false)
             guard parts.count == 5 else { return nil }
@@ -248,10 +230,9 @@ final class WindowBench {
             .compactMap { Int($0) }
     }
 
-    func window(of program: String? = nil) async throws -> String? {
-        try await run("xdotool", "search", "--onlyvisible", "--class", program ?? self.program).split(separator: "\n")
-            .last.map(
-                String.init)
+    func window(of program: String = "permd-agent") async throws -> String? {
+        try await run("xdotool", "search", "--onlyvisible", "--class", program).split(separator: "\n").last
+            .map(String.init)
     }
 
     /// Milliseconds after which waiting fails: far more than a busy machine needs.

@@ -23,7 +23,6 @@ import PermissionModel
 ///     open-camera
 ///     be-store APP WORD          owns the permission store's name and returns WORD for APP and the camera
 ///     be-daemon                  owns permd's name, prompts each agent that registers, returns empty lists
-///     be-backend NAME            owns a portal backend's name and allows every request
 ///     be-portal                  owns the portal's name and calls AccessDialog of permd's backend
 ///
 /// It also prints `prompted OUTCOME` for `be-daemon`, `response TOKEN CODE …`, `state TOKEN …` and `status PERMISSION
@@ -141,7 +140,6 @@ final class TestAppProgram {
         case ("be-store", 2): beStore(number, arguments[0], arguments[1])
         case ("be-portal", 0): bePortal(number)
         case ("be-daemon", 0): beDaemon(number)
-        case ("be-backend", 1): beBackend(number, arguments[0])
         default: say("\(number) unknown command")
         }
     }
@@ -197,13 +195,6 @@ final class TestAppProgram {
             }
         }
         say("\(number) \(own(BusNames.service) ? "ok" : "taken")")
-    }
-
-    private func beBackend(_ number: String, _ name: String) {
-        connection.methodHandler = { [connection] call in
-            connection.reply(to: call, [.uint32(0), .properties([:])])
-        }
-        say("\(number) \(own(name) ? "ok" : "taken")")
     }
 
     private func portalRequest(_ token: String) -> String {
