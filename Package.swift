@@ -89,7 +89,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         // For `swift package generate-documentation`. SwiftPM does not fetch it for packages that depend on this one.
         .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
     ],
@@ -157,12 +156,8 @@ let package = Package(
             name: "permd-faults", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "CLinux"],
             path: "Tools/permd-faults", swiftSettings: strict),
         .executableTarget(
-            name: "permd-bench",
-            dependencies: [
-                "CDBus", "DBus", "PermissionModel", "PermissionTestKit",
-                .product(name: "Histogram", package: "hdrhistogram-swift"),
-            ],
-            path: "Tools/permd-bench", exclude: ["peers"], swiftSettings: strict),
+            name: "permd-bench", dependencies: ["CDBus", "DBus", "PermissionTestKit"], path: "Tools/permd-bench",
+            exclude: ["peers"], swiftSettings: strict),
         .executableTarget(
             name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
 

@@ -191,7 +191,7 @@ swift_toolchain() {
 }
 
 # release_build PRODUCT…: builds programs for release and prints their folder. They are optimised for size, which takes
-# no more time per call (docs/benchmarks.md), and contain the Swift library, without unused functions.
+# no more time per call, and contain the Swift library, without unused functions.
 release_build() {
     local toolchain options product static=.build-release/static
     options=(-c release --static-swift-stdlib --scratch-path .build-release --disable-local-rpath -Xswiftc -Osize)

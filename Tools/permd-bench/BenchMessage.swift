@@ -9,37 +9,14 @@ struct BenchFailure: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-indirect enum BenchValue {
+enum BenchValue {
     case text(String)
     case path(String)
     case bool(Bool)
     case number(UInt32)
-    case byte(UInt8)
     case texts([String])
-    /// `a{ss}`
-    case table([(String, String)])
-    /// `a{sv}`
-    case options([(String, BenchValue)])
-    case structure([BenchValue])
-    case variant(BenchValue)
-    /// An empty `a{sa{sv}}`.
-    case noDecisions
-
-    var signature: String {
-        switch self {
-        case .text: "s"
-        case .path: "o"
-        case .bool: "b"
-        case .number: "u"
-        case .byte: "y"
-        case .texts: "as"
-        case .table: "a{ss}"
-        case .options: "a{sv}"
-        case .structure(let fields): "(" + fields.map(\.signature).joined() + ")"
-        case .variant: "v"
-        case .noDecisions: "a{sa{sv}}"
-        }
-    }
+    /// An empty `a{sv}`.
+    case noOptions
 
     func append(to iterator: inout DBusMessageIter) {
         switch self {
@@ -49,22 +26,8 @@ indirect enum BenchValue {
             var value: dbus_bool_t = flag ? 1 : 0
             dbus_message_iter_append_basic(&iterator, CDBUS_TYPE_BOOLEAN, &value)
         case .number(var value): dbus_message_iter_append_basic(&iterator, CDBUS_TYPE_UINT32, &value)
-        case .byte(var value): dbus_message_iter_append_basic(&iterator, CDBUS_TYPE_BYTE, &value)
-        case .texts(let texts):
-            BenchValue.within(&iterator, CDBUS_TYPE_ARRAY, "s") { inner in
-                for text in texts { BenchValue.append(text, CDBUS_TYPE_STRING, &inner) }
-            }
-        case .table(let entries):
-            BenchValue.append(entries.map { ($0.0, .text($0.1)) }, "{ss}", &iterator)
-        case .options(let entries):
-            BenchValue.append(entries.map { ($0.0, .variant($0.1)) }, "{sv}", &iterator)
-        case .structure(let fields):
-            BenchValue.within(&iterator, CDBUS_TYPE_STRUCT, nil) { inner in
-                for field in fields { field.append(to: &inner) }
-            }
-        case .variant(let value):
-            BenchValue.within(&iterator, CDBUS_TYPE_VARIANT, value.signature) { value.append(to: &$0) }
-        case .noDecisions: BenchValue.append([], "{sa{sv}}", &iterator)
+        case .texts(let texts): BenchValue.append(texts, of: "s", &iterator)
+        case .noOptions: BenchValue.append([], of: "{sv}", &iterator)
         }
     }
 
@@ -75,26 +38,10 @@ indirect enum BenchValue {
         }
     }
 
-    private static func append(
-        _ entries: [(String, BenchValue)], _ signature: String, _ iterator: inout DBusMessageIter
-    ) {
-        within(&iterator, CDBUS_TYPE_ARRAY, signature) { inner in
-            for (key, value) in entries {
-                within(&inner, CDBUS_TYPE_DICT_ENTRY, nil) { entry in
-                    append(key, CDBUS_TYPE_STRING, &entry)
-                    value.append(to: &entry)
-                }
-            }
-        }
-    }
-
-    private static func within(
-        _ iterator: inout DBusMessageIter, _ type: Int32, _ signature: String?,
-        _ body: (inout DBusMessageIter) -> Void
-    ) {
+    private static func append(_ texts: [String], of signature: String, _ iterator: inout DBusMessageIter) {
         var inner = DBusMessageIter()
-        dbus_message_iter_open_container(&iterator, type, signature, &inner)
-        body(&inner)
+        dbus_message_iter_open_container(&iterator, CDBUS_TYPE_ARRAY, signature, &inner)
+        for text in texts { append(text, CDBUS_TYPE_STRING, &inner) }
         dbus_message_iter_close_container(&iterator, &inner)
     }
 }
@@ -114,24 +61,18 @@ final class BenchMessage {
         guard let raw = dbus_message_new_method_call(destination, path, interface, member) else {
             preconditionFailure("out of memory building a message")
         }
-        let message = BenchMessage(owning: raw)
-        message.append(arguments)
-        return message
-    }
-
-    func append(_ arguments: [BenchValue]) {
         var iterator = DBusMessageIter()
         dbus_message_iter_init_append(raw, &iterator)
         for argument in arguments { argument.append(to: &iterator) }
+        return BenchMessage(owning: raw)
     }
 
-    /// Returns a copy, which gets a new serial when it is sent.
-    func again() -> BenchMessage {
+    /// The copy gets a serial of its own when it is sent.
+    func copy() -> BenchMessage {
         guard let copy = dbus_message_copy(raw) else { preconditionFailure("out of memory building a message") }
         return BenchMessage(owning: copy)
     }
 
-    var isCall: Bool { dbus_message_get_type(raw) == DBUS_MESSAGE_TYPE_METHOD_CALL }
     var isError: Bool { dbus_message_get_type(raw) == DBUS_MESSAGE_TYPE_ERROR }
     var replySerial: UInt32 { dbus_message_get_reply_serial(raw) }
     var member: String { dbus_message_get_member(raw).map { String(cString: $0) } ?? "" }
@@ -140,45 +81,39 @@ final class BenchMessage {
     /// The first argument, if it is a string or an object path.
     var firstText: String? {
         var iterator = DBusMessageIter()
-        guard dbus_message_iter_init(raw, &iterator) != 0 else { return nil }
-        let type = dbus_message_iter_get_arg_type(&iterator)
-        guard type == CDBUS_TYPE_STRING || type == CDBUS_TYPE_OBJECT_PATH else { return nil }
-        var pointer: UnsafePointer<CChar>?
-        dbus_message_iter_get_basic(&iterator, &pointer)
-        return pointer.map { String(cString: $0) }
+        return dbus_message_iter_init(raw, &iterator) == 0 ? nil : BenchMessage.text(&iterator)
     }
 
     /// The first argument, if it is a number or a boolean.
     var firstNumber: UInt32? {
         var iterator = DBusMessageIter()
-        guard dbus_message_iter_init(raw, &iterator) != 0 else { return nil }
-        let type = dbus_message_iter_get_arg_type(&iterator)
-        guard type == CDBUS_TYPE_UINT32 || type == CDBUS_TYPE_BOOLEAN else { return nil }
+        guard dbus_message_iter_init(raw, &iterator) != 0,
+            [CDBUS_TYPE_UINT32, CDBUS_TYPE_BOOLEAN].contains(dbus_message_iter_get_arg_type(&iterator))
+        else { return nil }
         var number: UInt32 = 0
         dbus_message_iter_get_basic(&iterator, &number)
         return number
     }
 
-    /// The values of the first argument, if it is an `a{ss}`.
-    var tableValues: [String] {
-        var iterator = DBusMessageIter()
+    /// The value of the first entry, if the first argument is an `a{ss}`.
+    var firstTableValue: String? {
+        var (iterator, entries, pair) = (DBusMessageIter(), DBusMessageIter(), DBusMessageIter())
         guard dbus_message_iter_init(raw, &iterator) != 0,
             dbus_message_iter_get_arg_type(&iterator) == CDBUS_TYPE_ARRAY
-        else { return [] }
-        var entries = DBusMessageIter()
+        else { return nil }
         dbus_message_iter_recurse(&iterator, &entries)
-        var values: [String] = []
-        while dbus_message_iter_get_arg_type(&entries) == CDBUS_TYPE_DICT_ENTRY {
-            var pair = DBusMessageIter()
-            dbus_message_iter_recurse(&entries, &pair)
-            dbus_message_iter_next(&pair)
-            var pointer: UnsafePointer<CChar>?
-            if dbus_message_iter_get_arg_type(&pair) == CDBUS_TYPE_STRING {
-                dbus_message_iter_get_basic(&pair, &pointer)
-            }
-            if let pointer { values.append(String(cString: pointer)) }
-            dbus_message_iter_next(&entries)
+        guard dbus_message_iter_get_arg_type(&entries) == CDBUS_TYPE_DICT_ENTRY else { return nil }
+        dbus_message_iter_recurse(&entries, &pair)
+        dbus_message_iter_next(&pair)
+        return BenchMessage.text(&pair)
+    }
+
+    private static func text(_ iterator: inout DBusMessageIter) -> String? {
+        guard [CDBUS_TYPE_STRING, CDBUS_TYPE_OBJECT_PATH].contains(dbus_message_iter_get_arg_type(&iterator)) else {
+            return nil
         }
-        return values
+        var pointer: UnsafePointer<CChar>?
+        dbus_message_iter_get_basic(&iterator, &pointer)
+        return pointer.map { String(cString: $0) }
     }
 }

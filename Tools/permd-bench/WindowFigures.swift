@@ -3,60 +3,53 @@
 import Foundation
 
 extension Bench {
-    /// Measures window latency. `path` is the program that reports when a window is mapped.
+    /// Measures with both programs running, as for the second and later prompts, and with both started by the bus, as for
+    /// the first one.
     func measureWindow(watcher path: String) throws {
         let watcher = try WindowWatcher(path)
         defer { watcher.leave() }
         try client.call(Calls.reset(ownApp))
-        // With both programs running, as for the second and later prompts. The bus started the agent at the first
-        // prompt.
-        say("a window, both programs running")
-        let running = try Rounds.interleaved(
-            rounds,
-            [
-                ("permd", { [self] in try promptWindow(watcher) }),
-                ("portal-gtk", { [self] in try dialogWindow(watcher) }),
-            ])
-        report.add(Figure("window mapped, agent running", "ms", running, "permd", against: "portal-gtk", .atMost(0.7)))
-        say("a window, both programs started by the bus")
-        let started = try Rounds.interleaved(
-            rounds,
-            [
-                (
-                    "permd",
-                    { [self] in
-                        try client.end(Service.agent)
-                        return try promptWindow(watcher)
-                    }
-                ),
-                (
-                    "portal-gtk",
-                    { [self] in
-                        try client.end(Service.gtk)
-                        return try dialogWindow(watcher)
-                    }
-                ),
-            ])
-        report.add(
-            Figure(
-                "window mapped, agent started by the bus", "ms", started, "permd", against: "portal-gtk", .atMost(0.7)))
+        for isStarted in [false, true] {
+            say(isStarted ? "a prompt's window, both programs started by the bus" : "a prompt's window")
+            let rounds = try Rounds.inTurns(
+                rounds,
+                [
+                    (
+                        "permd",
+                        { [self] in
+                            if isStarted { try client.end(Service.agent) }
+                            return try promptWindow(watcher)
+                        }
+                    ),
+                    (
+                        "portal-gtk",
+                        { [self] in
+                            if isStarted { try client.end(Service.gtk) }
+                            return try dialogWindow(watcher)
+                        }
+                    ),
+                ])
+            let name = isStarted ? "prompt mapped, started by the bus" : "prompt mapped"
+            report.add(Figure(name, "ms", rounds, against: "portal-gtk"))
+        }
         try client.end(Service.agent)
         try client.end(Service.gtk)
+        try restartPermd()
     }
 
     private func promptWindow(_ watcher: WindowWatcher) throws -> Double {
-        let request = client.nextRequest()
         let start = BenchClient.now()
-        client.send(request.message)
+        let answer = try client.call(Calls.request())
         let mapped = try watcher.next("permd-agent")
-        try client.withdraw(request.path, of: ownApp)
+        try client.call(Calls.close(answer.firstText ?? ""))
+        // permd throttles an app that withdraws its requests again and again; this ends that.
+        try client.call(Calls.reset(ownApp))
         usleep(WindowWatcher.pause)
         return Double(mapped - start) / 1e6
     }
 
     private func dialogWindow(_ watcher: WindowWatcher) throws -> Double {
-        dialogs += 1
-        let handle = "/org/freedesktop/portal/desktop/request/bench/d\(dialogs)"
+        let handle = "/org/freedesktop/portal/desktop/request/bench/d\(BenchClient.now())"
         let start = BenchClient.now()
         client.send(Calls.dialog(handle))
         let mapped = try watcher.next("xdg-desktop-portal-gtk")
@@ -67,26 +60,27 @@ extension Bench {
 }
 
 /// Runs the program that reports mapped windows, one per line.
-final class WindowWatcher {
+private final class WindowWatcher {
     /// Microseconds until a window has gone: permd-agent keeps its window for a prompt that follows within 200 ms, which
     /// would not be mapped again.
     static let pause: UInt32 = 500_000
 
     private let process = Process()
-    private let output = Pipe()
-    private var rest: [UInt8] = []
+    private let lines: LineInput
 
     init(_ path: String) throws {
+        let output = Pipe()
+        lines = LineInput(output)
         process.executableURL = URL(filePath: path)
         process.standardOutput = output
         try process.run()
-        guard try line() == "ready" else { throw BenchFailure("the window watcher did not start") }
+        guard try lines.next() == "ready" else { throw BenchFailure("the window watcher did not start") }
     }
 
     /// Returns when the next window of that program was mapped, in nanoseconds of the monotonic clock.
     func next(_ program: String) throws -> UInt64 {
         while true {
-            let words = try line().split(separator: " ")
+            let words = try lines.next().split(separator: " ")
             if words.count == 2, words[1] == program, let time = UInt64(words[0]) { return time }
         }
     }
@@ -95,16 +89,23 @@ final class WindowWatcher {
         process.terminate()
         process.waitUntilExit()
     }
+}
 
-    private func line() throws -> String {
+/// Lines of a program that this one has started.
+final class LineInput {
+    private let pipe: Pipe
+    private var rest: [UInt8] = []
+
+    init(_ pipe: Pipe) { self.pipe = pipe }
+
+    func next() throws -> String {
         while true {
             if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                let line = String(decoding: rest[..<end], as: UTF8.self)
-                rest.removeSubrange(...end)
-                return line
+                defer { rest.removeSubrange(...end) }
+                return String(decoding: rest[..<end], as: UTF8.self)
             }
-            let bytes = output.fileHandleForReading.availableData
-            guard !bytes.isEmpty else { throw BenchFailure("the window watcher exited") }
+            let bytes = pipe.fileHandleForReading.availableData
+            guard !bytes.isEmpty else { throw BenchFailure("a program of the benchmark exited") }
             rest += bytes
         }
     }

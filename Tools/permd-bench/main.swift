@@ -1,4 +1,4 @@
-// The benchmark: compares permd with alternative services, on a bus that scripts/bench sets up.
+// The benchmark: permd beside similar services, on a bus that scripts/bench sets up.
 
 import Glibc
 

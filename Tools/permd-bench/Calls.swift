@@ -1,13 +1,11 @@
-// The measured services and their peers: names, and the calls to measure them and to fill their stores.
+// The measured services, and the calls to measure them and to fill their stores.
 
 /// The services on the bus.
 enum Service {
     static let permd = "org.permd"
     static let agent = "org.permd.Agent"
     static let echo = "org.permd.bench.Echo"
-    static let location = "org.freedesktop.GeoClue2"
     static let store = "org.freedesktop.impl.portal.PermissionStore"
-    static let polkit = "org.freedesktop.PolicyKit1"
     static let gtk = "org.freedesktop.impl.portal.desktop.gtk"
 }
 
@@ -21,19 +19,13 @@ enum Calls {
         .call(Service.permd, "/org/permd", "org.permd.Access1", "GetStatus", [.texts(["location"])])
     }
 
-    static func request(_ token: String) -> BenchMessage {
+    static func request() -> BenchMessage {
         .call(
-            Service.permd, "/org/permd", "org.permd.Access1", "RequestAccess",
-            [.texts(["location"]), .options([("handle_token", .text(token))])])
+            Service.permd, "/org/permd", "org.permd.Access1", "RequestAccess", [.texts(["location"]), .noOptions])
     }
 
     static func close(_ request: String) -> BenchMessage {
         .call(Service.permd, request, "org.permd.Request1", "Close")
-    }
-
-    static func registerAgent(_ path: String) -> BenchMessage {
-        .call(
-            Service.permd, "/org/permd", "org.permd.AgentManager1", "RegisterAgent", [.path(path), .options([])])
     }
 
     private static func policy(_ member: String, _ arguments: [BenchValue]) -> BenchMessage {
@@ -41,8 +33,7 @@ enum Calls {
     }
 
     static func decide(_ app: String, _ isGranted: Bool) -> BenchMessage {
-        policy(
-            "SetDecision", [.text(app), .text("location"), .text(isGranted ? "grant" : "deny"), .options([])])
+        policy("SetDecision", [.text(app), .text("location"), .text(isGranted ? "grant" : "deny"), .noOptions])
     }
 
     static func reset(_ app: String) -> BenchMessage { policy("Reset", [.text(app), .text("location")]) }
@@ -67,27 +58,20 @@ enum Calls {
             ])
     }
 
-    /// Asks polkit whether this connection may perform an action that requires an administrator.
-    static func authorize(_ name: String) -> BenchMessage {
-        .call(
-            Service.polkit, "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority",
-            "CheckAuthorization",
-            [
-                .structure([.text("system-bus-name"), .options([("name", .text(name))])]),
-                .text("org.freedesktop.policykit.exec"), .table([]), .number(0), .text(""),
-            ])
-    }
-
     static func dialog(_ handle: String) -> BenchMessage {
         .call(
             Service.gtk, "/org/freedesktop/portal/desktop", "org.freedesktop.impl.portal.Access", "AccessDialog",
             [
                 .path(handle), .text("org.example.App"), .text(""), .text("Use the location?"),
-                .text("An app would like to know where you are"), .text("So that the map is right"), .options([]),
+                .text("An app would like to know where you are"), .text("So that the map is right"), .noOptions,
             ])
     }
 
     static func closeDialog(_ handle: String) -> BenchMessage {
         .call(Service.gtk, handle, "org.freedesktop.impl.portal.Request", "Close")
+    }
+
+    static func bus(_ member: String, _ arguments: [BenchValue]) -> BenchMessage {
+        .call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", member, arguments)
     }
 }
