@@ -42,23 +42,6 @@ final class Screen {
         for key in keys { try await tmux("send-keys", key) }
     }
 
-    /// Types a key every tenth of a second. Returns the longest time in milliseconds between two of them.
-    /// - Parameter log: a file name of its own for each call.
-    func typeSteadily(_ key: String, times: Int, log: String) async throws -> Int {
-        let path = folder.file(log)
-        // One command, so that only the terminal's own server has to be on time.
-        let steps = (0..<times).flatMap { _ in
-            [";", "send-keys", key, ";", "run-shell", "date +%s%3N >> \(path); sleep 0.1"]
-        }
-        _ = try await tmux(Array(steps.dropFirst()))
-        let moments = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").compactMap { Int($0) }
-        return zip(moments.dropFirst(), moments).map { $0 - $1 }.max() ?? .max
-    }
-
-    func resize(columns: Int, rows: Int) async throws {
-        try await tmux("resize-window", "-x", "\(columns)", "-y", "\(rows)")
-    }
-
     /// Waits until the screen shows the text; returns the screen.
     @discardableResult
     func shows(_ text: String) async throws -> String {

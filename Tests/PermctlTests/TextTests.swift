@@ -197,6 +197,17 @@ struct TextTests {
         }
     }
 
+    @Test(arguments: [
+        "Wonderful Video Call", String(repeating: "界", count: 40), String(repeating: "a\u{301}", count: 40),
+    ])
+    func textsAreCut(_ text: String) {
+        #expect(TerminalText(text).cut(to: 80, "…").text == text)
+        for width in [1, 2, 6, 19] {
+            let cut = TerminalText(text).cut(to: width, "…")
+            #expect(cut.columns <= width && cut.columns >= width - 1 && cut.text.hasSuffix("…"), "\(cut)")
+        }
+    }
+
     /// Messages are wrapped between words, and what continues a line is not at its margin.
     @Test func messagesFitTheTerminal() {
         let text = TerminalText(

@@ -1,65 +1,78 @@
-// Answers prompts in a terminal, one page for each. There is no default answer.
+// Answers prompts in a terminal, one after the other. There is no default answer.
 
 import PermissionClient
 import PermissionTexts
 
 final class TerminalAgent: PromptPresenter {
     private let terminal: Terminal
-    private let glyphs: Glyphs
-    /// Called when the person presses Ctrl-C or Ctrl-D at a question, or the terminal is closed.
+    /// Called when the person leaves at a question, or the terminal is closed.
     private let onLeave: @Sendable () -> Void
 
-    init(terminal: Terminal, glyphs: Glyphs, onLeave: @escaping @Sendable () -> Void) {
+    init(terminal: Terminal, onLeave: @escaping @Sendable () -> Void) {
         self.terminal = terminal
-        self.glyphs = glyphs
         self.onLeave = onLeave
     }
 
     func present(_ prompt: AgentPrompt) async -> AgentAnswer {
         guard !prompt.items.isEmpty else { return .failed("a prompt without a question") }
         guard terminal.isForeground else { return .failed("the terminal agent is in the background") }
-        terminal.clearEvents()
-        terminal.beginPage()
-        defer { terminal.endPage() }
-        return await withTaskCancellationHandler {
+        terminal.begin()
+        let (answer, outcome) = await withTaskCancellationHandler {
             await ask(prompt)
         } onCancel: {
             terminal.stop()
         }
-    }
-
-    private func ask(_ prompt: AgentPrompt) async -> AgentAnswer {
-        let answer: AgentAnswer
-        let outcome: TerminalText
-        do throws(TerminalPrompt.Interruption) {
-            (answer, outcome) = try await TerminalPrompt(prompt, terminal, glyphs).ask()
-        } catch {
-            switch error {
-            case .withdrawn:
-                let why = await prompt.withdrawnWhy() ?? ""
-                answer = .failed("withdrawn")
-                outcome = glyphs.text(
-                    why.isEmpty ? Texts.text("withdrawn") : Texts.text("withdrawn: %@", Texts.isolated(why)))
-            case .left:
-                onLeave()
-                answer = .failed("the terminal agent is exiting")
-                outcome = glyphs.text(Texts.text("the agent quits"))
-            case .hangup:
-                onLeave()
-                return .failed("the terminal was closed")
-            }
-        }
-        record(prompt, outcome)
+        terminal.end()
+        terminal.say([TerminalLine(text: "→ " + outcome)])
         return answer
     }
 
-    /// What stays on the terminal: the question, unless it was printed, and what became of it.
-    private func record(_ prompt: AgentPrompt, _ outcome: TerminalText) {
-        let columns = max(Typesetter.leastColumns, terminal.size.columns)
-        let type = Typesetter(glyphs: glyphs, columns: columns)
-        let page = TerminalPage(prompt, glyphs)
-        let question = Terminal.canDraw ? type.heading(page.question(nameColumns: type.nameColumns)) : []
-        let lines = question + type.paragraph(glyphs.arrow + " " + outcome, hanging: 3)
-        terminal.say(lines.joined(separator: "\n") + "\n")
+    /// Returns the answer, and what to say about it.
+    private func ask(_ prompt: AgentPrompt) async -> (AgentAnswer, TerminalText) {
+        var lines = PromptLines(prompt)
+        terminal.say(lines.lines)
+        terminal.show(status: lines.behind(prompt.behind))
+        let updates = Task { [lines, terminal] in
+            for await behind in prompt.changes { terminal.show(status: lines.behind(behind)) }
+        }
+        defer { updates.cancel() }
+        var isGuarded = true
+        while true {
+            switch await terminal.next(isGuarded: isGuarded) {
+            case .stopped:
+                let why = await prompt.withdrawnWhy() ?? ""
+                return (.failed("withdrawn"), PromptLines.text(Texts.text("withdrawn: %@", Texts.isolated(why))))
+            case .left:
+                onLeave()
+                return (.failed("the terminal agent is exiting"), PromptLines.text(Texts.text("the agent quits")))
+            case .key(let key):
+                let action = lines.action(key)
+                if let action, let answer = TerminalAgent.answer(action, lines.form) {
+                    return (answer, lines.summary(action))
+                }
+                // Whoever presses other keys may be typing something else.
+                isGuarded = action == nil
+                switch action {
+                case .details?:
+                    let earlier = try? await PermissionSettings().decisions(app: prompt.app)
+                    terminal.say(lines.details(earlier))
+                case let action?: terminal.say(lines.change(action))
+                case nil: terminal.say([lines.help])
+                }
+            }
+        }
+    }
+
+    /// nil for a key that changes or shows something, and while nothing is switched on for Allow.
+    private static func answer(_ action: PromptLines.Action, _ form: PromptForm) -> AgentAnswer? {
+        var form = form
+        switch action {
+        case .allow(let duration):
+            form.choose(duration)
+            return form.mayAllow ? form.allowed() : nil
+        case .deny: return form.denied()
+        case .notNow: return .dismissed
+        case .details, .turn, .select: return nil
+        }
     }
 }

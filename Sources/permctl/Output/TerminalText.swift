@@ -83,38 +83,17 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable {
         text.unicodeScalars.split(separator: " ", omittingEmptySubsequences: false).map { Columns.width(of: $0) }
     }
 
-    /// The text in upper case, for permctl's own words.
-    var uppercased: TerminalText { TerminalText(safe: text.uppercased()) }
-
     func painted(_ colour: Colour) -> TerminalText { TerminalText(safe: colour.paint(text)) }
-
-    /// The text with its middle replaced by `mark` if it takes more than `width` columns.
-    func shortened(to width: Int, _ mark: TerminalText) -> TerminalText {
-        guard columns > width else { return self }
-        let room = max(0, width - mark.columns)
-        return start(of: room - room / 2) + mark + end(of: room / 2)
-    }
 
     /// The text with its end replaced by `mark` if it takes more than `width` columns.
     func cut(to width: Int, _ mark: TerminalText) -> TerminalText {
-        columns > width ? start(of: max(0, width - mark.columns)) + mark : self
-    }
-
-    /// As many whole characters from the start as fit.
-    private func start(of width: Int) -> TerminalText {
-        TerminalText(safe: String(TerminalText.fitting(text, width)))
-    }
-
-    private func end(of width: Int) -> TerminalText {
-        TerminalText(safe: String(TerminalText.fitting(text.reversed(), width).reversed()))
-    }
-
-    private static func fitting(_ characters: some Sequence<Character>, _ width: Int) -> [Character] {
-        var used = 0
-        return characters.prefix { character in
+        guard columns > width else { return self }
+        var used = mark.columns
+        let start = text.prefix { character in
             used += Columns.width(of: character.unicodeScalars)
             return used <= width
         }
+        return TerminalText(safe: String(start)) + mark
     }
 
     /// Breaks the text into lines of at most `width` columns, between words, or within a word that is longer than a

@@ -10,7 +10,7 @@ struct AgentVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "agent", abstract: "Answer prompts in this terminal until Ctrl-C.",
         discussion: """
-            An agent of the desktop or the lock screen, if there is one, is asked first. Each prompt is one page, in \
+            An agent of the desktop or the lock screen, if there is one, is asked first. Prompts are printed as lines, in \
             the language of the environment; the keys stand beside what they do. Keys count only after 400 \
             milliseconds without a key press, so that nobody answers by accident. Escape means Not now.
             """)
@@ -22,32 +22,30 @@ struct AgentVerb: AsyncParsableCommand {
         guard terminal.isForeground else {
             throw Failure(.usage, "permctl agent cannot show prompts from the background; run it in the foreground")
         }
-        let glyphs = Glyphs.ofTerminal()
+        Texts.bind()
+        // The catalogs are in UTF-8, and Columns needs it for the widths of characters.
+        setlocale(LC_CTYPE, "C.UTF-8")
         let (stops, stop) = AsyncStream<Void>.makeStream()
-        let signals = AgentVerb.leaveOnSignals { stop.finish() } + [AgentVerb.followSize(of: terminal)]
-        defer {
-            terminal.restore()
-            for signal in signals { signal.cancel() }
-        }
-        let agent = TerminalAgent(terminal: terminal, glyphs: glyphs) { stop.finish() }
+        let signals = AgentVerb.leaveOnSignals { stop.finish() }
+        defer { for signal in signals { signal.cancel() } }
+        let agent = TerminalAgent(terminal: terminal) { stop.finish() }
         let host = AgentHost(level: .terminal, presenter: agent)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await host.run { AgentVerb.say($0, on: terminal, glyphs) } }
+            group.addTask {
+                try await host.run { terminal.say([PromptLines.line(AgentVerb.text($0))]) }
+            }
             group.addTask { for await _ in stops {} }
             defer { group.cancelAll() }
             try await group.next()
         }
     }
 
-    private static func say(_ event: AgentEvent, on terminal: Terminal, _ glyphs: Glyphs) {
-        let text =
-            switch event {
-            case .registered: Texts.text("Prompts appear here; Ctrl-C quits.")
-            case .daemonLost: Texts.text("permd has left the bus; waiting for it to return.")
-            case .refused(let error): Texts.text("permd refused to register this agent: %@", error.message)
-            }
-        let lines = glyphs.text(text).wrapped(to: max(2, terminal.size.columns - 1))
-        terminal.say(lines.joined(separator: "\n") + "\n")
+    private static func text(_ event: AgentEvent) -> String {
+        switch event {
+        case .registered: Texts.text("Prompts appear here; Ctrl-C quits.")
+        case .daemonLost: Texts.text("permd has left the bus; waiting for it to return.")
+        case .refused(let error): Texts.text("permd refused to register this agent: %@", error.message)
+        }
     }
 
     /// Turns signals into an orderly exit, which restores the terminal. SIGTSTP is ignored because a stopped agent
@@ -61,13 +59,5 @@ struct AgentVerb: AsyncParsableCommand {
             source.resume()
             return source
         }
-    }
-
-    /// Lets a prompt be laid out again when the terminal's size changes.
-    private static func followSize(of terminal: Terminal) -> any DispatchSourceSignal {
-        let source = DispatchSource.makeSignalSource(signal: SIGWINCH, queue: .global())
-        source.setEventHandler { terminal.wake() }
-        source.resume()
-        return source
     }
 }
