@@ -1,14 +1,14 @@
 // The registered agents: their order of preference, and when one that fails is unregistered.
 
-public import PermissionModel
+package import PermissionModel
 
-public struct RegisteredAgent: Sendable, Hashable {
-    public let id: AgentID
-    public let level: AgentLevel
+package struct RegisteredAgent: Sendable, Hashable {
+    package let id: AgentID
+    package let level: AgentLevel
     /// Whether it is told what changes behind its prompt.
     let wantsUpdates: Bool
     /// The number of consecutive failed prompts.
-    public var failures = 0
+    package var failures = 0
 }
 
 struct AgentRoster {

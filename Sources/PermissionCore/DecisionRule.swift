@@ -1,15 +1,15 @@
 // Whether a decision is in force. No other code judges this.
 
-public import PermissionModel
+package import PermissionModel
 
 /// The current session and boot, which some decisions are tied to.
-public struct DecisionScopes: Sendable, Hashable {
+package struct DecisionScopes: Sendable, Hashable {
     /// The token of the user's session: a random value that is replaced when the last login session ends.
-    public var session: String
+    package var session: String
     /// The kernel's boot ID. A process ID and start time identify a process only within one boot.
-    public var boot: String
+    package var boot: String
 
-    public init(session: String, boot: String) {
+    package init(session: String, boot: String) {
         self.session = session
         self.boot = boot
     }
@@ -21,7 +21,7 @@ extension Decision {
     /// - Parameters:
     ///   - now: the wall clock.
     ///   - isAlive: whether exactly this process is running, not a later one with the same process ID.
-    public func holds(
+    package func holds(
         at now: @autoclosure () -> EpochSeconds, in scopes: @autoclosure () -> DecisionScopes,
         isAlive: (ProcessKey) -> Bool
     ) -> Bool {

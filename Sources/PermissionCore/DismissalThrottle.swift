@@ -1,18 +1,18 @@
 // Pauses an app's prompts about a question after several dismissals in a row (`Settings.nagLimit`).
 
-public import PermissionModel
+package import PermissionModel
 
 /// The dismissals of one question of one app.
-public struct DismissalRecord: Sendable, Hashable {
-    public var app: AppID
-    public var question: Question
+package struct DismissalRecord: Sendable, Hashable {
+    package var app: AppID
+    package var question: Question
     /// The number of consecutive dismissals by the person.
-    public var count: Int
-    public var pausedUntil: EpochSeconds?
+    package var count: Int
+    package var pausedUntil: EpochSeconds?
     /// The time of the last change.
-    public var since: EpochSeconds
+    package var since: EpochSeconds
 
-    public init(app: AppID, question: Question, count: Int, pausedUntil: EpochSeconds?, since: EpochSeconds) {
+    package init(app: AppID, question: Question, count: Int, pausedUntil: EpochSeconds?, since: EpochSeconds) {
         self.app = app
         self.question = question
         self.count = count
@@ -20,7 +20,7 @@ public struct DismissalRecord: Sendable, Hashable {
         self.since = since
     }
 
-    public var isEmpty: Bool { count == 0 && pausedUntil == nil }
+    package var isEmpty: Bool { count == 0 && pausedUntil == nil }
 }
 
 struct DismissalThrottle {

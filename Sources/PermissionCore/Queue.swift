@@ -1,8 +1,8 @@
 // The queue of requests: a state machine that takes events and returns effects. Nothing in it waits.
 
-public import PermissionModel
+package import PermissionModel
 
-public struct Queue {
+package struct Queue {
     var settings: Settings
     var slots: [Slot] = []
     var roster = AgentRoster()
@@ -14,27 +14,28 @@ public struct Queue {
     var countOf: [AppID: Int] = [:]
     var isWaitingForAgent = false
     /// Whether a person is in front of the screen, so that prompts may be shown.
-    public internal(set) var isSeatActive = true
+    package internal(set) var isSeatActive = true
+    private var lastRequest: UInt64 = 0
     var lastPrompt: UInt64 = 0
     /// Whether positions or states may have changed.
     var mustRenumber = false
-    private var toldLength = 0
+    private var reportedLength = 0
     /// What the agent knows to be behind the prompt on screen.
-    var toldBehind: RequestsBehind?
+    var reportedBehind: RequestsBehind?
     private var isShutDown = false
     var effects: [QueueEffect] = []
 
-    public init(settings: Settings) { self.settings = settings }
+    package init(settings: Settings) { self.settings = settings }
 
     /// Handles one event. The returned effects are to be carried out in order.
-    public mutating func handle(_ event: QueueEvent, at now: Moment, in facts: some Facts) -> [QueueEffect] {
+    package mutating func handle(_ event: QueueEvent, at now: Moment, in facts: some Facts) -> [QueueEffect] {
         if isShutDown { return refuseAfterShutdown(event) }
         take(event, now, facts)
         if !isShutDown { advance(now, facts) }
-        if mustRenumber || count != toldLength { updatePrompt() }
+        if mustRenumber || count != reportedLength { updatePrompt() }
         renumber()
-        if count != toldLength {
-            toldLength = count
+        if count != reportedLength {
+            reportedLength = count
             effects.append(.lengthChanged(count))
         }
         defer { effects = [] }
@@ -43,22 +44,23 @@ public struct Queue {
 
     // MARK: Queries
 
-    /// The number of requests not yet answered, including the one on screen.
-    public var length: Int { count }
+    /// Those not yet answered, in order.
+    package var requests: [Request] { slots.compactMap(\.request) }
 
-    /// The caller of a request that is not yet answered.
-    public func caller(of id: RequestID) -> Caller? { index(of: id).flatMap { slots[$0].request?.request.caller } }
+    package func request(at path: String) -> Request? {
+        slots.lazy.compactMap(\.request).first { $0.path == path }
+    }
 
-    public var entries: [QueueEntry] {
-        slots.compactMap { slot in
-            slot.request.map { QueueEntry(request: $0.request, state: $0.state, position: $0.position) }
-        }
+    /// Returns the ID of a new request.
+    package mutating func newID() -> RequestID {
+        lastRequest += 1
+        return RequestID(lastRequest)
     }
 
     /// Ordered by preference.
-    public var agents: [RegisteredAgent] { roster.agents }
+    package var agents: [RegisteredAgent] { roster.agents }
 
-    public func pauses(at now: Moment) -> [Pause] { dismissals.pauses(at: now.epoch) }
+    package func pauses(at now: Moment) -> [Pause] { dismissals.pauses(at: now.epoch) }
 
     // MARK: Events
 
@@ -104,39 +106,42 @@ public struct Queue {
         stopWaitingForAgent()
         for slot in slots {
             if let hold = slot.hold { effects.append(.stopTimer(.hold(connection: hold.connection))) }
-            guard let waiting = slot.request else { continue }
-            if let prompt = waiting.prompt {
+            guard let request = slot.request else { continue }
+            if let prompt = request.prompt {
                 effects += [.dropPrompt(prompt.id), .stopTimer(.prompt(prompt.id))]
             }
-            effects.append(.forget(waiting.request.id))
-            guard !waiting.isSettling else { continue }
-            record(waiting.open(in: facts).map { row(waiting.request, $0, .withdrawn, .nobody, now) })
+            effects.append(.forget(request))
+            guard !request.isSettling else { continue }
+            record(request.open(in: facts).map { request.row($0, .withdrawn, .nobody, now) })
         }
-        slots = []
-        count = 0
-        countOf = [:]
+        removeAll()
     }
 
     private mutating func shutDown(_ facts: some Facts) {
         isShutDown = true
         if let prompt = openPrompt { withdrawPrompt(prompt, "permd is stopping") }
         stopWaitingForAgent()
-        let error = Queue.stopping
         for slot in slots {
             switch slot {
-            case .request(let waiting):
-                effects.append(.respond(waiting.request.id, reply(to: waiting.request, .failed(error), facts)))
+            case .request(let request):
+                var reply = reply(to: request, .failed(Queue.stopping), facts)
+                reply.isStopping = true
+                effects.append(.respond(request, reply))
             case .hold(let hold): effects.append(.stopTimer(.hold(connection: hold.connection)))
             case .settling: break
             }
         }
+        removeAll()
+    }
+
+    private mutating func removeAll() {
         slots = []
         count = 0
         countOf = [:]
     }
 
     private func refuseAfterShutdown(_ event: QueueEvent) -> [QueueEffect] {
-        if case .requested(let request) = event { return [.refuse(request.id, Queue.stopping)] }
+        if case .requested(let request) = event { return [.refuse(request, Queue.stopping)] }
         return []
     }
 
@@ -145,13 +150,13 @@ public struct Queue {
     // MARK: Positions
 
     func index(of id: RequestID) -> Int? {
-        slots.firstIndex { $0.id == id }
+        slots.firstIndex { $0.request?.id == id }
     }
 
-    mutating func update(at index: Int, _ body: (inout WaitingRequest) -> Void) {
-        guard case .request(var waiting) = slots[index] else { return }
-        body(&waiting)
-        slots[index] = .request(waiting)
+    mutating func update(at index: Int, _ body: (inout Request) -> Void) {
+        guard case .request(var request) = slots[index] else { return }
+        body(&request)
+        slots[index] = .request(request)
     }
 
     /// Reports every state and position that has changed.
@@ -160,14 +165,11 @@ public struct Queue {
         mustRenumber = false
         var position = 0
         for index in slots.indices {
-            guard let waiting = slots[index].request else { continue }
-            let state: RequestState = waiting.prompt == nil ? .queued : .showing
-            if waiting.position != position || waiting.state != state {
-                update(at: index) {
-                    $0.position = position
-                    $0.state = state
-                }
-                effects.append(.moved(waiting.request.id, state, position: position))
+            guard let request = slots[index].request else { continue }
+            let place = Place(state: request.prompt == nil ? .queued : .showing, position: position)
+            if request.place != place {
+                update(at: index) { $0.place = place }
+                if let moved = slots[index].request { effects.append(.moved(moved, from: request.place)) }
             }
             position += 1
         }

@@ -1,42 +1,40 @@
 // The events that the queue handles, and the effects that it requests.
 
-public import PermissionModel
+package import PermissionModel
 
 /// A point in time on two clocks.
-public struct Moment: Sendable, Hashable {
+package struct Moment: Sendable, Hashable {
     /// The wall clock.
-    public var epoch: EpochSeconds
+    package var epoch: EpochSeconds
     /// Milliseconds since boot. This clock is never set and never goes back.
-    public var uptime: Int64
+    package var uptime: Int64
 
-    public init(epoch: EpochSeconds, uptime: Int64) {
+    package init(epoch: EpochSeconds, uptime: Int64) {
         self.epoch = epoch
         self.uptime = uptime
     }
 }
 
 /// The current decisions, rules and devices.
-public protocol Facts {
-    func status(of permission: Permission, for caller: Caller) -> Status
-    /// The status as if there were a usable device.
-    func standing(of permission: Permission, for caller: Caller) -> Status
+package protocol Facts {
+    /// - Parameter assumesDevice: Whether to answer as if there were a usable device.
+    func status(of permission: Permission, for caller: Caller, assumesDevice: Bool) -> Status
 }
 
 extension Facts {
     /// The status for a request. An enforcement point has the device at hand, so none is looked for.
-    func status(of permission: Permission, in request: AccessRequest) -> Status {
-        request.device == nil
-            ? status(of: permission, for: request.caller) : standing(of: permission, for: request.caller)
+    func status(of permission: Permission, in request: Request) -> Status {
+        status(of: permission, for: request.caller, assumesDevice: request.device != nil)
     }
 }
 
 /// Identifies one offer of a request to one agent.
-public struct PromptID: Sendable, Hashable {
-    public let number: UInt64
-    public init(_ number: UInt64) { self.number = number }
+package struct PromptID: Sendable, Hashable {
+    package let number: UInt64
+    package init(_ number: UInt64) { self.number = number }
 }
 
-public enum TimerID: Sendable, Hashable {
+package enum TimerID: Sendable, Hashable {
     /// Limits how long the whole queue waits for an agent.
     case agentWait
     /// Limits how long a prompt waits for an answer.
@@ -45,8 +43,8 @@ public enum TimerID: Sendable, Hashable {
     case hold(connection: String)
 }
 
-public enum QueueEvent: Sendable, Hashable {
-    case requested(AccessRequest)
+package enum QueueEvent {
+    case requested(Request)
     case closed(RequestID)
     case callerLeft(String)
     /// A connection releases the place that is kept for it.
@@ -71,16 +69,18 @@ public enum QueueEvent: Sendable, Hashable {
     /// The connection to the bus was lost, and with it every caller and agent.
     case disconnected
     case shutdown
+
+    package var isDisconnection: Bool { if case .disconnected = self { true } else { false } }
 }
 
-public enum QueueEffect: Sendable, Hashable {
+package enum QueueEffect {
     /// Reply to the call with the request's object.
-    case accept(RequestID)
+    case accept(Request)
     /// Reply to the call with an error; there is no request.
-    case refuse(RequestID, PermissionError)
-    case respond(RequestID, Reply)
+    case refuse(Request, PermissionError)
+    case respond(Request, Reply)
     /// The request has ended without a Response.
-    case forget(RequestID)
+    case forget(Request)
     case showPrompt(AgentID, Prompt)
     case updatePrompt(AgentID, PromptID, RequestsBehind)
     case withdrawPrompt(AgentID, PromptID, why: String)
@@ -90,62 +90,54 @@ public enum QueueEffect: Sendable, Hashable {
     case unregisterAgent(AgentID)
     case startAgentService
     /// Write these, then send the event `committed`.
-    case commit(RequestID, [Decision], [HistoryRow])
+    case commit(Request, [Decision], [HistoryRow])
     case record([HistoryRow])
     case saveDismissals(DismissalRecord)
-    case moved(RequestID, RequestState, position: Int)
+    /// A request has a new place in the queue; the old one is nil when it begins to wait.
+    case moved(Request, from: Place?)
     case lengthChanged(Int)
     case startTimer(TimerID, milliseconds: Int64)
     case stopTimer(TimerID)
 }
 
 /// The outcome of a request.
-public struct Reply: Sendable, Hashable {
-    public enum Code: Sendable, Hashable {
+package struct Reply: Sendable, Hashable {
+    package enum Code: Sendable, Hashable {
         case answered, dismissed
         case failed(PermissionError)
     }
 
-    public var code: Code
+    package var code: Code
     /// The status of every requested permission.
-    public var statuses: [Permission: Status]
+    package var statuses: [Permission: Status]
     /// The first permission, in the order of the request, that is not granted.
-    public var firstRefused: Permission?
+    package var firstRefused: Permission?
     /// Seconds for which the place is kept; 0 for none.
-    public var hold: UInt32 = 0
+    package var hold: UInt32 = 0
     /// The person's answers to this request.
-    public var answers: [Question: ItemDecision] = [:]
+    package var answers: [Question: ItemDecision] = [:]
     /// For an enforcement point: the end of the pause in which the dismissal throttle answers for the person.
-    public var pausedUntil: EpochSeconds?
-
-    public init(code: Code, statuses: [Permission: Status], firstRefused: Permission?, hold: UInt32 = 0) {
-        self.code = code
-        self.statuses = statuses
-        self.firstRefused = firstRefused
-        self.hold = hold
-    }
+    package var pausedUntil: EpochSeconds?
+    /// Whether it failed because permd is stopping.
+    package var isStopping = false
 }
 
 /// What the person is to be asked.
-public struct Prompt: Sendable, Hashable {
-    public let id: PromptID
-    public let request: AccessRequest
+package struct Prompt {
+    package let id: PromptID
+    package let request: Request
     /// In the order of the request.
-    public let items: [Question]
-    public let behind: RequestsBehind
+    package let items: [Question]
+    package let behind: RequestsBehind
     /// Seconds for which the dismissal throttle pauses a question of this prompt if the person dismisses it; nil if
     /// that takes further dismissals.
-    public let pause: Int64?
+    package let pause: Int64?
 }
 
 /// What waits behind a prompt.
-public struct RequestsBehind: Sendable, Hashable {
+package struct RequestsBehind: Sendable, Hashable {
     /// The number of requests.
-    public let count: Int
+    package let count: Int
     /// The apps of the first of them, each once, at most ``Limits/appsBehind``.
-    public let apps: [AppID]
-}
-
-public enum RequestState: String, Sendable, Hashable {
-    case queued, showing
+    package let apps: [AppID]
 }

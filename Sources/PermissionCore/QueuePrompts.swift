@@ -8,15 +8,15 @@ extension Queue {
     /// Offers the first request to an agent, after answering those before it that have nothing left to ask.
     mutating func advance(_ now: Moment, _ facts: some Facts) {
         while true {
-            guard let waiting = slots.first?.request, !waiting.isSettling, waiting.prompt == nil else {
+            guard let request = slots.first?.request, !request.isSettling, request.prompt == nil else {
                 return stopWaitingForAgent()
             }
-            let open = waiting.open(in: facts)
+            let open = request.open(in: facts)
             if open.isEmpty {
                 finish(at: 0, now, facts)
             } else if !isSeatActive {
                 return stopWaitingForAgent()
-            } else if let agent = roster.best(without: waiting.tried) {
+            } else if let agent = roster.best(without: request.tried) {
                 stopWaitingForAgent()
                 return show(open, to: agent, now)
             } else {
@@ -33,15 +33,15 @@ extension Queue {
             $0.prompt = (id, agent, items)
         }
         mustRenumber = true
-        guard let waiting = slots[0].request else { return }
+        guard let request = slots[0].request else { return }
         let behind = behind()
-        toldBehind = behind
-        let pauses = items.contains { dismissals.isLast(waiting.app, $0, at: now.epoch, settings: settings) }
+        reportedBehind = behind
+        let pauses = items.contains { dismissals.isLast(request.app, $0, at: now.epoch, settings: settings) }
         effects.append(
             .showPrompt(
                 agent,
                 Prompt(
-                    id: id, request: waiting.request, items: items, behind: behind,
+                    id: id, request: request, items: items, behind: behind,
                     pause: pauses ? settings.nagPause : nil)))
         effects.append(.startTimer(.prompt(id), milliseconds: settings.promptTimeout * 1000))
     }
@@ -56,12 +56,12 @@ extension Queue {
         return RequestsBehind(count: count - 1, apps: apps)
     }
 
-    /// Tells the agent of the prompt on screen what is behind it now.
+    /// Updates what the agent of the prompt on screen knows to be behind it.
     mutating func updatePrompt() {
         guard let prompt = slots.first?.request?.prompt, roster.wantsUpdates(prompt.agent) else { return }
         let behind = behind()
-        guard behind != toldBehind else { return }
-        toldBehind = behind
+        guard behind != reportedBehind else { return }
+        reportedBehind = behind
         effects.append(.updatePrompt(prompt.agent, prompt.id, behind))
     }
 
@@ -89,9 +89,9 @@ extension Queue {
     // MARK: Answers
 
     /// The prompt on screen, until it is answered. Only the first request can have one.
-    var openPrompt: WaitingRequest.Prompt? {
-        guard let waiting = slots.first?.request, !waiting.isSettling else { return nil }
-        return waiting.prompt
+    var openPrompt: Request.OpenPrompt? {
+        guard let request = slots.first?.request, !request.isSettling else { return nil }
+        return request.prompt
     }
 
     /// Whether an answer of this agent to this prompt counts.
@@ -103,56 +103,56 @@ extension Queue {
     mutating func answered(
         _ agent: AgentID, _ prompt: PromptID, _ answer: Answer, _ now: Moment, _ facts: some Facts
     ) {
-        guard isOpen(prompt, agent), let waiting = slots[0].request, let shown = waiting.prompt else { return }
+        guard isOpen(prompt, agent), let request = slots[0].request, let shown = request.prompt else { return }
         switch answer {
         case .dismissed:
             roster.succeeded(agent)
             takePromptAway()
             // A person is present: the remaining questions become a new prompt, which any agent may show.
             update(at: 0) { $0.tried = [] }
-            dismissed(shown.items, waiting, now, facts)
+            dismissed(shown.items, request, now, facts)
         case .answered(let decisions):
             let asked = decisions.filter { shown.items.contains($0.key) }
             if asked.values.contains(where: { ($0.duration.end ?? .max) <= now.epoch }) { return failed(agent) }
             roster.succeeded(agent)
             effects.append(.stopTimer(.prompt(prompt)))
-            decided(asked, waiting, now, facts)
+            decided(asked, request, now, facts)
         }
     }
 
     /// Handles "Not now": removes these questions from all waiting requests of the app.
     private mutating func dismissed(
-        _ items: [Question], _ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts
+        _ items: [Question], _ request: Request, _ now: Moment, _ facts: some Facts
     ) {
         for question in items {
             effects.append(
-                .saveDismissals(dismissals.dismissed(waiting.app, question, at: now.epoch, settings: settings)))
+                .saveDismissals(dismissals.dismissed(request.app, question, at: now.epoch, settings: settings)))
         }
-        leaveOut(items, of: waiting.app, by: .person, now, facts)
+        leaveOut(items, of: request.app, by: .person, now, facts)
         settleAll(now, facts)
     }
 
     private mutating func decided(
-        _ decisions: [Question: ItemDecision], _ waiting: WaitingRequest, _ now: Moment, _ facts: some Facts
+        _ decisions: [Question: ItemDecision], _ request: Request, _ now: Moment, _ facts: some Facts
     ) {
-        let request = waiting.request
+        let request = request
         var made: [Decision] = []
         var rows: [HistoryRow] = []
         var answers: [Question: ItemDecision] = [:]
         /// Questions that were asked and are not asked again, whether or not they were decided.
         var over: [Question] = []
         // Questions that were settled in the meantime are skipped: their answers are not used.
-        for question in waiting.open(in: facts) where waiting.prompt?.items.contains(question) == true {
+        for question in request.open(in: facts) where request.prompt?.items.contains(question) == true {
             over.append(question)
             guard let decision = decisions[question] else {
-                rows.append(row(request, question, .dismissed, .person, now))
+                rows.append(request.row(question, .dismissed, .person, now))
                 continue
             }
             answers[question] = decision
             // The answer to a portal question is stored by the portal.
-            if let permission = question.permission { made.append(waiting.decision(permission, decision, now)) }
-            rows.append(row(request, question, decision.verdict == .grant ? .granted : .denied, .person, now))
-            if let record = dismissals.answered(waiting.app, question, at: now.epoch) {
+            if let permission = question.permission { made.append(request.decision(permission, decision, now)) }
+            rows.append(request.row(question, decision.verdict == .grant ? .granted : .denied, .person, now))
+            if let record = dismissals.answered(request.app, question, at: now.epoch) {
                 effects.append(.saveDismissals(record))
             }
         }
@@ -163,7 +163,7 @@ extension Queue {
             $0.isSettling = true
             $0.tried = []
         }
-        guard made.isEmpty else { return effects.append(.commit(request.id, made, rows)) }
+        guard made.isEmpty else { return effects.append(.commit(request, made, rows)) }
         record(rows)
         committed(request.id, now, facts)
     }
@@ -222,7 +222,7 @@ extension Queue {
         update(at: 0) { $0.tried.remove(prompt.agent) }
     }
 
-    mutating func withdrawPrompt(_ prompt: WaitingRequest.Prompt, _ why: String) {
+    mutating func withdrawPrompt(_ prompt: Request.OpenPrompt, _ why: String) {
         effects.append(.withdrawPrompt(prompt.agent, prompt.id, why: why))
         effects.append(.stopTimer(.prompt(prompt.id)))
     }

@@ -1,9 +1,9 @@
 // The status of (app, permission): the first condition that applies, in the order of the contract.
 
-public import PermissionModel
+package import PermissionModel
 
 /// Devices are checked only after the refusals, so that a refused app learns nothing about them.
-public func status(
+package func status(
     restricted: Bool, decision: Verdict?, allowedByRule: Bool, isUsable: @autoclosure () -> Bool
 ) -> Status {
     if restricted { return .restricted }

@@ -22,14 +22,11 @@ final class Broker {
     let now: @Sendable () -> EpochSeconds
     let log: Logger
     private(set) var queue: Queue
-    private let requests: InFlightRequests
     private let agents: AgentLink
     let statuses: StatusPublisher
-    private(set) lazy var objects = RequestObjects(requests: requests) { [weak self] in self?.feed(.closed($0)) }
+    private(set) lazy var objects = RequestObjects(connection: connection, now: now, requests: self)
     private(set) lazy var portal = PortalInterface(
-        identifier: identifier,
-        dialogs: PortalDialogs(connection: connection, requests: requests) { [weak self] in self?.feed(.closed($0)) },
-        sync: portalSync, requests: self)
+        identifier: identifier, sync: portalSync, now: now, requests: self)
     private(set) lazy var policyInterface = PolicyInterface(
         calls: self, store: store, policy: policy, devices: devices,
         subscribers: Subscribers(connection: connection, interface: BusNames.policy),
@@ -37,9 +34,9 @@ final class Broker {
     private lazy var devicesInterface = DevicesInterface(
         devices: devices, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private(set) lazy var enforcement = EnforcementInterface(
-        connection: connection, identifier: identifier, processes: processes, facts: facts, policy: policy,
+        identifier: identifier, processes: processes, facts: facts, policy: policy,
         subscribers: Subscribers(connection: connection, interface: BusNames.enforcement), uses: usage,
-        appUses: AppUses(), requests: self)
+        appUses: AppUses(), objects: objects, requests: self)
     private lazy var usageInterface = UsageInterface(
         usage: usage, subscribers: Subscribers(connection: connection, interface: BusNames.usage),
         listings: Listings { [identifier] in identifier.cached($0) != nil })
@@ -84,10 +81,11 @@ final class Broker {
             old?.usage
             ?? DeviceUsage(
                 devices: devices, identifier: processes, now: now, log: log,
-                standing: { facts.standing(of: $2, for: Caller(connection: "", app: $0, process: $1)) },
+                standing: {
+                    facts.status(of: $2, for: Caller(connection: "", app: $0, process: $1), assumesDevice: true)
+                },
                 record: { [store] in store.record($0) })
         agents = AgentLink(connection: connection)
-        requests = InFlightRequests(after: old?.requests)
         queue = old?.queue ?? Queue(settings: policy.settings)
         isContinuing = old != nil
     }
@@ -95,19 +93,11 @@ final class Broker {
     /// The interfaces of /org/permd.
     var interfaces: [Interface] {
         let access = AccessInterface(
-            connection: connection, identifier: identifier, facts: facts, devices: devices, statuses: statuses,
+            identifier: identifier, facts: facts, devices: devices, statuses: statuses, objects: objects,
             requests: self)
-        let agentManager = AgentManagerInterface(
-            agents: { [weak self] in self?.queue.agents ?? [] },
-            isUserPresent: { [weak self] in self?.queue.isSeatActive ?? false },
-            tell: { [weak self] event in
-                self?.feed(event)
-                // A request that failed for lack of an agent can be made again.
-                if case .agentArrived = event { self?.enforcement.tell(nil, nil) }
-            })
         return [
-            access.interface, agentManager.interface, policyInterface.interface, devicesInterface.interface,
-            enforcement.interface, usageInterface.interface,
+            access.interface, AgentManagerInterface(requests: self).interface, policyInterface.interface,
+            devicesInterface.interface, enforcement.interface, usageInterface.interface,
         ]
     }
 
@@ -140,7 +130,7 @@ final class Broker {
 
     /// Passes an event to the queue. Further events that its effects cause are handled afterwards, in order.
     func feed(_ event: QueueEvent) {
-        guard connection.isConnected || event == .disconnected else { return }
+        guard connection.isConnected || event.isDisconnection else { return }
         inbox.append(event)
         guard !isFeeding else { return }
         isFeeding = true
@@ -149,18 +139,19 @@ final class Broker {
             let next = inbox.removeFirst()
             let moment = Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())
             for effect in queue.handle(next, at: moment, in: facts) { perform(effect) }
+            // A request that failed for lack of an agent can be made again.
+            if case .agentArrived = next { enforcement.tell(nil, nil) }
         }
     }
 
     private func perform(_ effect: QueueEffect) {
         switch effect {
-        case .accept(let id): requests[id]?.origin.accept()
-        case .refuse(let id, let error): requests.remove(id)?.origin.refuse(error)
-        case .respond(let id, let reply): respond(id, reply)
-        case .forget(let id):
-            guard let ended = requests.remove(id) else { return }
-            ended.origin.forget()
-            policyInterface.tellRequest(ended.request, Outcome.withdrawn.rawValue)
+        case .accept(let request): request.origin.accept()
+        case .refuse(let request, let error): request.origin.refuse(error)
+        case .respond(let request, let reply): respond(request, reply)
+        case .forget(let request):
+            request.origin.forget()
+            policyInterface.tellRequest(request, Outcome.withdrawn.rawValue)
         case .showPrompt(let agent, let prompt): show(prompt, to: agent)
         case .updatePrompt(let agent, let id, let behind): agents.update(id, at: agent, behind)
         case .withdrawPrompt(let agent, let id, let why): agents.withdraw(id, from: agent, why: why)
@@ -170,11 +161,11 @@ final class Broker {
                 "The agent \(agent.path) of \(agent.connection) failed \(Limits.agentFailures) prompts in a row and was unregistered"
             )
         case .startAgentService: startAgentService()
-        case .commit(let id, let decisions, let rows): commit(id, decisions, rows)
+        case .commit(let request, let decisions, let rows): commit(request, decisions, rows)
         // Repeated rows, which the store combines, would fill the journal.
         case .record(let rows): log(store.record(rows))
         case .saveDismissals(let record): saveDismissals(record)
-        case .moved(let id, let state, let position): moved(id, state, position)
+        case .moved(let request, let old): moved(request, from: old)
         case .lengthChanged(let length): policyInterface.tellLength(length)
         case .startTimer(let id, let milliseconds):
             timers[id]?.cancel()
@@ -186,22 +177,20 @@ final class Broker {
         }
     }
 
-    private func respond(_ id: RequestID, _ reply: Reply) {
-        guard let ended = requests.remove(id) else { return }
-        ended.origin.respond(reply, isStopping: isStopping)
-        if ended.told != nil { note("is answered: \(reply.words)", of: ended.request) }
-        policyInterface.tellRequest(ended.request, reply.code.word)
+    /// Whoever enforces or follows decisions hears of those behind the answer before the caller gets it.
+    private func respond(_ request: Request, _ reply: Reply) {
+        publishChanges()
+        if request.place != nil { note("is answered: \(reply.words)", of: request) }
+        policyInterface.tellRequest(request, reply.code.word)
+        request.origin.respond(reply)
     }
 
-    private func moved(_ id: RequestID, _ state: RequestState, _ position: Int) {
-        guard let moved = requests[id] else { return }
-        moved.origin.moved(state, position: position)
+    private func moved(_ request: Request, from old: Place?) {
+        guard let place = request.place else { return }
+        request.origin.moved(from: old ?? Place(), to: place)
         // Requests that are answered at once never get here, so they cannot fill the journal.
-        if moved.told == nil {
-            let questions = moved.request.questions.map(\.name).joined(separator: ", ")
-            note("asks for \(questions)", of: moved.request)
-        }
-        if requests.tell(id, state) { policyInterface.tellRequest(moved.request, state.rawValue) }
+        if old == nil { note("asks for \(request.questions.map(\.name).joined(separator: ", "))", of: request) }
+        if old?.state != place.state { policyInterface.tellRequest(request, place.state.rawValue) }
     }
 
     private func startAgentService() {
@@ -239,6 +228,7 @@ final class Broker {
         feed(.callerLeft(name))
         feed(.agentLeft(connection: name))
         statuses.left(name)
+        portal.left(name)
         portalSync.left(name)
         policyInterface.subscribers.left(name)
         devicesInterface.subscribers.left(name)
@@ -288,7 +278,7 @@ final class Broker {
     }
 
     /// Logs a step in the progress of a request.
-    private func note(_ step: String, of request: AccessRequest) {
+    private func note(_ step: String, of request: Request) {
         let app = request.caller.app
         log.info("\(app) \(step)", metadata: ["request": "\(request.path)", "app": "\(app)"])
     }
@@ -335,24 +325,8 @@ final class Broker {
     }
 }
 
-extension Broker: RequestTaking {
-    func take(from origin: any RequestOrigin, _ request: (RequestID, EpochSeconds) -> AccessRequest) {
-        let request = request(requests.newID(), now())
-        requests.add(request, from: origin)
-        feed(.requested(request))
-    }
-
-    func newPath(owner: String, token: String?) throws(PermissionError) -> String {
-        try objects.newPath(requests.nextID, owner: owner, token: token)
-    }
-
-    func releaseHold(of connection: String) { feed(.holdReleased(connection)) }
-
-    func close(_ id: RequestID) { feed(.closed(id)) }
-
-    func requestCount(of connection: String) -> Int {
-        requests.all { $0.request.caller.connection == connection }.count
-    }
+extension Broker: RequestQueue {
+    func newID() -> RequestID { queue.newID() }
 }
 
 extension Reply {

@@ -6,8 +6,7 @@ import PermissionCore
 import PermissionModel
 
 extension Broker: PolicyCalls, PortalDecisions {
-    func commit(_ id: RequestID, _ decisions: [Decision], _ rows: [HistoryRow]) {
-        let caller = queue.caller(of: id)
+    func commit(_ request: Request, _ decisions: [Decision], _ rows: [HistoryRow]) {
         store.commit(decisions.map { .set($0) }, history: rows) { [weak self] result in
             guard let self else { return }
             switch result {
@@ -16,16 +15,16 @@ extension Broker: PolicyCalls, PortalDecisions {
                 indicator.answered(decisions)
             case .failure(let error):
                 log.error("Decisions could not be written and hold for the asking process only: \(error)")
-                for decision in decisions { holdInMemory(decision, caller) }
+                for decision in decisions { holdInMemory(decision, request.caller) }
             }
-            feed(.committed(id))
+            feed(.committed(request.id))
         }
     }
 
     /// Keeps a decision that could not be written in memory, as a `once` decision for the requesting process.
-    private func holdInMemory(_ decision: Decision, _ caller: Caller?) {
+    private func holdInMemory(_ decision: Decision, _ caller: Caller) {
         var held = decision
-        held.process = decision.process ?? caller?.process
+        held.process = decision.process ?? caller.process
         store.holdInMemory(held)
     }
 
@@ -75,7 +74,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
-    var entries: [QueueEntry] { queue.entries }
+    var waiting: [Request] { queue.requests }
 
     func pauses(app: AppID?, question: Question?) -> [Pause] {
         queue.pauses(at: Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())).filter {
@@ -88,15 +87,15 @@ extension Broker: PolicyCalls, PortalDecisions {
     func changed(_ decisions: [DecisionChange]) {
         guard !isDetached else { return }
         for decision in decisions {
-            policyInterface.tellDecision(decision.app, decision.permission, decision.verdict)
             enforcement.tell(decision.app, decision.permission)
+            policyInterface.tellDecision(decision.app, decision.permission, decision.verdict)
         }
-        if changedApps.isEmpty { Loop.shared.later { self.settleChanges() } }
+        if changedApps.isEmpty { Loop.shared.later { self.publishChanges() } }
         changedApps.formUnion(decisions.map(\.app))
     }
 
-    private func settleChanges() {
-        guard !isDetached else { return }
+    func publishChanges() {
+        guard !isDetached, !changedApps.isEmpty else { return }
         let apps = changedApps
         changedApps = []
         lookAgain(at: apps)

@@ -16,22 +16,13 @@ final class CurrentFacts {
         self.devices = devices
     }
 
-    func status(of permission: Permission, for caller: Caller) -> Status {
-        status(of: permission, for: caller, isUsable: devices.isUsable(permission))
-    }
-
-    /// The status as if there were a usable device.
-    func standing(of permission: Permission, for caller: Caller) -> Status {
-        status(of: permission, for: caller, isUsable: true)
-    }
-
-    private func status(
-        of permission: Permission, for caller: Caller, isUsable: @autoclosure () -> Bool
-    ) -> Status {
+    /// - Parameter assumesDevice: Whether to answer as if there were a usable device.
+    func status(of permission: Permission, for caller: Caller, assumesDevice: Bool = false) -> Status {
         PermissionCore.status(
             restricted: policy.isRestricted(caller.app, permission),
             decision: store.decision(caller.app, permission, for: caller.process)?.verdict,
-            allowedByRule: policy.isGranted(caller.app, permission), isUsable: isUsable())
+            allowedByRule: policy.isGranted(caller.app, permission),
+            isUsable: assumesDevice || devices.isUsable(permission))
     }
 
     /// What decisions and rules say about an app as portals know it: all its processes together. The Camera portal
@@ -42,7 +33,6 @@ final class CurrentFacts {
         if policy.isGranted(app, permission) { return .grant }
         return permission == .camera && store.isGrantedOnce(app, permission) ? .grant : nil
     }
-
 }
 
 /// What the queue, which the broker calls on the loop, decides by.

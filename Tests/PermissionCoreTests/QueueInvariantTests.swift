@@ -113,14 +113,16 @@ private struct Play {
         }
     }
 
-    private mutating func request(_ app: AppID, _ connection: String) -> AccessRequest {
+    private mutating func request(_ app: AppID, _ connection: String) -> Request {
         lastID += 1
         let permissions = Permission.allCases.shuffled(using: &dice).prefix(Int.random(in: 1...3, using: &dice))
-        return AccessRequest(
+        var request = Request(
             id: RequestID(lastID), path: "/r/\(lastID)",
             caller: Caller(connection: connection, app: app, process: ProcessKey(pid: 1, startTime: 1)),
-            questions: permissions.map(Question.permission), hold: Bool.random(using: &dice) ? 15 : 0,
-            isInteractive: Int.random(in: 0..<10, using: &dice) > 0, arrived: now.epoch)
+            questions: permissions.map(Question.permission), arrived: now.epoch, origin: NoOrigin())
+        request.hold = Bool.random(using: &dice) ? 15 : 0
+        request.isInteractive = Int.random(in: 0..<10, using: &dice) > 0
+        return request
     }
 
     /// Usually the right agent answers the open prompt; sometimes a random agent answers a random one.
@@ -145,18 +147,22 @@ private struct Play {
         if case .timerFired(let timer) = event { timers.remove(timer) }
         let effects = queue.handle(event, at: now, in: facts)
         for effect in effects { check(effect) }
-        let entries = queue.entries
-        require(entries.map(\.position) == Array(0..<entries.count), "positions \(entries.map(\.position))")
-        require(Set(entries.map(\.request.id)) == open, "the queue does not contain exactly the accepted requests")
-        require(entries.count == queue.length && queue.length <= 12, "length \(queue.length)")
-        require(entries.dropFirst().allSatisfy { $0.state == .queued }, "a request behind the first is showing")
+        let requests = queue.requests
+        let positions = requests.map { $0.place?.position }
+        require(positions == Array(0..<requests.count), "positions \(positions)")
+        require(Set(requests.map(\.id)) == open, "the queue does not contain exactly the accepted requests")
+        require(requests.count <= 12, "length \(requests.count)")
+        require(requests.dropFirst().allSatisfy { $0.place?.state == .queued }, "a request behind the first is showing")
     }
 
     private mutating func check(_ effect: QueueEffect) {
         switch effect {
-        case .accept(let id): require(open.insert(id).inserted && !over.contains(id), "\(id) accepted twice")
-        case .refuse(let id, _): require(!open.contains(id), "\(id) refused after it was accepted")
-        case .respond(let id, _), .forget(let id):
+        case .accept(let request):
+            require(open.insert(request.id).inserted && !over.contains(request.id), "\(request.id) accepted twice")
+        case .refuse(let request, _):
+            require(!open.contains(request.id), "\(request.id) refused after it was accepted")
+        case .respond(let request, _), .forget(let request):
+            let id = request.id
             require(open.remove(id) != nil && over.insert(id).inserted, "\(id) ended twice, or was never accepted")
             if shown?.prompt.request.id == id, !writing.contains(where: { $0.id == id }) { close() }
         case .showPrompt(let agent, let prompt):
@@ -174,9 +180,9 @@ private struct Play {
         case .dropPrompt(let id):
             require(shown?.prompt.id == id, "a prompt that is not shown is dropped")
             shown = nil
-        case .commit(let id, let decisions, _):
-            require(!decisions.isEmpty && lastShown?.request.id == id, "decisions that belong to no prompt")
-            writing.append((id, decisions))
+        case .commit(let request, let decisions, _):
+            require(!decisions.isEmpty && lastShown?.request.id == request.id, "decisions that belong to no prompt")
+            writing.append((request.id, decisions))
         case .startTimer(let timer, let milliseconds):
             require(milliseconds > 0, "a timer without a duration")
             timers.insert(timer)

@@ -20,13 +20,9 @@ import Testing
 struct FakeFacts: Facts {
     var statuses: [String: Status] = [:]
 
-    func status(of permission: Permission, for caller: Caller) -> Status {
-        statuses["\(caller.app.name) \(permission.rawValue)"] ?? .undetermined
-    }
-
-    func standing(of permission: Permission, for caller: Caller) -> Status {
-        let status = status(of: permission, for: caller)
-        return status == .unavailable ? .undetermined : status
+    func status(of permission: Permission, for caller: Caller, assumesDevice: Bool) -> Status {
+        let status = statuses["\(caller.app.name) \(permission.rawValue)"] ?? .undetermined
+        return assumesDevice && status == .unavailable ? .undetermined : status
     }
 }
 
@@ -142,16 +138,19 @@ struct QueueScript {
     }
 
     /// `request ID APP[@CONNECTION] PERMISSION,… [hold=SECONDS] [quiet]`
-    private func request(_ words: [String]) -> AccessRequest {
+    private func request(_ words: [String]) -> Request {
         let names = words[2].split(separator: "@").map(String.init)
         let caller = Caller(
             connection: ":\(names.last ?? "")", app: app(names[0]), process: ProcessKey(pid: 1, startTime: 1))
         var hold: UInt32 = 0
         for word in words.dropFirst(4) where word.hasPrefix("hold=") { hold = UInt32(word.dropFirst(5)) ?? 0 }
-        return AccessRequest(
+        var request = Request(
             id: RequestID(UInt64(words[1]) ?? 0), path: "/r/\(words[1])", caller: caller,
-            questions: words[3].split(separator: ",").compactMap { Question(name: String($0)) }, hold: hold,
-            isInteractive: !words.contains("quiet"), arrived: now.epoch)
+            questions: words[3].split(separator: ",").compactMap { Question(name: String($0)) }, arrived: now.epoch,
+            origin: NoOrigin())
+        request.hold = hold
+        request.isInteractive = !words.contains("quiet")
+        return request
     }
 
     /// `answer AGENT #PROMPT dismissed` or `answer AGENT #PROMPT camera=grant/once,…`; the items may be omitted.
@@ -211,10 +210,10 @@ struct QueueScript {
 
     private func describe(_ effect: QueueEffect) -> String {
         switch effect {
-        case .accept(let id): "accept \(id.number)"
-        case .refuse(let id, let error): "refuse \(id.number) \(error.kind.rawValue)"
-        case .respond(let id, let reply): "respond \(id.number) \(describe(reply))"
-        case .forget(let id): "forget \(id.number)"
+        case .accept(let request): "accept \(request.id.number)"
+        case .refuse(let request, let error): "refuse \(request.id.number) \(error.kind.rawValue)"
+        case .respond(let request, let reply): "respond \(request.id.number) \(describe(reply))"
+        case .forget(let request): "forget \(request.id.number)"
         case .showPrompt(let agent, let prompt):
             "show \(agent.path.dropFirst()) #\(prompt.id.number) \(prompt.request.id.number) \(list(prompt.items)) waiting=\(prompt.behind.count)\(prompt.pause.map { " pause=\($0)" } ?? "")"
         case .updatePrompt(let agent, let id, let behind):
@@ -223,16 +222,20 @@ struct QueueScript {
         case .dropPrompt(let id): "drop #\(id.number)"
         case .unregisterAgent(let agent): "unregister \(agent.path.dropFirst())"
         case .startAgentService: "start-agent"
-        case .commit(let id, let decisions, let rows):
-            "commit \(id.number) \(decisions.map(describe).joined(separator: ",")); \(rows.map(describe).joined(separator: ","))"
+        case .commit(let request, let decisions, let rows):
+            "commit \(request.id.number) \(decisions.map(describe).joined(separator: ",")); \(rows.map(describe).joined(separator: ","))"
         case .record(let rows): "record \(rows.map(describe).joined(separator: ","))"
         case .saveDismissals(let record):
             "nag \(record.app.name) \(record.question.name) \(record.count)\(record.pausedUntil.map { " until=\($0)" } ?? "")"
-        case .moved(let id, let state, let position): "moved \(id.number) \(state.rawValue) \(position)"
+        case .moved(let request, _): "moved \(request.id.number) \(describe(request.place))"
         case .lengthChanged(let length): "length \(length)"
         case .startTimer(let timer, let milliseconds): "timer \(describe(timer)) \(milliseconds)"
         case .stopTimer(let timer): "stop \(describe(timer))"
         }
+    }
+
+    private func describe(_ place: Place?) -> String {
+        place.map { "\($0.state.rawValue) \($0.position)" } ?? "nowhere"
     }
 
     private func describe(_ behind: RequestsBehind) -> String {

@@ -4,29 +4,14 @@ import DBus
 import PermissionCore
 import PermissionModel
 
-/// Takes requests into the queue.
-@LoopActor
-protocol RequestTaking: AnyObject {
-    /// Takes the request that the closure makes from its ID and arrival time. Its origin is notified of its progress.
-    func take(from origin: any RequestOrigin, _ request: (RequestID, EpochSeconds) -> AccessRequest)
-    /// Returns a path for an app's next request. Throws if the app already uses that token.
-    func newPath(owner: String, token: String?) throws(PermissionError) -> String
-    /// Releases the place in the queue that is kept for the connection.
-    func releaseHold(of connection: String)
-    /// Withdraws a request.
-    func close(_ id: RequestID)
-    /// The number of requests that the connection has in progress.
-    func requestCount(of connection: String) -> Int
-}
-
 @LoopActor
 struct AccessInterface {
-    let connection: Connection
     let identifier: any CallerLookup
     let facts: CurrentFacts
     let devices: DeviceCatalog
     let statuses: StatusPublisher
-    unowned let requests: any RequestTaking
+    let objects: RequestObjects
+    unowned let requests: any RequestQueue
 
     /// The version of the D-Bus interfaces.
     static let version: UInt32 = 1
@@ -45,7 +30,7 @@ struct AccessInterface {
                     returns: ["fd": "h", "info": "a{sv}"], callers: .apps, openDevice),
                 Method("ReleaseHold", callers: .apps) { call in
                     call.reply()
-                    requests.releaseHold(of: call.sender)
+                    requests.feed(.holdReleased(call.sender))
                 },
             ],
             signals: [Signal("StatusChanged", ["permission": "s", "status": "s"])],
@@ -64,11 +49,7 @@ struct AccessInterface {
 
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
-        let asked = try RequestOptions(call.arguments[0], call.arguments[1])
-        let path = try requests.newPath(owner: caller.connection, token: asked.token)
-        requests.take(from: RequestObject(path: path, call: call, connection: connection)) {
-            asked.request($0, path: path, by: caller, at: $1)
-        }
+        try objects.take(call, try RequestOptions(call.arguments[0], call.arguments[1]), by: caller)
     }
 
     private func getStatus(_ call: MethodCall) throws(PermissionError) {
@@ -83,7 +64,7 @@ struct AccessInterface {
         guard devices.canOpen(permission) else {
             throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
         }
-        guard facts.standing(of: permission, for: caller) == .granted else {
+        guard facts.status(of: permission, for: caller, assumesDevice: true) == .granted else {
             throw PermissionError(.notGranted, "\(permission.rawValue) is not granted to \(caller.app)")
         }
         let (fd, isWritable, opened) = try devices.open(permission, device: call.string(1), writable: writable)

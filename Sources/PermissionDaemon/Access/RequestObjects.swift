@@ -6,14 +6,12 @@ import PermissionModel
 
 /// A request of an app, as an object on the bus.
 @LoopActor
-final class RequestObject: RequestOrigin {
+final class RequestObject {
+    let path: String
     let owner: String
-    private let path: String
     private let connection: Connection
     /// The call of RequestAccess, until it is answered.
     private var call: MethodCall?
-    private(set) var state = RequestState.queued
-    private(set) var position = 0
     /// Watches the process that the request ends with, if it is not the owner.
     private var subject: WatchToken?
 
@@ -24,9 +22,18 @@ final class RequestObject: RequestOrigin {
         owner = call.sender
     }
 
-    /// Whether the path has been sent to the owner.
-    var isAnnounced: Bool { call == nil }
+    isolated deinit { subject?.cancel() }
 
+    /// Calls `body` when the process exits, unless the request has ended by then.
+    func end(with pidfd: UnixFD, _ body: @escaping @LoopActor () -> Void) {
+        subject = Loop.shared.watch(pidfd, .readable) { [weak self] _ in
+            self?.forget()
+            body()
+        }
+    }
+}
+
+extension RequestObject: @LoopActor RequestOrigin {
     func accept() {
         call?.reply(.objectPath(path))
         call = nil
@@ -38,31 +45,21 @@ final class RequestObject: RequestOrigin {
         call = nil
     }
 
-    isolated deinit { forget() }
-
     func forget() {
         subject?.cancel()
         subject = nil
     }
 
-    /// Calls `body` when the process exits, unless the request has ended by then.
-    func end(with pidfd: UnixFD, _ body: @escaping @LoopActor () -> Void) {
-        subject = Loop.shared.watch(pidfd, .readable) { [weak self] _ in
-            self?.forget()
-            body()
-        }
-    }
-
-    func respond(_ reply: Reply, isStopping: Bool) {
+    func respond(_ reply: Reply) {
         forget()
-        let (code, results) = RequestObject.encoded(reply, isStopping)
+        let (code, results) = RequestObject.encoded(reply)
         connection.send(
             .signal(
                 path: path, interface: BusNames.request, member: "Response",
                 [.uint32(code), .properties(results)], destination: owner))
     }
 
-    private static func encoded(_ reply: Reply, _ isStopping: Bool) -> (UInt32, [String: Value]) {
+    private static func encoded(_ reply: Reply) -> (UInt32, [String: Value]) {
         var results: [String: Value] = [
             "statuses": .stringTable(
                 reply.statuses.map { ($0.key.rawValue, $0.value.rawValue) }.sorted { $0.0 < $1.0 }),
@@ -77,18 +74,16 @@ final class RequestObject: RequestOrigin {
             results["error"] = .string(error.kind.name)
             results["message"] = .string(error.message)
             results["retryable"] = .bool(error.kind.isRetryable)
-            if isStopping { results["stopping"] = .bool(true) }
+            if reply.isStopping { results["stopping"] = .bool(true) }
             return (2, results)
         }
     }
 
-    func moved(_ state: RequestState, position: Int) {
+    func moved(from old: Place, to new: Place) {
         var changed: [String: Value] = [:]
-        if self.state != state { changed["State"] = .string(state.rawValue) }
-        if self.position != position { changed["Position"] = .uint32(UInt32(position)) }
+        if new.state != old.state { changed["State"] = .string(new.state.rawValue) }
+        if new.position != old.position { changed["Position"] = .uint32(UInt32(new.position)) }
         guard !changed.isEmpty else { return }
-        self.state = state
-        self.position = position
         connection.send(
             .signal(
                 path: path, interface: StandardInterfaces.properties, member: "PropertiesChanged",
@@ -96,63 +91,84 @@ final class RequestObject: RequestOrigin {
     }
 }
 
-/// The objects below /org/permd/request, looked up in the table of requests.
+/// The objects below /org/permd/request: the requests in the queue.
 @LoopActor
 struct RequestObjects {
-    let requests: InFlightRequests
-    /// Withdraws a request for its owner.
-    let close: @LoopActor (RequestID) -> Void
+    let connection: Connection
+    let now: @Sendable () -> EpochSeconds
+    unowned let requests: any RequestQueue
 
     var tree: ObjectTree {
         ObjectTree(interfaces: { interfaces(at: $0, for: $1) }, children: { children(of: $0, for: $1) })
     }
 
-    /// Returns a path for a new request of that owner. Throws if the owner already uses that token.
-    func newPath(_ id: RequestID, owner: String, token: String?) throws(PermissionError) -> String {
-        let path = BusNames.requestPath(owner: owner, token: token ?? "permd\(id.number)")
-        if requests[path] == nil { return path }
-        if let token {
-            throw PermissionError(.invalidArguments, "handle_token \(token) is in use by an unfinished request")
-        }
-        // The caller may have chosen a token of this form itself; then a suffix makes the generated one unique.
+    /// Takes the request of a call, whose sender owns the object.
+    ///
+    /// - Parameters:
+    ///   - device: The name of the device that an enforcement point has at hand.
+    ///   - pidfd: The process that the request ends with, if it is not the owner.
+    func take(
+        _ call: MethodCall, _ options: RequestOptions, by caller: Caller, device: String? = nil,
+        endingWith pidfd: UnixFD? = nil
+    ) throws(PermissionError) {
+        let id = requests.newID()
+        let path = try newPath(id, owner: call.sender, token: options.token)
+        let object = RequestObject(path: path, call: call, connection: connection)
+        if let pidfd { object.end(with: pidfd) { [weak requests] in requests?.feed(.closed(id)) } }
+        var request = Request(
+            id: id, path: path, caller: caller, questions: options.permissions.map(Question.permission),
+            arrived: now(), origin: object)
+        options.apply(to: &request)
+        request.device = device
+        requests.feed(.requested(request))
+    }
+
+    /// Throws if the owner already uses that token.
+    private func newPath(_ id: RequestID, owner: String, token: String?) throws(PermissionError) -> String {
+        var path = BusNames.requestPath(owner: owner, token: token ?? "permd\(id.number)")
+        // The caller may have chosen a token of this form itself.
         var suffix = 0
-        while true {
+        while requests.queue.request(at: path) != nil {
+            if let token {
+                throw PermissionError(.invalidArguments, "handle_token \(token) is in use by an unfinished request")
+            }
             suffix += 1
-            let path = BusNames.requestPath(owner: owner, token: "permd\(id.number)_\(suffix)")
-            if requests[path] == nil { return path }
+            path = BusNames.requestPath(owner: owner, token: "permd\(id.number)_\(suffix)")
         }
+        return path
     }
 
     /// Returns the interfaces that `sender` sees at `path`, or nil if no object exists for it there.
     private func interfaces(at path: String, for sender: String) -> [Interface]? {
-        guard let entry = requests[path], let object = entry.origin as? RequestObject, object.owner == sender,
-            object.isAnnounced
-        else { return nil }
-        return [interface(entry.request.id, object)]
+        guard let request = requests.queue.request(at: path), isOwned(request, by: sender) else { return nil }
+        return [interface(of: request)]
     }
 
     /// Returns the names below `path` that `sender` may see.
     private func children(of path: String, for sender: String) -> [String] {
         let prefix = path + "/"
-        let paths = requests.all { ($0.origin as? RequestObject)?.owner == sender && $0.request.path.hasPrefix(prefix) }
-            .map(\.request.path)
-        let names = paths.compactMap { $0.dropFirst(prefix.count).split(separator: "/").first }
+        let owned = requests.queue.requests.filter { $0.path.hasPrefix(prefix) && isOwned($0, by: sender) }
+        let names = owned.compactMap { $0.path.dropFirst(prefix.count).split(separator: "/").first }
         return Set(names).map(String.init).sorted()
     }
 
-    private func interface(_ id: RequestID, _ object: RequestObject) -> Interface {
+    private func isOwned(_ request: Request, by sender: String) -> Bool {
+        (request.origin as? RequestObject)?.owner == sender
+    }
+
+    private func interface(of request: Request) -> Interface {
         Interface(
             name: BusNames.request,
             methods: [
                 Method("Close", callers: .owner) { call in
                     call.reply()
-                    close(id)
+                    requests.feed(.closed(request.id))
                 }
             ],
             signals: [Signal("Response", ["response": "u", "results": "a{sv}"])],
             properties: [
-                Property("State", "s") { _ in .string(object.state.rawValue) },
-                Property("Position", "u") { _ in .uint32(UInt32(object.position)) },
+                Property("State", "s") { _ in .string((request.place ?? Place()).state.rawValue) },
+                Property("Position", "u") { _ in .uint32(UInt32((request.place ?? Place()).position)) },
             ], readers: .owner)
     }
 }

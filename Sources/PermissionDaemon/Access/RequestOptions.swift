@@ -1,6 +1,7 @@
 // The arguments of RequestAccess and RequestAccessFor, decoded and checked.
 
 import DBus
+import PermissionCore
 import PermissionModel
 
 struct RequestOptions {
@@ -48,14 +49,12 @@ struct RequestOptions {
     /// The option `device_name` of enforcement points. For apps it is an unknown one, which is ignored.
     func deviceName() throws(PermissionError) -> String { SafeText.title(try options.string("device_name") ?? "") }
 
-    /// - Parameter device: The name of the device that an enforcement point has at hand.
-    func request(
-        _ id: RequestID, path: String, by caller: Caller, at time: EpochSeconds, device: String? = nil
-    ) -> AccessRequest {
-        AccessRequest(
-            id: id, path: path, caller: caller, questions: permissions.map(Question.permission), reasons: reasons,
-            explanation: explanation, parentWindow: parentWindow, hold: hold, isInteractive: isInteractive,
-            arrived: time, device: device)
+    func apply(to request: inout Request) {
+        request.reasons = reasons
+        request.explanation = explanation
+        request.parentWindow = parentWindow
+        request.hold = hold
+        request.isInteractive = isInteractive
     }
 
     /// Whether the text is empty, `x11:XID` or `wayland:HANDLE`, as in portals. Real handles are far shorter.

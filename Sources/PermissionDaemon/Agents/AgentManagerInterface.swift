@@ -6,11 +6,9 @@ import PermissionModel
 
 @LoopActor
 struct AgentManagerInterface {
-    /// The registered agents, best first.
-    let agents: @LoopActor () -> [RegisteredAgent]
-    /// Whether prompts may be shown: not while the user's sessions are locked or in the background.
-    let isUserPresent: @LoopActor () -> Bool
-    let tell: @LoopActor (QueueEvent) -> Void
+    unowned let requests: any RequestQueue
+
+    private var agents: [RegisteredAgent] { requests.queue.agents }
 
     var interface: Interface {
         Interface(
@@ -19,10 +17,11 @@ struct AgentManagerInterface {
                 Method("RegisterAgent", ["agent": "o", "options": "a{sv}"], callers: .unsandboxed, register),
                 Method("UnregisterAgent", ["agent": "o"], callers: .unsandboxed, unregister),
                 Method("ListAgents", returns: ["agents": "aa{sv}"], callers: .unsandboxed) { call in
-                    call.reply(.rows(agents().map(row)))
+                    call.reply(.rows(agents.map(row)))
                 },
             ],
-            properties: [Property("UserPresent", "b") { _ in .bool(isUserPresent()) }], readers: .unsandboxed)
+            properties: [Property("UserPresent", "b") { _ in .bool(requests.queue.isSeatActive) }],
+            readers: .unsandboxed)
     }
 
     private func register(_ call: MethodCall) throws(PermissionError) {
@@ -37,21 +36,21 @@ struct AgentManagerInterface {
             level = known
         }
         let wantsUpdates = try options.bool("updates") ?? false
-        let owned = agents().filter { $0.id.connection == agent.connection && $0.id != agent }.count
+        let owned = agents.filter { $0.id.connection == agent.connection && $0.id != agent }.count
         guard owned < AgentManagerInterface.agentsPerConnection else {
             throw PermissionError(.limitExceeded, "this program has already registered \(owned) agents")
         }
         call.reply()
-        tell(.agentArrived(agent, level, wantsUpdates: wantsUpdates))
+        requests.feed(.agentArrived(agent, level, wantsUpdates: wantsUpdates))
     }
 
     private func unregister(_ call: MethodCall) throws(PermissionError) {
         let agent = try agentID(call)
-        guard agents().contains(where: { $0.id == agent }) else {
+        guard agents.contains(where: { $0.id == agent }) else {
             throw PermissionError(.notFound, "this program has no agent at \(agent.path)")
         }
         call.reply()
-        tell(.agentUnregistered(agent))
+        requests.feed(.agentUnregistered(agent))
     }
 
     private func agentID(_ call: MethodCall) throws(PermissionError) -> AgentID {

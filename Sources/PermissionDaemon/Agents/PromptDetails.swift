@@ -52,7 +52,7 @@ enum PromptDetails {
         return names.lazy.map(SafeText.title).first { !$0.isEmpty } ?? ""
     }
 
-    private static func item(_ question: Question, _ deviceName: String, _ request: AccessRequest) -> [String: Value] {
+    private static func item(_ question: Question, _ deviceName: String, _ request: Request) -> [String: Value] {
         var item: [String: Value] = [
             "permission": .string(question.name), "device_name": .string(SafeText.title(deviceName)),
             "reason": .string(question.permission.flatMap { request.reasons[$0] } ?? ""),

@@ -8,7 +8,6 @@ import ProcessIdentity
 
 @LoopActor
 struct EnforcementInterface {
-    let connection: Connection
     let identifier: any CallerLookup
     let processes: ProcessIdentifier
     let facts: CurrentFacts
@@ -16,7 +15,8 @@ struct EnforcementInterface {
     let subscribers: Subscribers
     let uses: DeviceUsage
     let appUses: AppUses
-    unowned let requests: any RequestTaking
+    let objects: RequestObjects
+    unowned let requests: any RequestQueue
     private let waiting = WaitingCalls()
 
     /// Requests of one enforcement point that may be in progress, a quarter of all that may wait by default: a point in
@@ -53,22 +53,19 @@ struct EnforcementInterface {
     }
 
     private func requestAccess(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {
-        let asked = try RequestOptions(call.arguments[1], call.arguments[2])
-        let device = try asked.deviceName()
-        let count = requests.requestCount(of: call.sender)
+        let options = try RequestOptions(call.arguments[1], call.arguments[2])
+        let device = try options.deviceName()
+        let count = requests.queue.requests.count { $0.caller.connection == call.sender }
         guard count < EnforcementInterface.requestsPerPoint else {
             throw PermissionError(.limitExceeded, "this enforcement point has \(count) requests in progress")
         }
-        let path = try requests.newPath(owner: call.sender, token: asked.token)
-        let object = RequestObject(path: path, call: call, connection: connection)
-        requests.take(from: object) { id, time in
-            if let pidfd = subject.pidfd { object.end(with: pidfd) { [weak requests] in requests?.close(id) } }
-            return asked.request(id, path: path, by: subject.caller, at: time, device: device)
-        }
+        try objects.take(call, options, by: subject.caller, device: device, endingWith: subject.pidfd)
     }
 
     private func getStatus(_ call: MethodCall, of subject: EnforcementSubject) throws(PermissionError) {
-        try call.replyStatuses(of: call.arguments[1]) { facts.standing(of: $0, for: subject.caller) }
+        try call.replyStatuses(of: call.arguments[1]) {
+            facts.status(of: $0, for: subject.caller, assumesDevice: true)
+        }
     }
 
     private func reportUse(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {
@@ -78,7 +75,7 @@ struct EnforcementInterface {
             app: subject.caller.app, pid: subject.pidfd == nil ? 0 : subject.caller.process.pid, permission: permission,
             source: try details.string("source") ?? "", device: try details.string("device") ?? "",
             deviceName: try details.string("device_name") ?? "",
-            status: facts.standing(of: permission, for: subject.caller),
+            status: facts.status(of: permission, for: subject.caller, assumesDevice: true),
             isBypass: try details.bool("bypassed") ?? false)
         let number = try uses.reportUse(report, by: call.sender)
         if subject.pidfd == nil, !report.isBypass { appUses.began(number, of: report.app, by: subject.caller) }

@@ -15,16 +15,19 @@ final class PortalInterface {
     private static let maximumID = 255
 
     private let identifier: any CallerLookup
-    private let dialogs: PortalDialogs
     private let sync: PortalStoreSync
-    private unowned let requests: any RequestTaking
+    private let now: @Sendable () -> EpochSeconds
+    private unowned let requests: any RequestQueue
+    /// Dialogs that are no requests yet, by handle: their caller is being identified.
+    private var unidentified: [String: PortalDialogCall] = [:]
 
     init(
-        identifier: any CallerLookup, dialogs: PortalDialogs, sync: PortalStoreSync, requests: any RequestTaking
+        identifier: any CallerLookup, sync: PortalStoreSync, now: @escaping @Sendable () -> EpochSeconds,
+        requests: any RequestQueue
     ) {
         self.identifier = identifier
-        self.dialogs = dialogs
         self.sync = sync
+        self.now = now
         self.requests = requests
     }
 
@@ -48,9 +51,9 @@ final class PortalInterface {
         Interface(
             name: BusNames.portalRequest,
             methods: [
-                Method("Close", callers: .portal) { [dialogs] call in
+                Method("Close", callers: .portal) { [weak self] call in
                     call.reply()
-                    dialogs.close(handle: call.path)
+                    self?.close(call.path)
                 }
             ])
     }
@@ -66,30 +69,48 @@ final class PortalInterface {
         guard id.utf8.count <= PortalInterface.maximumID else {
             throw PermissionError(.invalidArguments, "an app ID may have at most \(PortalInterface.maximumID) bytes")
         }
+        guard unidentified[handle] == nil, requests.queue.request(at: handle) == nil else {
+            throw PermissionError(.invalidArguments, "the dialog \(handle) is already open")
+        }
         let key = PortalKey(appID: id, question: PortalKinds.question(icon: dialog.icon))
-        let origin = PortalDialogRequest(call, dialog, key, sync: sync)
-        try dialogs.open(handle, origin)
+        let origin = PortalDialogCall(call, dialog, key, sync: sync)
+        unidentified[handle] = origin
         let window = RequestOptions.isParentWindow(call.string(2)) ? call.string(2) : ""
         identifier.identify(name) { [weak self] caller in
-            guard let caller else {
-                self?.dialogs.close(handle: handle)
-                return
-            }
-            self?.ask(handle, origin, caller, window)
+            // The portal may have closed it meanwhile.
+            guard let self, unidentified[handle] === origin else { return }
+            guard let caller else { return close(handle) }
+            unidentified[handle] = nil
+            ask(handle, origin, caller, window)
         }
     }
 
-    private func ask(_ handle: String, _ origin: PortalDialogRequest, _ caller: Caller, _ window: String) {
-        guard let dialog = dialogs.identified(handle, origin) else { return }
-        let app = PortalApps.asking(caller, id: dialog.key.appID)
+    private func ask(_ handle: String, _ origin: PortalDialogCall, _ caller: Caller, _ window: String) {
         let asking = Caller(
-            connection: caller.connection, app: app, process: caller.process, isProxy: caller.isProxy)
-        dialog.caller = asking
-        requests.take(from: dialog) {
-            AccessRequest(
-                id: $0, path: handle, caller: asking, questions: [dialog.key.question], parentWindow: window,
-                arrived: $1, dialog: dialog.dialog)
+            connection: caller.connection, app: PortalApps.asking(caller, id: origin.key.appID),
+            process: caller.process, isProxy: caller.isProxy)
+        origin.caller = asking
+        var request = Request(
+            id: requests.newID(), path: handle, caller: asking, questions: [origin.key.question], arrived: now(),
+            origin: origin)
+        request.parentWindow = window
+        request.dialog = origin.dialog
+        requests.feed(.requested(request))
+    }
+
+    /// Closes a dialog whose answer the portal, or the app, no longer needs.
+    private func close(_ handle: String) {
+        if let dialog = unidentified.removeValue(forKey: handle) { return dialog.forget() }
+        if let request = requests.queue.request(at: handle), request.origin is PortalDialogCall {
+            requests.feed(.closed(request.id))
         }
+    }
+
+    /// Closes the dialogs of a portal that has left the bus.
+    func left(_ name: String) {
+        let asked = requests.queue.requests.filter { ($0.origin as? PortalDialogCall)?.portal == name }.map(\.path)
+        let handles = unidentified.filter { $0.value.portal == name }.map(\.key) + asked
+        for handle in handles { close(handle) }
     }
 
     // MARK: Decoding

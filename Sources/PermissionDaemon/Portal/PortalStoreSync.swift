@@ -71,7 +71,7 @@ final class PortalStoreSync {
     }
 
     /// Records the answer to a dialog before it is sent. What the portal may store is on disk when `then` is called.
-    func note(
+    func record(
         _ key: PortalKey, for caller: Caller?, _ verdict: Verdict?, then: @escaping @LoopActor () -> Void
     ) {
         guard PortalKinds.place(of: key.question) != nil else { return then() }
@@ -248,7 +248,9 @@ extension PortalStoreSync: @LoopActor PortalJudge {
         if key.appID.isEmpty {
             // All programs without an ID share one entry. A grant stays while one of them has it; a denial never stays.
             return verdict == .grant
-                && (nameless[key] ?? [:]).values.contains { facts.standing(of: permission, for: $0) == .granted }
+                && (nameless[key] ?? [:]).values.contains {
+                    facts.status(of: permission, for: $0, assumesDevice: true) == .granted
+                }
         }
         let standings = apps(of: key).map { facts.portalStanding(of: permission, for: $0) }
         switch verdict {

@@ -8,7 +8,8 @@ import PermissionModel
 @LoopActor
 protocol PolicyCalls: AnyObject {
     var now: @Sendable () -> EpochSeconds { get }
-    var entries: [QueueEntry] { get }
+    /// The requests in the queue, in order.
+    var waiting: [Request] { get }
     /// Makes a decision and calls `completion` after it is on disk.
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void)
     /// Deletes decisions and lifts pauses; nil means any. `completion` receives the number of deleted decisions, or an
@@ -61,7 +62,7 @@ struct PolicyInterface {
             [.string(app.description), .string(permission.rawValue), .string(verdict?.rawValue ?? "")])
     }
 
-    func tellRequest(_ request: AccessRequest, _ state: String) {
+    func tellRequest(_ request: Request, _ state: String) {
         subscribers.send(
             "RequestChanged",
             [
@@ -147,11 +148,12 @@ struct PolicyInterface {
     }
 
     private func requestRows() -> [[String: Value]] {
-        calls.entries.map { entry in
-            [
-                "request": .string(entry.request.path), "app": .string(entry.request.caller.app.description),
-                "permissions": .strings(entry.request.questions.map(\.name)), "state": .string(entry.state.rawValue),
-                "position": .uint32(UInt32(entry.position)), "since": .uint64(UInt64(clamping: entry.request.arrived)),
+        calls.waiting.map { request in
+            let place = request.place ?? Place()
+            return [
+                "request": .string(request.path), "app": .string(request.caller.app.description),
+                "permissions": .strings(request.questions.map(\.name)), "state": .string(place.state.rawValue),
+                "position": .uint32(UInt32(place.position)), "since": .uint64(UInt64(clamping: request.arrived)),
             ]
         }
     }

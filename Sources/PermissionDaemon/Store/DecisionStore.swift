@@ -160,8 +160,8 @@ final class DecisionStore {
 
     // MARK: Changing
 
-    /// Makes the changes, all or none. Calls `then` once they are on disk, with the decisions that were removed, and
-    /// then notifies observers.
+    /// Makes the changes, all or none. Once they are on disk, notifies observers, and then calls `then` with the decisions
+    /// that were removed.
     func commit(
         _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
     ) {
@@ -210,13 +210,13 @@ final class DecisionStore {
                     self.void.remove(filter)
                     dropCached(filter)
                 }
-                then(.success(gone))
                 tell(changes.compactMap(\.decision), gone)
+                then(.success(gone))
             case .failure(let error):
                 for removal in pending.reversed() where !removals.contains(removal) { removals.insert(removal, at: 0) }
                 let gone = takeBack(changes)
-                then(.failure(error))
                 tell([], gone)
+                then(.failure(error))
             }
         }
     }

@@ -11,6 +11,14 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct AgentLinkTests {
+    private final class Origin: RequestOrigin {
+        func accept() {}
+        func refuse(_ error: PermissionError) {}
+        func moved(from old: Place, to new: Place) {}
+        func respond(_ reply: Reply) {}
+        func forget() {}
+    }
+
     /// An agent that a test answers for, and the link to it.
     @LoopActor
     private final class Bench {
@@ -49,11 +57,11 @@ struct AgentLinkTests {
             return try await calls.wait(for: shown)[shown - 1]
         }
 
-        static let request = AccessRequest(
+        static let request = Request(
             id: RequestID(1), path: "/r",
             caller: Caller(
                 connection: ":1.99", app: AppID("exe:/usr/bin/app")!, process: ProcessKey(pid: 1, startTime: 1)),
-            questions: [.camera], arrived: 0)
+            questions: [.camera], arrived: 0, origin: Origin())
 
         /// Returns once everything sent so far by either side has been received.
         func settle() async throws {

@@ -98,7 +98,7 @@ struct PortalStoreSyncTests {
         /// Notes an answer; returns once the portal may be told.
         func note(_ verdict: Verdict?, about key: PortalKey = Bench.camera) async {
             await withCheckedContinuation { done in
-                sync.note(key, for: Bench.caller, verdict) { done.resume() }
+                sync.record(key, for: Bench.caller, verdict) { done.resume() }
             }
         }
 

@@ -1,14 +1,4 @@
-// A request with its caller, and the answer to a prompt.
-
-/// The number of a request, unique while the daemon runs.
-public struct RequestID: Sendable, Hashable, Comparable {
-    /// The number.
-    public let number: UInt64
-    /// Creates the ID of a request.
-    public init(_ number: UInt64) { self.number = number }
-    /// Compares numbers.
-    public static func < (a: RequestID, b: RequestID) -> Bool { a.number < b.number }
-}
+// Who makes requests, who shows prompts, and what a person answers.
 
 /// An identified bus connection.
 public struct Caller: Sendable, Hashable {
@@ -44,56 +34,6 @@ public struct Explanation: Sendable, Hashable {
     public init(title: String, body: String) {
         self.title = title
         self.body = body
-    }
-}
-
-/// A call of org.permd.Access1.RequestAccess or org.permd.Enforcement1.RequestAccessFor, decoded and checked, or a
-/// portal's dialog, with the identified app.
-public struct AccessRequest: Sendable, Hashable {
-    /// The number of the request.
-    public let id: RequestID
-    /// The object path.
-    public let path: String
-    /// The app that made the request. Of a request by an enforcement point, the connection is the point's.
-    public let caller: Caller
-    /// At least one question, none twice, in the order of the call.
-    public let questions: [Question]
-    /// Why the app wants each permission, in its words; safe to show.
-    public var reasons: [Permission: String]
-    /// What to show before the question; safe to show.
-    public var explanation: Explanation?
-    /// The window of the app, `x11:XID` or `wayland:HANDLE`; empty if there is none.
-    public var parentWindow: String
-    /// Seconds for which to keep the place in the queue after the answer: 0 to ``Limits/maximumHold``.
-    public var hold: UInt32
-    /// Whether a prompt may be shown.
-    public var isInteractive: Bool
-    /// When the call arrived.
-    public let arrived: EpochSeconds
-    /// The portal's dialog that the request represents; nil for a request of an app.
-    public var dialog: PortalDialog?
-    /// The name of the device that an enforcement point has at hand, safe to show, or empty; nil for requests of apps
-    /// and portals, for which permd looks for a device.
-    public var device: String?
-
-    /// Creates a request.
-    public init(
-        id: RequestID, path: String, caller: Caller, questions: [Question], reasons: [Permission: String] = [:],
-        explanation: Explanation? = nil, parentWindow: String = "", hold: UInt32 = 0, isInteractive: Bool = true,
-        arrived: EpochSeconds, dialog: PortalDialog? = nil, device: String? = nil
-    ) {
-        self.id = id
-        self.path = path
-        self.caller = caller
-        self.questions = questions
-        self.reasons = reasons
-        self.explanation = explanation
-        self.parentWindow = parentWindow
-        self.hold = hold
-        self.isInteractive = isInteractive
-        self.arrived = arrived
-        self.dialog = dialog
-        self.device = device
     }
 }
 

@@ -1,0 +1,136 @@
+// A request: who asks for what, where the answer goes, and its place in the queue until it is answered.
+
+package import PermissionModel
+
+/// The number of a request, unique while the daemon runs.
+package struct RequestID: Sendable, Hashable, Comparable {
+    package let number: UInt64
+    package init(_ number: UInt64) { self.number = number }
+    package static func < (a: RequestID, b: RequestID) -> Bool { a.number < b.number }
+}
+
+/// Where a request comes from: it receives the answer.
+package protocol RequestOrigin: AnyObject {
+    /// The queue has taken the request.
+    func accept()
+    /// The queue has rejected the request. No other call follows.
+    func refuse(_ error: PermissionError)
+    func moved(from old: Place, to new: Place)
+    /// Receives the answer. No other call follows.
+    func respond(_ reply: Reply)
+    /// The request has ended without an answer. No other call follows.
+    func forget()
+}
+
+/// How far a request has come in the queue.
+package struct Place: Sendable, Hashable {
+    package enum State: String, Sendable, Hashable {
+        case queued, showing
+    }
+
+    package var state = State.queued
+    /// How many requests are ahead, the one on screen included.
+    package var position = 0
+
+    package init(state: State = .queued, position: Int = 0) {
+        self.state = state
+        self.position = position
+    }
+}
+
+/// A call of org.permd.Access1.RequestAccess or org.permd.Enforcement1.RequestAccessFor, decoded and checked, or a
+/// portal's dialog.
+package struct Request {
+    package let id: RequestID
+    /// The object path; of a portal's dialog, its handle.
+    package let path: String
+    /// The app that asks. Of a request by an enforcement point, the connection is the point's.
+    package let caller: Caller
+    /// At least one, none twice, in the order of the call.
+    package let questions: [Question]
+    /// Why the app wants each permission, in its words; safe to show.
+    package var reasons: [Permission: String] = [:]
+    /// What to show before the question; safe to show.
+    package var explanation: Explanation?
+    /// The window of the app, `x11:XID` or `wayland:HANDLE`; empty if there is none.
+    package var parentWindow = ""
+    /// Seconds for which to keep the place in the queue after the answer: 0 to ``Limits/maximumHold``.
+    package var hold: UInt32 = 0
+    /// Whether a prompt may be shown.
+    package var isInteractive = true
+    /// When the call arrived.
+    package let arrived: EpochSeconds
+    /// The portal's dialog that the request represents; nil for a request of an app.
+    package var dialog: PortalDialog?
+    /// The name of the device that an enforcement point has at hand, safe to show, or empty; nil for requests of apps
+    /// and portals, for which permd looks for a device.
+    package var device: String?
+    package let origin: any RequestOrigin
+
+    /// Nil for a request that never waited.
+    package internal(set) var place: Place?
+    /// Questions removed without a decision: dismissed, left out by the person, or paused by the dismissal throttle.
+    var leftOut: Set<Question> = []
+    /// Questions whose outcome is already in the history.
+    var recorded: Set<Question> = []
+    /// The person's answers to this request.
+    var answers: [Question: ItemDecision] = [:]
+    /// Agents that this request was offered to.
+    var tried: Set<AgentID> = []
+    typealias OpenPrompt = (id: PromptID, agent: AgentID, items: [Question])
+    /// The prompt that shows it, also while its answer is being written.
+    var prompt: OpenPrompt?
+    /// Whether an answer is being written.
+    var isSettling = false
+    /// Milliseconds left of the hold whose place this request took.
+    var holdLeft: Int64?
+
+    package init(
+        id: RequestID, path: String, caller: Caller, questions: [Question], arrived: EpochSeconds,
+        origin: any RequestOrigin
+    ) {
+        self.id = id
+        self.path = path
+        self.caller = caller
+        self.questions = questions
+        self.arrived = arrived
+        self.origin = origin
+    }
+
+    var app: AppID { caller.app }
+
+    func decision(_ permission: Permission, _ answer: ItemDecision, _ now: Moment) -> Decision {
+        Decision(
+            app: app, permission: permission, verdict: answer.verdict, duration: answer.duration, decided: now.epoch,
+            by: .person, process: answer.duration == .once ? caller.process : nil)
+    }
+
+    /// The questions that are still to be asked, in the order of the request.
+    func open(in facts: some Facts) -> [Question] {
+        questions.filter { question in
+            guard !leftOut.contains(question) else { return false }
+            guard let permission = question.permission else { return true }
+            return facts.status(of: permission, in: self) == .undetermined
+        }
+    }
+
+    func row(_ question: Question, _ outcome: Outcome, _ by: Author, _ now: Moment) -> HistoryRow {
+        HistoryRow(time: now.epoch, request: path, app: app, question: question, outcome: outcome, by: by)
+    }
+}
+
+/// Indirect, so that iterating over a thousand slots does not copy each request.
+indirect enum Slot {
+    case request(Request)
+    case hold(Hold)
+    /// A request that has ended for its caller while the person's answer is still being written.
+    case settling(RequestID)
+
+    var request: Request? {
+        if case .request(let request) = self { request } else { nil }
+    }
+
+    var hold: Hold? {
+        if case .hold(let hold) = self { hold } else { nil }
+    }
+}
