@@ -74,6 +74,8 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
+    var version: String { Program.version }
+
     var waiting: [Request] { queue.requests }
 
     func pauses(app: AppID?, question: Question?) -> [Pause] {

@@ -1,15 +1,7 @@
-// The current problems and what to do about them, as `permctl doctor` shows them.
+// Collects the current problems of all components.
 
 import PermissionCore
 import PermissionModel
-
-struct Problem {
-    let about: String
-    var file = ""
-    var line = 0
-    let text: String
-    let advice: String
-}
 
 extension Broker {
     func problems() -> [Problem] {

@@ -71,6 +71,38 @@ struct StructureTests {
         }
     }
 
+    /// The folders of the daemon in their order: each names only types of its own and of those before it. The files
+    /// beside the folders join them.
+    private static let order = [
+        "Identity", "Calls", "Store", "Policy", "Session", "Devices", "Usage", "Access", "Agents", "Portal",
+        "Enforcement", "Settings", "",
+    ]
+
+    @Test func foldersOfTheDaemonHaveAnOrder() throws {
+        var sources: [(place: Int, name: String, code: String)] = []
+        for file in try StructureTests.files("Sources/PermissionDaemon") {
+            let name = String(file.path.split(separator: "/PermissionDaemon/").last ?? "")
+            let folder = name.contains("/") ? String(name.prefix { $0 != "/" }) : ""
+            let place = try #require(StructureTests.order.firstIndex(of: folder), "\(folder) has no place in the order")
+            let code = try String(contentsOf: file, encoding: .utf8).replacing(/\/\/.*/, with: "")
+            sources.append((place, name, code))
+        }
+        var placeOf: [String: Int] = [:]
+        for source in sources {
+            for match in source.code.matches(of: /(?m)^(?:[a-z@][\w()]* )*(?:class|struct|enum|protocol) (\w+)/)
+            where !match.output.0.contains("private") {
+                placeOf[String(match.output.1)] = source.place
+            }
+        }
+        #expect(placeOf.count > 50 && Set(placeOf.values).count == StructureTests.order.count)
+        for source in sources {
+            let later = Set(source.code.matches(of: /\b[A-Z]\w+/).map { String($0.output) }).filter {
+                (placeOf[$0] ?? 0) > source.place
+            }
+            #expect(later.isEmpty, "\(source.name) names \(later.sorted().joined(separator: ", "))")
+        }
+    }
+
     @Test func filesAreShortAndStateTheirPurpose() throws {
         for file in try StructureTests.files("Sources") + StructureTests.files("Tools") {
             let lines = try String(contentsOf: file, encoding: .utf8).split(

@@ -5,6 +5,16 @@ import Glibc
 import PermissionModel
 import ProcessIdentity
 
+/// Reports whether processes are running and when they exit.
+@LoopActor
+protocol ProcessLiveness: AnyObject {
+    var onExit: (@LoopActor (ProcessKey) -> Void)? { get set }
+    /// Whether exactly this process is running. If so, `onExit` is called when it exits.
+    func isAlive(_ process: ProcessKey) -> Bool
+    /// `onExit` need not be called for this process any more.
+    func forget(_ process: ProcessKey)
+}
+
 @LoopActor
 final class ProcessWatch: ProcessLiveness {
     private var watches: [ProcessKey: WatchToken] = [:]

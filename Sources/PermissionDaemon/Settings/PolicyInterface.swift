@@ -4,9 +4,19 @@ import DBus
 import PermissionCore
 import PermissionModel
 
+/// A problem and what to do about it, as `permctl doctor` shows them.
+struct Problem {
+    let about: String
+    var file = ""
+    var line = 0
+    let text: String
+    let advice: String
+}
+
 /// The operations of settings programs, and the state that they list.
 @LoopActor
 protocol PolicyCalls: AnyObject {
+    var version: String { get }
     var now: @Sendable () -> EpochSeconds { get }
     /// The requests in the queue, in order.
     var waiting: [Request] { get }
@@ -53,7 +63,7 @@ struct PolicyInterface {
                 Signal("QueueChanged", ["length": "u"]),
                 Signal("RequestChanged", ["request": "o", "app": "s", "permissions": "as", "state": "s"]),
             ],
-            properties: [Property("ProgramVersion", "s") { _ in .string(Program.version) }], readers: .unsandboxed)
+            properties: [Property("ProgramVersion", "s") { _ in .string(calls.version) }], readers: .unsandboxed)
     }
 
     func tellDecision(_ app: AppID, _ permission: Permission, _ verdict: Verdict?) {

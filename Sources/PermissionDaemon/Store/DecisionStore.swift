@@ -6,16 +6,6 @@ import Logging
 import PermissionCore
 import PermissionModel
 
-/// Reports whether processes are running and when they exit.
-@LoopActor
-protocol ProcessLiveness: AnyObject {
-    var onExit: (@LoopActor (ProcessKey) -> Void)? { get set }
-    /// Whether exactly this process is running. If so, `onExit` is called when it exits.
-    func isAlive(_ process: ProcessKey) -> Bool
-    /// `onExit` need not be called for this process any more.
-    func forget(_ process: ProcessKey)
-}
-
 @LoopActor
 final class DecisionStore {
     /// The number of apps whose decisions are cached: more than run at once on any desktop.
