@@ -99,7 +99,7 @@ package enum UnixSocket {
     }
 
     /// If `waits` is false, a listener with a full queue is an error.
-    static func connect(_ path: String, waits: Bool = true) throws(TestKitError) -> UnixFD {
+    package static func connect(_ path: String, waits: Bool = true) throws(TestKitError) -> UnixFD {
         try open(path, SOCK_STREAM, waits: waits, "connect to", Glibc.connect)
     }
 

@@ -1,5 +1,6 @@
 // A client that sends raw bytes to the bus, for messages that no library would send.
 
+import DBus
 import Dispatch
 import Glibc
 
@@ -89,7 +90,10 @@ public final class RawBusClient: @unchecked Sendable {
 
     /// - Parameter address: An address of the form `unix:path=…`.
     public init(_ address: String) throws(TestKitError) {
-        fd = try RawBusClient.connect(String(address.dropFirst("unix:path=".count)))
+        fd = try UnixSocket.connect(String(address.dropFirst("unix:path=".count))).take()
+        var patience = RawBusClient.patience
+        let length = socklen_t(MemoryLayout<timeval>.size)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] { setsockopt(fd, SOL_SOCKET, option, &patience, length) }
         try logIn()
         let hello = try call(
             .call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello"))
@@ -128,26 +132,6 @@ public final class RawBusClient: @unchecked Sendable {
     }
 
     private static let patience = timeval(tv_sec: 100, tv_usec: 0)
-
-    private static func connect(_ path: String) throws(TestKitError) -> Int32 {
-        let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-        let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(fd, $0, size) }
-        }
-        guard result == 0 else {
-            let problem = errno
-            close(fd)
-            throw .system("cannot connect to \(path)", problem)
-        }
-        var patience = RawBusClient.patience
-        let length = socklen_t(MemoryLayout<timeval>.size)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] { setsockopt(fd, SOL_SOCKET, option, &patience, length) }
-        return fd
-    }
 
     private func logIn() throws(TestKitError) {
         let user = "\(geteuid())".utf8.map { String($0, radix: 16) }.joined()

@@ -97,9 +97,6 @@ public final class SoundServer {
         return exit
     }
 
-    /// The process ID of permd-pipewire.
-    public var enforcer: Int32? { point?.pid }
-
     public var isEnforcing: Bool { point?.isRunning == true }
 
     @discardableResult

@@ -107,7 +107,7 @@ struct LayoutTests {
             let translation = try await Translation(language.code)
             bench.set(translation.environment)
             try await bench.startAgent()
-            try await daemon.waitForAgents(index + 1)
+            try await daemon.agents.wait(for: index + 1)
             for name in names {
                 for isFull in [false, true] {
                     number += 1

@@ -1,21 +1,19 @@
 // Stands in for the daemon: registers agents and sends them what a correct, a faulty or a hostile daemon would.
 
-import DBus
-import Glibc
-import PermissionClient
-import PermissionTestKit
+package import DBus
+package import PermissionModel
 
 @LoopActor
-final class FakeDaemon {
+package final class FakeDaemon {
     private let service: FakeService
     /// The agents that registered, by their unique name and path.
-    let agents = EventLog<(owner: String, path: String)>()
+    package let agents = EventLog<(owner: String, path: String)>()
     /// The callers of `GetStatus`, in order.
-    let questions = EventLog<String>()
+    package let questions = EventLog<String>()
     /// The calls of `RequestAccess`, each answered with the path of its request.
-    let requests = EventLog<MethodCall>()
+    package let requests = EventLog<MethodCall>()
 
-    init(_ bus: PrivateBus) throws {
+    package init(_ bus: PrivateBus) throws {
         service = try FakeService(on: bus)
         service.add(
             BusNames.agentManager, at: BusNames.root,
@@ -26,7 +24,10 @@ final class FakeDaemon {
                 ) { [agents] call in
                     call.reply()
                     agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
-                }
+                },
+                Method(name: "ListAgents", inputs: [:], outputs: ["agents": "aa{sv}"]) { [agents] call in
+                    call.reply(.rows(agents.all.map { ["agent": .objectPath($0.path)] }))
+                },
             ])
         service.add(
             BusNames.access, at: BusNames.root,
@@ -50,21 +51,21 @@ final class FakeDaemon {
     }
 
     /// Calls the agent that registered last.
-    func call(_ member: String, _ body: [Value]) async throws -> Message {
+    package func call(_ member: String, _ body: [Value]) async throws -> Message {
         guard let agent = agents.all.last else { throw TestKitError("no agent") }
         return try await service.connection.call(
             .call(destination: agent.owner, path: agent.path, interface: BusNames.agent, member: member, body),
             timeoutMilliseconds: nil)
     }
 
-    static func details(_ app: String = "exe:/a") -> [String: Value] {
+    package static func details(_ app: String = "exe:/a") -> [String: Value] {
         [
             "app": .string(app), "durations": .strings(["once", "always"]),
             "items": .rows([["permission": .string("camera")]]),
         ]
     }
 
-    func prompt(_ path: String, _ details: [String: Value] = details()) async -> String {
+    package func prompt(_ path: String, _ details: [String: Value] = details()) async -> String {
         do {
             let reply = try await call("Prompt", [.objectPath(path), .properties(details)])
             return reply.body.first?.stringValue ?? "?"
@@ -79,7 +80,7 @@ final class FakeDaemon {
     }
 
     /// Answers a request for the camera.
-    func respond(to call: MethodCall, _ status: Status) {
+    package func respond(to call: MethodCall, _ status: Status) {
         service.connection.send(
             .signal(
                 path: FakeDaemon.path(of: call), interface: BusNames.request, member: "Response",
@@ -87,12 +88,12 @@ final class FakeDaemon {
                 destination: call.sender))
     }
 
-    func tell(_ status: Status, to client: String) {
+    package func tell(_ status: Status, to client: String) {
         service.connection.send(
             .signal(
                 path: BusNames.root, interface: BusNames.access, member: "StatusChanged",
                 [.string("camera"), .string(status.rawValue)], destination: client))
     }
 
-    func end() { service.end() }
+    package func end() { service.end() }
 }

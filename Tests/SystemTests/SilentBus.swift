@@ -2,28 +2,29 @@
 
 import DBus
 import Glibc
+import PermissionTestKit
 
-public final class SilentBus: Sendable {
-    public enum Kind: String, Sendable, CaseIterable {
+final class SilentBus: Sendable {
+    enum Kind: String, Sendable, CaseIterable {
         /// Connections are accepted by the kernel, as for a process that is stopped.
         case silent
         /// The queue of connections is full, so connect(2) blocks.
         case full
     }
 
-    public let address: String
+    let address: String
     private let folder: TemporaryFolder
     private let listener: UnixFD
     /// The connections that fill the queue if the kind is `full`.
     private let clients: [UnixFD]
 
-    public init(_ kind: Kind) throws(TestKitError) {
+    init(_ kind: Kind) throws(TestKitError) {
         folder = try TemporaryFolder()
         let path = folder.file("bus")
         address = "unix:path=\(path)"
         listener = try UnixSocket.bind(path, SOCK_STREAM)
         guard listen(listener.raw, kind == .full ? 0 : 16) == 0 else {
-            throw TestKitError.system("cannot listen at \(path)", errno)
+            throw TestKitError("cannot listen at \(path)")
         }
         var clients: [UnixFD] = []
         while kind == .full, let client = try? UnixSocket.connect(path, waits: false) { clients.append(client) }
@@ -31,11 +32,11 @@ public final class SilentBus: Sendable {
     }
 
     /// Closes this bus and replaces it with another one at the same path. May be called again to replace that one.
-    public func give(to other: String) throws(TestKitError) {
+    func give(to other: String) throws(TestKitError) {
         let link = folder.file("link")
         guard other.hasPrefix("unix:path="), symlink(String(other.dropFirst("unix:path=".count)), link) == 0,
             rename(link, folder.file("bus")) == 0
-        else { throw TestKitError.system("cannot link to \(other)", errno) }
+        else { throw TestKitError("cannot link to \(other)") }
         guard listener.raw >= 0 else { return }
         shutdown(listener.raw, Int32(SHUT_RDWR))
         close(listener.take())
