@@ -111,8 +111,10 @@ let package = Package(
                 "DBus", "PermissionModel", "CLinux", "CSystemd", .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: strict),
         .target(
-            name: "ProcessIdentity", dependencies: ["DBus", "PermissionModel", "System", "CLinux"],
-            swiftSettings: strict),
+            name: "ProcessIdentity",
+            dependencies: [
+                "DBus", "PermissionModel", "System", "CLinux", .product(name: "Logging", package: "swift-log"),
+            ], swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(
             name: "PermissionDaemon",

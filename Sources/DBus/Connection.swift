@@ -99,7 +99,6 @@ public final class Connection {
             watches.readAgain()
         }
         if isConnected, dbus_connection_get_dispatch_status(raw) == DBUS_DISPATCH_DATA_REMAINS { queueDispatch() }
-        watches.isBehind = isDispatchQueued
     }
 
     /// Queues a decoded call. libdbus holds nothing of it, so waiting calls never pause reading. Replies and signals
@@ -168,13 +167,6 @@ public final class Connection {
             self.letGo()
         }
     }
-
-    /// From now on, ``arrivedAfter`` is maintained, which costs one more system call per wait of the loop.
-    public func keepArrivals() { Loop.shared.watches.keepLooks() }
-
-    /// A lower bound (`Loop.uptimeMilliseconds()`) for when the message being handled arrived: at that time there was
-    /// nothing to read, or the message had just arrived.
-    public var arrivedAfter: Int64 { watches.arrivedAfter }
 
     /// The socket to the bus, still owned by this object; -1 once it is closed.
     public var socket: Int32 {

@@ -104,26 +104,6 @@ final class WatchTable {
         }
     }
 
-    /// When the descriptors were polled, in `Loop.uptimeMilliseconds()`.
-    struct Looks {
-        var count: UInt64 = 0
-        var last: Int64 = 0
-        var beforeLast: Int64 = 0
-        /// Whether the last poll found nothing ready at first and slept until something was.
-        var hasSlept = false
-
-        mutating func note(hasSlept: Bool) {
-            count += 1
-            (beforeLast, last) = (last, Loop.uptimeMilliseconds())
-            self.hasSlept = hasSlept
-        }
-    }
-
-    /// Recorded for callers that need to know how long data may have waited.
-    private(set) var looks: Looks?
-
-    func keepLooks() { looks = looks ?? Looks() }
-
     private static let batch = 32
     /// Marks the wake-up descriptor. No entry uses this value, because generations start at 1.
     private static let wakeUpMark: UInt64 = 0
@@ -192,12 +172,7 @@ final class WatchTable {
     func poll(wait: Bool) -> Bool {
         for entry in changed where entry.isChanged { apply(entry) }
         changed.removeAll(keepingCapacity: true)
-        var count = epoll_wait(epoll, ready, Int32(WatchTable.batch), wait && looks == nil ? -1 : 0)
-        looks?.note(hasSlept: false)
-        if count == 0, wait, looks != nil {
-            count = epoll_wait(epoll, ready, Int32(WatchTable.batch), -1)
-            looks?.note(hasSlept: true)
-        }
+        let count = epoll_wait(epoll, ready, Int32(WatchTable.batch), wait ? -1 : 0)
         precondition(count >= 0 || errno == EINTR, "epoll_wait failed: errno \(errno)")
         var hasRemoteWork = false
         for index in 0..<max(0, Int(count)) {

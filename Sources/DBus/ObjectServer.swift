@@ -136,9 +136,7 @@ public final class MethodCall {
 
 @LoopActor
 public final class ObjectServer {
-    /// Returns true if the call may proceed at once, without `authorize`.
-    public var isAuthorized: (@LoopActor (MethodCall, CallerClass) -> Bool)?
-    /// Runs before every handler. It calls `proceed`, now or later, or answers the call itself. If nil, everyone may
+    /// Runs before every handler. It calls `proceed` once, now or later, or answers the call itself. If nil, everyone may
     /// call.
     public var authorize: (@LoopActor (MethodCall, CallerClass, _ proceed: @escaping @LoopActor () -> Void) -> Void)?
 
@@ -242,12 +240,6 @@ public final class ObjectServer {
     func pass(_ call: MethodCall, _ callers: CallerClass?, _ body: @escaping @LoopActor () -> Void) {
         guard let authorize else { return body() }
         guard let callers else { return call.failStandard(BusError.Name.accessDenied, "no caller may use this") }
-        if isAuthorized?(call, callers) == true { return body() }
-        var hasProceeded = false
-        authorize(call, callers) {
-            guard !hasProceeded else { return }
-            hasProceeded = true
-            body()
-        }
+        authorize(call, callers, body)
     }
 }

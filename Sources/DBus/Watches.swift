@@ -20,14 +20,6 @@ final class Watches {
     var onResume: (@LoopActor () -> Void)?
 
     private let connection: OpaquePointer
-    /// A lower bound for the arrival time of received but unhandled messages (`Loop.uptimeMilliseconds()`), if polls
-    /// are recorded.
-    private(set) var arrivedAfter = Loop.uptimeMilliseconds()
-    /// The number of the last poll that found something to read.
-    private var lastReading: UInt64 = 0
-    /// Whether earlier received messages are still unhandled.
-    var isBehind = false
-    private var hasPaused = false
     /// Usually a single entry, so a linear search is faster than a dictionary.
     private var places: [Place] = []
 
@@ -102,7 +94,6 @@ final class Watches {
             if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
             if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
         }
-        if !events.contains(.readable) { hasPaused = true }
         if let token = place.token {
             token.events = events
         } else {
@@ -112,26 +103,14 @@ final class Watches {
         }
     }
 
-    /// Updates `arrivedAfter`: what is read now arrived after the last poll that found nothing, or just now if the loop
-    /// slept until then.
-    private func noteReading(_ looks: WatchTable.Looks) {
-        let isFollowing = lastReading + 1 == looks.count
-        if !isBehind, !hasPaused, looks.hasSlept || !isFollowing {
-            arrivedAfter = looks.hasSlept ? looks.last : looks.beforeLast
-        }
-        hasPaused = false
-        lastReading = looks.count
-    }
-
-    /// Reads available data, unless reading is paused. Counts as part of the previous poll.
+    /// Reads available data, unless reading is paused.
     func readAgain() {
         for place in places where place.token?.events.contains(.readable) == true {
-            handle(place, .readable, isLook: false)
+            handle(place, .readable)
         }
     }
 
-    private func handle(_ place: Place, _ events: IOEvents, isLook: Bool = true) {
-        if isLook, events.contains(.readable), let looks = Loop.shared.watches.looks { noteReading(looks) }
+    private func handle(_ place: Place, _ events: IOEvents) {
         for watch in place.watches {
             // Handling one watch may remove the other or close the connection.
             guard place.watches.contains(watch), places.contains(where: { $0 === place }) else { continue }

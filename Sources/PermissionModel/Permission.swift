@@ -4,18 +4,6 @@
 public enum Permission: String, Sendable, Hashable, CaseIterable, Comparable {
     case camera, microphone, bluetooth, location
 
-    /// Hashes a number, which is faster than hashing the raw value; every call looks up statuses by permission.
-    public func hash(into hasher: inout Hasher) { hasher.combine(number) }
-
-    private var number: Int {
-        switch self {
-        case .camera: 0
-        case .microphone: 1
-        case .bluetooth: 2
-        case .location: 3
-        }
-    }
-
     /// Compares names.
     public static func < (a: Permission, b: Permission) -> Bool { a.rawValue < b.rawValue }
 }

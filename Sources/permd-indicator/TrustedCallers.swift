@@ -16,7 +16,6 @@ final class TrustedCallers {
     init(_ connection: Connection) { self.connection = connection }
 
     func guardCalls(of server: ObjectServer) {
-        server.isAuthorized = { [weak self] call, _ in self?.known[call.sender] == true }
         server.mayPassDescriptors = { _ in false }
         server.authorize = { [weak self] call, _, proceed in self?.identify(call, proceed) }
     }

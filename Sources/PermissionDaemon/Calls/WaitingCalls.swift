@@ -11,16 +11,33 @@ final class WaitingCalls {
     /// Bytes charged per call in addition to its content, for its header and the waiting closures.
     static let callBytes = 1024
 
+    private let maximumOfConnection: Int
     private var bytes = 0
+    private var counts: [String: Int] = [:]
+
+    /// - Parameter maximum: The most waiting calls of one connection.
+    init(ofConnection maximum: Int = .max) { maximumOfConnection = maximum }
 
     /// Counts a call as waiting until the returned function is called.
     func add(_ message: Message) throws(PermissionError) -> @LoopActor () -> Void {
+        let sender = message.sender ?? ""
         let size = message.contentSize + WaitingCalls.callBytes
+        let count = counts[sender] ?? 0
+        guard count < maximumOfConnection else {
+            throw PermissionError(.limitExceeded, "\(count) calls of this connection wait until it is identified")
+        }
         guard bytes + size <= WaitingCalls.maximumBytes else {
             throw PermissionError(
                 .limitExceeded, "too many calls wait until processes are identified; try again")
         }
         bytes += size
-        return { [weak self] in self?.bytes -= size }
+        counts[sender] = count + 1
+        return { [weak self] in self?.end(sender, size) }
+    }
+
+    private func end(_ sender: String, _ size: Int) {
+        bytes -= size
+        let count = counts[sender] ?? 0
+        counts[sender] = count > 1 ? count - 1 : nil
     }
 }

@@ -7,7 +7,6 @@ import PermissionModel
 import PermissionTestKit
 import Testing
 
-@testable import PermissionDaemon
 @testable import ProcessIdentity
 
 @Suite(.timeLimit(.minutes(2)))

@@ -6,7 +6,7 @@ import PermissionModel
 import PermissionTestKit
 import Testing
 
-@testable import PermissionDaemon
+@testable import ProcessIdentity
 
 @Suite(.timeLimit(.minutes(2)))
 @LoopActor

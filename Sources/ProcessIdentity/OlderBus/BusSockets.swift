@@ -4,7 +4,6 @@
 import CLinux
 import Glibc
 import PermissionModel
-import ProcessIdentity
 
 /// Sockets of one bus, as seen from this network namespace.
 struct BusSockets: Sendable {

@@ -7,7 +7,6 @@
 import DBus
 import Logging
 import PermissionModel
-import ProcessIdentity
 import System
 
 @LoopActor
@@ -28,7 +27,7 @@ final class ConnectionHolders {
     /// Searches never hang, as they ask the kernel alone: nothing that hangs elsewhere delays them.
     private let worker = Worker(threads: 1)
     /// Whether the kernel cannot report sockets. Every process then passes this check.
-    private(set) var isBlind = false
+    private var isBlind = false
     private var checks: [Int32: [(name: String, completion: @LoopActor (UnknownProcess?) -> Void)]] = [:]
 
     init(connection: Connection, reader: ProcessReader, log: Logger) {

@@ -3,40 +3,41 @@
 // A process ID may have been reused since the process connected: the process that has it now must be older than the
 // connection, and hold a socket for each connection with its ID.
 
-import DBus
-import Logging
-import PermissionModel
-import ProcessIdentity
+package import DBus
+package import Logging
+package import PermissionModel
 
 @LoopActor
-final class OlderBus: ProcessProof {
-    private let moments: ConnectionMoments
+package final class OlderBus: ProcessProof {
+    private let times: ConnectionTimes
     private let holders: ConnectionHolders
 
     /// - Parameter old: The same for a lost connection. What it knows is kept, so that losing it makes no caller look new.
-    init(_ connection: Connection, reader: ProcessReader, log: Logger, continuing old: OlderBus?) {
-        moments = ConnectionMoments(connection: connection, continuing: old?.moments)
+    package init(_ connection: Connection, reader: ProcessReader, log: Logger, continuing old: OlderBus?) {
+        times = ConnectionTimes(connection: connection, continuing: old?.times)
         holders = ConnectionHolders(connection: connection, reader: reader, log: log)
-        moments.onAppeared = { [processes = holders.processes] in processes.appeared($0) }
+        times.onAppeared = { [processes = holders.processes] in processes.appeared($0) }
     }
 
     /// Must be called after the match rule for NameOwnerChanged was added, so that no connection is missed.
-    func start() { moments.start() }
+    package func start() { times.start() }
 
-    func appeared(_ name: String) { moments.appeared(name) }
+    package func appeared(_ name: String) { times.appeared(name) }
 
-    func vanished(_ name: String) {
-        moments.vanished(name)
+    package func vanished(_ name: String) {
+        times.vanished(name)
         holders.processes.vanished(name)
     }
 
-    func check(_ process: ProcessKey, _ name: String, _ completion: @escaping @LoopActor (UnknownProcess?) -> Void) {
-        guard !moments.busGivesProcesses else {
+    package func check(
+        _ process: ProcessKey, _ name: String, _ completion: @escaping @LoopActor (UnknownProcess?) -> Void
+    ) {
+        guard !times.busGivesProcesses else {
             return completion(UnknownProcess(reason: "the bus does not know its process"))
         }
-        holders.check(process.pid, name) { [moments, holders] problem in
+        holders.check(process.pid, name) { [times] problem in
             if let problem { return completion(problem) }
-            let isOlder = moments.wasThere(process.startTime, before: name, isHolder: !holders.isBlind)
+            let isOlder = times.wasThere(process.startTime, before: name)
             let reason = "the process \(process.pid) is younger than the connection: its ID was reused"
             completion(isOlder ? nil : UnknownProcess(reason: reason))
         }
