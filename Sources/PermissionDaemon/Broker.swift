@@ -104,12 +104,12 @@ final class Broker {
     /// Connects to the events of the components and restores the state of earlier runs.
     func start() {
         identifier.onLeft = { [weak self] in self?.left($0) }
-        devices.start { [weak self] in self?.devicesChanged($0) }
+        devices.follow { [weak self] in self?.devicesChanged($0) }
         enforcement.appUses.onLastEnded = { [weak self] in self?.store.exited($1, of: $0) }
         usage.onChange = { [weak self] in self?.usesChanged($0) }
         usage.devicesChanged()
         policy.saveLastGood = { [weak self] in self?.saveLastGood($0, $1) }
-        policy.start { [weak self] in self?.policyChanged() }
+        policy.onChange = { [weak self] in self?.policyChanged() }
         indicator.changed(isInUse: !usage.uses.isEmpty)
         store.onReadAgain = { [weak self] in self?.decisionsRead() }
         store.onWritableAgain = { [weak self] in self?.writeAgain() }

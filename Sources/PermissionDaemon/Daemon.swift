@@ -14,11 +14,14 @@ final class Daemon {
     private let root: String
     private let log: Logger
     private let notifier = Notifier()
-    /// For all components: what may block runs there.
+    /// For what a caller may have placed on a file system that hangs.
+    private lazy var processes = ProcessIdentifier(worker: Worker())
+    /// For what only the system and the administrator place, so that no caller can keep it from being read.
     private let worker = Worker()
-    private lazy var processes = ProcessIdentifier(worker: worker)
     private typealias Parts = (store: DecisionStore, policy: PolicySet, devices: DeviceCatalog)
     private var parts: Parts?
+    /// What waits until rules and devices are known for the first time; nil afterwards.
+    private var awaitingParts: [@LoopActor (Parts) -> Void]? = []
     private var service: BusService?
     /// The broker of the lost connection, until there is a new service.
     private var lost: Broker?
@@ -59,7 +62,7 @@ final class Daemon {
     private func claimName(on connection: Connection) {
         connection.requestName(BusNames.service) { [weak self] result in
             guard let self, !isStopping, connection.isConnected else { return }
-            if case .success(true) = result { return serve(on: connection) }
+            if case .success(true) = result { return withParts { [weak self] in self?.serve($0, on: connection) } }
             // After an outage the bus may not have noticed yet that permd's previous connection is closed, and a flooded
             // bus may exceed a quota now and accept the request a moment later.
             if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
@@ -85,18 +88,27 @@ final class Daemon {
     }
 
     /// Called once permd owns the name: until then, another permd may have the store's files open.
-    private func openParts() -> Parts {
+    private func withParts(_ body: @escaping @LoopActor (Parts) -> Void) {
+        if let parts, awaitingParts == nil { return body(parts) }
+        awaitingParts?.append(body)
+        guard parts == nil else { return }
         let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: Daemon.wallClock, log: log)
-        let policy = PolicySet(root: root, lastGood: store.ruleFiles(), log: log)
-        let parts = (store, policy, DeviceCatalog(log: log))
+        let policy = PolicySet(root: root, lastGood: store.ruleFiles(), worker: worker, log: log)
+        let parts = (store, policy, DeviceCatalog(worker: worker, log: log))
         self.parts = parts
-        return parts
+        policy.read {
+            parts.2.start { [weak self] in
+                let waiting = self?.awaitingParts ?? []
+                self?.awaitingParts = nil
+                for body in waiting { body(parts) }
+            }
+        }
     }
 
-    private func serve(on connection: Connection) {
+    private func serve(_ parts: Parts, on connection: Connection) {
+        guard !isStopping, connection.isConnected else { return }
         nameWatch?.cancel()
         nameWatch = nil
-        let parts = parts ?? openParts()
         let broker = Broker(
             connection: connection, store: parts.store, policy: parts.policy, devices: parts.devices,
             processes: processes, now: Daemon.wallClock, log: log, continuing: lost)
@@ -172,10 +184,9 @@ final class Daemon {
     private func signal(_ number: Int32) {
         switch number {
         case SIGHUP:
+            guard let parts, awaitingParts == nil else { return }
             notifier.reloading()
-            parts?.policy.reloadAndTell()
-            parts?.devices.rescan()
-            notifier.ready()
+            parts.policy.read { [notifier] in parts.devices.rescan(notifier.ready) }
         default:
             notifier.stopping()
             stop()

@@ -57,75 +57,49 @@ public struct DeviceOpener: Sendable, Hashable {
     public var descriptors: Int
 }
 
-/// Looks for the processes that have one of several devices open, a part at a time.
-///
-/// A process that may not be inspected, or that has more descriptors than are read, is not found.
-public final class DeviceSearch {
+extension ProcessReader {
     /// The most processes that are found: an app may have any number of children that inherit a device.
     static let maximumOpeners = 1024
 
-    private let reader: ProcessReader
-    private let devices: Set<UInt64>
-    private let own = getpid()
-    private var rest: [Int32]
-    private var all: DescriptorFolder?
-    private var current: (pid: Int32, folder: DescriptorFolder, count: Int)?
-    private var found: [UInt64: Int] = [:]
-    public private(set) var openers: [DeviceOpener] = []
-
+    /// Finds the processes that have one of these devices open, but for this one: permd opens devices for apps, and
+    /// hands them over. A process that may not be inspected is not found. Takes 16 ms for 20,000 descriptors.
+    ///
     /// - Parameter processes: Where to look; in all processes if nil.
-    public init(_ reader: ProcessReader, for devices: Set<UInt64>, in processes: [Int32]? = nil) {
-        self.reader = reader
-        self.devices = devices
-        rest = processes ?? []
-        if processes == nil { all = try? DescriptorFolder(reader.root) }
-    }
-
-    /// Visits about that many processes and descriptors. Returns whether there are more.
-    public func advance(_ steps: Int) -> Bool {
-        for _ in 0..<steps {
-            if current == nil {
-                guard openers.count < DeviceSearch.maximumOpeners, let pid = nextProcess() else { return false }
-                enter(pid)
-            } else {
-                step()
-            }
+    public func openers(of devices: Set<UInt64>, in processes: [Int32]? = nil) -> [DeviceOpener] {
+        let own = getpid()
+        var found: [DeviceOpener] = []
+        func visit(_ pid: Int32) -> Bool {
+            if pid != own { found += openers(of: devices, in: pid) }
+            return found.count < ProcessReader.maximumOpeners
         }
-        return true
+        if let processes { _ = processes.allSatisfy(visit) } else { try? forEachProcess(visit) }
+        return found
     }
 
-    private func nextProcess() -> Int32? { all.map { $0.next()?.number } ?? rest.popLast() }
-
-    private func enter(_ pid: Int32) {
-        // permd opens devices for apps, and hands them over.
-        guard pid != own, let folder = try? DescriptorFolder("\(reader.root)/\(pid)/fd") else { return }
-        current = (pid, folder, 0)
-        found = [:]
+    private func openers(of devices: Set<UInt64>, in pid: Int32) -> [DeviceOpener] {
+        guard let folder = try? DescriptorFolder("\(root)/\(pid)/fd") else { return [] }
+        var found: [UInt64: Int] = [:]
+        var count = 0
+        while count < ProcessReader.maximumDescriptors, let entry = folder.next() {
+            count += 1
+            guard let device = folder.device(entry.name), devices.contains(device), mayRead(pid, entry.number) else {
+                continue
+            }
+            found[device, default: 0] += 1
+        }
+        guard !found.isEmpty, let process = try? key(pid) else { return [] }
+        return found.map { DeviceOpener(process: process, device: $0.key, descriptors: $0.value) }
     }
+}
 
-    private func step() {
-        guard let (pid, folder, count) = current else { return }
-        guard count < ProcessReader.maximumDescriptors, let entry = folder.next() else { return leave(pid) }
-        current?.count += 1
-        guard let device = DeviceSearch.device(in: folder.descriptor, entry.name), devices.contains(device),
-            reader.mayRead(pid, entry.number)
-        else { return }
-        found[device, default: 0] += 1
-    }
-
-    private func leave(_ pid: Int32) {
-        current = nil
-        guard !found.isEmpty, let process = try? reader.key(pid) else { return }
-        openers += found.map { DeviceOpener(process: process, device: $0.key, descriptors: $0.value) }
-    }
-
+extension DescriptorFolder {
     /// The number of a character device, at whatever path; nil for other files.
-    private static func device(in folder: Int32, _ name: UnsafePointer<CChar>) -> UInt64? {
+    fileprivate func device(_ name: UnsafePointer<CChar>) -> UInt64? {
         var status = statx()
-        guard clinux_stat_unasked(folder, name, &status) == 0, UInt32(status.stx_mode) & S_IFMT == S_IFCHR else {
+        guard clinux_stat_unasked(descriptor, name, &status) == 0, UInt32(status.stx_mode) & S_IFMT == S_IFCHR else {
             return nil
         }
-        return DeviceSearch.number(UInt64(status.stx_rdev_major), UInt64(status.stx_rdev_minor))
+        return DescriptorFolder.number(UInt64(status.stx_rdev_major), UInt64(status.stx_rdev_minor))
     }
 
     /// A dev_t, as makedev(3) builds it.

@@ -30,13 +30,15 @@ package final class Inotify {
         set { token?.events = newValue ? [] : .readable }
     }
 
-    /// Returns the watch, or -1 with errno set.
-    package func watch(_ path: String, _ events: UInt32) -> Int32 { inotify_add_watch(descriptor.raw, path, events) }
+    /// Returns the watch, or -1 with errno set. May block if the path leads to a file system that hangs.
+    package nonisolated func watch(_ path: String, _ events: UInt32) -> Int32 {
+        inotify_add_watch(descriptor.raw, path, events)
+    }
 
     package func remove(_ watch: Int32) { inotify_rm_watch(descriptor.raw, watch) }
 
     /// Why a call failed. inotify uses some errno values with other meanings.
-    package static func reason(_ code: Int32) -> String {
+    package nonisolated static func reason(_ code: Int32) -> String {
         switch code {
         case ENOSPC: "the limit fs.inotify.max_user_watches is reached"
         case EMFILE: "the limit of descriptors or fs.inotify.max_user_instances is reached"

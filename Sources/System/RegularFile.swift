@@ -11,7 +11,9 @@ package enum RegularFile {
         /// Whether no file has that name. A broken link is not absent.
         package let isAbsent: Bool
 
-        package init(_ reason: String) { (code, self.reason, isAbsent) = (0, reason, false) }
+        package init(_ reason: String, code: Int32 = 0) {
+            (self.code, self.reason, isAbsent) = (code, reason, false)
+        }
 
         package init(system code: Int32, at path: String) {
             self.code = code
@@ -20,7 +22,10 @@ package enum RegularFile {
         }
 
         /// Whether the error may pass by itself: no descriptors or memory left, or a disk that does not respond.
-        package var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EIO, ESTALE].contains(code) }
+        package var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EIO, ESTALE, ETIMEDOUT].contains(code) }
+
+        /// Of what the worker could not read in time.
+        package static let unanswered = Failure("the file system does not answer", code: ETIMEDOUT)
     }
 
     /// Whether certainly no file has that name. A broken link is not absent.

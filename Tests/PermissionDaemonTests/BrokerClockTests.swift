@@ -23,7 +23,7 @@ struct BrokerClockTests {
         var camera = DeviceRecord(subsystem: "video4linux", syspath: "/sys/camera")
         camera.node = "/dev/null"
         let clock = clock
-        broker = DaemonParts(folder, devices: [camera]) { clock.now }.broker(try bus.connect())
+        broker = await DaemonParts(folder, devices: [camera]) { clock.now }.broker(try bus.connect())
         broker.start()
     }
 

@@ -15,7 +15,7 @@ struct BusServiceTests {
     @Test func aServiceIsReleasedAfterItsConnectionIsLost() async throws {
         let folder = try TemporaryFolder()
         let bus = try await PrivateBus()
-        let parts = DaemonParts(folder)
+        let parts = await DaemonParts(folder)
         let store = parts.store
         let client = try bus.connect()
         weak var broker: Broker?
@@ -70,7 +70,7 @@ struct BusServiceTests {
         let other = try bus.connect()
         #expect(try other.requestName(BusNames.portalBackend))
         let open = try bus.connect()
-        let broker = DaemonParts(folder).broker(open)
+        let broker = await DaemonParts(folder).broker(open)
         let service = BusService(broker)
         let client = try bus.connect()
         let owners = EventLog<String>()
@@ -145,7 +145,7 @@ struct BusServiceTests {
 
     private static func broker(_ folder: TemporaryFolder) async throws -> (PrivateBus, Broker) {
         let bus = try await PrivateBus()
-        return (bus, DaemonParts(folder).broker(try bus.connect()))
+        return (bus, await DaemonParts(folder).broker(try bus.connect()))
     }
 
     private static let decision = Decision(

@@ -30,13 +30,15 @@ struct DaemonParts {
     init(
         _ folder: TemporaryFolder, devices records: [DeviceRecord] = [],
         now: @escaping @Sendable () -> EpochSeconds = { 0 }
-    ) {
+    ) async {
         self.now = now
         store = DecisionStore(
             paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: now,
             log: quietLog)
-        policy = PolicySet(root: folder.path, lastGood: [], log: quietLog)
-        devices = DeviceCatalog(log: quietLog, source: FakeSource(records), kinds: DeviceKinds.all(FakeProbe(), nil))
+        policy = PolicySet(root: folder.path, lastGood: [], worker: Worker(), log: quietLog)
+        devices = DeviceCatalog(
+            worker: Worker(), log: quietLog, source: FakeSource(records), kinds: DeviceKinds.all, probe: FakeProbe())
+        await devices.started()
     }
 
     var facts: CurrentFacts { CurrentFacts(store: store, policy: policy, devices: devices) }

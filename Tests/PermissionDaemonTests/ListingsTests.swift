@@ -25,7 +25,7 @@ struct ListingsTests {
         init() async throws {
             folder = try TemporaryFolder()
             bus = try await PrivateBus()
-            let parts = DaemonParts(folder) { 1000 }
+            let parts = await DaemonParts(folder) { 1000 }
             store = parts.store
             connection = try bus.connect()
             client = try bus.connect()

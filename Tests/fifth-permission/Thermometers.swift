@@ -1,18 +1,11 @@
-// Finds thermometers, for the test that adds a permission: every Bluetooth adapter counts as one.
+// A thermometer that every machine has, for the test that adds a permission: like the screen, it has no node.
 
-import DBus
 import PermissionModel
 
-final class ThermometerKind: DeviceKind {
+struct ThermometerKind: DeviceKind {
     let permission = Permission.thermometer
-    let subsystems = ["bluetooth"]
+    let subsystems: [String] = []
     let nodeUse = NodeUse.none
-
-    func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
-        records("bluetooth").map { record in
-            FoundDevice(
-                device: Device(permission: .thermometer, id: record.hardware, name: "Thermometer"),
-                syspath: record.syspath)
-        }
-    }
+    let watch = NodeWatch.none
+    var permanent: [Device] { [Device(permission: permission, id: "thermometer", name: "Thermometer")] }
 }

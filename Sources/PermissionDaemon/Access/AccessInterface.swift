@@ -49,7 +49,9 @@ struct AccessInterface {
 
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
-        try objects.take(call, try RequestOptions(call.arguments[0], call.arguments[1]), by: caller)
+        let asked = try RequestOptions(call.arguments[0], call.arguments[1])
+        try objects.take(call, asked, by: caller)
+        devices.areWanted(asked.permissions)
     }
 
     private func getStatus(_ call: MethodCall) throws(PermissionError) {
@@ -64,15 +66,30 @@ struct AccessInterface {
         guard devices.canOpen(permission) else {
             throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
         }
+        try checkGrant(of: permission, to: caller)
+        try devices.open(permission, device: call.string(1), writable: writable) { result in
+            do throws(PermissionError) {
+                let opened = try result.get()
+                // The decision may have been taken back while the node was being opened.
+                try checkGrant(of: permission, to: caller)
+                call.reply(.unixFD(opened.descriptor), .properties(AccessInterface.details(of: opened)))
+            } catch {
+                call.fail(error)
+            }
+        }
+    }
+
+    private func checkGrant(of permission: Permission, to caller: Caller) throws(PermissionError) {
         guard facts.status(of: permission, for: caller, assumesDevice: true) == .granted else {
             throw PermissionError(.notGranted, "\(permission.rawValue) is not granted to \(caller.app)")
         }
-        let (fd, isWritable, opened) = try devices.open(permission, device: call.string(1), writable: writable)
-        call.reply(
-            .unixFD(UnixFD(owning: fd)),
-            .properties([
-                "permission": .string(permission.rawValue), "id": .string(opened.id), "node": .string(opened.node),
-                "name": .string(opened.name), "writable": .bool(isWritable),
-            ]))
+    }
+
+    private static func details(of opened: OpenedDevice) -> [String: Value] {
+        [
+            "permission": .string(opened.device.permission.rawValue), "id": .string(opened.device.id),
+            "node": .string(opened.device.node), "name": .string(opened.device.name),
+            "writable": .bool(opened.isWritable),
+        ]
     }
 }

@@ -1,29 +1,29 @@
 // Finds Bluetooth adapters, and whether rfkill blocks them.
 
-import DBus
 import PermissionCore
 import PermissionModel
 
-final class BluetoothKind: DeviceKind {
+struct BluetoothKind: DeviceKind {
     let permission = Permission.bluetooth
     let subsystems = ["bluetooth", "rfkill"]
     let nodeUse = NodeUse.none
-
-    func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
-        let switches = records("rfkill")
-        return records("bluetooth").filter { BluetoothKind.isAdapter($0.sysname) }.map { record in
-            let product = SafeText.title(record.product)
-            let device = Device(
-                permission: .bluetooth, id: record.hardware,
-                name: "\(product.isEmpty ? "Bluetooth adapter" : product) (\(record.sysname))",
-                problem: BluetoothKind.problem(switches.filter { $0.syspath.hasPrefix(record.syspath + "/") }))
-            return FoundDevice(device: device, syspath: record.syspath, order: record.sysnum)
-        }
-    }
+    let watch = NodeWatch.none
 
     /// `hci0` is an adapter, `hci0:64` one of its connections.
-    static func isAdapter(_ sysname: String) -> Bool {
-        sysname.hasPrefix("hci") && decimal(sysname.dropFirst(3)) != nil
+    func mayBeDevice(_ record: DeviceRecord) -> Bool {
+        record.sysname.hasPrefix("hci") && decimal(record.sysname.dropFirst(3)) != nil
+    }
+
+    func device(
+        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+    ) -> FoundDevice? {
+        let product = SafeText.title(record.product)
+        let switches = records("rfkill").filter { $0.syspath.hasPrefix(record.syspath + "/") }
+        let device = Device(
+            permission: permission, id: record.hardware,
+            name: "\(product.isEmpty ? "Bluetooth adapter" : product) (\(record.sysname))",
+            problem: BluetoothKind.problem(switches))
+        return FoundDevice(device: device, syspath: record.syspath, order: record.sysnum)
     }
 
     /// - Parameter switches: the rfkill entries of the adapter.

@@ -1,31 +1,15 @@
 // Finds the video4linux nodes that are cameras, by querying the nodes.
 
 import CLinux
-import DBus
 import Glibc
 import PermissionCore
 import PermissionModel
 
-final class CameraKind: DeviceKind {
+struct CameraKind: DeviceKind {
     let permission = Permission.camera
     let subsystems = ["video4linux"]
     let nodeUse = NodeUse.readingAndWriting
-    private let probe: any NodeProbe
-    /// What nodes have answered, so that a node is opened only once.
-    private var answers: [String: VideoCapability] = [:]
-
-    init(_ probe: any NodeProbe) { self.probe = probe }
-
-    func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
-        let nodes = records("video4linux")
-        let present = Set(nodes.map(\.syspath))
-        answers = answers.filter { present.contains($0.key) }
-        return nodes.compactMap(camera)
-    }
-
-    func forget(_ syspath: String?) {
-        if let syspath { answers[syspath] = nil } else { answers = [:] }
-    }
+    let watch = NodeWatch.openers
 
     /// Whether a node captures video and is no touch panel or codec. The metadata node of a UVC camera does not.
     static func isCamera(_ flags: UInt32) -> Bool {
@@ -34,34 +18,38 @@ final class CameraKind: DeviceKind {
         return flags & capture != 0 && flags & other == 0
     }
 
-    private func camera(_ record: DeviceRecord) -> FoundDevice? {
-        guard !record.node.isEmpty else { return nil }
+    func mayBeDevice(_ record: DeviceRecord) -> Bool { !record.node.isEmpty }
+
+    /// A node that has answered is not opened again, which would power up the camera.
+    func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer {
+        if let video = known?.video, case .capability = video {
+            return NodeAnswer(probe.access(record.node, writing: true), at: record.node, probe, video: video)
+        }
+        let video = probe.video(record.node)
+        return switch video {
+        case .capability: NodeAnswer(video: video)
+        // A camera in use is usable: opening it reports that it is in use.
+        case .unopened(EBUSY), .unanswered(EBUSY): NodeAnswer(video: video)
+        case .unopened(let code), .unanswered(let code): NodeAnswer(code, at: record.node, probe, video: video)
+        }
+    }
+
+    func device(
+        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+    ) -> FoundDevice? {
         var card = record.properties["ID_V4L_PRODUCT"] ?? record.attributes["name"] ?? ""
-        var code: Int32 = 0
-        if let known = answers[record.syspath] {
-            guard CameraKind.isCamera(known.flags) else { return nil }
-            card = known.card
-            code = probe.access(record.node, writing: true)
+        switch answer.video {
+        case .capability(let video):
             // The node disappears before its event arrives.
-            if code == ENOENT { return nil }
-        } else {
-            switch probe.video(record.node) {
-            case .capability(let answer):
-                answers[record.syspath] = answer
-                guard CameraKind.isCamera(answer.flags) else { return nil }
-                card = answer.card
-            case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
-            case .unopened(let failure), .unanswered(let failure):
-                guard CameraKind.isLikelyCamera(record) else { return nil }
-                // A camera in use is usable: opening it reports that it is in use.
-                code = failure == EBUSY ? 0 : failure
-            }
+            guard CameraKind.isCamera(video.flags), answer.code != ENOENT else { return nil }
+            card = video.card
+        case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
+        case .unopened, .unanswered, nil: guard CameraKind.isLikelyCamera(record) else { return nil }
         }
         let name = SafeText.title(card)
         let device = Device(
-            permission: .camera, id: "\(record.hardware)-video-index\(record.attributes["index"] ?? "0")",
-            node: record.node, name: name.isEmpty ? "Camera (\(record.sysname))" : name,
-            problem: probe.problem(code, at: record.node))
+            permission: permission, id: "\(record.hardware)-video-index\(record.attributes["index"] ?? "0")",
+            node: record.node, name: name.isEmpty ? "Camera (\(record.sysname))" : name, problem: answer.problem)
         return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
     }
 

@@ -1,56 +1,94 @@
-// The devices of all kinds: one snapshot that events keep up to date, so that queries need no I/O.
+// The devices of all kinds: one snapshot that events keep up to date, so that queries need no I/O. The worker examines
+// the nodes.
 
 import DBus
 import Logging
 import PermissionCore
 import PermissionModel
+import System
 
 @LoopActor
 final class DeviceCatalog {
+    /// What is known of a kind.
+    private struct Inventory {
+        /// The entries of sysfs, by subsystem.
+        var records: [String: [DeviceRecord]] = [:]
+        /// What nodes have answered, by the paths of their entries.
+        var answers: [String: NodeAnswer] = [:]
+        /// The questions that wait for an answer, each with its number.
+        var questions: [String: UInt64] = [:]
+
+        func entries(of kind: any DeviceKind) -> [DeviceRecord] {
+            kind.subsystems.flatMap { records[$0] ?? [] }.filter(kind.mayBeDevice)
+        }
+    }
+
+    let kinds: [any DeviceKind]
+    /// For what the system and the administrator have placed. Callers cannot fill it with jobs that hang.
+    let worker: Worker
     private let log: Logger
     private let source: any DeviceSource
-    private let kinds: [any DeviceKind]
+    private let probe: any NodeProbe
+    private let geoclue: GeoClueProbe?
     private var onChange: (@LoopActor ([DeviceChange]) -> Void)?
     /// The usable devices of each permission come first, and the default device before all others.
     private(set) var found: [Permission: [FoundDevice]] = [:]
     private var names = DeviceNames()
     /// Devices reported as removed, which sysfs may still list for a moment.
     private var gone: Set<String> = []
+    private var known: [Permission: Inventory] = [:]
+    private var lastQuestion: UInt64 = 0
+    private var waiting: [@LoopActor () -> Void] = []
 
-    convenience init(log: Logger) {
+    convenience init(worker: Worker, log: Logger) {
         self.init(
-            log: log, source: Udev(), kinds: DeviceKinds.all(SystemProbe(), GeoClueProbe(address: .system)))
+            worker: worker, log: log, source: Udev(), kinds: DeviceKinds.all, probe: SystemProbe(),
+            geoclue: GeoClueProbe(address: .system))
     }
 
-    init(log: Logger, source: any DeviceSource, kinds: [any DeviceKind]) {
+    init(
+        worker: Worker, log: Logger, source: any DeviceSource, kinds: [any DeviceKind], probe: any NodeProbe,
+        geoclue: GeoClueProbe? = nil
+    ) {
+        self.worker = worker
         self.log = log
         self.source = source
         self.kinds = kinds
+        self.probe = probe
+        self.geoclue = geoclue
     }
 
-    /// Takes the first snapshot at once, and reports all later changes; GeoClue answers later. If already started, it
-    /// only replaces `onChange`.
-    func start(onChange: @escaping @LoopActor ([DeviceChange]) -> Void) {
-        let isStarted = self.onChange != nil
-        self.onChange = onChange
-        if isStarted { return }
+    /// Takes the first snapshot, then calls `completion`. A node that does not answer in time is not usable.
+    func start(_ completion: @escaping @LoopActor () -> Void) {
         // Watch first, so that no event between the snapshot and the watch is lost.
         source.start(kinds.flatMap(\.subsystems)) { [weak self] in self?.received($0) }
-        for kind in kinds { found[kind.permission] = look(for: kind) }
-        for kind in kinds { kind.start { [weak self] in self?.refresh([kind.permission]) } }
         for problem in source.problems { log.notice("\(problem)") }
+        geoclue?.start { [weak self] in self?.refresh([.location]) }
+        refresh(Set(kinds.map(\.permission)))
+        whenAnswered(completion)
     }
 
-    /// Scans all devices again and queries every node again.
-    func rescan() {
-        for kind in kinds { kind.forget(nil) }
+    /// Reports all changes from now on.
+    func follow(onChange: @escaping @LoopActor ([DeviceChange]) -> Void) { self.onChange = onChange }
+
+    /// Scans all devices again and examines every node again, then calls `completion`.
+    func rescan(_ completion: @escaping @LoopActor () -> Void) {
+        for kind in kinds { known[kind.permission] = nil }
         gone = []
         refresh(Set(kinds.map(\.permission)))
-        for kind in kinds { kind.askAgain() }
+        geoclue?.askAgain()
+        whenAnswered(completion)
     }
 
     /// Checks again who may open the nodes: udev sends no event when logind gives them to another user.
-    func checkRights() { refresh(Set(kinds.filter { $0.nodeUse != .none }.map(\.permission))) }
+    func checkRights() {
+        refresh(Set(kinds.filter { $0.nodeUse != .none }.map(\.permission)), askingAll: true)
+    }
+
+    /// An app asks for these permissions. Only then is a service started that is not running.
+    func areWanted(_ permissions: [Permission]) {
+        if permissions.contains(.location) { geoclue?.isWanted() }
+    }
 
     /// Ordered by permission; the default device of each comes first.
     var devices: [Device] { Permission.allCases.sorted().flatMap { found[$0, default: []].map(\.device) } }
@@ -58,6 +96,8 @@ final class DeviceCatalog {
     func isUsable(_ permission: Permission) -> Bool { found[permission]?.first?.device.isUsable ?? false }
 
     func defaultDevice(_ permission: Permission) -> Device? { found[permission]?.first?.device }
+
+    func kind(of permission: Permission) -> (any DeviceKind)? { kinds.first { $0.permission == permission } }
 
     /// Reasons why devices may go unnoticed, for a person to read.
     var problems: [String] { source.problems }
@@ -70,37 +110,91 @@ final class DeviceCatalog {
             if event.syspath.isEmpty { gone = [] }
             if event.isRemoval { gone.insert(event.syspath) } else { gone.remove(event.syspath) }
             for kind in kinds where kind.subsystems.contains(event.subsystem) {
-                // After any event, the entry may be another device.
-                kind.forget(event.syspath.isEmpty ? nil : event.syspath)
                 touched.insert(kind.permission)
+                // After any event, the entry may be another device.
+                if event.syspath.isEmpty {
+                    known[kind.permission] = nil
+                } else {
+                    known[kind.permission]?.answers[event.syspath] = nil
+                    known[kind.permission]?.questions[event.syspath] = nil
+                }
             }
         }
         refresh(touched)
     }
 
-    private func refresh(_ permissions: Set<Permission>) {
-        let old = devices
-        for kind in kinds where permissions.contains(kind.permission) { found[kind.permission] = look(for: kind) }
-        let changes = DeviceChange.between(old, devices)
-        guard !changes.isEmpty else { return }
-        for change in changes { log.debug("device \(change)") }
-        onChange?(changes)
+    /// Examines the nodes that are not known. The snapshot of a kind changes when all of its nodes have answered.
+    private func refresh(_ permissions: Set<Permission>, askingAll: Bool = false) {
+        for kind in kinds where permissions.contains(kind.permission) {
+            var inventory = known[kind.permission] ?? Inventory()
+            for subsystem in kind.subsystems {
+                inventory.records[subsystem] = source.records(of: subsystem).filter { !gone.contains($0.syspath) }
+            }
+            let nodes = inventory.entries(of: kind).filter { !$0.node.isEmpty && kind.nodeUse != .none }
+            let paths = Set(nodes.map(\.syspath))
+            inventory.answers = inventory.answers.filter { paths.contains($0.key) }
+            inventory.questions = inventory.questions.filter { paths.contains($0.key) }
+            known[kind.permission] = inventory
+            for record in nodes
+            where askingAll || inventory.answers[record.syspath] == nil && inventory.questions[record.syspath] == nil {
+                ask(record, kind)
+            }
+            adopt(kind)
+        }
     }
 
-    func kind(of permission: Permission) -> (any DeviceKind)? { kinds.first { $0.permission == permission } }
+    private func ask(_ record: DeviceRecord, _ kind: any DeviceKind) {
+        lastQuestion += 1
+        let (number, permission, path) = (lastQuestion, kind.permission, record.syspath)
+        let before = known[permission]?.answers[path]
+        known[permission]?.questions[path] = number
+        worker.run(about: record.node) { [probe] in
+            kind.examine(record, before, probe)
+        } then: { [weak self] answer in
+            guard let self, known[permission]?.questions[path] == number else { return }
+            known[permission]?.questions[path] = nil
+            known[permission]?.answers[path] = answer ?? .none(at: record.node)
+            adopt(kind)
+        }
+    }
 
-    private func look(for kind: any DeviceKind) -> [FoundDevice] {
-        var all = kind.devices(in: records)
+    private func adopt(_ kind: any DeviceKind) {
+        guard known[kind.permission]?.questions.isEmpty != false else { return }
+        let old = found[kind.permission, default: []]
+        let new = snapshot(of: kind)
+        found[kind.permission] = new
+        let changes = DeviceChange.between(old.map(\.device), new.map(\.device))
+        if !changes.isEmpty {
+            for change in changes { log.debug("device \(change)") }
+            onChange?(changes)
+        }
+        guard isAnswered else { return }
+        let ready = waiting
+        waiting = []
+        for body in ready { body() }
+    }
+
+    private var isAnswered: Bool { known.values.allSatisfy(\.questions.isEmpty) }
+
+    /// Runs `body` when no question waits for an answer.
+    func whenAnswered(_ body: @escaping @LoopActor () -> Void) {
+        if isAnswered { body() } else { waiting.append(body) }
+    }
+
+    private func snapshot(of kind: any DeviceKind) -> [FoundDevice] {
+        let inventory = known[kind.permission] ?? Inventory()
+        var all = inventory.entries(of: kind).compactMap { record in
+            kind.device(record, inventory.answers[record.syspath] ?? NodeAnswer()) { inventory.records[$0] ?? [] }
+        }
+        all += kind.permanent.map { FoundDevice(device: $0) }
+        if let service = geoclue?.device, service.permission == kind.permission {
+            all.append(FoundDevice(device: service, order: .max))
+        }
         // A stable order for assigning IDs; the usable devices come first afterwards.
         all.sort { ($0.order, $0.syspath) < ($1.order, $1.syspath) }
         // A serial number can contain anything that the hardware reports.
         for index in all.indices { all[index].device.id = SafeText.identity(all[index].device.id) }
         all = names.withUniqueIDs(all)
         return all.filter(\.device.isUsable) + all.filter { !$0.device.isUsable }
-    }
-
-    private func records(_ subsystem: String) -> [DeviceRecord] {
-        let all = source.records(of: subsystem)
-        return gone.isEmpty ? all : all.filter { !gone.contains($0.syspath) }
     }
 }

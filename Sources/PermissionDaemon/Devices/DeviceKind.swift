@@ -12,35 +12,54 @@ enum NodeUse {
     case readingAndWriting
 }
 
-@LoopActor
-protocol DeviceKind: AnyObject {
+/// How uses of a kind's nodes are noticed.
+enum NodeWatch {
+    /// Not at all, or only by what enforcement points report.
+    case none
+    /// By who has a node open.
+    case openers
+    /// By that, and by ALSA, which knows who records.
+    case openersAndCaptures
+}
+
+protocol DeviceKind: Sendable {
     var permission: Permission { get }
     /// The udev subsystems of the devices, and of what determines whether they are usable.
     var subsystems: [String] { get }
     var nodeUse: NodeUse { get }
-    /// The devices among the current entries of sysfs, in any order.
-    func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice]
-    /// Forgets what is known of an entry, or of all if nil: another device may have taken its place.
-    func forget(_ syspath: String?)
+    var watch: NodeWatch { get }
+    /// Devices that are always there, for a permission that needs no hardware.
+    var permanent: [Device] { get }
+    /// Whether an entry of sysfs may be a device. If there is a node to open, the node is examined next.
+    func mayBeDevice(_ record: DeviceRecord) -> Bool
+    /// Examines a node, which may block.
+    /// - Parameter known: the last answer of the same device.
+    func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer
+    /// The device that the entry is; nil if it is none.
+    func device(
+        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+    ) -> FoundDevice?
     /// Whether a device with that name (the default one if empty) can be opened.
     func canOpen(_ name: String, among found: [FoundDevice]) -> Bool
-    /// Reports changes for which udev sends no events.
-    func start(onChange: @escaping @LoopActor () -> Void)
-    /// Queries again what does not report changes by itself.
-    func askAgain()
 }
 
 extension DeviceKind {
-    func forget(_ syspath: String?) {}
+    var permanent: [Device] { [] }
+
+    func mayBeDevice(_ record: DeviceRecord) -> Bool { false }
+
+    func device(
+        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+    ) -> FoundDevice? { nil }
+
+    func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer {
+        NodeAnswer(probe.access(record.node, writing: nodeUse == .readingAndWriting), at: record.node, probe)
+    }
+
     func canOpen(_ name: String, among found: [FoundDevice]) -> Bool { nodeUse != .none }
-    func start(onChange: @escaping @LoopActor () -> Void) {}
-    func askAgain() {}
 }
 
 /// All kinds of devices, one for each permission.
 enum DeviceKinds {
-    @LoopActor
-    static func all(_ probe: any NodeProbe, _ geoclue: GeoClueProbe?) -> [any DeviceKind] {
-        [CameraKind(probe), MicrophoneKind(probe), BluetoothKind(), LocationKind(probe, geoclue)]
-    }
+    static let all: [any DeviceKind] = [CameraKind(), MicrophoneKind(), BluetoothKind(), LocationKind()]
 }

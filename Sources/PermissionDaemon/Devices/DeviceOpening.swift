@@ -1,8 +1,10 @@
 // Opens a device's node for an app, and verifies that the opened node is that device.
 
 import CLinux
+import DBus
 import Glibc
 import PermissionModel
+import System
 
 extension DeviceCatalog {
     /// Whether a device with that name (the default one if empty) can be opened, whether or not it is present.
@@ -10,26 +12,21 @@ extension DeviceCatalog {
         kind(of: permission)?.canOpen(name, among: found[permission, default: []]) ?? false
     }
 
-    /// Opens the default device (for an empty name), or the one with that ID or node. The caller must close the
-    /// descriptor, which is blocking and close-on-exec. If `writable` is nil, the kind of device determines the mode.
+    /// Opens the default device (for an empty name), or the one with that ID or node. The descriptor is blocking and
+    /// close-on-exec. If `writable` is nil, the kind of device determines the mode.
     func open(
-        _ permission: Permission, device name: String, writable: Bool?
-    ) throws(PermissionError) -> (fd: Int32, isWritable: Bool, device: Device) {
+        _ permission: Permission, device name: String, writable: Bool?,
+        _ completion: @escaping @LoopActor (Result<OpenedDevice, PermissionError>) -> Void
+    ) throws(PermissionError) {
         guard canOpen(permission, device: name) else {
             throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
         }
         let chosen = try DeviceCatalog.choose(name, from: found[permission, default: []], permission)
         let isWritable = writable ?? (kind(of: permission)?.nodeUse == .readingAndWriting)
-        let node = chosen.device.node
-        switch NodeOpener.open(node, number: chosen.number, isWritable: isWritable) {
-        case .success(let fd): return (fd, isWritable, chosen.device)
-        case .failure(.otherDevice):
-            throw PermissionError(.deviceUnavailable, "\(node) is now another device; try again")
-        case .failure(.system(let code)) where code == EBUSY || code == EAGAIN:
-            throw PermissionError(.deviceUnavailable, "\(chosen.device.name) is in use by another program")
-        case .failure(.system(let code)):
-            let group = code == EACCES ? SystemProbe().group(of: node) : nil
-            throw PermissionError(.deviceUnavailable, NodeProblem.text(code, node: node, group: group))
+        worker.run(about: chosen.device.node) {
+            NodeOpener.open(chosen, isWritable: isWritable)
+        } then: {
+            completion($0 ?? .failure(NodeOpener.unavailable(chosen.device, .system(ETIMEDOUT))))
         }
     }
 
@@ -49,7 +46,13 @@ extension DeviceCatalog {
     }
 }
 
-/// Opens a node and verifies that the opened file is the intended device.
+struct OpenedDevice: Sendable {
+    let descriptor: UnixFD
+    let isWritable: Bool
+    let device: Device
+}
+
+/// Opens a node and verifies that the opened file is the intended device. This may block.
 enum NodeOpener {
     enum Failure: Error, Equatable {
         case system(Int32)
@@ -57,24 +60,39 @@ enum NodeOpener {
         case otherDevice
     }
 
-    static func open(_ node: String, number: UInt64?, isWritable: Bool) -> Result<Int32, Failure> {
+    static func open(_ found: FoundDevice, isWritable: Bool) -> Result<OpenedDevice, PermissionError> {
+        open(found.device.node, number: found.number, isWritable: isWritable)
+            .map { OpenedDevice(descriptor: $0, isWritable: isWritable, device: found.device) }
+            .mapError { unavailable(found.device, $0) }
+    }
+
+    static func unavailable(_ device: Device, _ failure: Failure) -> PermissionError {
+        switch failure {
+        case .otherDevice: PermissionError(.deviceUnavailable, "\(device.node) is now another device; try again")
+        case .system(EBUSY), .system(EAGAIN):
+            PermissionError(.deviceUnavailable, "\(device.name) is in use by another program")
+        case .system(let code):
+            PermissionError(
+                .deviceUnavailable,
+                NodeProblem.text(
+                    code, node: device.node, group: code == EACCES ? SystemProbe().group(of: device.node) : nil))
+        }
+    }
+
+    static func open(_ node: String, number: UInt64?, isWritable: Bool) -> Result<UnixFD, Failure> {
         if let failure = check(node, number) { return .failure(failure) }
-        // Opening must not block: a microphone in use would stop the whole daemon.
-        let fd = Glibc.open(node, (isWritable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-        guard fd >= 0 else { return .failure(.system(errno)) }
+        // A microphone in use would block.
+        let fd = UnixFD(
+            owning: Glibc.open(node, (isWritable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY))
+        guard fd.raw >= 0 else { return .failure(.system(errno)) }
         // The path is checked before and after opening, because only the path of a mock device has its number. Only
         // root could replace the path and restore it in between.
         var status = stat()
-        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFCHR, check(node, number) == nil else {
-            close(fd)
+        guard fstat(fd.raw, &status) == 0, status.st_mode & S_IFMT == S_IFCHR, check(node, number) == nil else {
             return .failure(.otherDevice)
         }
-        let flags = fcntl(fd, F_GETFL)
-        guard flags >= 0, fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0 else {
-            let code = errno
-            close(fd)
-            return .failure(.system(code))
-        }
+        let flags = fcntl(fd.raw, F_GETFL)
+        guard flags >= 0, fcntl(fd.raw, F_SETFL, flags & ~O_NONBLOCK) == 0 else { return .failure(.system(errno)) }
         return .success(fd)
     }
 

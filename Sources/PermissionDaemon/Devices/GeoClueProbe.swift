@@ -1,4 +1,7 @@
 // Determines whether the location service GeoClue runs or can be activated on the system bus, and answers.
+//
+// A service that does not run counts as usable without being started: it is started when an app asks for the location.
+// One that has failed then counts as unusable until it runs.
 
 import DBus
 import PermissionCore
@@ -6,7 +9,7 @@ import PermissionModel
 
 @LoopActor
 final class GeoClueProbe {
-    static let deviceID = "geoclue"
+    nonisolated static let deviceID = "geoclue"
     static let service = "org.freedesktop.GeoClue2"
 
     /// The time that the service has to answer, including its start, which takes well under a second.
@@ -16,6 +19,7 @@ final class GeoClueProbe {
     private(set) var device: Device?
 
     private let system: SystemBus
+    private var isRunning = false
     private var ping: PendingCall?
     private var onChange: (@LoopActor () -> Void)?
 
@@ -26,43 +30,50 @@ final class GeoClueProbe {
         self.onChange = onChange
         system.start { [weak self] event in
             switch event {
-            case .opened(let connection): self?.opened(connection)
-            case .lost: self?.lost()
+            case .opened(let connection):
+                // Only this name's changes, because the system bus has many other names.
+                connection.onOwnerChange(of: GeoClueProbe.service) { self?.ownerChanged(isOwned: $0 != nil) }
+                self?.find()
+            case .lost:
+                self?.ping = nil
+                self?.become(nil)
             case .absent, .silent: break
             }
         }
     }
 
-    /// Queries the service again, for example after it has failed to start.
+    /// Examines the service again, and forgets that it has failed.
     func askAgain() {
-        if system.connection == nil { system.tryNow() } else if ping == nil { look(mayAsk: true) }
+        if system.connection == nil { system.tryNow() } else { find(isNew: true) }
+    }
+
+    /// Starts the service if it does not run.
+    func isWanted() {
+        if device != nil, !isRunning { ask() }
     }
 
     // MARK: The bus
 
-    private func opened(_ connection: Connection) {
-        // Only this name's changes, because the system bus has many other names.
-        connection.onOwnerChange(of: GeoClueProbe.service) { [weak self] in self?.ownerChanged($0) }
-        look(mayAsk: true)
+    private func ownerChanged(isOwned: Bool) {
+        isRunning = isOwned
+        // The service exits when idle and is activated on demand.
+        if isOwned { ask() } else { find() }
     }
 
-    private func lost() {
-        ping = nil
-        become(nil)
-    }
-
-    private func ownerChanged(_ owner: String?) {
-        // The service exits when idle and is activated on demand; a query would start it again at once.
-        if owner != nil { ask() } else { look(mayAsk: false) }
-    }
-
-    private func look(mayAsk: Bool) {
+    /// - Parameter isNew: Whether a service that does not run counts as usable even if it has failed before.
+    private func find(isNew: Bool = false) {
         system.connection?.askBus("NameHasOwner", .string(GeoClueProbe.service)) { [weak self] isOwned in
             guard let self else { return }
-            if isOwned?.boolValue == true { return ask() }
+            isRunning = isOwned?.boolValue == true
+            if isRunning { return ask() }
             system.connection?.askBus("ListActivatableNames") { [weak self] names in
+                guard let self else { return }
                 let isStartable = names?.strings?.contains(GeoClueProbe.service) == true
-                if !isStartable { self?.become(nil) } else if mayAsk { self?.ask() }
+                if !isStartable {
+                    become(nil)
+                } else if isNew || device == nil {
+                    become(GeoClueProbe.device(problem: ""))
+                }
             }
         }
     }

@@ -1,41 +1,49 @@
 // Finds the ALSA nodes that are microphones.
 
-import DBus
 import PermissionCore
 import PermissionModel
 
-final class MicrophoneKind: DeviceKind {
+struct MicrophoneKind: DeviceKind {
     let permission = Permission.microphone
     let subsystems = ["sound"]
     let nodeUse = NodeUse.readingAndWriting
-    private let probe: any NodeProbe
+    let watch = NodeWatch.openersAndCaptures
 
-    init(_ probe: any NodeProbe) { self.probe = probe }
-
-    func devices(in records: (_ subsystem: String) -> [DeviceRecord]) -> [FoundDevice] {
-        let nodes = records("sound")
-        let names = nodes.isEmpty ? [:] : probe.soundCards()
-        return nodes.compactMap { microphone($0, names) }
+    func mayBeDevice(_ record: DeviceRecord) -> Bool {
+        !record.node.isEmpty && MicrophoneKind.captureStream(record.sysname) != nil
+            && record.attributes["pcm_class"] != "modem"
     }
 
-    private func microphone(_ record: DeviceRecord, _ names: [String: String]) -> FoundDevice? {
-        guard !record.node.isEmpty, let (card, number) = MicrophoneKind.captureStream(record.sysname),
-            record.attributes["pcm_class"] != "modem"
+    func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer {
+        var answer = NodeAnswer(probe.access(record.node, writing: true), at: record.node, probe)
+        answer.soundCard = MicrophoneKind.card(of: record).flatMap { probe.soundCards()[$0] }
+        return answer
+    }
+
+    func device(
+        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+    ) -> FoundDevice? {
+        guard let (card, number) = MicrophoneKind.captureStream(record.sysname),
+            let id = MicrophoneKind.card(of: record)
         else { return nil }
-        let id = record.parentAttributes["id"].flatMap { $0.isEmpty ? nil : $0 } ?? String(card)
-        var name = SafeText.title(names[id] ?? id)
+        var name = SafeText.title(answer.soundCard ?? id)
         if number > 0 { name += ", input \(number + 1)" }
-        let code = probe.access(record.node, writing: true)
         let device = Device(
             // The name that ALSA uses, so that an app can pass it on.
-            permission: .microphone, id: "hw:CARD=\(id),DEV=\(number)", node: record.node, name: name,
-            problem: probe.problem(code, at: record.node))
+            permission: permission, id: "hw:CARD=\(id),DEV=\(number)", node: record.node, name: name,
+            problem: answer.problem)
         return FoundDevice(
             device: device, syspath: record.syspath, number: record.number, order: card * 1000 + min(number, 999))
     }
 
+    /// The ID of the sound card.
+    private static func card(of record: DeviceRecord) -> String? {
+        if let id = record.parentAttributes["id"], !id.isEmpty { return id }
+        return captureStream(record.sysname).map { String($0.card) }
+    }
+
     /// `pcmC1D0c` is the capture side of device 0 on card 1; nil for everything else.
-    nonisolated static func captureStream(_ sysname: String) -> (card: Int, device: Int)? {
+    static func captureStream(_ sysname: String) -> (card: Int, device: Int)? {
         guard sysname.hasPrefix("pcmC"), sysname.hasSuffix("c") else { return nil }
         let numbers = sysname.dropFirst(4).dropLast().split(separator: "D", omittingEmptySubsequences: false)
         guard numbers.count == 2, let card = decimal(numbers[0]), let device = decimal(numbers[1]) else { return nil }

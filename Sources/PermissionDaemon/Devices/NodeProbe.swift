@@ -18,7 +18,31 @@ enum VideoAnswer: Sendable, Hashable {
     case unanswered(Int32)
 }
 
-/// Tests replace this with a fake.
+/// What was found out about a node.
+struct NodeAnswer: Sendable, Hashable {
+    /// Of a video node.
+    var video: VideoAnswer?
+    /// The name of its sound card.
+    var soundCard: String?
+    /// The errno with which the node cannot be used, or 0.
+    var code: Int32 = 0
+    /// Why the node cannot be used, and what to do about it; empty if it can.
+    var problem = ""
+}
+
+extension NodeAnswer {
+    init(_ code: Int32, at node: String, _ probe: any NodeProbe, video: VideoAnswer? = nil) {
+        self.init(video: video, code: code)
+        if code != 0 { problem = NodeProblem.text(code, node: node, group: probe.group(of: node)) }
+    }
+
+    /// A node that has not answered in time.
+    static func none(at node: String) -> NodeAnswer {
+        NodeAnswer(code: ETIMEDOUT, problem: NodeProblem.text(ETIMEDOUT, node: node, group: nil))
+    }
+}
+
+/// Each call may block for as long as the hardware or its driver hangs. Tests replace this with a fake.
 protocol NodeProbe: Sendable {
     func video(_ node: String) -> VideoAnswer
     /// 0 if this user may open the node, otherwise errno. Opening it would occupy a microphone or power up a receiver.
@@ -27,13 +51,6 @@ protocol NodeProbe: Sendable {
     func group(of node: String) -> String?
     /// The names of sound cards by ID.
     func soundCards() -> [String: String]
-}
-
-extension NodeProbe {
-    /// Why the node cannot be used, if using it failed with `code`, and what to do about it; empty if `code` is 0.
-    func problem(_ code: Int32, at node: String) -> String {
-        NodeProblem.text(code, node: node, group: code == 0 ? nil : group(of: node))
-    }
 }
 
 struct SystemProbe: NodeProbe {
@@ -103,6 +120,7 @@ enum NodeProblem {
             }
         case ENOENT: "\(node) does not exist; let udev create it, or pass it into the container"
         case ENODEV, ENXIO: "\(node) no longer has hardware behind it; plug it in again"
+        case ETIMEDOUT: "\(node) does not answer: its driver or hardware hangs; plug it in again, or see journalctl -k"
         default: "\(node) cannot be opened: \(String(cString: strerror(code))); see journalctl -k"
         }
     }

@@ -18,8 +18,6 @@ final class Udev: DeviceSource {
     private var seen: [String: [DeviceRecord]] = [:]
     private var unseen: Set<String> = []
     private var subsystems: [String] = []
-    /// Counts drops of the monitor's socket.
-    var drops: DropCounter?
     /// No report is sent until this timer fires.
     private var reportTimer: LoopTimer?
 
@@ -55,11 +53,7 @@ final class Udev: DeviceSource {
     private func lookAgain() {
         let subsystems = unseen
         unseen = []
-        onEvents?(Udev.unknownEvents(subsystems.sorted()))
-    }
-
-    private static func unknownEvents(_ subsystems: [String]) -> [DeviceEvent] {
-        subsystems.map { DeviceEvent(subsystem: $0, syspath: "", isRemoval: false) }
+        onEvents?(subsystems.sorted().map { DeviceEvent(subsystem: $0, syspath: "", isRemoval: false) })
     }
 
     private static func hasDescriptors() -> Bool {
@@ -151,8 +145,6 @@ final class Udev: DeviceSource {
         guard result >= 0 else { return result }
         let fd = sd_event_get_fd(event)
         guard fd >= 0 else { return fd }
-        // libsystemd consumes the socket's error about dropped messages (ENOBUFS) without reporting it.
-        drops = DropCounter(sd_event_source_get_io_fd(sd_device_monitor_get_event_source(monitor)))
         token = Loop.shared.watch(unowned: fd, .readable) { [weak self] _ in self?.pump() }
         return 0
     }
@@ -167,7 +159,7 @@ final class Udev: DeviceSource {
             sd_device_monitor_unref(monitor)
         }
         if let event { sd_event_unref(event) }
-        (monitor, event, drops) = (nil, nil, nil)
+        (monitor, event) = (nil, nil)
         // SAFETY: releases the reference of open(); no callback can follow.
         context?.release()
         context = nil
@@ -197,8 +189,8 @@ final class Udev: DeviceSource {
             DeviceEvent(subsystem: subsystem, syspath: syspath, isRemoval: isKnown && action == SD_DEVICE_REMOVE))
     }
 
-    /// Processes and reports everything that has arrived. After lost events, any device may have changed.
-    func pump() {
+    /// Processes and reports everything that has arrived.
+    private func pump() {
         var result: Int32 = 0
         repeat {
             result = sd_event_prepare(event)
@@ -210,7 +202,6 @@ final class Udev: DeviceSource {
             token?.cancel()
             watchProblems.append("devices are no longer watched: \(String(cString: strerror(-result)))")
         }
-        if drops?.hasGrown() == true { pending = Udev.unknownEvents(subsystems) }
         report()
     }
 

@@ -1,29 +1,32 @@
 // Finds the files that apply, in name order: a file replaces those of its name in lower folders.
 
+import CLinux
 import Glibc
 import PermissionModel
 import System
 
-struct FoundFile {
-    let path: String
-    let content: Result<[UInt8], RegularFile.Failure>
+/// The names in a folder.
+struct FolderListing: Sendable {
+    let folder: String
+    var names: [String] = []
+    /// Why the folder could not be listed completely. Its known files then count as files with an error.
+    var failure: RegularFile.Failure?
 }
 
-/// The result of one scan.
-struct FoundFiles {
+/// The files that are there.
+struct ListedFiles {
     /// The files that apply, in order.
-    var files: [FoundFile] = []
-    /// Folders that could not be listed completely. Their known files count as files with an error.
-    var unreadable: [(path: String, failure: RegularFile.Failure)] = []
+    var rules: [String] = []
+    /// `permd.conf` of the highest folder that has one, then the drop-ins.
+    var settings: [String] = []
+    var unreadable: [(folder: String, failure: RegularFile.Failure)] = []
     /// All existing files, including those that are replaced.
     var present: Set<ExactText> = []
 }
 
-struct PolicyFolders {
+struct PolicyFolders: Sendable {
     /// The maximum size of a file. The rules of a whole distribution are a few KiB; more is a mistake.
     private static let maximumFile = 1 << 20
-    /// A file that vanishes between listing and reading makes a scan wrong; one that keeps vanishing is an error.
-    private static let maximumLooks = 3
 
     /// Highest priority first.
     private let bases: [String]
@@ -33,100 +36,85 @@ struct PolicyFolders {
         bases = ["/etc", "/run", "/usr/lib"].map { prefix + $0 + "/permd" }
     }
 
-    /// - Parameter known: paths of files that were valid once. They are looked up if their folder cannot be listed.
-    func rules(known: Set<ExactText>) -> FoundFiles {
-        look { dropIns("policy.d", known, &$0) }
+    private var folders: [String] { bases.flatMap { [$0, $0 + "/policy.d", $0 + "/permd.conf.d"] } }
+
+    // MARK: What may block
+
+    static func read(_ path: String) -> Result<[UInt8], RegularFile.Failure> {
+        Result { () throws(RegularFile.Failure) in try RegularFile.read(path, maximum: maximumFile) }
     }
 
-    /// `permd.conf` of the highest folder that has one, then the drop-ins.
-    func settings(known: Set<ExactText>) -> FoundFiles {
-        look { found in
-            for base in bases {
-                let file = read(base + "/permd.conf")
-                guard !file.isAbsent else { continue }
-                found.present.insert(ExactText(file.path))
-                found.files.append(file)
-                break
-            }
-            dropIns("permd.conf.d", known, &found)
+    /// - Parameter known: Paths of files that were valid once. They are looked up if their folder cannot be listed.
+    func listings(known: Set<ExactText>) -> [FolderListing] {
+        folders.map { folder in
+            var listing = FolderListing(reading: folder)
+            guard listing.failure != nil else { return listing }
+            // Below a broken link, every file seems not to exist.
+            let isThere = access(folder, F_OK) == 0
+            listing.add(known) { !isThere || !RegularFile.isAbsent("\(folder)/\($0)") }
+            return listing
         }
     }
 
-    /// The folders to watch; for each that does not exist, its nearest existing parent.
-    func watched() -> Set<String> {
-        var folders: Set<String> = []
-        for base in bases {
-            for wanted in [base, base + "/policy.d", base + "/permd.conf.d"] {
-                var folder = wanted
-                while access(folder, F_OK) != 0, let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
-                    folder = String(folder[..<slash])
+    /// Watches the folders; for each that does not exist, its nearest existing parent. Returns the first problem.
+    func watch(_ inotify: Inotify) -> PolicyProblem? {
+        let events = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ATTRIB
+        var problem: PolicyProblem?
+        for wanted in folders {
+            var folder = wanted
+            while access(folder, F_OK) != 0, let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
+                folder = String(folder[..<slash])
+            }
+            if inotify.watch(folder, UInt32(events) | UInt32(IN_ONLYDIR)) < 0, problem == nil {
+                problem = PolicyProblem(unwatched: folder, Inotify.reason(errno))
+            }
+        }
+        return problem
+    }
+
+    // MARK: What follows from that
+
+    /// The known files alone, if the folders do not answer.
+    func unanswered(known: Set<ExactText>) -> [FolderListing] {
+        folders.map { folder in
+            var listing = FolderListing(folder: folder, failure: .unanswered)
+            listing.add(known) { _ in true }
+            return listing
+        }
+    }
+
+    func files(_ listings: [FolderListing]) -> ListedFiles {
+        var files = ListedFiles()
+        var (rules, settings): ([ExactText: String], [ExactText: String]) = ([:], [:])
+        for listing in listings {
+            if let failure = listing.failure { files.unreadable.append((listing.folder, failure)) }
+            let isBase = bases.contains(listing.folder)
+            for name in listing.names {
+                let path = "\(listing.folder)/\(name)"
+                let isFirst = isBase && files.settings.isEmpty
+                guard isBase ? name == "permd.conf" && isFirst : name.hasSuffix(".conf") && !name.hasPrefix(".") else {
+                    continue
                 }
-                folders.insert(folder)
+                files.present.insert(ExactText(path))
+                if isBase {
+                    files.settings = [path]
+                } else if listing.folder.hasSuffix("/policy.d") {
+                    rules[ExactText(name)] = rules[ExactText(name)] ?? path
+                } else {
+                    settings[ExactText(name)] = settings[ExactText(name)] ?? path
+                }
             }
         }
-        return folders
-    }
-
-    /// Scans again if the list was outdated when the files were read.
-    private func look(_ body: (inout FoundFiles) -> Void) -> FoundFiles {
-        var found = FoundFiles()
-        for _ in 1...PolicyFolders.maximumLooks {
-            found = FoundFiles()
-            body(&found)
-            if !found.files.contains(where: \.isAbsent) { break }
-        }
-        return found
-    }
-
-    private func dropIns(_ name: String, _ known: Set<ExactText>, _ found: inout FoundFiles) {
-        var paths: [ExactText: String] = [:]
-        for base in bases {
-            let folder = "\(base)/\(name)"
-            let listing = Listing(folder)
-            var names = listing.names.filter { $0.hasSuffix(".conf") && !$0.hasPrefix(".") }
-            if let failure = listing.failure {
-                found.unreadable.append((folder, failure))
-                names += PolicyFolders.names(of: known, in: folder, beside: names)
-            }
-            for name in names {
-                found.present.insert(ExactText("\(folder)/\(name)"))
-                if paths[ExactText(name)] == nil { paths[ExactText(name)] = "\(folder)/\(name)" }
-            }
-        }
-        found.files += paths.sorted { $0.key < $1.key }.map { read($0.value) }
-    }
-
-    /// The known files of a folder, except those that certainly no longer exist.
-    private static func names(of known: Set<ExactText>, in folder: String, beside listed: [String]) -> [String] {
-        // Below a broken link, every file seems not to exist.
-        let isThere = access(folder, F_OK) == 0
-        let prefix = Array("\(folder)/".utf8)
-        let listed = Set(listed.map { ExactText($0) })
-        let names = known.map(\.text).filter { $0.utf8.starts(with: prefix) && !(isThere && RegularFile.isAbsent($0)) }
-            .map { String(decoding: $0.utf8.dropFirst(prefix.count), as: UTF8.self) }
-        return names.filter { !listed.contains(ExactText($0)) }
-    }
-
-    private func read(_ path: String) -> FoundFile {
-        let content = Result { () throws(RegularFile.Failure) in
-            try RegularFile.read(path, maximum: PolicyFolders.maximumFile)
-        }
-        return FoundFile(path: path, content: content)
+        files.rules = rules.sorted { $0.key < $1.key }.map(\.value)
+        files.settings += settings.sorted { $0.key < $1.key }.map(\.value)
+        return files
     }
 }
 
-extension FoundFile {
-    fileprivate var isAbsent: Bool {
-        if case .failure(let failure) = content { failure.isAbsent } else { false }
-    }
-}
-
-/// The names in a folder. A folder that does not exist counts as empty; a broken link is a failure.
-private struct Listing {
-    var names: [String] = []
-    var failure: RegularFile.Failure?
-
-    init(_ folder: String) {
+extension FolderListing {
+    /// A folder that does not exist counts as empty; a broken link is a failure.
+    fileprivate init(reading folder: String) {
+        self.init(folder: folder)
         guard let directory = opendir(folder) else {
             let failure = RegularFile.Failure(system: errno, at: folder)
             if !failure.isAbsent { self.failure = failure }
@@ -144,5 +132,17 @@ private struct Listing {
             }
         }
         if errno != 0 { failure = RegularFile.Failure(system: errno, at: folder) }
+    }
+
+    /// Adds those of these files that are in the folder and that `mayExist` does not rule out.
+    fileprivate mutating func add(_ known: Set<ExactText>, mayExist: (String) -> Bool) {
+        let prefix = Array("\(folder)/".utf8)
+        let listed = Set(names.map { ExactText($0) })
+        for path in known where path.text.utf8.starts(with: prefix) {
+            let name = String(decoding: path.text.utf8.dropFirst(prefix.count), as: UTF8.self)
+            if !name.utf8.contains(UInt8(ascii: "/")), !listed.contains(ExactText(name)), mayExist(name) {
+                names.append(name)
+            }
+        }
     }
 }

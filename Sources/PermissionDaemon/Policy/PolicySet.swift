@@ -1,30 +1,24 @@
-// The administrator's current rules and settings, updated when files change.
+// The administrator's current rules and settings, updated when files change. The worker reads the files.
 
 import DBus
+import Glibc
 import Logging
 import PermissionModel
 import System
-
-struct PolicyProblem: Sendable, Hashable {
-    let file: String
-    /// 0 means the whole file.
-    let line: Int
-    let message: String
-
-    fileprivate var text: String { line == 0 ? "\(file): \(message)" : "\(file):\(line): \(message)" }
-}
 
 @LoopActor
 final class PolicySet {
     private(set) var rules: [Rule] = []
     /// Errors in files, and reasons why changes may go unnoticed.
-    var problems: [PolicyProblem] { fileProblems + (watch?.problem.map { [$0] } ?? []) }
+    var problems: [PolicyProblem] { fileProblems + (watchProblem.map { [$0] } ?? []) }
     private(set) var settings = Settings()
     /// Saves and removes last valid texts of files in the store, then reports whether that is on disk.
     typealias Saving = @LoopActor (LastGoodFiles.Changes, _ then: @escaping @LoopActor (Bool) -> Void) -> Void
     var saveLastGood: Saving? {
         didSet { keepLastGood() }
     }
+    /// Called when rules, settings or errors have changed.
+    var onChange: (@LoopActor () -> Void)?
 
     private struct Answer {
         var restricted: Set<Permission> = []
@@ -38,24 +32,33 @@ final class PolicySet {
     private static let settleTime: Int64 = 200
     /// Milliseconds until files are retried that could not be read or watched, for example for lack of descriptors.
     private static let retryTime: Int64 = 10_000
+    /// A file that vanishes between listing and reading makes a reading wrong; one that keeps vanishing is an error.
+    private static let maximumAttempts = 3
 
     private let folders: PolicyFolders
+    private let worker: Worker
     private let log: Logger
     private var lastGood: LastGoodFiles
     private var isSaving = false
     private var fileProblems: [PolicyProblem] = []
+    private var watchProblem: PolicyProblem?
     private var answers: [AppID: Answer] = [:]
-    private var watch: FolderWatch?
-    private var isReadingSoon = false
+    private var inotify: Inotify?
+    private var settling: LoopTimer?
     private var retry: LoopTimer?
-    private var onChange: (@LoopActor () -> Void)?
+    /// What waits for the reading that is under way, and for the next one; nil if there is none.
+    private var reading: [@LoopActor () -> Void]?
+    private var next: [@LoopActor () -> Void]?
 
-    init(root: String, lastGood: [(path: String, text: String)], log: Logger) {
+    /// Has no rules until ``read(_:)`` has ended.
+    init(root: String, lastGood: [(path: String, text: String)], worker: Worker, log: Logger) {
         folders = PolicyFolders(root: root)
+        self.worker = worker
         self.log = log
         self.lastGood = LastGoodFiles(lastGood)
-        _ = reload()
     }
+
+    isolated deinit { inotify?.close() }
 
     func isRestricted(_ app: AppID, _ permission: Permission) -> Bool {
         !rules.isEmpty && answer(app).restricted.contains(permission)
@@ -88,82 +91,67 @@ final class PolicySet {
 
     // MARK: Reading
 
-    /// Reads everything again. Returns whether anything has changed.
-    func reload() -> Bool {
-        let found = (rules: folders.rules(known: lastGood.paths), settings: folders.settings(known: lastGood.paths))
-        var reading = Reading()
-        for (path, failure) in found.rules.unreadable + found.settings.unreadable {
-            reading.note(path, 0, "\(failure.reason); what its files restricted or set before stays", failure)
+    /// Reads everything again, then calls `completion`. A folder or file that does not answer in time is one with an
+    /// error.
+    func read(_ completion: @escaping @LoopActor () -> Void = {}) {
+        guard reading == nil else {
+            next = (next ?? []) + [completion]
+            return
         }
-        var rules: [Rule] = []
-        for file in found.rules.files { rules += self.rules(of: file, &reading) }
-        var settings = Settings()
-        for file in found.settings.files { apply(file, to: &settings, &reading) }
-        lastGood.drop(except: found.rules.present.union(found.settings.present))
-        for problem in reading.problems where !fileProblems.contains(problem) { log.error("\(problem.text)") }
-        let isChanged = rules != self.rules || reading.problems != fileProblems || settings != self.settings
-        self.rules = rules
-        self.settings = settings
-        fileProblems = reading.problems
+        reading = [completion]
+        list(attempt: 1)
+    }
+
+    private func list(attempt: Int) {
+        inotify = inotify ?? Inotify { [weak self] in self?.filesChanged() }
+        let unwatched = inotify == nil ? PolicyProblem(unwatched: "/", Inotify.reason(errno)) : nil
+        let known = lastGood.paths
+        worker.run(about: "rule files") { [folders, inotify] in
+            // Watch first, so that no change between the listing and the watch is lost.
+            (watch: inotify.map(folders.watch) ?? unwatched, listings: folders.listings(known: known))
+        } then: { [weak self] found in
+            guard let self else { return }
+            let problem = found?.watch
+            if let problem, problem != watchProblem { log.warning("\(problem.text)") }
+            watchProblem = problem
+            let files = folders.files(found?.listings ?? folders.unanswered(known: known))
+            read(files, then: { [weak self] in self?.adopt(files, $0, attempt) })
+        }
+    }
+
+    private typealias Contents = [ExactText: Result<[UInt8], RegularFile.Failure>]
+
+    private func read(_ files: ListedFiles, then completion: @escaping @LoopActor (Contents) -> Void) {
+        let paths = files.rules + files.settings
+        var contents: Contents = [:]
+        guard !paths.isEmpty else { return completion(contents) }
+        for path in paths {
+            worker.run(about: path) {
+                PolicyFolders.read(path)
+            } then: {
+                contents[ExactText(path)] = $0 ?? .failure(.unanswered)
+                if contents.count == paths.count { completion(contents) }
+            }
+        }
+    }
+
+    private func adopt(_ files: ListedFiles, _ contents: Contents, _ attempt: Int) {
+        if attempt < PolicySet.maximumAttempts, contents.values.contains(where: \.isAbsent) {
+            return list(attempt: attempt + 1)
+        }
+        let result = PolicyReading(files, contents, lastGood: lastGood)
+        for problem in result.problems where !fileProblems.contains(problem) { log.error("\(problem.text)") }
+        let isChanged = result.rules != rules || result.problems != fileProblems || result.settings != settings
+        (rules, settings, fileProblems, lastGood) = (result.rules, result.settings, result.problems, result.lastGood)
         answers = [:]
         keepLastGood()
-        if reading.mayPass { tryLater() }
-        return isChanged
-    }
-
-    private struct Reading {
-        var problems: [PolicyProblem] = []
-        /// Whether a retry may help even if no file changes.
-        var mayPass = false
-
-        mutating func note(_ file: String, _ line: Int, _ message: String, _ failure: RegularFile.Failure? = nil) {
-            problems.append(PolicyProblem(file: file, line: line, message: message))
-            mayPass = mayPass || failure?.isPassing == true
-        }
-    }
-
-    /// The rules of a valid file; of an invalid one, the restrictions of its last valid version.
-    private func rules(of file: FoundFile, _ reading: inout Reading) -> [Rule] {
-        var rules: [Rule] = []
-        let isGood = take(file, "what it restricted before stays restricted", &reading) {
-            (text) throws(FileProblem) in rules = try Rule.read(text, file: file.path)
-        }
-        if isGood { return rules }
-        guard let text = lastGood[file.path], let old = try? Rule.read(text, file: file.path) else { return [] }
-        return old.filter { $0.action == .restrict }
-    }
-
-    /// Applies the settings of a valid file, or those of its last valid version: the defaults may allow more.
-    private func apply(_ file: FoundFile, to settings: inout Settings, _ reading: inout Reading) {
-        let isGood = take(file, "what it set before stays", &reading) {
-            (text) throws(FileProblem) in try SettingsFile.read(text, into: &settings)
-        }
-        if !isGood, let text = lastGood[file.path] { try? SettingsFile.read(text, into: &settings) }
-    }
-
-    /// Reads a file. If it is valid, keeps its text as the last valid one and returns true.
-    private func take(
-        _ file: FoundFile, _ consequence: String, _ reading: inout Reading,
-        _ body: (String) throws(FileProblem) -> Void
-    ) -> Bool {
-        let end = lastGood[file.path] == nil ? "the file is ignored" : "the file is ignored, but \(consequence)"
-        switch file.content {
-        case .failure(let failure):
-            reading.note(file.path, 0, "\(failure.reason); \(end)", failure)
-        case .success(let bytes):
-            guard let text = String(validating: bytes, as: UTF8.self) else {
-                reading.note(file.path, 0, "the file is not UTF-8; \(end)")
-                return false
-            }
-            do throws(FileProblem) {
-                try body(text)
-                lastGood.keep(text, of: file.path)
-                return true
-            } catch {
-                reading.note(file.path, error.line, "\(error.message); \(end)")
-            }
-        }
-        return false
+        if result.mayPass || watchProblem != nil { tryLater() }
+        if isChanged { onChange?() }
+        let done = reading ?? []
+        reading = next
+        next = nil
+        if reading != nil { list(attempt: 1) }
+        for completion in done { completion() }
     }
 
     /// Saves the texts that are not saved yet. If that fails, it is retried after the next reading and when the store
@@ -182,33 +170,20 @@ final class PolicySet {
 
     // MARK: Noticing changes
 
-    /// Calls `onChange` after files have changed and were read. If already started, it only replaces `onChange`.
-    func start(onChange: @escaping @LoopActor () -> Void) {
-        self.onChange = onChange
-        guard watch == nil else { return }
-        watch = FolderWatch { [weak self] in self?.filesChanged($0) }
-        watchFolders()
-    }
-
-    private func watchFolders() {
-        guard let watch else { return }
-        let before = watch.problem
-        watch.watch(folders.watched())
-        guard let problem = watch.problem else { return }
-        if problem != before { log.warning("\(problem.text)") }
-        tryLater()
-    }
-
-    /// Other files change too in the nearest existing parent of a missing folder, so names are checked.
-    private func filesChanged(_ names: [String]) {
-        guard !isReadingSoon, names.contains(where: PolicySet.isOurs) else { return }
-        isReadingSoon = true
-        Loop.shared.after(milliseconds: PolicySet.settleTime) { [weak self] in
-            self?.isReadingSoon = false
-            self?.reloadAndTell()
+    private func filesChanged() {
+        var isOurs = false
+        inotify?.read { _, _, name in
+            isOurs = isOurs || PolicySet.isOurs(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
+        }
+        guard isOurs, settling == nil else { return }
+        settling = Loop.shared.after(milliseconds: PolicySet.settleTime) { [weak self] in
+            self?.settling = nil
+            self?.read()
         }
     }
 
+    /// Other files change too in the nearest existing parent of a missing folder. An empty name means the folder or
+    /// everything.
     private static func isOurs(_ name: String) -> Bool {
         name.isEmpty || name.hasSuffix(".conf")
             || ["permd", "policy.d", "permd.conf.d", "etc", "run", "usr", "lib"].contains(name)
@@ -218,13 +193,13 @@ final class PolicySet {
         guard retry == nil else { return }
         retry = Loop.shared.after(milliseconds: PolicySet.retryTime) { [weak self] in
             self?.retry = nil
-            self?.reloadAndTell()
+            self?.read()
         }
     }
+}
 
-    /// Reads everything again and notifies, as SIGHUP requires.
-    func reloadAndTell() {
-        watchFolders()
-        if reload() { onChange?() }
+extension Result<[UInt8], RegularFile.Failure> {
+    fileprivate var isAbsent: Bool {
+        if case .failure(let failure) = self { failure.isAbsent } else { false }
     }
 }

@@ -52,8 +52,8 @@ enum SettingsFile {
         Key(section: "Indicator", name: "Enabled", word: Switch.self) { $0.indicator = $1 },
     ]
 
-    /// Applies a file. An invalid one changes nothing.
-    static func read(_ text: String, into settings: inout Settings) throws(FileProblem) {
+    /// The settings with those of the file over them.
+    static func read(_ text: String, over settings: Settings) throws(FileProblem) -> Settings {
         var changed = settings
         for section in try IniFile(text).sections {
             guard keys.contains(where: { $0.section == section.name }) else {
@@ -70,6 +70,6 @@ enum SettingsFile {
                 }
             }
         }
-        settings = changed
+        return changed
     }
 }

@@ -1,9 +1,7 @@
-// Who uses cameras and microphones now: what open nodes and enforcement points show becomes uses, rows of the history
-// and lines of the journal.
+// Who uses devices now: what open nodes and enforcement points show becomes uses, rows of the history and lines of the
+// journal.
 
-import CLinux
 import DBus
-import Glibc
 import Logging
 import PermissionCore
 import PermissionModel
@@ -42,7 +40,9 @@ final class DeviceUsage {
         ungranted = BoundedLog(log, "uses without a grant")
         bypasses = BoundedLog(log, "bypasses of enforcement points")
         identities = HolderIdentities(identifier, processes)
-        nodes = OpenNodes(openings: openings, reader: identifier.identity.reader, identities: identities, now: now)
+        nodes = OpenNodes(
+            openings: openings, worker: devices.worker, reader: identifier.identity.reader, identities: identities,
+            now: now)
         nodes.onHolders = { [weak self] in self?.opened($0, by: $1) }
     }
 
@@ -52,25 +52,19 @@ final class DeviceUsage {
 
     // MARK: Devices
 
-    /// Follows the devices that the catalog has now.
+    /// Follows the devices that the catalog has now, if their nodes are watched.
     func devicesChanged() {
-        let followed = [Permission.camera, .microphone].flatMap { devices.found[$0, default: []] }.compactMap {
-            found -> (node: String, number: UInt64, device: UsedDevice)? in
-            let device = found.device
-            guard !device.node.isEmpty, let number = found.number ?? DeviceUsage.number(of: device.node) else {
-                return nil
-            }
-            return (
-                device.node, number,
-                UsedDevice(permission: device.permission, id: device.id, name: device.name)
-            )
-        }
-        nodes.follow(followed)
-    }
-
-    private static func number(of node: String) -> UInt64? {
-        var status = stat()
-        return stat(node, &status) == 0 ? UInt64(status.st_rdev) : nil
+        nodes.follow(
+            devices.kinds.filter { $0.watch != .none }.flatMap { kind in
+                devices.found[kind.permission, default: []].compactMap { found in
+                    let device = found.device
+                    guard !device.node.isEmpty, let number = found.number else { return nil }
+                    return FollowedNode(
+                        path: device.node, number: number,
+                        device: UsedDevice(permission: device.permission, id: device.id, name: device.name),
+                        isKnownToALSA: kind.watch == .openersAndCaptures)
+                }
+            })
     }
 
     private func opened(

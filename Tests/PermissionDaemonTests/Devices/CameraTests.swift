@@ -3,12 +3,14 @@
 import CLinux
 import DBus
 import Glibc
+import PermissionModel
 import Testing
 
 @testable import PermissionDaemon
 
+@Suite(.timeLimit(.minutes(2)))
 @LoopActor
-@Suite struct CameraTests {
+struct CameraTests {
     private static let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE)
 
     @Test(arguments: [
@@ -31,7 +33,8 @@ import Testing
     ) -> Device? {
         let probe = FakeProbe()
         probe.set(prepare)
-        return CameraKind(probe).devices { _ in [record] }.first?.device
+        let kind = CameraKind()
+        return kind.device(record, kind.examine(record, nil, probe)) { _ in [] }?.device
     }
 
     @Test func theDriversAnswerOverridesUdevs() {
@@ -100,34 +103,35 @@ import Testing
         #expect(device == nil)
     }
 
-    @Test func aNodeIsOpenedOnce() {
-        let probe = FakeProbe()
-        let cameras = CameraKind(probe)
-        let record = Records.camera(0)
-        _ = cameras.devices { _ in [record] }
-        #expect(cameras.devices { _ in [record] }.count == 1)
-        #expect(probe.opened == ["/dev/video0"])
-        probe.set { $0.failures["/dev/video0"] = EACCES }
-        #expect(cameras.devices { _ in [record] }.first?.device.isUsable == false)
-        cameras.forget(record.syspath)
-        _ = cameras.devices { _ in [record] }
-        #expect(probe.opened == ["/dev/video0", "/dev/video0"])
+    @Test func aNodeIsOpenedOnce() async {
+        let bench = await CatalogBench([Records.camera(0)])
+        bench.catalog.checkRights()
+        await bench.settled()
+        #expect(bench.catalog.isUsable(.camera) && bench.probe.opened == ["/dev/video0"])
+        bench.probe.set { $0.failures["/dev/video0"] = EACCES }
+        bench.catalog.checkRights()
+        await bench.settled()
+        #expect(!bench.catalog.isUsable(.camera) && bench.probe.opened == ["/dev/video0"])
+        bench.source.change(Records.camera(0))
+        await bench.settled()
+        #expect(bench.probe.opened == ["/dev/video0", "/dev/video0"])
     }
 
-    @Test func aNodeThatHasJustDisappearedIsNoCamera() {
-        let probe = FakeProbe()
-        let cameras = CameraKind(probe)
-        _ = cameras.devices { _ in [Records.camera(0)] }
-        probe.set { $0.failures["/dev/video0"] = ENOENT }
-        #expect(cameras.devices { _ in [Records.camera(0)] }.isEmpty)
+    @Test func aNodeThatHasJustDisappearedIsNoCamera() async {
+        let bench = await CatalogBench([Records.camera(0)])
+        bench.probe.set { $0.failures["/dev/video0"] = ENOENT }
+        bench.catalog.checkRights()
+        await bench.settled()
+        #expect(bench.catalog.devices.isEmpty)
     }
 
-    @Test func aCachedAnswerIsDroppedWithItsDevice() {
-        let probe = FakeProbe()
-        let cameras = CameraKind(probe)
-        _ = cameras.devices { _ in [Records.camera(0)] }
-        _ = cameras.devices { _ in [] }
-        _ = cameras.devices { _ in [Records.camera(0)] }
-        #expect(probe.opened.count == 2)
+    @Test func anAnswerIsDroppedWithItsDevice() async {
+        let bench = await CatalogBench([Records.camera(0)])
+        bench.source.all = []
+        bench.catalog.checkRights()
+        bench.source.all = [Records.camera(0)]
+        bench.catalog.checkRights()
+        await bench.settled()
+        #expect(bench.probe.opened.count == 2)
     }
 }

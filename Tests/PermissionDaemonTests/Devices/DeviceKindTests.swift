@@ -9,6 +9,15 @@ import Testing
 
 @LoopActor
 @Suite struct DeviceKindTests {
+    private func find(
+        _ kind: any DeviceKind, _ records: [DeviceRecord], _ probe: FakeProbe = FakeProbe()
+    ) -> [Device] {
+        records.filter(kind.mayBeDevice).compactMap { record in
+            let answer = record.node.isEmpty ? NodeAnswer() : kind.examine(record, nil, probe)
+            return kind.device(record, answer) { name in records.filter { $0.subsystem == name } }?.device
+        }
+    }
+
     // MARK: Ids
 
     @Test(arguments: [
@@ -76,12 +85,12 @@ import Testing
             $0.failures["/dev/snd/pcmC1D2c"] = EACCES
             $0.groups["/dev/snd/pcmC1D2c"] = "audio"
         }
-        let found = MicrophoneKind(probe).devices { _ in
+        let found = find(
+            MicrophoneKind(),
             [
                 Records.pcm("pcmC0D0c"), Records.pcm("pcmC0D0p"), Records.pcm("pcmC1D2c", card: "USB"),
                 Records.pcm("pcmC2D0c", card: "Modem", pcmClass: "modem"),
-            ]
-        }.map(\.device)
+            ], probe)
         #expect(found.map(\.id) == ["hw:CARD=PCH,DEV=0", "hw:CARD=USB,DEV=2"])
         #expect(found.map(\.name) == ["HDA Intel PCH", "USB, input 3"])
         #expect(found.map(\.isUsable) == [true, false])
@@ -90,8 +99,8 @@ import Testing
     }
 
     @Test func aCardWithoutAnIdIsIdentifiedByItsNumber() {
-        let found = MicrophoneKind(FakeProbe()).devices { _ in [Records.pcm("pcmC3D0c", card: "")] }
-        #expect(found.first?.device.id == "hw:CARD=3,DEV=0")
+        let found = find(MicrophoneKind(), [Records.pcm("pcmC3D0c", card: "")])
+        #expect(found.first?.id == "hw:CARD=3,DEV=0")
     }
 
     @Test func soundCardsAreParsed() {
@@ -113,14 +122,14 @@ import Testing
         ("hci0", true), ("hci12", true), ("hci0:64", false), ("hci", false), ("hcix", false), ("rfkill0", false),
     ])
     func adaptersAreRecognizedByTheirName(name: String, isAdapter: Bool) {
-        #expect(BluetoothKind.isAdapter(name) == isAdapter)
+        #expect(BluetoothKind().mayBeDevice(Records.adapter(name)) == isAdapter)
     }
 
     @Test func rfkillDecidesWhetherAnAdapterIsUsable() {
         let one = Records.adapter("hci1", product: "Radio 7")
         let ten = Records.adapter("hci10")
         func find(_ switches: [DeviceRecord]) -> [Device] {
-            BluetoothKind().devices { $0 == "rfkill" ? switches : [one, ten] }.map(\.device)
+            self.find(BluetoothKind(), [one, ten] + switches)
         }
         func problems(_ switches: DeviceRecord...) -> [String] { find(switches).map(\.problem) }
         #expect(problems(Records.rfkill(one), Records.rfkill(ten)) == ["", ""])
@@ -134,14 +143,14 @@ import Testing
     }
 
     @Test func receiversOnlyNeedToBeReadable() {
-        let found = LocationKind(FakeProbe(), nil).devices { _ in [Records.receiver(0)] }.map(\.device)
+        let found = find(LocationKind(), [Records.receiver(0)])
         #expect(found.map(\.id) == ["platform/serial.0"])
         #expect(found.map(\.name) == ["Satellite receiver (gnss0), NMEA"])
     }
 
     // MARK: Problems
 
-    @Test(arguments: [EACCES, EPERM, ENOENT, ENODEV, ENXIO, EIO, EMFILE])
+    @Test(arguments: [EACCES, EPERM, ENOENT, ENODEV, ENXIO, EIO, EMFILE, ETIMEDOUT])
     func everyProblemSaysWhatToDo(code: Int32) {
         let text = NodeProblem.text(code, node: "/dev/x", group: "root")
         #expect(text.contains("/dev/x"))

@@ -7,8 +7,9 @@ import Testing
 
 @testable import PermissionDaemon
 
+@Suite(.timeLimit(.minutes(2)))
 @LoopActor
-@Suite struct DeviceOpeningTests {
+struct DeviceOpeningTests {
 
     private func device(_ number: UInt64?, at node: String) -> DeviceRecord {
         var record = Records.camera(0)
@@ -20,70 +21,84 @@ import Testing
     /// A camera whose node is /dev/null, which every machine has.
     private var null: DeviceRecord { device(UInt64(1 << 8 | 3), at: "/dev/null") }
 
-    private func failure(_ bench: CatalogBench, _ permission: Permission, _ name: String) -> PermissionError? {
-        do throws(PermissionError) {
-            close(try bench.catalog.open(permission, device: name, writable: nil).fd)
+    private func open(
+        _ bench: CatalogBench, _ permission: Permission, _ name: String = "", writable: Bool? = nil
+    ) async throws -> OpenedDevice {
+        try await withCheckedThrowingContinuation { done in
+            do throws(PermissionError) {
+                try bench.catalog.open(permission, device: name, writable: writable) {
+                    done.resume(with: $0.mapError { $0 as any Error })
+                }
+            } catch { done.resume(throwing: error) }
+        }
+    }
+
+    private func failure(_ bench: CatalogBench, _ permission: Permission, _ name: String) async -> PermissionError? {
+        do {
+            _ = try await open(bench, permission, name)
             return nil
-        } catch { return error }
+        } catch { return error as? PermissionError }
     }
 
     @Test(arguments: ["", "/dev/null", "pci0000:00/usb1/1-1/1-1:1.0-video-index0"])
-    func opensByDefaultByNodeAndById(name: String) throws {
-        let (fd, _, device) = try CatalogBench([null]).catalog.open(.camera, device: name, writable: nil)
-        defer { close(fd) }
-        #expect(device.node == "/dev/null")
+    func opensByDefaultByNodeAndById(name: String) async throws {
+        let opened = try await open(await CatalogBench([null]), .camera, name)
+        let fd = opened.descriptor.raw
+        #expect(opened.device.node == "/dev/null" && opened.isWritable)
         #expect(fcntl(fd, F_GETFD) & FD_CLOEXEC != 0)
         #expect(fcntl(fd, F_GETFL) & O_ACCMODE == O_RDWR)
         #expect(fcntl(fd, F_GETFL) & O_NONBLOCK == 0)
     }
 
-    @Test func opensForReadingWhenAsked() throws {
-        let (fd, _, _) = try CatalogBench([null]).catalog.open(.camera, device: "", writable: false)
-        defer { close(fd) }
-        #expect(fcntl(fd, F_GETFL) & O_ACCMODE == O_RDONLY)
+    @Test func opensForReadingWhenAsked() async throws {
+        let opened = try await open(await CatalogBench([null]), .camera, writable: false)
+        #expect(fcntl(opened.descriptor.raw, F_GETFL) & O_ACCMODE == O_RDONLY)
     }
 
-    @Test func aReceiverIsOpenedForReading() throws {
+    @Test func aReceiverIsOpenedForReading() async throws {
         var record = Records.receiver(0)
         record.node = "/dev/null"
-        let (fd, _, _) = try CatalogBench([record]).catalog.open(.location, device: "", writable: nil)
-        defer { close(fd) }
-        #expect(fcntl(fd, F_GETFL) & O_ACCMODE == O_RDONLY)
+        let opened = try await open(await CatalogBench([record]), .location)
+        #expect(fcntl(opened.descriptor.raw, F_GETFL) & O_ACCMODE == O_RDONLY)
     }
 
-    @Test func openingADeviceWithoutANodeIsNotSupported() {
-        let bench = CatalogBench([Records.adapter("hci0")])
-        #expect(failure(bench, .bluetooth, "")?.kind == .notSupported)
-        #expect(failure(bench, .location, "")?.kind == .notSupported)
-        #expect(failure(CatalogBench([Records.receiver(0)]), .location, "geoclue")?.kind == .notSupported)
+    @Test func openingADeviceWithoutANodeIsNotSupported() async {
+        let bench = await CatalogBench([Records.adapter("hci0")])
+        #expect(await failure(bench, .bluetooth, "")?.kind == .notSupported)
+        #expect(await failure(bench, .location, "")?.kind == .notSupported)
+        #expect(await failure(await CatalogBench([Records.receiver(0)]), .location, "geoclue")?.kind == .notSupported)
         #expect(bench.catalog.canOpen(.camera))
         #expect(!bench.catalog.canOpen(.location))
     }
 
-    @Test func anUnknownNameIsNotFound() {
-        #expect(failure(CatalogBench([null]), .camera, "/dev/zero")?.kind == .notFound)
-        #expect(failure(CatalogBench(), .camera, "x")?.kind == .notFound)
-        #expect(failure(CatalogBench([null]), .camera, "../../etc/passwd")?.kind == .notFound)
+    @Test func anUnknownNameIsNotFound() async {
+        #expect(await failure(await CatalogBench([null]), .camera, "/dev/zero")?.kind == .notFound)
+        #expect(await failure(await CatalogBench(), .camera, "x")?.kind == .notFound)
+        #expect(await failure(await CatalogBench([null]), .camera, "../../etc/passwd")?.kind == .notFound)
     }
 
-    @Test func openingWithoutAnyDeviceIsUnavailable() {
-        #expect(failure(CatalogBench(), .camera, "")?.kind == .deviceUnavailable)
+    @Test func openingWithoutAnyDeviceIsUnavailable() async {
+        #expect(await failure(await CatalogBench(), .camera, "")?.kind == .deviceUnavailable)
     }
 
-    @Test func anUnusableDeviceIsUnavailableAndSaysWhy() {
-        let bench = CatalogBench([Records.camera(0)]) { $0.videos["/dev/video0"] = .unopened(EACCES) }
+    @Test func anUnusableDeviceIsUnavailableAndSaysWhy() async {
+        let bench = await CatalogBench([Records.camera(0)]) { $0.videos["/dev/video0"] = .unopened(EACCES) }
         for name in ["", "/dev/video0"] {
-            let error = failure(bench, .camera, name)
+            let error = await failure(bench, .camera, name)
             #expect(error?.kind == .deviceUnavailable)
             #expect(error?.message.contains("permission denied") == true)
         }
     }
 
-    @Test func anotherDeviceAtThePathIsRefused() {
+    @Test func anotherDeviceAtThePathIsRefused() async {
         #expect(
-            failure(CatalogBench([device(UInt64(81 << 8), at: "/dev/null")]), .camera, "")?.kind == .deviceUnavailable)
-        #expect(failure(CatalogBench([device(nil, at: "/proc/self/status")]), .camera, "")?.kind == .deviceUnavailable)
-        #expect(failure(CatalogBench([device(nil, at: "/nowhere")]), .camera, "")?.kind == .deviceUnavailable)
+            await failure(await CatalogBench([device(UInt64(81 << 8), at: "/dev/null")]), .camera, "")?.kind
+                == .deviceUnavailable)
+        #expect(
+            await failure(await CatalogBench([device(nil, at: "/proc/self/status")]), .camera, "")?.kind
+                == .deviceUnavailable)
+        #expect(
+            await failure(await CatalogBench([device(nil, at: "/nowhere")]), .camera, "")?.kind == .deviceUnavailable)
     }
 
     @Test func failuresLeakNoDescriptor() {

@@ -5,7 +5,9 @@ import DBus
 import Glibc
 import Logging
 import PermissionModel
+import PermissionTestKit
 import Synchronization
+import System
 
 @testable import PermissionDaemon
 
@@ -55,6 +57,8 @@ final class FakeProbe: NodeProbe, @unchecked Sendable {
         var groups: [String: String] = [:]
         var cards: [String: String] = [:]
         var opened: [String] = []
+        /// Whoever examines these nodes waits.
+        var hanging: [String: Gate] = [:]
     }
 
     private let table = Mutex(Table())
@@ -63,7 +67,8 @@ final class FakeProbe: NodeProbe, @unchecked Sendable {
     var opened: [String] { table.withLock(\.opened) }
 
     func video(_ node: String) -> VideoAnswer {
-        table.withLock { table in
+        table.withLock { $0.hanging[node] }?.wait()
+        return table.withLock { table in
             table.opened.append(node)
             return table.videos[node] ?? .capability(VideoCapability(flags: 1, card: "Camera at \(node)"))
         }
@@ -119,16 +124,23 @@ final class CatalogBench {
     let catalog: DeviceCatalog
     private(set) var changes: [[DeviceChange]] = []
 
-    init(_ records: [DeviceRecord] = [], _ prepare: (inout FakeProbe.Table) -> Void = { _ in }) {
+    init(_ records: [DeviceRecord] = [], _ prepare: (inout FakeProbe.Table) -> Void = { _ in }) async {
         source = FakeSource(records)
         probe.set(prepare)
         catalog = DeviceCatalog(
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, source: source,
-            kinds: DeviceKinds.all(probe, nil))
-        catalog.start { [weak self] in self?.changes.append($0) }
+            worker: Worker(), log: quietLog, source: source, kinds: DeviceKinds.all, probe: probe)
+        await catalog.started()
+        catalog.follow { [weak self] in self?.changes.append($0) }
     }
 
     func ids(_ permission: Permission) -> [String] {
         catalog.devices.filter { $0.permission == permission }.map(\.id)
     }
+
+    /// Waits until all nodes have answered.
+    func settled() async { await withCheckedContinuation { done in catalog.whenAnswered { done.resume() } } }
+}
+
+extension DeviceCatalog {
+    func started() async { await withCheckedContinuation { done in start { done.resume() } } }
 }

@@ -6,6 +6,7 @@ import Glibc
 import Logging
 import PermissionModel
 import PermissionTestKit
+import System
 import Testing
 
 @testable import PermissionDaemon
@@ -23,34 +24,36 @@ struct PolicyTreeTests {
         private(set) var saved: [String: String] = [:]
         var isStoreWritable = true
 
-        init(_ files: [String: String] = [:]) throws {
+        init(_ files: [String: String] = [:]) async throws {
             root = try TemporaryFolder([
                 "etc", "etc/permd", "etc/permd/policy.d", "etc/permd/permd.conf.d", "run", "run/permd",
                 "run/permd/policy.d",
             ])
             for (name, text) in files { try root.write(text, to: name) }
             book = Bench.book(root, [:])
-            follow()
+            await follow()
         }
 
         private static func book(_ root: TemporaryFolder, _ saved: [String: String]) -> PolicySet {
             PolicySet(
-                root: root.path, lastGood: saved.map { ($0.key, $0.value) },
-                log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+                root: root.path, lastGood: saved.map { ($0.key, $0.value) }, worker: Worker(), log: quietLog)
         }
 
-        private func follow() {
+        private func follow() async {
             book.saveLastGood = { [weak self] changes, then in
                 guard let self, isStoreWritable else { return then(false) }
                 for (path, text) in changes.texts { saved[path] = text }
                 for path in changes.removed { saved[path] = nil }
                 then(true)
             }
+            await reload()
         }
 
-        func restart() {
+        func reload() async { await withCheckedContinuation { done in book.read { done.resume() } } }
+
+        func restart() async {
             book = Bench.book(root, saved)
-            follow()
+            await follow()
         }
 
         func path(_ name: String) -> String { root.file("\(PolicyTreeTests.folder)/\(name)") }
@@ -160,44 +163,60 @@ struct PolicyTreeTests {
     }
 
     @Test(arguments: Break.allCases)
-    func unreadableFilesKeepTheirRestrictions(_ kind: Break) throws {
-        let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+    func unreadableFilesKeepTheirRestrictions(_ kind: Break) async throws {
+        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
         // The broken file still overrides this file of the same name in /run.
         try bench.root.write(PolicyTreeTests.rule("microphone"), to: "run/permd/policy.d/a.conf")
-        _ = bench.book.reload()
+        await bench.reload()
         #expect(bench.restricted == "camera" && bench.granted && bench.book.problems.isEmpty)
         try perform(kind, bench)
         for _ in 0..<3 {
             // Reloads and restarts alternate: the kept restrictions must survive both.
-            _ = bench.book.reload()
+            await bench.reload()
             #expect(bench.restricted == "camera", "\(kind)")
             #expect(!bench.granted, "\(kind)")
             let texts = bench.book.problems.map(\.message)
             #expect(texts.contains { $0.contains(kind.reason) }, "\(kind): \(texts)")
             #expect(!bench.saved.isEmpty)
-            bench.restart()
+            await bench.restart()
         }
     }
 
     /// Folders and files without read permission, which root can read nevertheless.
     @Test(arguments: [("", 0o000), ("", 0o300), ("", 0o600), ("/a.conf", 0o000)])
-    func missingPermissions(_ name: String, _ mode: Int) throws {
-        let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+    func missingPermissions(_ name: String, _ mode: Int) async throws {
+        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
         let path = bench.root.file(PolicyTreeTests.folder + name)
         chmod(path, mode_t(mode))
         defer { chmod(path, 0o700) }
         for _ in 0..<2 {
-            _ = bench.book.reload()
+            await bench.reload()
             #expect(bench.restricted == "camera")
             #expect(bench.book.problems.contains { $0.message.contains("Permission denied") } == (geteuid() != 0))
-            bench.restart()
+            await bench.restart()
         }
+    }
+
+    /// Until the file system answers, as with any other file that cannot be read. All other files apply.
+    @Test(arguments: ["", "/a.conf"])
+    func aFileThatHangsKeepsItsRestrictions(_ name: String) async throws {
+        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+        try bench.root.write(PolicyTreeTests.rule("microphone"), to: "run/permd/policy.d/b.conf")
+        await bench.reload()
+        #expect(bench.restricted == "camera microphone" && bench.granted)
+        let hung = try await HungFileSystem(over: bench.root.file(PolicyTreeTests.folder + name))
+        await bench.reload()
+        #expect(bench.restricted == "camera microphone" && !bench.granted)
+        #expect(bench.book.problems.contains { $0.message.contains("the file system does not answer") })
+        try await hung.end()
+        await bench.reload()
+        #expect(bench.restricted == "camera microphone" && bench.granted && bench.book.problems.isEmpty)
     }
 
     /// A file that is removed, empty or masked no longer restricts anything.
     @Test(arguments: ["gone", "folder gone", "parent gone", "empty", "masked", "emptied"])
-    func removedFilesLoseTheirRestrictions(_ kind: String) throws {
-        let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+    func removedFilesLoseTheirRestrictions(_ kind: String) async throws {
+        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
         let path = bench.path("a.conf")
         switch kind {
         case "gone": unlink(path)
@@ -209,47 +228,47 @@ struct PolicyTreeTests {
             unlink(path)
             symlink("/dev/null", path)
         }
-        _ = bench.book.reload()
+        await bench.reload()
         #expect(bench.restricted == "" && bench.book.problems.isEmpty)
-        bench.restart()
+        await bench.restart()
         #expect(bench.restricted == "" && bench.book.problems.isEmpty)
     }
 
-    @Test func aRepairedFileAppliesAgain() throws {
-        let bench = try Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+    @Test func aRepairedFileAppliesAgain() async throws {
+        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
         try perform(.fifo, bench)
-        _ = bench.book.reload()
+        await bench.reload()
         unlink(bench.path("a.conf"))
         try bench.root.write(PolicyTreeTests.rule("bluetooth"), to: "\(PolicyTreeTests.folder)/a.conf")
-        _ = bench.book.reload()
+        await bench.reload()
         #expect(bench.restricted == "bluetooth" && bench.book.problems.isEmpty)
     }
 
     /// A link to a regular file elsewhere is read, and files beside a broken one still apply.
-    @Test func linksToFilesAreRead() throws {
-        let bench = try Bench()
+    @Test func linksToFilesAreRead() async throws {
+        let bench = try await Bench()
         try bench.root.write(PolicyTreeTests.rule("camera"), to: "elsewhere")
         symlink(bench.root.file("elsewhere"), bench.path("a.conf"))
         mkfifo(bench.path("b.conf"), 0o600)
         try bench.root.write(PolicyTreeTests.rule("location"), to: "\(PolicyTreeTests.folder)/c.conf")
-        _ = bench.book.reload()
+        await bench.reload()
         #expect(bench.restricted == "camera location")
     }
 
     /// `String` considers these names and patterns equal. They stay distinct even while the files are unreadable.
-    @Test func namesAndPatternsAreComparedByTheirBytes() throws {
+    @Test func namesAndPatternsAreComparedByTheirBytes() async throws {
         let names = ["caf\u{E9}.conf", "cafe\u{301}.conf"]
-        let bench = try Bench()
+        let bench = try await Bench()
         for (name, permission) in zip(names, ["camera", "location"]) {
             try bench.root.write(PolicyTreeTests.rule(permission), to: "\(PolicyTreeTests.folder)/\(name)")
         }
-        _ = bench.book.reload()
+        await bench.reload()
         #expect(bench.restricted == "camera location")
         for name in names {
             unlink(bench.path(name))
             mkfifo(bench.path(name), 0o600)
         }
-        _ = bench.book.reload()
+        await bench.reload()
         #expect(bench.restricted == "camera location")
         for name in names { unlink(bench.path(name)) }
         func write(_ app: String) throws {
@@ -257,18 +276,21 @@ struct PolicyTreeTests {
                 PolicyTreeTests.rule("camera").replacing("Apps=*", with: "Apps=\(app)"),
                 to: "\(PolicyTreeTests.folder)/a.conf")
         }
+        var changes = 0
+        bench.book.onChange = { changes += 1 }
         try write("exe:/caf\u{E9}")
-        #expect(bench.book.reload())
+        await bench.reload()
         try write("exe:/cafe\u{301}")
-        #expect(bench.book.reload())
+        await bench.reload()
+        #expect(changes == 2)
     }
 
     /// This happens when the store can be written again.
-    @Test func aCopyThatCouldNotBeSavedIsSavedLater() throws {
-        let bench = try Bench()
+    @Test func aCopyThatCouldNotBeSavedIsSavedLater() async throws {
+        let bench = try await Bench()
         bench.isStoreWritable = false
         try bench.root.write(PolicyTreeTests.good, to: "\(PolicyTreeTests.folder)/a.conf")
-        _ = bench.book.reload()
+        await bench.reload()
         #expect(bench.saved.isEmpty)
         bench.isStoreWritable = true
         bench.book.keepLastGood()
@@ -276,18 +298,18 @@ struct PolicyTreeTests {
     }
 
     @Test(arguments: ["permd.conf", "permd.conf.d/a.conf"])
-    func brokenSettingsFilesKeepTheirValues(_ name: String) throws {
-        let bench = try Bench(["etc/permd/\(name)": "[Limits]\nWaitingPerApp=1\n[History]\nMaxRows=0\n"])
+    func brokenSettingsFilesKeepTheirValues(_ name: String) async throws {
+        let bench = try await Bench(["etc/permd/\(name)": "[Limits]\nWaitingPerApp=1\n[History]\nMaxRows=0\n"])
         try bench.root.write("[Limits]\nWaitingPerApp=10\n", to: "run/permd/permd.conf")
         for text in ["[Limits]\nWaitingPerApp=x\n", "[Limits]\nWaitingPerApp=900000\nnonsense\n"] {
             try bench.root.write(text, to: "etc/permd/\(name)")
-            _ = bench.book.reload()
-            bench.restart()
+            await bench.reload()
+            await bench.restart()
             #expect(bench.book.settings.waitingPerApp == 1 && bench.book.settings.historyRows == 0)
             #expect(bench.book.problems.contains { $0.message.contains("what it set before stays") })
         }
         unlink(bench.root.file("etc/permd/\(name)"))
-        _ = bench.book.reload()
+        await bench.reload()
         #expect(bench.book.settings.waitingPerApp == 10 && bench.book.settings.historyRows == 10_000)
     }
 

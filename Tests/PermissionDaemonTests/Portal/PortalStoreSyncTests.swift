@@ -55,7 +55,7 @@ struct PortalStoreSyncTests {
         init(owner: String = "exe:/usr/libexec/xdg-permission-store", _ entries: [String: String] = [:]) async throws {
             folder = try TemporaryFolder()
             bus = try await PrivateBus()
-            parts = DaemonParts(folder)
+            parts = await DaemonParts(folder)
             decisions = Decisions(parts.store)
             portals = try FakePortalStore(on: bus)
             for (app, word) in entries { portals.write("devices camera", app, [word]) }

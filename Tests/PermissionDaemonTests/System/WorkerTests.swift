@@ -10,32 +10,6 @@ import Testing
 @Suite(.timeLimit(.minutes(2)))
 @LoopActor
 struct WorkerTests {
-    /// A job that does not return until it is released.
-    private final class Gate: Sendable {
-        private let ends: (read: Int32, write: Int32)
-
-        init() {
-            var pair: [Int32] = [0, 0]
-            pipe(&pair)
-            ends = (pair[0], pair[1])
-        }
-
-        deinit {
-            close(ends.read)
-            close(ends.write)
-        }
-
-        func wait() {
-            var byte: UInt8 = 0
-            _ = read(ends.read, &byte, 1)
-        }
-
-        func open() {
-            var byte: UInt8 = 0
-            _ = write(ends.write, &byte, 1)
-        }
-    }
-
     @Test func jobsRunInOrderBesideTheLoop() async throws {
         let worker = Worker()
         let results = EventLog<Int?>()

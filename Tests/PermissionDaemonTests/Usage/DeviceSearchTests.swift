@@ -24,10 +24,9 @@ struct DeviceSearchTests {
         try folder.write("pos:\t0\nflags:\t\(flags)\nmnt_id:\t9\n", to: "\(pid)/fdinfo/\(number)")
     }
 
-    private func search(_ root: String, in processes: [Int32]? = nil, steps: Int = 3) -> [DeviceOpener] {
-        let search = DeviceSearch(ProcessReader(root: root), for: [UInt64(terminal.number)], in: processes)
-        while search.advance(steps) {}
-        return search.openers.sorted { $0.process.pid < $1.process.pid }
+    private func search(_ root: String, in processes: [Int32]? = nil) -> [DeviceOpener] {
+        ProcessReader(root: root).openers(of: [UInt64(terminal.number)], in: processes)
+            .sorted { $0.process.pid < $1.process.pid }
     }
 
     private func opener(_ pid: Int32, _ descriptors: Int) -> DeviceOpener {
@@ -47,15 +46,14 @@ struct DeviceSearchTests {
         // Writing only: it feeds a loopback camera.
         try descriptor(3, of: 40, in: folder, terminal.path, flags: "0100001")
         try descriptor(3, of: 59, in: folder, terminal.path, flags: "not a number")
-        let all = [opener(12, 2), opener(59, 1)]
-        for steps in [1, 7, 10_000] { #expect(search(folder.path, steps: steps) == all) }
+        #expect(search(folder.path) == [opener(12, 2), opener(59, 1)])
         #expect(search(folder.path, in: [12, 30, 99]) == [opener(12, 2)])
         #expect(search(folder.file("missing")) == [])
     }
 
     @Test(arguments: [(81, 0, 0x5100), (116, 300, 0x10742C), (0x1234, 0x56789, 0x1000_5672_3489)])
     func deviceNumbers(_ major: UInt64, _ minor: UInt64, _ number: UInt64) {
-        #expect(DeviceSearch.number(major, minor) == number)
+        #expect(DescriptorFolder.number(major, minor) == number)
     }
 
     /// A process with very many descriptors takes no longer than others.
@@ -65,24 +63,24 @@ struct DeviceSearchTests {
         for number in 0..<(ProcessReader.maximumDescriptors + 50) {
             try descriptor(number, of: 10, in: folder, terminal.path)
         }
-        #expect(search(folder.path, steps: 1000) == [opener(10, ProcessReader.maximumDescriptors)])
+        #expect(search(folder.path) == [opener(10, ProcessReader.maximumDescriptors)])
     }
 
     /// A device that was handed to very many processes takes no longer either.
     @Test func processesAreLimited() throws {
         let folder = try TemporaryFolder()
-        for pid in 0..<Int32(DeviceSearch.maximumOpeners + 10) {
+        for pid in 0..<Int32(ProcessReader.maximumOpeners + 10) {
             try process(100 + pid, in: folder)
             try descriptor(3, of: 100 + pid, in: folder, terminal.path)
         }
-        #expect(search(folder.path, steps: 1000).count == DeviceSearch.maximumOpeners)
+        #expect(search(folder.path).count == ProcessReader.maximumOpeners)
     }
 
     @Test func aRealProcess() async throws {
         let shell = try ChildProcess(
             "sh", ["-c", "exec 3<>\"$0\" 4<>\"$0\"; echo open; exec cat", terminal.path], standardInput: .pipe)
         // Programs in containers may have a terminal with the same number, from another instance of devpts.
-        func found() -> DeviceOpener? { search("/proc", steps: 100).first { $0.process.pid == shell.pid } }
+        func found() -> DeviceOpener? { search("/proc").first { $0.process.pid == shell.pid } }
         for await line in shell.lines where line == "open" { break }
         let reader = ProcessReader()
         let opener = try #require(found())

@@ -18,7 +18,7 @@ struct DeviceUsageTests {
     private nonisolated static let cat = "exe:/usr/bin/cat"
 
     @Test func anOpenNode() async throws {
-        let bench = UsageBench([UsageBench.camera(terminal)])
+        let bench = await UsageBench([UsageBench.camera(terminal)])
         #expect(bench.openings.watched == [node])
         let holder = try await UsageBench.holder("<>", node)
         // A probe, then the holder. Without a wait in between, in which the holder could be found before its event.
@@ -39,7 +39,7 @@ struct DeviceUsageTests {
     /// exits are noticed.
     @Test func anInheritedDescriptor() async throws {
         let shell = try await UsageBench.holder("<>", node, then: "exec 4<&0; cat <&4 & echo open; wait")
-        let bench = UsageBench([UsageBench.camera(terminal)])
+        let bench = await UsageBench([UsageBench.camera(terminal)])
         try await bench.changes.wait(for: 2)
         // The shell alone, unlike terminate().
         kill(shell.pid, SIGKILL)
@@ -52,7 +52,7 @@ struct DeviceUsageTests {
     /// A program that only writes frames feeds a loopback camera; one that may not be inspected has no app.
     @Test func feedersAndHiddenProcesses() async throws {
         let other = try PseudoTerminal()
-        let bench = UsageBench([UsageBench.camera(terminal), UsageBench.camera(other, name: "Other")])
+        let bench = await UsageBench([UsageBench.camera(terminal), UsageBench.camera(other, name: "Other")])
         let feeder = try await UsageBench.holder(">", node)
         bench.openings.send(node, NodeEvents(opens: 1, closes: 1))
         bench.opened(other.path)
@@ -67,7 +67,7 @@ struct DeviceUsageTests {
 
     @Test func aUseWithoutAGrantIsInTheJournal() async throws {
         let holder = try await UsageBench.holder("<", node)
-        let bench = UsageBench([UsageBench.camera(terminal)])
+        let bench = await UsageBench([UsageBench.camera(terminal)])
         bench.status = .denied
         let line = try await bench.log.first { $0.contains("without a grant: denied") }
         for field in ["app=\(Self.cat)", "outcome=used", "status=denied", "permission=camera", "pid=\(holder.pid)"] {
@@ -83,22 +83,24 @@ struct DeviceUsageTests {
 
     @Test func devicesComeAndGo() async throws {
         let record = UsageBench.camera(terminal)
-        let bench = UsageBench()
+        let bench = await UsageBench()
         #expect(bench.openings.watched.isEmpty)
         bench.openings.failures = [node: "permission denied"]
         let holder = try await UsageBench.holder("<>", node)
         // Whoever has it open already is found.
         bench.source.plug(record)
+        await bench.settled()
         try await bench.changes.first { $0.hasPrefix("+\(Self.cat)") }
         #expect(bench.usage.problems == ["\(node) cannot be watched, so its uses go unnoticed: permission denied"])
         bench.source.unplug(record)
+        await bench.settled()
         #expect(bench.changes.all.last == "-\(Self.cat)" && bench.openings.watched.isEmpty)
         #expect(bench.usage.problems.isEmpty)
         holder.terminate()
     }
 
     @Test func stopping() async throws {
-        let bench = UsageBench([UsageBench.camera(terminal)])
+        let bench = await UsageBench([UsageBench.camera(terminal)])
         let holder = try await UsageBench.holder("<>", node)
         bench.opened(node)
         try await bench.changes.wait(for: 1)
@@ -124,15 +126,18 @@ struct DeviceUsageTests {
         try folder.write("77 (x) S" + (4...21).map { " \($0)" }.joined() + " 777", to: "77/stat")
         try sound("closed\n", in: folder)
         let microphone = Records.pcm("pcmC0D0c")
-        let bench = UsageBench([microphone], reader: ProcessReader(root: folder.path))
+        let bench = await UsageBench([microphone], reader: ProcessReader(root: folder.path))
         // Devices without a number cannot be looked up.
         #expect(bench.openings.watched.isEmpty)
         var numbered = microphone
         numbered.number = 116 << 8
         bench.source.change(numbered)
+        await bench.settled()
         try #require(bench.openings.watched == [])
         bench.source.unplug(microphone)
+        await bench.settled()
         bench.source.plug(numbered)
+        await bench.settled()
         try #require(bench.openings.watched == ["/dev/snd/pcmC0D0c"])
         try sound("state: RUNNING\nowner_pid   : 78\ntrigger_time: 1.0\n", in: folder)
         bench.opened("/dev/snd/pcmC0D0c")
@@ -172,8 +177,8 @@ struct DeviceUsageTests {
             status: .granted, isBypass: isBypass)
     }
 
-    @Test func reports() throws {
-        let bench = UsageBench([Records.pcm("pcmC0D0c")])
+    @Test func reports() async throws {
+        let bench = await UsageBench([Records.pcm("pcmC0D0c")])
         let id = try #require(bench.catalog.devices.first?.id)
         let number = try bench.usage.reportUse(report("exe:/a", device: id, name: "nonsense"), by: ":1.1")
         let use = try #require(bench.usage.uses.first)
@@ -192,8 +197,8 @@ struct DeviceUsageTests {
     }
 
     @Test(arguments: ["", "device", "capture", "a b", String(repeating: "a", count: 65), "\u{202E}"])
-    func sourcesThatAreNoNames(_ source: String) {
-        let bench = UsageBench()
+    func sourcesThatAreNoNames(_ source: String) async {
+        let bench = await UsageBench()
         #expect(throws: PermissionError.self) {
             try bench.usage.reportUse(report("exe:/a", source: source), by: ":1.1")
         }
@@ -201,7 +206,7 @@ struct DeviceUsageTests {
     }
 
     @Test func aBypassIsARowAndNoUse() async throws {
-        let bench = UsageBench()
+        let bench = await UsageBench()
         #expect(try bench.usage.reportUse(report("exe:/a", isBypass: true), by: ":1.1") == 0)
         #expect(bench.usage.uses.isEmpty && bench.rows.map(\.outcome) == [.bypassed])
         let line = try await bench.log.first { $0.contains("exe:/a got at the microphone Headset past pipewire") }
@@ -210,7 +215,7 @@ struct DeviceUsageTests {
     }
 
     @Test func theConnectionIsLost() async throws {
-        let bench = UsageBench([UsageBench.camera(terminal)])
+        let bench = await UsageBench([UsageBench.camera(terminal)])
         let holder = try await UsageBench.holder("<>", node)
         bench.opened(node)
         try await bench.changes.wait(for: 1)

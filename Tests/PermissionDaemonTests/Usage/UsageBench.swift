@@ -39,9 +39,10 @@ final class UsageBench {
     private(set) var rows: [HistoryRow] = []
     var status = Status.granted
 
-    init(_ records: [DeviceRecord] = [], reader: ProcessReader = ProcessReader()) {
+    init(_ records: [DeviceRecord] = [], reader: ProcessReader = ProcessReader()) async {
         source = FakeSource(records)
-        catalog = DeviceCatalog(log: quietLog, source: source, kinds: DeviceKinds.all(FakeProbe(), nil))
+        catalog = DeviceCatalog(
+            worker: Worker(), log: quietLog, source: source, kinds: DeviceKinds.all, probe: FakeProbe())
         let (changes, log) = (changes, log)
         weak var bench: UsageBench?
         usage = DeviceUsage(
@@ -51,9 +52,13 @@ final class UsageBench {
             standing: { _, _, _ in bench?.status ?? .restricted }, record: { bench?.rows += $0 })
         usage.onChange = { for change in $0 { changes.add(UsageBench.text(change)) } }
         bench = self
-        catalog.start { [usage] _ in usage.devicesChanged() }
+        await catalog.started()
+        catalog.follow { [usage] _ in usage.devicesChanged() }
         usage.devicesChanged()
     }
+
+    /// Waits until all nodes have answered.
+    func settled() async { await withCheckedContinuation { done in catalog.whenAnswered { done.resume() } } }
 
     static func text(_ change: UseChange) -> String {
         switch change {
