@@ -16,7 +16,7 @@ struct AnswerOrderTests {
         // A file in the place of the store's folder.
         if !isWritable { _ = try folder.write("", to: "state") }
         let bus = try await PrivateBus()
-        let parts = DaemonParts(folder, devices: [Records.adapter("hci0")])
+        let parts = await DaemonParts(folder, devices: [Records.adapter("hci0")])
         let broker = parts.broker(try bus.connect())
         let service = BusService(broker)
         broker.start()
