@@ -4,13 +4,13 @@ public import PermissionModel
 
 /// All uses of devices. Does no I/O and has no clock.
 public struct UseTracker: Sendable {
-    /// The most reports of one enforcement point that have not ended: more streams than any sound server carries.
-    public static let maximumOfPoint = 2048
-    /// The same for all enforcement points together. It bounds the memory and the length of the list.
-    static let maximumReported = 4096
+    /// The most reports of one enforcement point that have not ended: more streams than any desktop records.
+    public static let maximumOfPoint = 384
+    /// The same for all enforcement points together. With the next, it is the 1,024 rows of a list.
+    static let maximumReported = 768
     /// The most uses of open nodes. They have a limit of their own, so that no enforcement point can keep them from
     /// being listed.
-    public static let maximumDirect = 1024
+    public static let maximumDirect = 256
 
     private struct DeviceKey: Hashable {
         let permission: Permission

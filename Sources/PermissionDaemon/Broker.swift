@@ -39,7 +39,7 @@ final class Broker {
         appUses: AppUses(), objects: objects, requests: self)
     private lazy var usageInterface = UsageInterface(
         usage: usage, subscribers: Subscribers(connection: connection, interface: BusNames.usage),
-        listings: Listings { [identifier] in identifier.cached($0) != nil })
+        worker: processes.worker)
     private(set) lazy var indicator = IndicatorService(connection: connection, log: log) { [policy] in
         policy.settings.indicator == .yes
     }
@@ -85,7 +85,7 @@ final class Broker {
                     facts.status(of: $2, for: Caller(connection: "", app: $0, process: $1), assumesDevice: true)
                 },
                 record: { [store] in store.record($0) })
-        agents = AgentLink(connection: connection)
+        agents = AgentLink(connection: connection, worker: processes.worker)
         queue = old?.queue ?? Queue(settings: policy.settings)
         isContinuing = old != nil
     }
@@ -153,7 +153,7 @@ final class Broker {
             request.origin.forget()
             policyInterface.tellRequest(request, Outcome.withdrawn.rawValue)
         case .showPrompt(let agent, let prompt): show(prompt, to: agent)
-        case .updatePrompt(let agent, let id, let behind): agents.update(id, at: agent, behind)
+        case .updatePrompt(_, let id, let behind): agents.update(id, behind)
         case .withdrawPrompt(let agent, let id, let why): agents.withdraw(id, from: agent, why: why)
         case .dropPrompt(let id): agents.drop(id)
         case .unregisterAgent(let agent):
@@ -207,10 +207,8 @@ final class Broker {
     private func show(_ prompt: Prompt, to agent: AgentID) {
         let app = prompt.request.caller.app
         note("gets its prompt from the agent of \(agent.connection)", of: prompt.request)
-        let details = PromptDetails.encoded(prompt, AppDirectory.entry(for: app)) {
-            devices.defaultDevice($0)?.name ?? ""
-        }
-        agents.show(prompt, to: agent, details: details) { [weak self] result in
+        let deviceName = { @LoopActor [devices] permission in devices.defaultDevice(permission)?.name ?? "" }
+        agents.show(prompt, to: agent, deviceName: deviceName) { [weak self] result in
             switch result {
             case .answered(let answer): self?.feed(.agentAnswered(agent, prompt.id, answer))
             case .failed(let why):

@@ -1,10 +1,11 @@
 // The name and icon of an app, from its desktop entry (Desktop Entry Specification).
 
+import DBus
 import Glibc
 package import PermissionModel
 
 /// Unsanitized text: apps provide their desktop entries.
-package struct AppEntry {
+package struct AppEntry: Sendable {
     package var name: String
     package var icon: String
 
@@ -15,8 +16,27 @@ package enum AppDirectory {
     /// In bytes. Entries have a few KiB, or somewhat more with many translations.
     private static let maximumRead = 256 << 10
 
+    /// Milliseconds that a prompt waits for the names in it.
+    private static let deadline: Int64 = 1000
+
+    /// Reads entries by the worker. If that takes too long, all apps have their plain names. The results of several
+    /// calls come in the order of the calls.
+    @LoopActor
+    package static func entries(
+        of apps: Set<AppID>, by worker: Worker, _ completion: @escaping @LoopActor ([AppID: AppEntry]) -> Void
+    ) {
+        worker.run(about: "desktop entries", deadline: deadline) {
+            Dictionary(uniqueKeysWithValues: apps.map { ($0, entry(for: $0)) })
+        } then: {
+            completion($0 ?? Dictionary(uniqueKeysWithValues: apps.map { ($0, plainEntry($0)) }))
+        }
+    }
+
+    private static func plainEntry(_ app: AppID) -> AppEntry { AppEntry(name: plainName(app), icon: "") }
+
+    /// May block.
     package static func entry(for app: AppID) -> AppEntry {
-        let fallback = AppEntry(name: plainName(app), icon: "")
+        let fallback = plainEntry(app)
         guard app.kind != .exe else { return fallback }
         let name = app.kind == .snap ? "\(app.name)_\(app.name)" : app.name
         return folders(of: app.kind).lazy.compactMap { read("\($0)/\(name).desktop", fallback) }.first ?? fallback

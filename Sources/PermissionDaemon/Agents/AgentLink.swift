@@ -3,6 +3,7 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import System
 
 @LoopActor
 final class AgentLink {
@@ -16,8 +17,11 @@ final class AgentLink {
     }
 
     private let connection: Connection
+    private let worker: Worker
     private struct OpenPrompt {
-        let call: PendingCall
+        let agent: AgentID
+        /// Nil while the names in it are being read.
+        var call: PendingCall?
         var isUpdating = false
         /// The newest update, which waits until the agent has taken the one before.
         var update: RequestsBehind?
@@ -25,47 +29,62 @@ final class AgentLink {
 
     private var open: [PromptID: OpenPrompt] = [:]
 
-    init(connection: Connection) { self.connection = connection }
+    init(connection: Connection, worker: Worker) {
+        self.connection = connection
+        self.worker = worker
+    }
 
     /// Sends a prompt. Calls `completion` once, unless the prompt is withdrawn first. The call has no timeout.
     func show(
-        _ prompt: Prompt, to agent: AgentID, details: [String: Value],
+        _ prompt: Prompt, to agent: AgentID, deviceName: @escaping @LoopActor (Permission) -> String,
         _ completion: @escaping @LoopActor (Result) -> Void
     ) {
-        let message = Message.call(
-            destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Prompt",
-            [.objectPath(AgentLink.path(of: prompt.id)), .properties(details)])
-        let call = connection.call(message, timeoutMilliseconds: nil) { [weak self] reply in
-            self?.open[prompt.id] = nil
-            completion(AgentLink.read(reply))
+        open[prompt.id] = OpenPrompt(agent: agent)
+        let apps = Set(prompt.behind.apps + [prompt.request.caller.app])
+        AppDirectory.entries(of: apps, by: worker) { [weak self] entries in
+            // Otherwise it was withdrawn meanwhile.
+            guard let self, open[prompt.id]?.agent == agent else { return }
+            let message = Message.call(
+                destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Prompt",
+                [
+                    .objectPath(AgentLink.path(of: prompt.id)),
+                    .properties(PromptDetails.encoded(prompt, entries, deviceName: deviceName)),
+                ])
+            open[prompt.id]?.call = connection.call(message, timeoutMilliseconds: nil) { [weak self] reply in
+                self?.open[prompt.id] = nil
+                completion(AgentLink.read(reply))
+            }
+            sendUpdate(prompt.id)
         }
-        open[prompt.id] = OpenPrompt(call: call)
     }
 
     /// Tells what has changed in the details of an open prompt. An agent that is slow gets the newest update only.
-    func update(_ id: PromptID, at agent: AgentID, _ behind: RequestsBehind) {
-        guard open[id] != nil else { return }
+    func update(_ id: PromptID, _ behind: RequestsBehind) {
         open[id]?.update = behind
-        sendUpdate(id, to: agent)
+        sendUpdate(id)
     }
 
-    private func sendUpdate(_ id: PromptID, to agent: AgentID) {
-        guard let prompt = open[id], !prompt.isUpdating, let behind = prompt.update else { return }
+    private func sendUpdate(_ id: PromptID) {
+        guard let prompt = open[id], prompt.call != nil, !prompt.isUpdating, let behind = prompt.update else { return }
         open[id]?.update = nil
         open[id]?.isUpdating = true
-        let message = Message.call(
-            destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Update",
-            [.objectPath(AgentLink.path(of: id)), .properties(PromptDetails.encoded(behind))])
-        // With the usual timeout: calls that an agent never answers must not pile up, prompt by prompt.
-        connection.call(message) { [weak self] _ in
-            self?.open[id]?.isUpdating = false
-            self?.sendUpdate(id, to: agent)
+        AppDirectory.entries(of: Set(behind.apps), by: worker) { [weak self] entries in
+            guard let self, open[id]?.agent == prompt.agent else { return }
+            let message = Message.call(
+                destination: prompt.agent.connection, path: prompt.agent.path, interface: BusNames.agent,
+                member: "Update",
+                [.objectPath(AgentLink.path(of: id)), .properties(PromptDetails.encoded(behind, entries))])
+            // With the usual timeout: calls that an agent never answers must not pile up, prompt by prompt.
+            connection.call(message) { [weak self] _ in
+                self?.open[id]?.isUpdating = false
+                self?.sendUpdate(id)
+            }
         }
     }
 
     /// Withdraws the prompt. An answer that the agent still sends is ignored.
     func withdraw(_ id: PromptID, from agent: AgentID, why: String) {
-        open.removeValue(forKey: id)?.call.cancel()
+        open.removeValue(forKey: id)?.call?.cancel()
         connection.send(
             .call(
                 destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Withdraw",
@@ -73,7 +92,7 @@ final class AgentLink {
     }
 
     /// Ignores further answers to a prompt of an agent that has left the bus.
-    func drop(_ id: PromptID) { open.removeValue(forKey: id)?.call.cancel() }
+    func drop(_ id: PromptID) { open.removeValue(forKey: id)?.call?.cancel() }
 
     static func path(of id: PromptID) -> String { "\(BusNames.root)/prompt/\(id.number)" }
 

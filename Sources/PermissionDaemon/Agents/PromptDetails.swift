@@ -6,20 +6,23 @@ import PermissionModel
 import System
 
 enum PromptDetails {
-    static func encoded(_ prompt: Prompt, _ entry: AppEntry, deviceName: (Permission) -> String) -> [String: Value] {
+    /// - Parameter entries: Those of its app and of the apps behind it.
+    static func encoded(
+        _ prompt: Prompt, _ entries: [AppID: AppEntry], deviceName: (Permission) -> String
+    ) -> [String: Value] {
         let request = prompt.request
         let app = request.caller.app
         // The portal stores the answers to its own questions, so there is no duration to choose.
         let durations = prompt.items.allSatisfy { $0.permission == nil } ? [.once] : Duration.Word.allCases
         var details: [String: Value] = [
-            "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entry, app)),
-            "app_icon": .string(icon(entry.icon)), "sandboxed": .bool(request.caller.isSandboxed),
+            "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entries[app], app)),
+            "app_icon": .string(icon(entries[app]?.icon ?? "")), "sandboxed": .bool(request.caller.isSandboxed),
             "durations": .strings(durations.map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "since": .uint64(UInt64(clamping: request.arrived)),
             "items": .rows(
                 prompt.items.map { item($0, request.device ?? $0.permission.map(deviceName) ?? "", request) }),
         ]
-        details.merge(encoded(prompt.behind)) { $1 }
+        details.merge(encoded(prompt.behind, entries)) { $1 }
         if let pause = prompt.pause { details["pause"] = .uint32(UInt32(clamping: pause)) }
         if let explanation = request.explanation {
             details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
@@ -28,10 +31,9 @@ enum PromptDetails {
     }
 
     /// What an update of a prompt has, too.
-    static func encoded(_ behind: RequestsBehind) -> [String: Value] {
+    static func encoded(_ behind: RequestsBehind, _ entries: [AppID: AppEntry]) -> [String: Value] {
         [
-            "waiting": .uint32(UInt32(behind.count)),
-            "next": .strings(behind.apps.map { name(AppDirectory.entry(for: $0), $0) }),
+            "waiting": .uint32(UInt32(behind.count)), "next": .strings(behind.apps.map { name(entries[$0], $0) }),
         ]
     }
 
@@ -47,8 +49,8 @@ enum PromptDetails {
     }
 
     /// Returns the first candidate that is not empty after sanitizing.
-    private static func name(_ entry: AppEntry, _ app: AppID) -> String {
-        let names = [entry.name, AppDirectory.plainName(app), SafeText.identity(app.description)]
+    private static func name(_ entry: AppEntry?, _ app: AppID) -> String {
+        let names = [entry?.name ?? "", AppDirectory.plainName(app), SafeText.identity(app.description)]
         return names.lazy.map(SafeText.title).first { !$0.isEmpty } ?? ""
     }
 

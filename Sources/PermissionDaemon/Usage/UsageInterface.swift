@@ -7,12 +7,10 @@ import System
 
 @LoopActor
 struct UsageInterface {
-    /// Rows per slice of the list; for each, the name of the app is read from its desktop entry.
-    private static let sliceRows = 64
-
     let usage: DeviceUsage
     let subscribers: Subscribers
-    let listings: Listings
+    /// Reads the apps' desktop entries.
+    let worker: Worker
 
     var interface: Interface {
         Interface(
@@ -23,32 +21,37 @@ struct UsageInterface {
             readers: .unsandboxed)
     }
 
+    /// Lists and changes wait for names in the order of their calls, so that no list is older than a change before it.
     func tell(_ changes: [UseChange]) {
-        for change in changes {
-            switch change {
-            case .started(let use): subscribers.send("UseStarted", [.properties(UsageInterface.row(use))])
-            case .ended(let use, let end):
-                subscribers.send(
-                    "UseEnded", [.uint32(use.number), .uint64(UInt64(clamping: max(0, end - use.since)))])
+        let started = changes.compactMap { change in
+            if case .started(let use) = change { use } else { nil }
+        }
+        names(of: started) { names in
+            for change in changes {
+                switch change {
+                case .started(let use):
+                    subscribers.send("UseStarted", [.properties(UsageInterface.row(use, names))])
+                case .ended(let use, let end):
+                    subscribers.send(
+                        "UseEnded", [.uint32(use.number), .uint64(UInt64(clamping: max(0, end - use.since)))])
+                }
             }
         }
     }
 
     private func list(_ call: MethodCall) {
-        listings.add(call) {
-            var rest = usage.uses[...]
-            return { () throws(PermissionError) in
-                guard !rest.isEmpty else { return nil }
-                defer { rest = rest.dropFirst(UsageInterface.sliceRows) }
-                return rest.prefix(UsageInterface.sliceRows).map(UsageInterface.row)
-            }
-        }
+        let uses = usage.uses
+        names(of: uses) { names in call.reply(.rows(uses.map { UsageInterface.row($0, names) })) }
     }
 
-    private static func row(_ use: Use) -> Listings.Row {
+    private func names(of uses: [Use], _ completion: @escaping @LoopActor ([AppID: AppEntry]) -> Void) {
+        AppDirectory.entries(of: Set(uses.compactMap(\.app)), by: worker, completion)
+    }
+
+    private static func row(_ use: Use, _ names: [AppID: AppEntry]) -> [String: Value] {
         let app = use.app
         // Apps choose their names, in their desktop entries.
-        let name = app.map { SafeText.title(AppDirectory.entry(for: $0).name) } ?? ""
+        let name = app.map { SafeText.title(names[$0]?.name ?? "") } ?? ""
         return [
             "use": .uint32(use.number), "app": .string(app?.description ?? ""), "app_name": .string(name),
             "pid": .uint32(UInt32(clamping: use.pid)), "permission": .string(use.device.permission.rawValue),

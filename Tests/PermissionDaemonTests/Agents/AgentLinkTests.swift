@@ -3,6 +3,7 @@
 import DBus
 import PermissionModel
 import PermissionTestKit
+import System
 import Testing
 
 @testable import PermissionCore
@@ -39,7 +40,7 @@ struct AgentLinkTests {
             bus = try await PrivateBus()
             connection = try bus.connect()
             agent = try bus.connect()
-            link = AgentLink(connection: connection)
+            link = AgentLink(connection: connection, worker: Worker())
             agent.methodHandler = { [calls] in calls.add($0) }
         }
 
@@ -47,11 +48,10 @@ struct AgentLinkTests {
 
         /// Shows a prompt; returns the agent's call.
         func show() async throws -> Message {
-            let details: [String: Value] = ["app": .string("exe:/usr/bin/app")]
             link.show(
                 Prompt(
                     id: Bench.prompt, request: Bench.request, items: [.camera],
-                    behind: RequestsBehind(count: 0, apps: []), pause: nil), to: id, details: details
+                    behind: RequestsBehind(count: 0, apps: []), pause: nil), to: id, deviceName: { _ in "" }
             ) { [results] in results.add($0) }
             shown += 1
             return try await calls.wait(for: shown)[shown - 1]
@@ -97,7 +97,7 @@ struct AgentLinkTests {
         let apps = [AppID("flatpak:org.example.One")!, AppID("flatpak:org.example.Two")!]
         for count in 1...50 {
             bench.link.update(
-                Bench.prompt, at: bench.id, RequestsBehind(count: count, apps: count < 50 ? [apps[0]] : apps))
+                Bench.prompt, RequestsBehind(count: count, apps: count < 50 ? [apps[0]] : apps))
         }
         let first = try await bench.calls.wait(for: 2)[1]
         #expect(first.member == "Update" && first.body[1].properties?["waiting"] == .uint32(1))
@@ -111,7 +111,7 @@ struct AgentLinkTests {
                 "waiting": .uint32(50), "next": .strings(["org.example.One", "org.example.Two"]),
             ])
         // There are none after the prompt.
-        bench.link.update(Bench.prompt, at: bench.id, RequestsBehind(count: 51, apps: []))
+        bench.link.update(Bench.prompt, RequestsBehind(count: 51, apps: []))
         bench.link.withdraw(Bench.prompt, from: bench.id, why: "")
         bench.agent.reply(to: second)
         try await bench.settle()
