@@ -140,7 +140,7 @@ let package = Package(
         .executableTarget(
             name: "permctl",
             dependencies: [
-                "PermissionClient", "PermissionTexts", "CLinux",
+                "PermissionClient", "PermissionTexts", "System", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

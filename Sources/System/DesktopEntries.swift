@@ -54,16 +54,19 @@ package enum AppDirectory {
         return path.split(separator: "/").last.map(String.init) ?? app.name
     }
 
+    /// The paths of all desktop entries; of an app there may be several.
+    package static var entries: [String] {
+        [AppID.Kind.desktop, .flatpak, .snap].flatMap(folders).flatMap { folder in
+            Folders.names(in: folder).filter { $0.hasSuffix(".desktop") }.map { "\(folder)/\($0)" }
+        }
+    }
+
     private static func folders(of kind: AppID.Kind) -> [String] {
-        let home = variable("HOME") ?? "/"
-        let data = variable("XDG_DATA_HOME") ?? home + "/.local/share"
-        let shared = (variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share").split(separator: ":").map(String.init)
         switch kind {
         case .flatpak:
-            return [data + "/flatpak/exports/share/applications", "/var/lib/flatpak/exports/share/applications"]
-        case .snap: return ["/var/lib/snapd/desktop/applications"]
-        // Relative paths are ignored (XDG Base Directory Specification).
-        case .desktop, .exe: return ([data] + shared).filter { $0.hasPrefix("/") }.map { $0 + "/applications" }
+            ["\(Folders.data)/flatpak/exports/share/applications", "/var/lib/flatpak/exports/share/applications"]
+        case .snap: ["/var/lib/snapd/desktop/applications"]
+        case .desktop, .exe: ([Folders.data] + Folders.datas).map { "\($0)/applications" }
         }
     }
 
@@ -84,9 +87,7 @@ package enum AppDirectory {
     }
 
     private static func language() -> String {
-        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap(variable).first { !$0.isEmpty } ?? ""
+        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap(Folders.variable).first ?? ""
         return String(locale.prefix { $0 != "." && $0 != "@" })
     }
-
-    private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }

@@ -8,6 +8,9 @@ package struct KeyFile {
         package let reason: String
     }
 
+    /// In bytes. Desktop entries have a few KiB, or somewhat more with many translations.
+    private static let maximumRead = 256 << 10
+
     private var groups: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
     /// The first group, whose key `Encoding` must be UTF-8.
     private var startGroup: [UInt8]?
@@ -43,11 +46,22 @@ package struct KeyFile {
         return String(validating: text, as: UTF8.self)
     }
 
+    /// Whether a group has this name, even without a key.
+    package func hasGroup(_ name: String) -> Bool { groups[Array(name.utf8)] != nil }
+
     private static let escapes: [UInt8: UInt8] = [
         UInt8(ascii: "s"): UInt8(ascii: " "), UInt8(ascii: "n"): UInt8(ascii: "\n"),
         UInt8(ascii: "t"): UInt8(ascii: "\t"), UInt8(ascii: "r"): UInt8(ascii: "\r"),
         UInt8(ascii: "\\"): UInt8(ascii: "\\"),
     ]
+
+    /// Reads a regular file; nil if there is none, or if it is not a key file.
+    package init?(path: String) {
+        guard let data = try? RegularFile.read(path, maximum: KeyFile.maximumRead), let file = try? KeyFile(data) else {
+            return nil
+        }
+        self = file
+    }
 
     // MARK: Lines
 

@@ -1,6 +1,7 @@
 // The systemd user units of programs that belong to permd.
 
 import Glibc
+import System
 
 enum UserUnits {
     /// The enforcement points that permd provides. Each has a unit of its name.

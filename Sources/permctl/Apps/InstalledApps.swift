@@ -2,61 +2,43 @@
 
 import Glibc
 import PermissionClient
+import System
 
 /// An app with the identity that it will have.
-struct InstalledApp: Hashable {
+struct InstalledApp {
     let app: AppID
     /// The name for the user, and how the app has to be started to have this identity.
     let text: String
 }
 
 enum InstalledApps {
-    /// The most apps that a message lists.
-    static let most = 10
+    /// After so many apps, a message lists no others.
+    private static let most = 10
 
     /// The apps whose identity, name or program contains the text, whatever the case.
     static func matching(_ text: String) -> [InstalledApp] {
         var found: [InstalledApp] = []
-        var seen: Set<AppID> = []
-        for folder in folders {
-            for file in Folders.names(in: folder) where file.hasSuffix(".desktop") {
-                guard let content = Folders.text("\(folder)/\(file)"),
-                    let entry = KeyFile(content).groups["Desktop Entry"]
-                else { continue }
-                let isWanted = [file, entry["Name"] ?? "", entry["Exec"] ?? "", entry["X-Flatpak"] ?? ""]
-                    .contains { $0.lowercased().contains(text.lowercased()) }
-                guard isWanted, entry["Hidden"] != "true", entry["NoDisplay"] != "true" else { continue }
-                found += apps(file: file, entry).filter { seen.insert($0.app).inserted }
-            }
+        for path in AppDirectory.entries where found.count < most {
+            guard let file = KeyFile(path: path), let name = path.split(separator: "/").last else { continue }
+            func value(_ key: String) -> String { file.string(key, in: "Desktop Entry") ?? "" }
+            let isWanted = [String(name), value("Name"), value("Exec"), value("X-Flatpak")]
+                .contains { $0.lowercased().contains(text.lowercased()) }
+            guard isWanted, value("Hidden") != "true", value("NoDisplay") != "true" else { continue }
+            let id = name.dropLast(".desktop".count)
+            found += apps(String(id), value).filter { new in !found.contains { $0.app == new.app } }
         }
         if text.hasPrefix("/"), let program = program(text) { found.append(InstalledApp(app: program, text: "")) }
-        return Array(found.prefix(most))
+        return found
     }
 
-    /// Folders of desktop entries, also those that flatpak and snap export where the environment does not list them.
-    private static var folders: [String] {
-        let exports = [
-            "\(Folders.data)/flatpak/exports/share", "/var/lib/flatpak/exports/share", "/var/lib/snapd/desktop",
-        ]
-        var folders: [String] = []
-        for folder in [Folders.data] + exports + Folders.datas where !folders.contains("\(folder)/applications") {
-            folders.append("\(folder)/applications")
-        }
-        return folders
-    }
-
-    private static func apps(file: String, _ entry: [String: String]) -> [InstalledApp] {
-        let id = String(file.dropLast(".desktop".count))
-        let name = entry["Name"] ?? id
-        if let flatpak = entry["X-Flatpak"], let app = AppID("flatpak:\(flatpak)") {
-            return [InstalledApp(app: app, text: name)]
-        }
-        if let snap = entry["X-SnapInstanceName"], let app = AppID("snap:\(snap)") {
-            return [InstalledApp(app: app, text: name)]
+    /// An app of the desktop also runs when its program is started in another way, with another identity.
+    private static func apps(_ id: String, _ value: (String) -> String) -> [InstalledApp] {
+        let name = value("Name").isEmpty ? id : value("Name")
+        for (kind, key) in [("flatpak", "X-Flatpak"), ("snap", "X-SnapInstanceName")] {
+            if let app = AppID("\(kind):\(value(key))") { return [InstalledApp(app: app, text: name)] }
         }
         let desktop = AppID("desktop:\(id)").map { InstalledApp(app: $0, text: "\(name), started from the desktop") }
-        let words = (entry["Exec"] ?? "").split(separator: " ")
-        let command = words.first.flatMap { program(String($0)) }
+        let command = value("Exec").split(separator: " ").first.flatMap { program(String($0)) }
         let other = command.map { InstalledApp(app: $0, text: "\(name), started in another way") }
         return [desktop, other].compactMap { $0 }
     }

@@ -1,36 +1,24 @@
-// Reads whole files, also from pipes, with errors that say why.
+// Reads whole files, also from pipes.
 
-import FoundationEssentials
 import Glibc
+import System
 
 enum WholeFile {
-    /// Why a file could not be read or written.
-    struct Problem: Error {
-        let text: String
-
-        /// - Parameter number: A value of errno.
-        init(_ number: Int32) { text = String(cString: strerror(number)) }
-        init(_ text: String) { self.text = text }
+    /// Reads a file of any kind to its end; `-` is the standard input.
+    static func read(_ path: String) throws(RegularFile.Failure) -> [UInt8] {
+        let fd = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        guard fd >= 0, let file = fdopen(fd, "r") else { throw RegularFile.Failure(system: errno, at: path) }
+        defer { fclose(file) }
+        let content = read(file)
+        guard ferror(file) == 0 else { throw RegularFile.Failure(system: errno, at: path) }
+        return content
     }
 
-    /// Reads a file of any kind to its end.
-    static func read(_ path: String) throws(Problem) -> Data {
-        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
-        guard fd >= 0 else { throw Problem(errno) }
-        defer { close(fd) }
-        return try read(fd)
-    }
-
-    /// Reads an open file, pipe or terminal to its end.
-    static func read(_ fd: Int32) throws(Problem) -> Data {
-        var content = Data()
+    /// Reads until the end or an error.
+    static func read(_ file: UnsafeMutablePointer<FILE>) -> [UInt8] {
+        var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = Glibc.read(fd, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Problem(errno) }
-            guard count > 0 else { return content }
-            content.append(contentsOf: buffer[..<count])
-        }
+        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { content += buffer.prefix(count) }
+        return content
     }
 }

@@ -1,13 +1,6 @@
 // portals.conf(5): which of its files count, and what they say about access dialogs.
 
-struct PortalFile {
-    let path: String
-    /// The group `[preferred]`.
-    let preferred: [String: String]
-
-    /// The backends that the file prefers for access dialogs; nil if it does not say.
-    var backends: [String]? { (preferred[PortalInstallation.access] ?? preferred["default"]).map(KeyFile.list) }
-}
+import System
 
 struct PortalFiles {
     let installation: PortalInstallation
@@ -17,53 +10,58 @@ struct PortalFiles {
 
     private var folders: [String] {
         let prefix = installation.prefix
-        let system = Folders.configs.map { "\($0)/xdg-desktop-portal" }
-        let data = ([Folders.data] + Folders.datas + ["\(prefix)/share"]).map { "\($0)/xdg-desktop-portal" }
-        return [PortalFiles.own] + system + ["\(prefix == "/usr" ? "" : prefix)/etc/xdg-desktop-portal"] + data
+        let shared = Folders.configs + [prefix == "/usr" ? "/etc" : "\(prefix)/etc"]
+        let data = [Folders.data] + Folders.datas + ["\(prefix)/share"]
+        return [PortalFiles.own] + (shared + data).map { "\($0)/xdg-desktop-portal" }
     }
 
-    private var names: [String] { installation.desktops.map { "\($0.lowercased())-portals.conf" } + ["portals.conf"] }
-
-    /// The file of a folder that counts: the first one that prefers something.
-    private func file(in folder: String) -> PortalFile? {
-        for name in names {
-            guard let text = Folders.text("\(folder)/\(name)"), let preferred = KeyFile(text).groups["preferred"],
-                !preferred.isEmpty
-            else { continue }
-            return PortalFile(path: "\(folder)/\(name)", preferred: preferred)
-        }
-        return nil
+    /// The file of a folder that counts: the first one with the group.
+    private func path(in folder: String, _ read: (String) -> KeyFile? = { KeyFile(path: $0) }) -> String? {
+        (installation.desktops.map { "\($0.lowercased())-portals.conf" } + ["portals.conf"]).map { "\(folder)/\($0)" }
+            .first { read($0)?.hasGroup("preferred") == true }
     }
 
-    /// The file that decides about access dialogs; nil if none does.
-    var deciding: PortalFile? {
-        let found = folders.compactMap { file(in: $0) }
-        guard installation.version >= .combinesFiles else { return found.first }
-        return found.first { $0.backends != nil }
+    /// The backends that a file prefers for access dialogs; nil if it does not say.
+    private func backends(_ path: String) -> [String]? {
+        let file = KeyFile(path: path)
+        let list = [PortalInstallation.access, "default"].lazy.compactMap { file?.string($0, in: "preferred") }.first
+        return list?.split(separator: ";").map(String.init)
     }
 
-    /// The user's file to change, and the lines to add to it. Where only one file counts, the user's file gets the lines
+    /// The file that decides about access dialogs, and the backends that it prefers; nil if none does.
+    var deciding: (path: String, backends: [String])? {
+        let found = folders.compactMap { path(in: $0) }.map { ($0, backends($0)) }
+        let deciding = installation.version < .combinesFiles ? found.first : found.first { $0.1 != nil }
+        return deciding.map { ($0.0, $0.1 ?? []) }
+    }
+
+    /// The user's file to change, and the lines to add to it. Where only one file counts, the user's file gets the text
     /// of the one that it takes the place of.
-    var change: (path: String, lines: [String]) {
-        let line = "\(PortalInstallation.access)=\(PortalInstallation.backend)"
-        if let mine = file(in: PortalFiles.own) { return (mine.path, ["[preferred]", line]) }
-        guard installation.version < .combinesFiles, let other = folders.compactMap({ file(in: $0) }).first else {
-            return ("\(PortalFiles.own)/portals.conf", ["[preferred]", line])
+    func change() throws(Failure) -> (file: ManagedFile, lines: String) {
+        let lines = "[preferred]\n\(PortalInstallation.access)=\(PortalInstallation.backend)"
+        let mine = path(in: PortalFiles.own, PortalFiles.original)
+        if let mine { return (ManagedFile(path: mine), lines) }
+        guard installation.version < .combinesFiles, let other = folders.dropFirst().compactMap({ path(in: $0) }).first,
+            let text = try? RegularFile.read(other, maximum: ManagedFile.maximumRead)
+        else { return (ManagedFile(path: "\(PortalFiles.own)/portals.conf"), lines) }
+        let name = other.split(separator: "/").last ?? ""
+        return (
+            ManagedFile(path: "\(PortalFiles.own)/\(name)"), "\(String(decoding: text, as: UTF8.self))\n\(lines)"
+        )
+    }
+
+    /// The user's file as it would be without the block of permctl.
+    private static func original(_ path: String) -> KeyFile? {
+        do throws(Failure) {
+            return try ManagedFile(path: path).original().flatMap { try? KeyFile($0) }
+        } catch {
+            // It cannot be changed, but it counts.
+            return KeyFile(path: path)
         }
-        let name = other.path.split(separator: "/").last.map(String.init) ?? "portals.conf"
-        return ("\(PortalFiles.own)/\(name)", substitute(for: other))
     }
 
-    /// The lines of a file that takes the place of another one.
-    func substitute(for other: PortalFile?) -> [String] {
-        let kept = (other?.preferred ?? [:]).filter { $0.key != PortalInstallation.access }.sorted { $0.key < $1.key }
-        return ["[preferred]"] + kept.map { "\($0.key)=\($0.value)" }
-            + ["\(PortalInstallation.access)=\(PortalInstallation.backend)"]
-    }
-
-    /// The user's files to which permctl has added lines.
-    static var changed: [String] {
-        Folders.names(in: own).filter { $0.hasSuffix("portals.conf") }.map { "\(own)/\($0)" }
-            .filter { Folders.text($0).map { ManagedLines.areIn(Array($0.utf8)) } == true }
+    /// The user's files that permctl may have changed.
+    static var changeable: [ManagedFile] {
+        Folders.names(in: own).filter { $0.hasSuffix("portals.conf") }.map { ManagedFile(path: "\(own)/\($0)") }
     }
 }

@@ -1,20 +1,21 @@
 // Makes permd the backend of the portals' access dialogs for one user, undoes that, and says which it is.
 
 import PermissionClient
+import System
 
 struct PortalSwitch {
     let installation: PortalInstallation
     private var files: PortalFiles { PortalFiles(installation: installation) }
-    private var unit: PortalUnit { PortalUnit(installation: installation) }
     private var folder: PortalFolder { PortalFolder(installation: installation) }
 
-    /// - Throws: ``Failure`` if there is no xdg-desktop-portal.
-    init() throws(Failure) {
-        guard let found = try PortalInstallation.find() else {
-            throw Failure(.no, "xdg-desktop-portal is not installed, so no app asks through portals")
-        }
-        installation = found
+    /// The drop-in for versions that choose backends by the name of the desktop. By its name it comes after
+    /// override.conf, which systemctl edit writes.
+    private static var dropIn: ManagedFile {
+        ManagedFile(path: "\(Folders.config)/systemd/user/\(PortalInstallation.unit).d/permd.conf")
     }
+
+    /// - Throws: ``Failure`` if there is no xdg-desktop-portal.
+    init() throws(Failure) { installation = try PortalInstallation() }
 
     struct State {
         let isPermd: Bool
@@ -26,103 +27,75 @@ struct PortalSwitch {
 
     var usesFiles: Bool { installation.version >= .readsConfiguration }
 
-    /// The drop-in that makes xdg-desktop-portal use the folder that permctl has made; nil if none does.
-    private var folderUnit: String? {
-        unit.value(of: PortalFolder.variable).flatMap { $0.value == PortalFolder.path ? $0.path : nil }
-    }
-
     /// Whether xdg-desktop-portal finds permd's .portal file.
-    var findsBackend: Bool { folderUnit != nil ? folder.hasBackend : installation.backendFile != nil }
+    var findsBackend: Bool {
+        installation.backendFile != nil || !usesFiles && PortalSwitch.dropIn.hasBlock && PortalFolder.hasBackend
+    }
 
     var state: State {
-        if let path = folderUnit {
-            let isNamed = unit.deciding.map { isPermd($0.desktops) } ?? false
-            return State(isPermd: usesFiles ? folder.prefersBackend : isNamed, path: path, isOwn: isOwn(path))
-        }
         if usesFiles, let file = files.deciding {
             return State(
-                isPermd: file.backends?.first == PortalInstallation.backend, path: file.path, isOwn: isOwn(file.path))
+                isPermd: file.backends.first == PortalInstallation.backend, path: file.path,
+                isOwn: ManagedFile(path: file.path).hasBlock)
         }
-        if let unit = unit.deciding {
-            return State(isPermd: isPermd(unit.desktops), path: unit.path, isOwn: isOwn(unit.path))
+        if !usesFiles, PortalSwitch.dropIn.hasBlock {
+            return State(isPermd: true, path: PortalSwitch.dropIn.path, isOwn: true)
         }
         return State(isPermd: installation.isDesktop, path: nil, isOwn: false)
-    }
-
-    private func isPermd(_ desktops: [String]) -> Bool { desktops.first?.lowercased() == PortalInstallation.backend }
-
-    private func isOwn(_ path: String) -> Bool {
-        Folders.text(path).map { ManagedLines.areIn(Array($0.utf8)) } == true
     }
 
     // MARK: Changes
 
     /// Returns what was done, a line for each step; empty if permd already was the backend.
     func enable(restarts: Bool) throws(Failure) -> [TerminalText] {
-        guard installation.backendFile != nil || installation.backendElsewhere != nil else {
-            let folder = installation.backendFolders.last ?? ""
-            throw Failure(.no, "permd.portal is missing in \(folder); install permd; nothing was changed")
+        let needsFolder = installation.backendFile == nil
+        guard !needsFolder || !usesFiles && installation.backendElsewhere != nil else {
+            throw Failure(
+                .no,
+                "permd.portal is missing in \(installation.backendFolders.last ?? ""); install permd; nothing was changed"
+            )
         }
-        if state.isPermd, findsBackend, !isOutdated { return [] }
+        // One of an earlier version would hide the files.
+        if usesFiles, try PortalSwitch.dropIn.removeBlock() != nil { PortalFolder.remove() }
+        let (file, lines) = usesFiles ? try files.change() : (PortalSwitch.dropIn, dropInLines(needsFolder))
+        let isCurrent = try file.hasBlock(lines)
+        if state.isPermd, findsBackend,
+            !state.isOwn || installation.desktops.isEmpty || isCurrent && (!needsFolder || folder.isCurrent)
+        {
+            return []
+        }
         try requireDesktop()
-        let change = try write()
+        if needsFolder { try folder.make() }
+        try file.addBlock(lines)
         guard state.isPermd else {
             let path = state.path ?? "another file"
-            try change.undo()
-            PortalFolder.remove()
-            throw Failure(.no, "\(path) takes precedence; remove what it says about \(setting); nothing was changed")
+            _ = try file.removeBlock()
+            throw Failure(
+                .no,
+                "\(path) takes precedence; remove what it says about \(PortalInstallation.access); nothing was changed")
         }
-        return ["wrote \(change.file.path)"] + PortalSwitch.apply(restarts: restarts)
+        return ["wrote \(file.path)"] + PortalSwitch.apply(restarts: restarts)
     }
 
-    private func write() throws(Failure) -> Change {
-        guard installation.backendFile != nil else {
-            try folder.make(configuration: usesFiles ? files.substitute(for: files.deciding) : nil)
-            do throws(Failure) {
-                return try add(unit.lines(folder: PortalFolder.path), to: PortalUnit.path, replacing: "", in: "")
-            } catch {
-                PortalFolder.remove()
-                throw error
-            }
-        }
-        guard usesFiles else {
-            return try add(unit.lines(folder: nil), to: PortalUnit.path, replacing: "", in: "")
-        }
-        let (path, lines) = files.change
-        return try add(lines, to: path, replacing: PortalInstallation.access, in: "preferred")
+    private func dropInLines(_ needsFolder: Bool) -> String {
+        let desktops = ([PortalInstallation.backend] + installation.desktops).joined(separator: ":")
+        let folder = PortalFolder.path.replacing("%", with: "%%")
+        return "[Service]\nEnvironment=XDG_CURRENT_DESKTOP=\(desktops)"
+            + (needsFolder ? "\nEnvironment=\"XDG_DESKTOP_PORTAL_DIR=\(folder)\"" : "")
     }
 
     /// Returns what was done; empty if there was nothing to undo. Works also after xdg-desktop-portal was removed.
     static func disable(restarts: Bool) throws(Failure) -> [TerminalText] {
         var done: [TerminalText] = []
-        for path in PortalFiles.changed + [PortalUnit.path] {
-            let file = OwnFile(path: path)
-            guard let content = try file.read(), ManagedLines.areIn(content) else { continue }
-            if let before = ManagedLines.removed(from: content) {
-                try file.write(before)
-                done.append("restored \(path)")
-            } else {
-                try file.remove()
-                done.append("removed \(path)")
-            }
+        for file in PortalFiles.changeable.filter(\.hasBlock) + [dropIn] {
+            if let step = try file.removeBlock() { done.append(step) }
         }
         PortalFolder.remove()
         return done.isEmpty ? [] : done + apply(restarts: restarts)
     }
 
-    /// What a file says to choose a backend.
-    var setting: String { usesFiles ? PortalInstallation.access : PortalUnit.variable }
-
-    /// Whether permctl's drop-in names another desktop than the present one, or its folder lacks a backend.
-    private var isOutdated: Bool {
-        if folderUnit != nil, !folder.isCurrent { return true }
-        guard !usesFiles, let unit = unit.deciding, unit.path == PortalUnit.path, !installation.desktops.isEmpty else {
-            return false
-        }
-        return Array(unit.desktops.dropFirst()) != installation.desktops
-    }
-
-    /// Which file counts depends on the desktop. Some graphical sessions have no name, but a login over ssh only does not know it.
+    /// Which file counts depends on the desktop. Some graphical sessions have no name, but a login over ssh only does not
+    /// know it.
     /// - Throws: ``Failure`` if the desktop is not known.
     private func requireDesktop() throws(Failure) {
         let isGraphical = ["DISPLAY", "WAYLAND_DISPLAY"].contains { Folders.variable($0) != nil }
@@ -135,38 +108,11 @@ struct PortalSwitch {
             """)
     }
 
-    private struct Change {
-        let file: OwnFile
-        /// The content before; nil if there was no file.
-        let before: [UInt8]?
-
-        func undo() throws(Failure) {
-            if let before { try file.write(before) } else { try file.remove() }
-        }
-    }
-
-    private func add(
-        _ lines: [String], to path: String, replacing key: String, in group: String
-    ) throws(Failure) -> Change {
-        let file = OwnFile(path: path)
-        let before = try file.read()
-        var content = before
-        // Lines of an earlier run, for another desktop or after a change of the file.
-        if let old = content, ManagedLines.areIn(old) { content = ManagedLines.removed(from: old) }
-        try file.write(ManagedLines.add(lines, to: content, replacing: key, in: group))
-        return Change(file: file, before: before)
-    }
-
     /// Makes xdg-desktop-portal read its files again, which it does only when it starts.
     private static func apply(restarts: Bool) -> [TerminalText] {
-        let later: TerminalText =
-            "takes effect when \(PortalInstallation.unit) starts again, at the latest at the next login"
-        guard restarts else { return [later] }
-        for command in [["daemon-reload"], ["try-restart", PortalInstallation.unit]] {
-            guard let output = try? ProgramOutput.of(["systemctl", "--user"] + command), output.isSuccess else {
-                return [later]
-            }
-        }
+        guard restarts, Program.output("systemctl", "--user", "daemon-reload") != nil,
+            Program.output("systemctl", "--user", "try-restart", PortalInstallation.unit) != nil
+        else { return ["takes effect when \(PortalInstallation.unit) starts again, at the latest at the next login"] }
         return ["restarted \(PortalInstallation.unit), if it was running"]
     }
 }

@@ -78,12 +78,8 @@ struct PortalStatus: ParsableCommand {
     func run() throws {
         let portal = try PortalSwitch()
         let record = PortalRecord(portal)
-        if json { try Output.json(record) } else { say(portal) }
+        if json { try Output.json(record) } else { Output.line(portal.findings.joined(separator: "\n")) }
         if !record.enabled { throw Failure(.no) }
-    }
-
-    private func say(_ portal: PortalSwitch) {
-        for line in portal.findings { Output.line(line) }
     }
 }
 

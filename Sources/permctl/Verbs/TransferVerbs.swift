@@ -2,8 +2,8 @@
 
 import ArgumentParser
 import FoundationEssentials
-import Glibc
 import PermissionClient
+import System
 
 /// The format of the file. An incompatible format gets a new version number.
 struct DecisionsFile: Codable {
@@ -64,10 +64,8 @@ struct ImportVerb: AsyncParsableCommand {
     }
 
     private static func read(_ file: String) throws -> Data {
-        do throws(WholeFile.Problem) {
-            return try file == "-" ? WholeFile.read(STDIN_FILENO) : WholeFile.read(file)
-        } catch {
-            throw Failure(.data, "\(shown(file)) cannot be read: \(error.text); nothing was imported")
+        do throws(RegularFile.Failure) { return Data(try WholeFile.read(file)) } catch {
+            throw Failure(.data, "\(shown(file)) cannot be read: \(error.reason); nothing was imported")
         }
     }
 

@@ -1,0 +1,37 @@
+// The folders of the XDG Base Directory Specification, and what is in them.
+
+import Glibc
+
+package enum Folders {
+    package static var home: String { path("HOME") ?? "/" }
+    package static var config: String { path("XDG_CONFIG_HOME") ?? home + "/.config" }
+    package static var data: String { path("XDG_DATA_HOME") ?? home + "/.local/share" }
+    package static var configs: [String] { list("XDG_CONFIG_DIRS", "/etc/xdg") }
+    package static var datas: [String] { list("XDG_DATA_DIRS", "/usr/local/share:/usr/share") }
+
+    /// The value of an environment variable; nil if it is unset or empty.
+    package static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The specification says that relative paths are ignored.
+    private static func path(_ name: String) -> String? { variable(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
+
+    private static func list(_ name: String, _ standard: String) -> [String] {
+        (variable(name) ?? standard).split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+    }
+
+    /// The sorted names of what a folder contains; none if it cannot be read.
+    package static func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+}
