@@ -13,7 +13,7 @@ enum FaultsProgram {
 
     private static let faults = [
         "kill", "disk", "damage", "messages", "dying", "flood", "hostile", "forged", "limits", "away",
-        "sound",
+        "sound", "hung",
     ]
 
     struct Options: Sendable {
@@ -26,7 +26,9 @@ enum FaultsProgram {
         let arguments = Array(CommandLine.arguments.dropFirst())
         Loop.shared.adoptCurrentThread()
         let work: @Sendable @LoopActor () async -> Int32
-        if arguments.first == "caller" {
+        if arguments.count > 2, ["hung-caller", "caller-once"].contains(arguments[1]) {
+            work = { await HungCaller.main(arguments) }
+        } else if arguments.first == "caller" {
             work = { await RandomCaller.main(Array(arguments.dropFirst())) }
         } else if arguments.first == "attacker" {
             exit(Attacker.main(Array(arguments.dropFirst())))
@@ -95,6 +97,7 @@ enum FaultsProgram {
         case "limits": return await LimitsFault(seed, rounds: count(10, short: 2), devices).run()
         case "away": return await AwayFault(seed, rounds: count(200, short: 20), devices).run()
         case "sound": return await SoundFault(seed, rounds: count(100, short: 12)).run()
+        case "hung": return await HungFault(rounds: count(5, short: 2)).run()
         default: return await FloodFault(seed, rounds: count(5, short: 3), devices).run()
         }
     }

@@ -16,10 +16,10 @@ final class Place {
 
     init(
         bus: PrivateBus? = nil, _ devices: MockDevices?, settings: String = Place.settings,
-        rules: [String: String] = [:], through wrapper: [String] = []
+        rules: [String: String] = [:], environment: [String: String] = [:], through wrapper: [String] = []
     ) async throws {
         permd = try await PermdProcess(
-            bus: bus, settings: settings, rules: rules, devices: devices, through: wrapper)
+            bus: bus, settings: settings, rules: rules, devices: devices, environment: environment, through: wrapper)
         desk = try permd.bus.connect()
     }
 

@@ -1,0 +1,302 @@
+// Callers, desktop entries and rules on file systems that never answer: everybody else is served as before, such callers
+// are nobody, and permd works when the file systems are gone.
+
+import DBus
+import Glibc
+import PermissionModel
+import PermissionTestKit
+
+@LoopActor
+final class HungFault {
+    /// What is on a file system that never answers.
+    private enum Target: String, CaseIterable { case scripts, sandbox, entry, rule, folder }
+
+    private let rounds: Int
+    private let report = Report("hung file systems")
+    /// Of another program's calls, in microseconds.
+    private struct Latencies {
+        var percentile99: Double
+        var slowest: Double
+    }
+
+    /// For each target and round: before and while it hangs.
+    private var latencies: [Target: [(idle: Latencies, busy: Latencies)]] = [:]
+
+    /// The callers, and the mount namespaces that they are in, each with a file system of its own.
+    private static let callers = (count: 1000, groups: 8)
+    /// The most threads of permd's worker for callers, and the one that may hang in a rule file.
+    private static let threads = 4
+    /// The most that the 99th percentile of another program's calls may be, as a ratio to that before.
+    private static let ratio = 1.5
+    /// Microseconds that are never too long for it: on a busy machine, it is not steady for an idle permd.
+    private static let floor = 5000.0
+    /// Microseconds that no call may take, far below the time for which anything hangs.
+    private static let longest = 1_000_000.0
+    /// Milliseconds after which permd gives up whom it cannot look at, and those that this may take longer.
+    private static let deadline = (permd: 5000, slack: 5000)
+    private static let rule = "[Rule kept]\nApps=exe:/usr/bin/kept\nPermissions=camera\nAction=restrict\n"
+
+    init(rounds: Int) { self.rounds = rounds }
+
+    func run() async -> Report {
+        for _ in 0..<rounds {
+            for target in Target.allCases {
+                do { try await play(target) } catch { report.lose("\(target.rawValue): \(error)") }
+            }
+            report.count("rounds")
+        }
+        for (target, rounds) in latencies.sorted(by: { $0.key.rawValue < $1.key.rawValue }) { judge(target, rounds) }
+        for what in ["callers refused", "prompts with a plain name", "restrictions kept"] { report.expect(what) }
+        return report
+    }
+
+    /// Judges the best round: what delays calls delays them in each.
+    private func judge(_ target: Target, _ rounds: [(idle: Latencies, busy: Latencies)]) {
+        let idle = rounds.map(\.idle.percentile99).min() ?? 0
+        let busy = rounds.map(\.busy.percentile99).min() ?? .infinity
+        let slowest = rounds.map(\.busy.slowest).min() ?? .infinity
+        Report.say("   \(target.rawValue): p99 of GetStatus \(Int(idle)) µs idle, \(Int(busy)) µs while it hangs")
+        if busy > max(HungFault.ratio * idle, HungFault.floor) || slowest > HungFault.longest {
+            report.lose(
+                "\(target.rawValue): GetStatus took \(Int(busy)) µs, idle \(Int(idle)); the slowest \(Int(slowest))")
+        }
+    }
+
+    private func play(_ target: Target) async throws {
+        let system = try await PrivateBus()
+        let geoclue = try system.connect()
+        geoclue.methodHandler = { geoclue.reply(to: $0) }
+        guard try geoclue.requestName("org.freedesktop.GeoClue2") else { throw TestKitError("no name for GeoClue") }
+        let place = try await Place(
+            nil, rules: ["10-kept.conf": HungFault.rule], environment: ["DBUS_SYSTEM_BUS_ADDRESS": system.address])
+        switch target {
+        case .scripts: try await hangScripts(place)
+        case .sandbox: try await hangSandbox(place)
+        case .entry: try await hangEntry(place)
+        case .rule, .folder: try await hangRules(place, target)
+        }
+        if !place.permd.isRunning { report.lose("\(target.rawValue): permd exited") }
+        await place.end()
+        geoclue.close()
+        await system.stop()
+    }
+
+    /// Measures another program's calls before and while `body` runs.
+    private func measure(_ target: Target, _ place: Place, _ body: @escaping @LoopActor () async throws -> Void)
+        async throws
+    {
+        _ = try await latencies(place, until: Task { await Place.pause(milliseconds: 500) })
+        let idle = try await latencies(place, until: Task { await Place.pause(milliseconds: 2000) })
+        let work = Task { @LoopActor in try await body() }
+        let busy = try await latencies(place, until: Task { _ = try? await work.value })
+        try await work.value
+        latencies[target, default: []].append((idle, busy))
+    }
+
+    /// Calls GetStatus, one call at a time, until the task has ended.
+    private func latencies(_ place: Place, until end: Task<Void, Never>) async throws -> Latencies {
+        var times: [Double] = []
+        var isOver = false
+        let watch = Task { @LoopActor in
+            await end.value
+            isOver = true
+        }
+        while !isOver || times.isEmpty {
+            let start = Loop.nanoseconds(of: CLOCK_MONOTONIC)
+            _ = try await place.call(BusNames.access, "GetStatus", [.strings(["camera"])])
+            times.append(Double(Loop.nanoseconds(of: CLOCK_MONOTONIC) - start) / 1000)
+        }
+        await watch.value
+        times.sort()
+        return Latencies(percentile99: times[times.count * 99 / 100], slowest: times[times.count - 1])
+    }
+
+    // MARK: Callers
+
+    /// Callers whose scripts hang are nobody, whatever their number and however many file systems they have.
+    private func hangScripts(_ place: Place) async throws {
+        let folder = try TemporaryFolder()
+        let program = folder.file("node")
+        try await BuiltProgram.copy("permd-faults", to: program)
+        let script = try folder.write("", to: "script")
+        let before = threads(of: place)
+        let count = HungFault.callers.count / HungFault.callers.groups
+        try await measure(.scripts, place) { [self] in
+            let groups = try (0..<HungFault.callers.groups).map { _ in
+                try callers(program, [script, "hung-caller", place.permd.bus.address, "\(count)"], place)
+            }
+            for group in groups {
+                var lines = group.lines.makeAsyncIterator()
+                try judgeCallers(await lines.next() ?? "", count)
+                report.most("threads of the worker", threads(of: place) - before)
+            }
+            for group in groups {
+                group.closeInput()
+                _ = await group.waitForExit()
+            }
+        }
+        if report.counted("threads of the worker") > HungFault.threads {
+            report.lose("callers cost \(report.counted("threads of the worker")) threads")
+        }
+        let honest = try callers(program, [script, "caller-once", place.permd.bus.address], place)
+        var lines = honest.lines.makeAsyncIterator()
+        let answer = await lines.next() ?? ""
+        if answer != "answered" { report.lose("a caller with the same script afterwards: \(answer)") }
+    }
+
+    private func callers(_ program: String, _ words: [String], _ place: Place) throws -> ChildProcess {
+        let command = Superuser.mountNamespace("mount --make-rprivate /") + [program] + words
+        return try ChildProcess(
+            command[0], Array(command.dropFirst()), environment: place.permd.environment, standardInput: .pipe)
+    }
+
+    /// - Parameter line: `refused COUNT slowest MILLISECONDS`
+    private func judgeCallers(_ line: String, _ count: Int) throws {
+        let words = line.split(separator: " ").compactMap { Int($0) }
+        guard words.count == 2 else { throw TestKitError("the callers said: \(line)") }
+        report.count("callers refused", words[0])
+        if words[0] != count { report.lose("\(count - words[0]) of \(count) callers were not refused") }
+        let longest = HungFault.deadline.permd + HungFault.deadline.slack
+        if words[1] > longest { report.lose("a caller waited \(words[1]) ms") }
+    }
+
+    private func threads(of place: Place) -> Int {
+        guard let folder = opendir("/proc/\(place.permd.pid)/task") else { return 0 }
+        defer { closedir(folder) }
+        var count = -2
+        while readdir(folder) != nil { count += 1 }
+        return count
+    }
+
+    /// A sandboxed app whose `/.flatpak-info` hangs is nobody, not a program outside any sandbox.
+    private func hangSandbox(_ place: Place) async throws {
+        let app = try await TestApp.flatpak("org.example.Hung", on: place.permd)
+        let hung = try await HungFileSystem(over: "/.flatpak-info", in: app.pid())
+        try await measure(.sandbox, place) { [self] in
+            let answer = try await app.ask("status camera")
+            if answer.contains("AccessDenied") {
+                report.count("callers refused")
+            } else {
+                report.lose("a sandboxed caller without an identity got: \(answer)")
+            }
+        }
+        try await hung.end()
+        await app.end()
+    }
+
+    // MARK: Names and rules
+
+    /// A prompt waits a moment for a name, then has the plain one.
+    private func hangEntry(_ place: Place) async throws {
+        let applications = "\(place.permd.bus.directory)/data/flatpak/exports/share/applications"
+        let maker = try ChildProcess("mkdir", ["-p", applications])
+        _ = await maker.waitForExit()
+        let agent = ScriptedAgent(try place.permd.bus.connect(), otherwise: .deny(.once))
+        try await agent.register()
+        let app = try await TestApp.flatpak("org.example.Asking", on: place.permd)
+        let hung = try await HungFileSystem(over: applications)
+        try await measure(.entry, place) { [self] in
+            try await app.request("t", [.location])
+            let prompt = try await agent.prompts.wait(for: 1)[0]
+            if prompt.details["app_name"] == .string("org.example.Asking") {
+                report.count("prompts with a plain name")
+            } else {
+                report.lose("a prompt was called \(prompt.details["app_name"] ?? .string("nothing"))")
+            }
+            _ = try await app.response("t")
+        }
+        try await hung.end()
+        await app.end()
+        agent.connection.close()
+    }
+
+    /// What a file has restricted stays restricted while it, or its folder, hangs, and while permd starts again.
+    private func hangRules(_ place: Place, _ target: Target) async throws {
+        let folder = place.permd.root.file("etc/permd/policy.d")
+        let hung = try await HungFileSystem(over: target == .folder ? folder : folder + "/10-kept.conf")
+        try await measure(target, place) { [self] in
+            place.permd.signal(SIGHUP)
+            while try await !problems(place).contains(where: { $0.contains("does not answer") }) {
+                await Place.pause(milliseconds: 50)
+            }
+            try await expectRestriction(place, "\(target.rawValue) that hangs")
+        }
+        try await place.permd.restart(SIGKILL)
+        try await expectRestriction(place, "\(target.rawValue) that hangs at the start")
+        try await hung.end()
+        place.permd.signal(SIGHUP)
+        while try await problems(place).contains(where: { $0.contains("does not answer") }) {
+            await Place.pause(milliseconds: 50)
+        }
+        try await expectRestriction(place, "\(target.rawValue) that answers again")
+    }
+
+    private func problems(_ place: Place) async throws -> [String] {
+        try await place.rows("ListProblems").compactMap { $0["problem"]?.stringValue }
+    }
+
+    private func expectRestriction(_ place: Place, _ when: String) async throws {
+        let rows = try await place.call(
+            BusNames.policy, "ListStatuses", [.properties(["app": .string("exe:/usr/bin/kept")])])
+        let camera = rows.first?.rows?.first { $0["permission"] == .string("camera") }
+        if camera?["status"] == .string("restricted") {
+            report.count("restrictions kept")
+        } else {
+            report.lose("\(when): the restriction is not in force")
+        }
+    }
+}
+
+/// The program of the callers: this one, under the name of an interpreter and with a script as its first argument, which
+/// is how permd identifies it.
+@LoopActor
+enum HungCaller {
+    /// - Parameter arguments: The script, `hung-caller`, the address of the bus and the number of callers; or
+    ///   `caller-once` and the address.
+    static func main(_ arguments: [String]) async -> Int32 {
+        do {
+            if arguments[1] == "caller-once" {
+                let connection = try Connection.open(.address(arguments[2]))
+                let answer = EventLog<String?>()
+                connection.call(status) { answer.add(error($0)) }
+                Report.say(try await answer.wait(for: 1)[0] ?? "answered")
+                return 0
+            }
+            let hung = try await HungFileSystem(over: arguments[0])
+            let start = Loop.uptimeMilliseconds()
+            let answers = EventLog<String?>()
+            var connections: [Connection] = []
+            for _ in 0..<(Int(arguments[3]) ?? 0) {
+                let connection = try Connection.open(.address(arguments[2]))
+                connections.append(connection)
+                connection.call(status) { answers.add(HungCaller.error($0)) }
+            }
+            let refused = try await answers.wait(for: connections.count).count { $0 == ErrorKind.accessDenied.name }
+            Report.say("refused \(refused) slowest \(Loop.uptimeMilliseconds() - start)")
+            await waitForEndOfInput()
+            try await hung.end()
+            return 0
+        } catch {
+            Report.say("\(error)")
+            return 1
+        }
+    }
+
+    private static let status = Place.message(BusNames.access, "GetStatus", [.strings(["camera"])])
+
+    /// The name of the error; nil if there is none.
+    private static func error(_ answer: Result<Message, BusError>) -> String? {
+        if case .failure(let error) = answer { error.name } else { nil }
+    }
+
+    private static func waitForEndOfInput() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            var token: WatchToken?
+            token = Loop.shared.watch(unowned: STDIN_FILENO, .readable) { _ in
+                token?.cancel()
+                token = nil
+                continuation.resume()
+            }
+        }
+    }
+}
