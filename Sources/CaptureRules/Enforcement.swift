@@ -3,20 +3,6 @@
 
 public import PermissionModel
 
-/// How the PipeWire server treats a link whose owner has no rights on the source.
-public enum LinkCheck: String, Sendable {
-    /// It refuses the link and ends it when the rights are taken: PipeWire since 0.3.75.
-    case byServer = "the server checks the rights of links"
-    /// It makes the link, which has to be cut.
-    case byCutting = "links are cut at sight"
-
-    public init(serverVersion: String) {
-        let numbers = serverVersion.split(separator: ".").map { Int($0) ?? 0 }
-        let isOld = numbers.lexicographicallyPrecedes([0, 3, 75])
-        self = isOld ? .byCutting : .byServer
-    }
-}
-
 /// What is known of a client, beyond the graph.
 public struct Standing: Sendable, Equatable {
     /// What it may record.

@@ -14,19 +14,14 @@ extension Connection {
     public func requestName(
         _ name: String, completion: @escaping @LoopActor (Result<Bool, BusError>) -> Void
     ) {
-        do throws(BusError) {
-            call(try Connection.nameRequest(name)) { completion($0.map(Connection.isOwner)) }
-        } catch {
-            Loop.shared.later { completion(.failure(error)) }
-        }
+        call(Connection.nameRequest(name)) { completion($0.map(Connection.isOwner)) }
     }
 
     /// A blocking variant for program startup. Calls that arrive meanwhile wait.
     public func requestName(_ name: String) throws(BusError) -> Bool {
-        let question = try Connection.nameRequest(name)
         guard isConnected else { throw Connection.gone }
         var answer: Result<Message, BusError>?
-        let pending = call(question) { answer = $0 }
+        let pending = call(Connection.nameRequest(name)) { answer = $0 }
         let end = Loop.uptimeMilliseconds() + Connection.patience
         while answer == nil, isConnected, Loop.uptimeMilliseconds() < end {
             while isConnected, dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {}
@@ -48,11 +43,8 @@ extension Connection {
         call(.busCall(member, arguments)) { then((try? $0.get())?.body.first) }
     }
 
-    private static func nameRequest(_ name: String) throws(BusError) -> Message {
-        guard !name.utf8.contains(0), !name.hasPrefix(":"), dbus_validate_bus_name(name, nil) != 0 else {
-            throw BusError(name: BusError.Name.invalidArgs, message: "“\(name)” is not a valid well-known bus name")
-        }
-        return .busCall("RequestName", [.string(name), .uint32(UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE))])
+    private static func nameRequest(_ name: String) -> Message {
+        .busCall("RequestName", [.string(name), .uint32(UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE))])
     }
 
     private static func isOwner(_ reply: Message) -> Bool {

@@ -59,7 +59,9 @@ extension Connection {
 
     /// Decodes a signal only if a subscription wants it. Signals with descriptors are dropped.
     func receiveSignal(_ header: Message, _ raw: OpaquePointer) {
-        guard header.path != nil, signals.shapes.contains(where: { fits($0, header) }) else { return }
+        guard header.path != nil,
+            signals.entries.contains(where: { $0.pattern.fitsHeader(header, owner: owner(of: $0.pattern)) })
+        else { return }
         var message = header
         let budget = DecodingBudget(DecodingBudget.strangers, takesDescriptors: false)
         if message.readBody(of: raw, within: budget) == nil { deliver(message) }

@@ -19,7 +19,7 @@ extension Connection {
         if addMatch { send(.busCall("AddMatch", [.string(rule)], noReply: true)) }
         return Subscription { [weak self] in
             guard let self else { return }
-            signals.remove(id, pattern)
+            signals.remove(id)
             if addMatch { send(.busCall("RemoveMatch", [.string(rule)], noReply: true)) }
             if let name = pattern.wellKnownSender { stopFollowing(name) }
         }
@@ -59,15 +59,14 @@ extension Connection {
     }
 
     func deliver(_ message: Message) {
-        for (id, pattern) in signals.candidates(for: message) where fits(pattern, message) {
-            // Looked up only now: an earlier handler may have cancelled this subscription.
-            signals.handler(id, pattern)?(message)
+        for (id, pattern, handler) in signals.entries where pattern.fits(message, owner: owner(of: pattern)) {
+            // An earlier handler may have cancelled this subscription.
+            if signals.contains(id) { handler(message) }
         }
     }
 
-    func fits(_ pattern: SignalPattern, _ message: Message) -> Bool {
-        pattern.fits(message, owner: pattern.wellKnownSender.flatMap { owners[$0]?.owner })
-    }
+    /// The unique name behind a well-known sender.
+    func owner(of pattern: SignalPattern) -> String? { pattern.wellKnownSender.flatMap { owners[$0]?.owner } }
 
     /// Tracks the owner of a well-known name. Calls are counted; each must be balanced by `stopFollowing`.
     @discardableResult

@@ -28,80 +28,36 @@ struct SignalPattern: Hashable {
         return sender
     }
 
-    /// The part that can be matched against a message header alone.
-    var shape: SignalPattern {
-        var shape = self
-        shape.firstArgument = nil
-        return shape
-    }
-
     /// `owner` is the unique name behind a well-known sender; without an owner nothing matches. The match rule does not
     /// ensure this, because anyone can send us a unicast signal.
     func fits(_ message: Message, owner: String?) -> Bool {
+        fitsHeader(message, owner: owner)
+            && (firstArgument == nil || message.body.first?.stringValue == firstArgument)
+    }
+
+    func fitsHeader(_ message: Message, owner: String?) -> Bool {
         if let sender, (wellKnownSender == nil ? sender : owner) != message.sender { return false }
         if let path, path != message.path { return false }
         if let interface, interface != message.interface { return false }
         if let member, member != message.member { return false }
-        if let firstArgument, message.body.first?.stringValue != firstArgument { return false }
         return true
     }
 }
 
-/// Subscriptions, indexed by first argument where they specify one, so that thousands of watched names cost nothing per
-/// message.
+/// The subscriptions of a connection, of which there are few.
 struct SignalTable {
-    private struct Entry {
-        let pattern: SignalPattern
-        let handler: @LoopActor (Message) -> Void
-    }
-
-    private var general: [UInt64: Entry] = [:]
-    /// The patterns without their first arguments, which can be matched against a header, with their numbers.
-    private var shapeCounts: [SignalPattern: Int] = [:]
-    private var byFirstArgument: [String: [UInt64: Entry]] = [:]
+    private(set) var entries: [(id: UInt64, pattern: SignalPattern, handler: @LoopActor (Message) -> Void)] = []
     private var lastID: UInt64 = 0
 
     mutating func add(_ pattern: SignalPattern, _ handler: @escaping @LoopActor (Message) -> Void) -> UInt64 {
         lastID += 1
-        shapeCounts[pattern.shape, default: 0] += 1
-        let entry = Entry(pattern: pattern, handler: handler)
-        if let argument = pattern.firstArgument {
-            byFirstArgument[argument, default: [:]][lastID] = entry
-        } else {
-            general[lastID] = entry
-        }
+        entries.append((lastID, pattern, handler))
         return lastID
     }
 
-    /// Stays small regardless of how many names are watched.
-    var shapes: Dictionary<SignalPattern, Int>.Keys { shapeCounts.keys }
+    mutating func remove(_ id: UInt64) { entries.removeAll { $0.id == id } }
 
-    mutating func remove(_ id: UInt64, _ pattern: SignalPattern) {
-        guard handler(id, pattern) != nil else { return }
-        shapeCounts[pattern.shape, default: 1] -= 1
-        if shapeCounts[pattern.shape] == 0 { shapeCounts[pattern.shape] = nil }
-        guard let argument = pattern.firstArgument else {
-            general[id] = nil
-            return
-        }
-        byFirstArgument[argument]?[id] = nil
-        if byFirstArgument[argument]?.isEmpty == true { byFirstArgument[argument] = nil }
-    }
-
-    /// The subscriptions that may match a message, oldest first.
-    func candidates(for message: Message) -> [(id: UInt64, pattern: SignalPattern)] {
-        var found = general.map { (id: $0.key, pattern: $0.value.pattern) }
-        if let argument = message.body.first?.stringValue, let named = byFirstArgument[argument] {
-            found += named.map { (id: $0.key, pattern: $0.value.pattern) }
-        }
-        return found.sorted { $0.id < $1.id }
-    }
-
-    /// Returns nil if the subscription was removed.
-    func handler(_ id: UInt64, _ pattern: SignalPattern) -> (@LoopActor (Message) -> Void)? {
-        guard let argument = pattern.firstArgument else { return general[id]?.handler }
-        return byFirstArgument[argument]?[id]?.handler
-    }
+    func contains(_ id: UInt64) -> Bool { entries.contains { $0.id == id } }
 }
 
 /// Ends a subscription when cancelled, but not when released.

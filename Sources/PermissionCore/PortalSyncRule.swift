@@ -36,7 +36,7 @@ public protocol PortalJudge {
 public enum PortalEffect: Sendable, Hashable {
     /// Delete the entry, then call ``PortalSyncRule/took(_:isGone:at:by:)``.
     case takeBack(PortalKey)
-    /// Another program wrote the entry: make it a decision, then call `adopted(_:)` or `notAdopted(_:)`.
+    /// Another program wrote the entry: make it a decision, then call `adopted(_:)` if that succeeds.
     case adopt(PortalKey, Verdict)
     /// Another program deleted the entry: forget the decision.
     case forget(PortalKey)
@@ -64,9 +64,8 @@ public struct PortalSyncRule {
     private var echoes: [PortalKey: [Echo]] = [:]
     private var takenBack: [PortalKey: (verdict: Verdict, until: Int64)] = [:]
     private var deleting: Set<PortalKey> = []
+    /// Entries that are being written as decisions, or could not be: the latter are left alone until all are read again.
     private var adopting: Set<PortalKey> = []
-    /// Entries that could not be written as decisions.
-    private var unadopted: Set<PortalKey> = []
 
     /// - Parameter given: the answers given by earlier runs.
     public init(given: [PortalKey: Verdict]) { self.given = given }
@@ -75,24 +74,26 @@ public struct PortalSyncRule {
 
     /// A dialog is about to be answered. A nil verdict means that nobody answered, which a portal stores as a no.
     public mutating func answers(_ key: PortalKey, _ verdict: Verdict?, at uptime: Int64) {
-        let word = verdict ?? .deny
-        if !key.isOfPortal { given[key] = word }
+        let answer = verdict ?? .deny
+        if !key.isOfPortal { given[key] = answer }
         echoes[key, default: []].removeAll { $0.deadline <= uptime }
         echoes[key, default: []].append(
-            Echo(verdict: word, deadline: uptime + PortalSyncRule.echoTime, isUnsaid: verdict == nil))
+            Echo(verdict: answer, deadline: uptime + PortalSyncRule.echoTime, isUnsaid: verdict == nil))
     }
 
     /// The portals' store is available and has these entries about permissions.
-    public mutating func looked(
+    public mutating func read(
         _ entries: [PortalKey: Verdict], at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
         var effects: [PortalEffect] = []
         stored = entries
+        adopting = []
         for key in given.keys.sorted() where entries[key] == nil && !isEchoDue(key, uptime) {
             given[key] = nil
             effects.append(.dropRow(key))
         }
-        for (key, verdict) in entries.sorted(by: { $0.key < $1.key }) where given[key] != verdict {
+        for (key, verdict) in entries.sorted(by: { $0.key < $1.key })
+        where given[key] != verdict && !deleting.contains(key) {
             // If the entry and a decision differ, the denial wins.
             if judge.stands(verdict, for: key) || verdict == .grant && judge.stands(.deny, for: key) { continue }
             effects += adopt(key, verdict)
@@ -153,26 +154,9 @@ public struct PortalSyncRule {
     @discardableResult
     public mutating func adopted(_ key: PortalKey) -> [PortalEffect] {
         adopting.remove(key)
-        unadopted.remove(key)
         // The entry was deleted before the decision was written.
         guard let stored, stored[key] == nil, given[key] == nil else { return [] }
         return [.forget(key)]
-    }
-
-    /// The entry could not be written as a decision. It is left alone until ``adoptAgain()``.
-    public mutating func notAdopted(_ key: PortalKey) { unadopted.insert(key) }
-
-    /// Retries the entries of ``notAdopted(_:)`` because decisions can be written again.
-    public mutating func adoptAgain() -> [PortalEffect] {
-        let keys = unadopted.sorted()
-        unadopted = []
-        return keys.compactMap { key in
-            guard let verdict = stored?[key] else {
-                adopting.remove(key)
-                return nil
-            }
-            return .adopt(key, verdict)
-        }
     }
 
     // MARK: Changed entries
@@ -191,7 +175,6 @@ public struct PortalSyncRule {
     }
 
     private mutating func deleted(_ key: PortalKey, _ uptime: Int64) -> [PortalEffect] {
-        if unadopted.remove(key) != nil { adopting.remove(key) }
         let isOurs = takenBack[key].map { $0.until > uptime } ?? false
         var effects: [PortalEffect] = isOurs || key.isOfPortal ? [] : [.forget(key)]
         if !isEchoDue(key, uptime), given.removeValue(forKey: key) != nil { effects.append(.dropRow(key)) }
@@ -206,7 +189,6 @@ public struct PortalSyncRule {
         // Programs that share the empty ID cannot be told apart. Their entry is only reviewed, like a stale one.
         guard !key.appID.isEmpty, !key.isOfPortal else { return [] }
         adopting.insert(key)
-        unadopted.remove(key)
         return [.adopt(key, verdict)]
     }
 

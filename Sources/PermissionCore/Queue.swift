@@ -9,9 +9,6 @@ package struct Queue {
     var dismissals = DismissalThrottle()
     var holds = HoldLedger()
     var withdrawals = WithdrawalThrottle()
-    /// The number of requests in the slots, in total and of each app.
-    var count = 0
-    var countOf: [AppID: Int] = [:]
     var isWaitingForAgent = false
     /// Whether a person is in front of the screen, so that prompts may be shown.
     package internal(set) var isSeatActive = true
@@ -32,11 +29,12 @@ package struct Queue {
         if isShutDown { return refuseAfterShutdown(event) }
         take(event, now, facts)
         if !isShutDown { advance(now, facts) }
-        if mustRenumber || count != reportedLength { updatePrompt() }
+        let length = count
+        if mustRenumber || length != reportedLength { updatePrompt() }
         renumber()
-        if count != reportedLength {
-            reportedLength = count
-            effects.append(.lengthChanged(count))
+        if length != reportedLength {
+            reportedLength = length
+            effects.append(.lengthChanged(length))
         }
         defer { effects = [] }
         return effects
@@ -46,6 +44,8 @@ package struct Queue {
 
     /// Those not yet answered, in order.
     package var requests: [Request] { slots.compactMap(\.request) }
+
+    var count: Int { slots.count(where: \.isRequest) }
 
     package func request(at path: String) -> Request? {
         slots.lazy.compactMap(\.request).first { $0.path == path }
@@ -114,7 +114,7 @@ package struct Queue {
             guard !request.isSettling else { continue }
             record(request.open(in: facts).map { request.row($0, .withdrawn, .nobody, now) })
         }
-        removeAll()
+        slots = []
     }
 
     private mutating func shutDown(_ facts: some Facts) {
@@ -131,13 +131,7 @@ package struct Queue {
             case .settling: break
             }
         }
-        removeAll()
-    }
-
-    private mutating func removeAll() {
         slots = []
-        count = 0
-        countOf = [:]
     }
 
     private func refuseAfterShutdown(_ event: QueueEvent) -> [QueueEffect] {

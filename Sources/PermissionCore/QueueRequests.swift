@@ -24,13 +24,11 @@ extension Queue {
             answer(request, at: held?.index ?? slots.endIndex, settledReply(to: request, now, facts), now)
             return recordSettled(request, now, facts)
         }
-        count += 1
-        countOf[request.app, default: 0] += 1
         if let held {
             slots.insert(.request(request), at: held.index)
             mustRenumber = true
         } else {
-            request.place = Place(position: count - 1)
+            request.place = Place(position: count)
             slots.append(.request(request))
             effects.append(.moved(request, from: nil))
         }
@@ -49,11 +47,12 @@ extension Queue {
     }
 
     private func limitRefusal(of request: Request) -> PermissionError? {
-        let own = countOf[request.caller.app] ?? 0
+        let own = slots.count { $0.request?.app == request.app }
         if own >= settings.waitingPerApp {
             return PermissionError(
                 .limitExceeded, "this app has \(own) requests waiting; ask again when one is answered")
         }
+        let count = count
         if count >= settings.waiting {
             return PermissionError(.limitExceeded, "\(count) requests are waiting in total; ask again later")
         }
@@ -185,11 +184,7 @@ extension Queue {
     }
 
     private mutating func remove(at index: Int) {
-        guard let request = slots[index].request else { return }
         slots.remove(at: index)
-        count -= 1
-        countOf[request.app, default: 1] -= 1
-        if countOf[request.app] == 0 { countOf[request.app] = nil }
         mustRenumber = true
     }
 

@@ -130,6 +130,8 @@ indirect enum Slot {
         if case .request(let request) = self { request } else { nil }
     }
 
+    var isRequest: Bool { if case .request = self { true } else { false } }
+
     var hold: Hold? {
         if case .hold(let hold) = self { hold } else { nil }
     }

@@ -76,7 +76,7 @@ final class Broker {
         identifier = CallerIdentifier(
             connection: connection, processes: processes, log: log, continuing: old?.identifier)
         portalSync = PortalStoreSync(
-            connection: connection, identifier: identifier, store: store, facts: facts, now: now, log: log)
+            connection: connection, identifier: identifier, store: store, facts: facts, log: log)
         usage =
             old?.usage
             ?? DeviceUsage(

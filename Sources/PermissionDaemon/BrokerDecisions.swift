@@ -128,7 +128,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         rewriteTimer?.cancel()
         rewriteTimer = nil
         policy.keepLastGood()
-        portalSync.adoptAgain()
+        portalSync.readAgain()
     }
 
     // MARK: The portals' store

@@ -38,7 +38,6 @@ final class Enforcer {
     private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
     private let processes: ProcessIdentifier
     private let permd: EnforcementPoint
-    private var linkCheck: LinkCheck?
     private var attempt = 0
     /// How often recorders that are still unknown were looked for.
     private var looks: [ObjectID: Int] = [:]
@@ -316,13 +315,7 @@ extension Enforcer: PipeWireObserver {
         }
     }
 
-    func serverKnown(version: String, name: String) {
-        if !name.isEmpty { owners.serverName = Array(name.utf8) }
-        let check = LinkCheck(serverVersion: version)
-        guard linkCheck != check else { return }
-        linkCheck = check
-        log.notice("PipeWire \(version): \(check.rawValue)")
-    }
+    func serverKnown(name: String) { owners.serverName = Array(name.utf8) }
 
     func listed() {
         isListed = true

@@ -13,7 +13,7 @@ protocol PipeWireObserver: AnyObject {
     func nodeChanged(_ id: UInt32, isRunning: Bool, _ properties: Properties?)
     func metadataChanged(_ id: UInt32, subject: UInt32, key: String?, value: String?)
     /// - Parameter name: The name of its socket.
-    func serverKnown(version: String, name: String)
+    func serverKnown(name: String)
     /// Everything that was there at the beginning has been reported, with its properties.
     func listed()
     func settled()
@@ -199,7 +199,7 @@ final class PipeWireConnection {
         if answers == 1 { _ = cpipewire_core_sync(core, CPIPEWIRE_ID_CORE, 0) } else { observer?.listed() }
     }
 
-    fileprivate func serverSaid(version: String, name: String) { observer?.serverKnown(version: version, name: name) }
+    fileprivate func serverSaid(name: String) { observer?.serverKnown(name: name) }
 
     fileprivate func clientSaid(_ id: UInt32, _ properties: Properties) { observer?.clientChanged(id, properties) }
 
@@ -292,10 +292,8 @@ private enum EventTables {
     static let core = table(pw_core_events()) {
         $0.version = CPIPEWIRE_CORE_EVENTS
         $0.info = { context, info in
-            guard let context, let version = info?.pointee.version else { return }
-            let text = String(cString: version)
-            let name = info?.pointee.name.map { String(cString: $0) } ?? ""
-            on(context) { (connection: PipeWireConnection) in connection.serverSaid(version: text, name: name) }
+            guard let context, let name = info?.pointee.name.map({ String(cString: $0) }), !name.isEmpty else { return }
+            on(context) { (connection: PipeWireConnection) in connection.serverSaid(name: name) }
         }
         $0.done = { context, id, _ in
             guard let context else { return }

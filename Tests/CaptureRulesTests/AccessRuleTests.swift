@@ -35,13 +35,4 @@ struct AccessRuleTests {
     func beforePermdIsHeard(_ owner: Owner, _ status: Status?, _ right: RecordingRight) {
         #expect(RecordingRight(owner, status, ask: .sandboxed, wasAllowed: true) == right)
     }
-
-    @Test(
-        arguments: [
-            ("0.3.65", .byCutting), ("0.3.74", .byCutting), ("0.3.75", .byServer), ("1.4.2", .byServer),
-            ("0.10.0", .byServer), ("", .byCutting), ("nonsense", .byCutting),
-        ] as [(String, LinkCheck)])
-    func theVersionDecidesHowLinksAreChecked(_ version: String, _ check: LinkCheck) {
-        #expect(LinkCheck(serverVersion: version) == check)
-    }
 }

@@ -20,7 +20,7 @@ struct PortalSyncRuleTests {
         var rule = PortalSyncRule(given: given)
         var judge = Judge()
         for (key, verdict) in looked { judge.standing["\(key.appID) \(key.question.name)"] = verdict }
-        #expect(rule.looked(looked, at: 0, by: judge) == [])
+        #expect(rule.read(looked, at: 0, by: judge) == [])
         return rule
     }
 
@@ -47,7 +47,7 @@ struct PortalSyncRuleTests {
         #expect(composed != decomposed)
         #expect(composed > decomposed && !(composed < decomposed))
         var rule = PortalSyncRule(given: [:])
-        #expect(rule.looked([composed: .grant], at: 0, by: granted) == [.adopt(composed, .grant)])
+        #expect(rule.read([composed: .grant], at: 0, by: granted) == [.adopt(composed, .grant)])
         let effects = rule.changed(
             .camera, ["org.example.Caf\u{E9}": .grant, "org.example.Cafe\u{301}": .grant], at: 5, by: nothing)
         #expect(effects == [.adopt(decomposed, .grant)])
@@ -84,25 +84,18 @@ struct PortalSyncRuleTests {
     @Test func aFailedAdoptionIsRetried() {
         var rule = rule()
         #expect(rule.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing) == [.adopt(camera, .deny)])
-        rule.notAdopted(camera)
         // Meanwhile the entry is neither deleted nor forgotten.
         #expect(rule.review(at: 6, by: nothing) == [])
-        #expect(rule.adoptAgain() == [.adopt(camera, .deny)])
-        // Only one attempt is made at a time.
-        #expect(rule.adoptAgain() == [])
-        rule.notAdopted(camera)
-        #expect(rule.adoptAgain() == [.adopt(camera, .deny)])
+        #expect(rule.read([camera: .deny], at: 7, by: nothing) == [.adopt(camera, .deny)])
         #expect(rule.adopted(camera) == [])
-        #expect(rule.adoptAgain() == [])
-        #expect(rule.review(at: 7, by: denied) == [])
+        #expect(rule.read([camera: .deny], at: 8, by: denied) == [])
     }
 
     @Test func theAdoptionOfADeletedEntryIsNotRetried() {
         var rule = rule()
         _ = rule.changed(.camera, ["org.example.Call": .deny], at: 5, by: nothing)
-        rule.notAdopted(camera)
         #expect(rule.changed(.camera, [:], at: 6, by: nothing) == [.forget(camera)])
-        #expect(rule.adoptAgain() == [])
+        #expect(rule.read([:], at: 6, by: nothing) == [])
         // A later entry is handled like any other.
         #expect(rule.changed(.camera, ["org.example.Call": .grant], at: 7, by: nothing) == [.adopt(camera, .grant)])
         #expect(rule.changed(.camera, [:], at: 8, by: nothing) == [.forget(camera)])
@@ -154,20 +147,20 @@ struct PortalSyncRuleTests {
         var rule = PortalSyncRule(given: [camera: .grant])
         // Our answer whose decision has ended and an entry without an app id are deleted; another program's is adopted.
         #expect(
-            rule.looked([camera: .grant, other: .deny, nameless: .grant], at: 0, by: nothing)
+            rule.read([camera: .grant, other: .deny, nameless: .grant], at: 0, by: nothing)
                 == [.adopt(other, .deny), .takeBack(nameless), .takeBack(camera)])
     }
 
     @Test func theDenialWinsAtStartup() {
         var rule = PortalSyncRule(given: [:])
-        #expect(rule.looked([camera: .grant], at: 0, by: denied) == [.takeBack(camera)])
+        #expect(rule.read([camera: .grant], at: 0, by: denied) == [.takeBack(camera)])
         rule = PortalSyncRule(given: [:])
-        #expect(rule.looked([camera: .deny], at: 0, by: granted) == [.adopt(camera, .deny)])
+        #expect(rule.read([camera: .deny], at: 0, by: granted) == [.adopt(camera, .deny)])
     }
 
     @Test func rowsOfMissingEntriesAreDroppedAtStartup() {
         var rule = PortalSyncRule(given: [camera: .grant])
-        #expect(rule.looked([:], at: 0, by: granted) == [.dropRow(camera)])
+        #expect(rule.read([:], at: 0, by: granted) == [.dropRow(camera)])
     }
 
     /// The portals' store is not running, but its file may contain our answers.

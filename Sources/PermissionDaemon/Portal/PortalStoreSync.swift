@@ -24,7 +24,6 @@ final class PortalStoreSync {
     /// Set before `start`.
     weak var decisions: (any PortalDecisions)?
     private let facts: CurrentFacts
-    private let now: @Sendable () -> EpochSeconds
     private let connection: Connection
     private let store: DecisionStore
     private let log: Logger
@@ -34,20 +33,18 @@ final class PortalStoreSync {
     private var apps: [ExactText: Set<AppID>] = [:]
     /// Callers without an app ID whose dialogs were answered, while they are on the bus.
     private var nameless: [PortalKey: [String: Caller]] = [:]
-    /// Entries that could not be saved as decisions, with the time of the failure and the decision at that time.
-    private var unadopted: [PortalKey: (app: AppID, time: EpochSeconds, decision: Decision?)] = [:]
+    /// Entries that could not be saved as decisions, with the decisions at that time.
+    private var failures: [PortalKey: (app: AppID, permission: Permission, decision: Decision?)] = [:]
     private let name: TrustedName
     /// The unique name of the portals' store, if its owner is trusted.
     private var owner: String?
     /// The entries found so far while the store is being read.
-    private var looking: (found: [PortalKey: Verdict], left: Int, isStale: Bool)?
+    private var reading: (found: [PortalKey: Verdict], left: Int, isStale: Bool)?
 
     init(
-        connection: Connection, identifier: any CallerLookup, store: DecisionStore, facts: CurrentFacts,
-        now: @escaping @Sendable () -> EpochSeconds, log: Logger
+        connection: Connection, identifier: any CallerLookup, store: DecisionStore, facts: CurrentFacts, log: Logger
     ) {
         self.facts = facts
-        self.now = now
         name = TrustedName(BusNames.portalStore, connection: connection, identifier: identifier, log: log)
         self.connection = connection
         self.store = store
@@ -95,11 +92,14 @@ final class PortalStoreSync {
     /// Re-evaluates all entries after a change of decisions or rules.
     func review() { perform(rule.review(at: Loop.uptimeMilliseconds(), by: self)) }
 
-    /// Saves the entries of other programs as decisions, after an earlier attempt failed.
-    func adoptAgain() {
-        for effect in rule.adoptAgain() {
-            if case .adopt(let key, _) = effect, isSuperseded(key) { adopted(key) } else { perform([effect]) }
+    /// Reads all entries, for those that could not be saved as decisions. Later decisions replace these.
+    func readAgain() {
+        for (key, failure) in failures where store.appDecision(failure.app, failure.permission) != failure.decision {
+            perform(rule.adopted(key))
         }
+        failures = [:]
+        review()
+        read()
     }
 
     func left(_ name: String) {
@@ -112,29 +112,29 @@ final class PortalStoreSync {
 
     private func storeChanged() {
         owner = nil
-        looking = nil
+        reading = nil
         rule.lost()
         name.find { [weak self] found in
             self?.owner = found
-            self?.look()
+            self?.read()
         }
     }
 
-    private func look() {
+    private func read() {
         guard let owner else { return }
-        looking = ([:], PortalKinds.decided.count, false)
+        reading = ([:], PortalKinds.decided.count, false)
         for (question, place) in PortalKinds.decided {
             let lookup = Message.call(
                 destination: owner, path: BusNames.portalStorePath, interface: BusNames.portalStore,
                 member: "Lookup", [.string(place.table), .string(place.id)])
             connection.call(lookup) { [weak self] result in
-                if self?.owner == owner { self?.looked(question, result) }
+                if self?.owner == owner { self?.received(question, result) }
             }
         }
     }
 
-    private func looked(_ question: Question, _ result: Result<Message, BusError>) {
-        guard var state = looking else { return }
+    private func received(_ question: Question, _ result: Result<Message, BusError>) {
+        guard var state = reading else { return }
         switch result {
         case .success(let message):
             for (app, verdict) in PortalKinds.verdicts(message.body.first, of: question) {
@@ -142,19 +142,19 @@ final class PortalStoreSync {
             }
         case .failure(let error) where error.name == PortalStoreSync.notFound: break
         case .failure:
-            looking = nil
+            reading = nil
             return
         }
         state.left -= 1
-        looking = state.left > 0 ? state : nil
+        reading = state.left > 0 ? state : nil
         guard state.left == 0 else { return }
-        if state.isStale { return look() }
-        perform(rule.looked(state.found, at: Loop.uptimeMilliseconds(), by: self))
+        if state.isStale { return read() }
+        perform(rule.read(state.found, at: Loop.uptimeMilliseconds(), by: self))
     }
 
     /// `Changed(table s, id s, deleted b, data v, permissions a{sas})`
     private func entryChanged(_ message: Message) {
-        looking?.isStale = true
+        reading?.isStale = true
         guard message.body.count == 5, let table = message.body[0].stringValue, let id = message.body[1].stringValue,
             let question = PortalKinds.question(at: PortalKinds.Place(table: table, id: id))
         else { return }
@@ -211,26 +211,12 @@ final class PortalStoreSync {
         decisions?.portalSettled(app, permission, verdict) { [weak self] isDone in
             guard let self else { return }
             guard isDone else {
-                unadopted[key] = (app, now(), store.appDecision(app, permission))
-                return rule.notAdopted(key)
+                failures[key] = (app, permission, store.appDecision(app, permission))
+                return
             }
-            adopted(key)
+            perform(rule.adopted(key))
+            review()
         }
-    }
-
-    private func adopted(_ key: PortalKey) {
-        unadopted[key] = nil
-        perform(rule.adopted(key))
-        review()
-    }
-
-    /// Whether a decision was made after that entry could not be adopted.
-    private func isSuperseded(_ key: PortalKey) -> Bool {
-        guard let failure = unadopted[key],
-            let permission = key.question.permission,
-            let decision = store.appDecision(failure.app, permission)
-        else { return false }
-        return decision != failure.decision && decision.decided >= failure.time
     }
 
     // MARK: Comparing with decisions

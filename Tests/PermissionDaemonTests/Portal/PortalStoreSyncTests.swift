@@ -62,8 +62,7 @@ struct PortalStoreSyncTests {
             identifier.add(portals.service.connection, owner)
             connection = try bus.connect()
             sync = PortalStoreSync(
-                connection: connection, identifier: identifier, store: parts.store, facts: parts.facts, now: { 0 },
-                log: quietLog)
+                connection: connection, identifier: identifier, store: parts.store, facts: parts.facts, log: quietLog)
             sync.decisions = decisions
         }
 
@@ -168,7 +167,7 @@ struct PortalStoreSyncTests {
         try await bench.settle()
         #expect(bench.portals.deletions.all.isEmpty)
         bench.decisions.isWritable = true
-        bench.sync.adoptAgain()
+        bench.sync.readAgain()
         _ = try await bench.decisions.settled.wait(for: 2)
         await bench.end()
     }
