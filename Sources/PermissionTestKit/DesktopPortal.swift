@@ -1,20 +1,20 @@
 // The real xdg-desktop-portal and its permission store, on a test's bus.
 
-public import DBus
+package import DBus
 import Glibc
 import PermissionModel
 
 @LoopActor
-public final class DesktopPortal {
+package final class DesktopPortal {
     private static let programs = ["/usr/libexec/xdg-permission-store", "/usr/libexec/xdg-desktop-portal"]
 
     private let processes: [ChildProcess]
     /// Their standard error, line by line.
-    public let log = EventLog<String>()
+    package let log = EventLog<String>()
 
     /// Starts both programs, which own their names when this returns.
     /// - Parameter backends: A folder of `.portal` files; the portal sees no others.
-    public init(
+    package init(
         on daemon: PermdProcess, backends: String, environment: [String: String] = [:]
     ) async throws {
         var environment = daemon.environment.merging(environment) { $1 }
@@ -41,9 +41,9 @@ public final class DesktopPortal {
     }
 
     /// Ends the portal only; its store keeps running.
-    public func endPortal() async { await end(processes[1]) }
+    package func endPortal() async { await end(processes[1]) }
 
-    public func end() async { for process in processes.reversed() { await end(process) } }
+    package func end() async { for process in processes.reversed() { await end(process) } }
 
     private func end(_ process: ChildProcess) async {
         process.terminate()

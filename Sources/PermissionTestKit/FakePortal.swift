@@ -1,13 +1,13 @@
 // Replaces xdg-desktop-portal: owns its name and makes the calls that a test wants.
 
-public import DBus
+package import DBus
 import PermissionModel
 
 @LoopActor
-public final class FakePortal {
-    public let connection: Connection
+package final class FakePortal {
+    package let connection: Connection
 
-    public init(on bus: PrivateBus) throws {
+    package init(on bus: PrivateBus) throws {
         connection = try bus.connect()
         guard try connection.requestName(BusNames.portal) else {
             throw TestKitError("another portal already owns the name on this bus")
@@ -15,12 +15,12 @@ public final class FakePortal {
     }
 
     /// Returns the handle that the portal gives to a request of the connection `name`.
-    public static func handle(_ name: String, _ token: String = "t") -> String {
+    package static func handle(_ name: String, _ token: String = "t") -> String {
         "\(BusNames.portalRequestRoot)/\(name.dropFirst().map { $0 == "." ? "_" : String($0) }.joined())/\(token)"
     }
 
     /// `AccessDialog` of org.freedesktop.impl.portal.Access.
-    public static func dialog(
+    package static func dialog(
         _ handle: String, app: String = "", icon: String?, title: String = "A title", subtitle: String = "A subtitle",
         body: String = "A body", options: [String: Value] = [:]
     ) -> Message {
@@ -36,13 +36,13 @@ public final class FakePortal {
     }
 
     /// `Close` of org.freedesktop.impl.portal.Request.
-    public static func close(_ handle: String) -> Message {
+    package static func close(_ handle: String) -> Message {
         .call(
             destination: BusNames.portalBackend, path: handle, interface: BusNames.portalRequest, member: "Close")
     }
 
     /// The value of the option `choices`. A choice without options is a checkbox.
-    public static func choices(
+    package static func choices(
         _ choices: [(id: String, label: String, options: [(String, String)], initial: String)]
     ) -> Value {
         .array(
@@ -59,7 +59,7 @@ public final class FakePortal {
 
     /// Makes the call and returns the response followed by the selections, as `0 id=option …`, or the name of the
     /// error.
-    public func ask(_ dialog: Message) async -> String {
+    package func ask(_ dialog: Message) async -> String {
         do throws(BusError) {
             let body = try await connection.call(dialog, timeoutMilliseconds: nil).body
             let choices = body.last?.properties?["choices"]?.elements ?? []
@@ -70,5 +70,5 @@ public final class FakePortal {
         }
     }
 
-    public func end() { connection.close() }
+    package func end() { connection.close() }
 }

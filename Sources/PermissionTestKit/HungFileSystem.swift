@@ -4,16 +4,16 @@ import DBus
 import Glibc
 
 /// A FUSE file system over a file or folder, which answers only the kernel's first request (fuse(4)).
-public final class HungFileSystem: Sendable {
+package final class HungFileSystem: Sendable {
     /// The file or folder under which everything hangs.
-    public let path: String
+    package let path: String
     private let device: UnixFD
     private let isOwn: Bool
 
     /// Mounts the file system over `path`, which must exist.
     ///
     /// - Parameter sandbox: A process in whose mount namespace it is mounted; by default in this one.
-    public init(over path: String, in sandbox: Int32? = nil) async throws(TestKitError) {
+    package init(over path: String, in sandbox: Int32? = nil) async throws(TestKitError) {
         self.path = path
         isOwn = sandbox == nil
         device = UnixFD(owning: open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK))
@@ -35,7 +35,7 @@ public final class HungFileSystem: Sendable {
 
     /// Waits until somebody waits for an answer.
     @LoopActor
-    public func waitForVictim() async throws {
+    package func waitForVictim() async throws {
         let victims = EventLog<Bool>()
         let watch = Loop.shared.watch(device, .readable) { _ in if victims.all.isEmpty { victims.add(true) } }
         defer { watch.cancel() }
@@ -43,7 +43,7 @@ public final class HungFileSystem: Sendable {
     }
 
     /// Ends all waiting calls with an error, and unmounts the file system.
-    public func end() async throws {
+    package func end() async throws {
         close(device.take())
         guard isOwn else { return }
         let words = Superuser.command + ["umount", "--lazy", path]

@@ -1,11 +1,11 @@
 // Sockets of the internet protocols for a test, on this machine only.
 
-public import DBus
+package import DBus
 import Glibc
 
 /// A TCP or UDP socket that is bound to a free port of 127.0.0.1. A TCP socket listens.
-public struct LoopbackSocket: Sendable {
-    public enum Kind: Sendable {
+package struct LoopbackSocket: Sendable {
+    package enum Kind: Sendable {
         case tcp, udp
 
         fileprivate func make() -> UnixFD {
@@ -14,12 +14,12 @@ public struct LoopbackSocket: Sendable {
         }
     }
 
-    public let fd: UnixFD
-    public let port: UInt16
+    package let fd: UnixFD
+    package let port: UInt16
     private let kind: Kind
     private let address: sockaddr_in
 
-    public init(_ kind: Kind) throws(TestKitError) {
+    package init(_ kind: Kind) throws(TestKitError) {
         self.kind = kind
         fd = kind.make()
         var address = sockaddr_in()
@@ -37,7 +37,7 @@ public struct LoopbackSocket: Sendable {
     }
 
     /// A new socket that is connected to this one.
-    public func connected() throws(TestKitError) -> UnixFD {
+    package func connected() throws(TestKitError) -> UnixFD {
         let client = kind.make()
         var address = address
         let size = socklen_t(MemoryLayout<sockaddr_in>.size)

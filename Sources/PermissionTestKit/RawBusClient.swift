@@ -5,35 +5,35 @@ import Dispatch
 import Glibc
 
 /// A message that is encoded without any validation (D-Bus specification, "Message Format"), in little-endian order.
-public struct RawMessage: Sendable {
-    public enum Kind: UInt8, Sendable {
+package struct RawMessage: Sendable {
+    package enum Kind: UInt8, Sendable {
         case methodCall = 1
         case methodReturn, error, signal
     }
 
-    public var kind: Kind
-    public var serial: UInt32 = 1
-    public var replySerial: UInt32?
-    public var destination: String?
-    public var path: String?
-    public var interface: String?
-    public var member: String?
-    public var errorName: String?
-    public var signature = ""
-    public var body: [UInt8] = []
+    package var kind: Kind
+    package var serial: UInt32 = 1
+    package var replySerial: UInt32?
+    package var destination: String?
+    package var path: String?
+    package var interface: String?
+    package var member: String?
+    package var errorName: String?
+    package var signature = ""
+    package var body: [UInt8] = []
     /// If false, the flag NO_REPLY_EXPECTED is set.
-    public var expectsReply = true
+    package var expectsReply = true
     /// The header field UNIX_FDS; it may differ from the number of descriptors sent.
-    public var descriptorCount: UInt32?
+    package var descriptorCount: UInt32?
     /// Additional header fields, encoded as strings regardless of their specified type.
-    public var furtherFields: [(code: UInt8, text: String)] = []
+    package var furtherFields: [(code: UInt8, text: String)] = []
 
-    public init(_ kind: Kind, to destination: String? = nil) {
+    package init(_ kind: Kind, to destination: String? = nil) {
         self.kind = kind
         self.destination = destination
     }
 
-    public static func call(
+    package static func call(
         _ destination: String, _ path: String, _ interface: String, _ member: String, signature: String = "",
         body: [UInt8] = []
     ) -> RawMessage {
@@ -43,7 +43,7 @@ public struct RawMessage: Sendable {
         return message
     }
 
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var fields: [UInt8] = []
         func add(_ code: UInt8, _ type: Character, _ value: [UInt8]) {
             fields = RawMessage.padded(fields) + [code, 1, type.asciiValue ?? 0, 0] + value
@@ -63,15 +63,15 @@ public struct RawMessage: Sendable {
     }
 
     /// A `u`.
-    public static func number(_ number: UInt32) -> [UInt8] {
+    package static func number(_ number: UInt32) -> [UInt8] {
         (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
     /// An `s` or `o`.
-    public static func string(_ text: String) -> [UInt8] { number(UInt32(text.utf8.count)) + Array(text.utf8) + [0] }
+    package static func string(_ text: String) -> [UInt8] { number(UInt32(text.utf8.count)) + Array(text.utf8) + [0] }
 
     /// An `ay` of `count` zeros.
-    public static func zeros(_ count: Int) -> [UInt8] {
+    package static func zeros(_ count: Int) -> [UInt8] {
         number(UInt32(count)) + [UInt8](repeating: 0, count: count)
     }
 
@@ -82,14 +82,14 @@ public struct RawMessage: Sendable {
 
 /// An authenticated client with a unique name. Its calls block until the bus answers or `patience` has elapsed.
 // SAFETY: used by one test at a time; the descriptor is constant.
-public final class RawBusClient: @unchecked Sendable {
+package final class RawBusClient: @unchecked Sendable {
     private let fd: Int32
     private var received: [UInt8] = []
     private var lastSerial: UInt32 = 0
-    public private(set) var uniqueName = ""
+    package private(set) var uniqueName = ""
 
     /// - Parameter address: An address of the form `unix:path=…`.
-    public init(_ address: String) throws(TestKitError) {
+    package init(_ address: String) throws(TestKitError) {
         fd = try UnixSocket.connect(String(address.dropFirst("unix:path=".count))).take()
         var patience = RawBusClient.patience
         let length = socklen_t(MemoryLayout<timeval>.size)
@@ -103,7 +103,7 @@ public final class RawBusClient: @unchecked Sendable {
     /// The bus's end of an accepted connection, for a bus that a test plays. Waits until the client has authenticated.
     ///
     /// - Parameter descriptor: Closed with this object.
-    public init(accepted descriptor: Int32) throws(TestKitError) {
+    package init(accepted descriptor: Int32) throws(TestKitError) {
         fd = descriptor
         try read(untilHaving: 1)
         received.removeFirst()
@@ -123,7 +123,7 @@ public final class RawBusClient: @unchecked Sendable {
     deinit { close(fd) }
 
     /// Runs blocking code on a separate thread.
-    public static func offLoop<Result: Sendable>(
+    package static func offLoop<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
@@ -146,7 +146,7 @@ public final class RawBusClient: @unchecked Sendable {
 
     /// Sends a message with a new serial and returns the serial. The caller keeps ownership of the descriptors.
     @discardableResult
-    public func send(_ message: RawMessage, descriptors: [Int32] = []) throws(TestKitError) -> UInt32 {
+    package func send(_ message: RawMessage, descriptors: [Int32] = []) throws(TestKitError) -> UInt32 {
         var message = message
         lastSerial += 1
         message.serial = lastSerial
@@ -156,7 +156,7 @@ public final class RawBusClient: @unchecked Sendable {
     }
 
     /// Sends a call and waits for its reply or error; other messages are dropped.
-    public func call(_ message: RawMessage, descriptors: [Int32] = []) throws(TestKitError) -> RawMessage {
+    package func call(_ message: RawMessage, descriptors: [Int32] = []) throws(TestKitError) -> RawMessage {
         let serial = try send(message, descriptors: descriptors)
         while true {
             let answer = try receive()
@@ -165,12 +165,12 @@ public final class RawBusClient: @unchecked Sendable {
     }
 
     /// Returns when the bus has processed everything sent so far.
-    public func settle() throws(TestKitError) {
+    package func settle() throws(TestKitError) {
         _ = try call(.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId"))
     }
 
     /// Receives the next message. Only some header fields are parsed.
-    public func receive() throws(TestKitError) -> RawMessage {
+    package func receive() throws(TestKitError) -> RawMessage {
         try read(untilHaving: 16)
         let body = Int(number(at: 4))
         let fields = Int(number(at: 12))
@@ -233,7 +233,7 @@ public final class RawBusClient: @unchecked Sendable {
     }
 
     /// Writes all bytes; the descriptors are sent with the first one.
-    public func write(_ bytes: [UInt8], _ descriptors: [Int32] = []) throws(TestKitError) {
+    package func write(_ bytes: [UInt8], _ descriptors: [Int32] = []) throws(TestKitError) {
         var rest = bytes[...]
         if !descriptors.isEmpty { rest = rest.dropFirst(try send(rest, with: descriptors)) }
         while !rest.isEmpty {

@@ -1,13 +1,13 @@
 // An unmodified program that records, and what it gets: the tone or the picture, silence, or nothing.
 
-public import DBus
+package import DBus
 import Glibc
-public import PermissionModel
+package import PermissionModel
 
 /// A program that records from a ``SoundServer``.
 @LoopActor
-public final class Recorder {
-    public enum Kind: String, CaseIterable, Sendable {
+package final class Recorder {
+    package enum Kind: String, CaseIterable, Sendable {
         /// A client of the PulseAudio socket: parecord, which is pacat.
         case pulse
         /// A client of PipeWire: pw-record, which is pw-cat.
@@ -18,9 +18,9 @@ public final class Recorder {
         case camera
 
         /// Those that record from the microphone.
-        public static var sounds: [Kind] { [.pulse, .native, .alsa] }
+        package static var sounds: [Kind] { [.pulse, .native, .alsa] }
 
-        public var permission: Permission { self == .camera ? .camera : .microphone }
+        package var permission: Permission { self == .camera ? .camera : .microphone }
 
         fileprivate var program: String {
             switch self {
@@ -42,16 +42,16 @@ public final class Recorder {
     }
 
     /// The app that permd identifies it as.
-    public let app: AppID
+    package let app: AppID
     /// An event for each 1024 samples that contain anything but zeros, and for each picture.
     private let sounding = EventLog<Void>()
     /// An event for each 1024 zeros.
     private let silent = EventLog<Void>()
     /// What the program wrote to standard error.
-    public let errors = EventLog<String>()
+    package let errors = EventLog<String>()
     private let process: ChildProcess
     /// The process ID by which the program knows itself; 0 until it runs.
-    public private(set) var pid: Int32 = 0
+    package private(set) var pid: Int32 = 0
     private let isPidOurs: Bool
     private let server: SoundServer
 
@@ -59,7 +59,7 @@ public final class Recorder {
     ///   - name: Names of programs, which are different apps.
     ///   - sandbox: The sandbox to run it in.
     ///   - options: More options of the program.
-    public init(
+    package init(
         _ kind: Kind, _ name: String, on server: SoundServer, through sandbox: FlatpakSandbox? = nil,
         options: [String] = []
     ) async throws {
@@ -98,7 +98,7 @@ public final class Recorder {
     }
 
     /// The app of the recorders with this kind and name.
-    public static func app(_ kind: Kind, _ name: String, on server: SoundServer) -> AppID {
+    package static func app(_ kind: Kind, _ name: String, on server: SoundServer) -> AppID {
         AppID.executable(path(kind, name, on: server).utf8)
     }
 
@@ -124,16 +124,16 @@ public final class Recorder {
         """
 
     /// How many chunks had the tone.
-    public var tones: Int { sounding.all.count }
+    package var tones: Int { sounding.all.count }
 
     /// How many it has got, with the tone or without.
-    public var chunks: Int { sounding.all.count + silent.all.count }
+    package var chunks: Int { sounding.all.count + silent.all.count }
 
     /// Waits until it has got the tone for that many chunks more.
-    public func hears(_ more: Int = 10) async throws { try await wait(for: more, sounding) }
+    package func hears(_ more: Int = 10) async throws { try await wait(for: more, sounding) }
 
     /// Waits until it has got that many chunks of silence more.
-    public func isSilent(_ more: Int = 10) async throws { try await wait(for: more, silent) }
+    package func isSilent(_ more: Int = 10) async throws { try await wait(for: more, silent) }
 
     private func wait(for more: Int, _ chunks: EventLog<Void>) async throws {
         do throws(TestKitError) { try await chunks.wait(for: chunks.all.count + more) } catch {
@@ -148,11 +148,11 @@ public final class Recorder {
         }
     }
 
-    public func end() async {
+    package func end() async {
         // The program may not have been started yet.
         if pid > 0, isPidOurs { kill(pid, SIGTERM) } else { process.terminate(SIGKILL) }
         _ = await process.waitForExit()
     }
 
-    public var isRunning: Bool { process.isRunning }
+    package var isRunning: Bool { process.isRunning }
 }

@@ -1,21 +1,21 @@
 // PipeWire, WirePlumber and pipewire-pulse without hardware: a tone as the microphone, a test picture as the camera, and a
 // speaker.
 
-public import DBus
-public import Glibc
+package import DBus
+import Glibc
 
 /// A private sound server with permd and permd-pipewire.
 @LoopActor
-public final class SoundServer {
-    public enum Part: String, CaseIterable, Sendable {
+package final class SoundServer {
+    package enum Part: String, CaseIterable, Sendable {
         case pipewire, wireplumber
         case pulse = "pipewire-pulse"
     }
 
-    public let permd: PermdProcess
-    public let folder: TemporaryFolder
+    package let permd: PermdProcess
+    package let folder: TemporaryFolder
     /// What permd-pipewire wrote.
-    public let log = EventLog<String>()
+    package let log = EventLog<String>()
     private var parts: [Part: ChildProcess] = [:]
     private var point: ChildProcess?
 
@@ -23,13 +23,13 @@ public final class SoundServer {
         "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/") + "/scripts/test-sound"
 
     /// A script that runs a program with as many descriptors as are allowed: PipeWire needs some for each stream.
-    nonisolated public static let manyDescriptors = "ulimit -S -n \"$(ulimit -H -n)\" && exec \"$@\""
+    nonisolated package static let manyDescriptors = "ulimit -S -n \"$(ulimit -H -n)\" && exec \"$@\""
 
     /// - Parameters:
     ///   - settings: The content of `/etc/permd/permd.conf`.
     ///   - isConfigured: Whether WirePlumber has permd's script.
     ///   - isEnforced: Whether permd-pipewire runs.
-    public init(settings: String = "", isConfigured: Bool = true, isEnforced: Bool = true) async throws {
+    package init(settings: String = "", isConfigured: Bool = true, isEnforced: Bool = true) async throws {
         permd = try await PermdProcess(settings: settings)
         folder = try TemporaryFolder()
         try await run("\(SoundServer.scripts)/configure \(isConfigured ? "" : "--without-permd")")
@@ -37,12 +37,12 @@ public final class SoundServer {
         if isEnforced { try await enforce() }
     }
 
-    public var environment: [String: String] { permd.environment }
+    package var environment: [String: String] { permd.environment }
 
     // MARK: Parts
 
     /// Starts a part, which serves when this returns.
-    public func start(_ part: Part) async throws {
+    package func start(_ part: Part) async throws {
         parts[part] = try ChildProcess(
             "sh", ["-c", SoundServer.manyDescriptors, "sh", part.rawValue], environment: environment,
             standardOutput: .null,
@@ -66,16 +66,16 @@ public final class SoundServer {
     }
 
     @discardableResult
-    public func stop(_ part: Part, _ signal: Int32 = SIGKILL) async -> ChildProcess.Exit? {
+    package func stop(_ part: Part, _ signal: Int32 = SIGKILL) async -> ChildProcess.Exit? {
         parts[part]?.terminate(signal)
         return await parts.removeValue(forKey: part)?.waitForExit()
     }
 
     /// Suspends a part or lets it go on, as a busy machine does.
-    public func send(_ signal: Int32, to part: Part) { parts[part]?.terminate(signal) }
+    package func send(_ signal: Int32, to part: Part) { parts[part]?.terminate(signal) }
 
     /// Starts permd-pipewire, which has dealt with the present clients when this returns.
-    public func enforce() async throws {
+    package func enforce() async throws {
         let ready = EventLog<String>()
         let child = try ChildProcess(
             BuiltProgram.path("permd-pipewire"), environment: environment, standardError: .pipe)
@@ -90,29 +90,29 @@ public final class SoundServer {
     }
 
     @discardableResult
-    public func stopEnforcing(_ signal: Int32 = SIGKILL) async -> ChildProcess.Exit? {
+    package func stopEnforcing(_ signal: Int32 = SIGKILL) async -> ChildProcess.Exit? {
         point?.terminate(signal)
         let exit = await point?.waitForExit()
         point = nil
         return exit
     }
 
-    public var isEnforcing: Bool { point?.isRunning == true }
+    package var isEnforcing: Bool { point?.isRunning == true }
 
     @discardableResult
-    public func run(_ script: String) async throws -> String {
+    package func run(_ script: String) async throws -> String {
         let child = try ChildProcess("sh", ["-c", script], environment: environment)
         let output = await child.output()
         _ = await child.waitForExit()
         return output
     }
 
-    public func permctl(_ words: String...) async throws {
+    package func permctl(_ words: String...) async throws {
         let child = try ChildProcess(BuiltProgram.path("permctl"), words, environment: environment)
         guard await child.waitForExit() == .exited(0) else { throw TestKitError("permctl \(words) failed") }
     }
 
-    public func end() async {
+    package func end() async {
         await stopEnforcing()
         for part in Part.allCases { await stop(part) }
         await permd.end()

@@ -70,7 +70,6 @@ public final class TestApp {
         try await ask("status \(permission.rawValue)")
     }
 
-    /// Ends the process, which has left the bus when this returns.
     /// The ID of its process, also in a sandbox.
     public func pid() async throws -> Int32 {
         let answer = try await ask("pid")
@@ -80,6 +79,7 @@ public final class TestApp {
         return pid
     }
 
+    /// Ends the process, which has left the bus when this returns.
     public func end(_ signal: Int32 = SIGKILL) async {
         process.terminate(signal)
         _ = await process.waitForExit()

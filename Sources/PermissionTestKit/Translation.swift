@@ -2,16 +2,16 @@
 
 import Glibc
 
-public struct Translation: Sendable {
+package struct Translation: Sendable {
     /// The variables that select the language. The locale and the catalog exist as long as the value does.
-    public let environment: [String: String]
+    package let environment: [String: String]
     private let folder: TemporaryFolder?
 
     /// The folder of the catalogs, `po` beside `Sources`.
     private static let catalogs = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined() + "/po"
 
     /// - Parameter language: an ISO 639 code. A language without a catalog has English texts.
-    public init(_ language: String) async throws {
+    package init(_ language: String) async throws {
         guard language != "en" else {
             environment = ["LANGUAGE": "en"]
             folder = nil
