@@ -1,11 +1,18 @@
 // Which process is behind each client of a sound server that connects to PipeWire for others (pipewire-pulse). PipeWire
 // sees the server's process for all of them.
 //
-// Two things are known: how many connections to the server each process holds, from the kernel, and which process and
-// app each client claims to be, which may be a lie. A claim counts only if its process is claimed exactly as often as it
-// is connected: a lie is one claim too many for whom it names. It is also one too few for the liar, which counts less,
-// because the server keeps clients for a while whose connections have been closed (one that plays a sample until its end).
-// Where processes of several sandboxes know themselves by the same ID, the same holds for their apps.
+// The kernel says how many connections to the server each process holds, and each client says which process it is. That
+// counts if the process is named exactly as often as it is connected. A sandboxed game, a recorder and an editor that
+// hold one connection each:
+//
+//     the clients say                    identified      because
+//     game, recorder, editor             all three       each is named as often as it is connected
+//     recorder, recorder, editor         none            nobody says to be the game, so any of them may be it
+//     game, recorder, recorder, editor   game, editor    the recorder is named twice
+//
+// There may be more clients than connections: the server keeps a client whose connection was closed until its sound has
+// ended. Where processes of several sandboxes know themselves by the same ID, what they say of their apps is counted in
+// the same way.
 
 public import PermissionModel
 
