@@ -18,12 +18,15 @@ public final class EventLog<Element: Sendable> {
 
     public private(set) var all: [Element] = []
     private var waiters: [Waiter] = []
+    private var unbounded: [CheckedContinuation<Void, Never>] = []
     private var lastWaiter: UInt64 = 0
 
     public nonisolated init() {}
 
     public func add(_ element: Element) {
         all.append(element)
+        for continuation in unbounded { continuation.resume() }
+        unbounded = []
         let met = waiters.filter { $0.isMet(all) }
         waiters.removeAll { waiter in met.contains { $0.id == waiter.id } }
         for waiter in met {
@@ -47,6 +50,11 @@ public final class EventLog<Element: Sendable> {
         try await wait(what) { $0.contains(where: fits) }
         guard let element = all.first(where: fits) else { throw TestKitError("\(what) is no longer in the log") }
         return element
+    }
+
+    /// Waits for one more event, without a timeout.
+    public func next() async {
+        await withCheckedContinuation { unbounded.append($0) }
     }
 
     private func wait(_ what: String, _ isMet: @escaping @LoopActor ([Element]) -> Bool) async throws(TestKitError) {
