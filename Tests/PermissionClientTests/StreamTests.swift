@@ -227,8 +227,14 @@ struct AgentHostTests {
         let stage = try await ClientStage()
         let presenter = Presenter(answer: .dismissed)
         let bus = await stage.bus
-        let task = Task { try await AgentHost(bus: bus, presenter: presenter).run() }
-        let agent = try await eventually { try await stage.settings.agents().first }
+        let registered = EventLog<AgentEvent>()
+        let task = Task {
+            try await AgentHost(bus: bus, presenter: presenter).run { event in
+                Loop.shared.post { registered.add(event) }
+            }
+        }
+        try await registered.wait(for: 1)
+        let agent = try #require(try await stage.settings.agents().first)
         let stranger = try await stage.permd.bus.connect()
         await #expect(throws: BusError.self) {
             _ = try await stranger.call(
@@ -245,16 +251,6 @@ struct AgentHostTests {
     @Test func withoutABusTheAgentThrows() async throws {
         let host = AgentHost(bus: .address("unix:path=/nonexistent/bus"), presenter: Presenter())
         await #expect(throws: ClientError.self) { try await host.run() }
-    }
-
-    private func eventually<Value: Sendable>(_ look: () async throws -> Value?) async throws -> Value {
-        for _ in 0..<2000 {
-            if let value = try await look() { return value }
-            await withCheckedContinuation { done in
-                Loop.shared.post { Loop.shared.after(milliseconds: 10) { done.resume() } }
-            }
-        }
-        throw TestKitError("timed out waiting for a value")
     }
 }
 
