@@ -13,9 +13,20 @@ if not has_hooks and ... == nil then
   return
 end
 
--- The permissions, and the kind of stream that each is about.
-local kinds = { microphone = "Audio", camera = "Video" }
-local allowed = { microphone = {}, camera = {} }
+-- The permissions: the classes of their sources, the kind of stream that records from them, and whether permd-pipewire
+-- can mark a source as plain. The same table is in Sources/CaptureRules/SourceRule.swift.
+local kinds = {
+  microphone = {
+    sources = { "Audio/Source", "Audio/Source/Virtual", "Audio/Duplex" }, stream = "Audio", may_be_plain = true,
+  },
+  camera = { sources = { "Video/Source" }, stream = "Video" },
+}
+local allowed = {}
+local mark_keys = { "plain", "silence" }
+for key in pairs (kinds) do
+  allowed[key] = {}
+  table.insert (mark_keys, key)
+end
 local plain = {}
 local silence = {}
 local silent_links = {}
@@ -29,10 +40,13 @@ local announced
 -- The permission that a source needs; nil for other nodes.
 local function permission (node)
   local class = node.properties["media.class"] or ""
-  if class:find ("^Audio/Source") or class:find ("^Audio/Duplex") then
-    return not plain[node["bound-id"]] and "microphone" or nil
+  for key, kind in pairs (kinds) do
+    for _, source in ipairs (kind.sources) do
+      if class:find ("^" .. source) then
+        return not (kind.may_be_plain and plain[node["bound-id"]]) and key or nil
+      end
+    end
   end
-  return class:find ("^Video/Source") and "camera" or nil
 end
 
 local function is_recorder (node, kind)
@@ -124,8 +138,12 @@ end
 -- Whether a stream may record something of its kind.
 local function may_continue (node)
   local client = tonumber (node.properties["client.id"])
-  local needed = is_recorder (node, kinds.camera) and "camera" or "microphone"
-  return not client or is_allowed (client, needed)
+  for key, kind in pairs (kinds) do
+    if is_recorder (node, kind.stream) then
+      return not client or is_allowed (client, key)
+    end
+  end
+  return not client
 end
 
 -- Milliseconds after which a stream without a link is linked again. WirePlumber gives up a stream whose ports were
@@ -254,9 +272,9 @@ local function mark (subject, key, value)
     local before = allowed[key][subject]
     allowed[key][subject] = value
     if value and value ~= before then
-      link_again (subject, kinds[key])
+      link_again (subject, kinds[key].stream)
     elseif before and not value then
-      hold_streams (subject, kinds[key])
+      hold_streams (subject, kinds[key].stream)
     end
   end
 end
@@ -349,11 +367,16 @@ local function start ()
   -- Global, because the script engine would collect locals when the script has run.
   marks = ImplMetadata ("permd")
   clients_om = ObjectManager { Interest { type = "client" } }
+  local source_classes = { "media.class", "c", type = "pw-global" }
+  for _, kind in pairs (kinds) do
+    for _, source in ipairs (kind.sources) do
+      table.insert (source_classes, source)
+    end
+  end
   sources_om = ObjectManager {
     Interest {
       type = "node",
-      Constraint { "media.class", "c", "Audio/Source", "Audio/Source/Virtual", "Audio/Duplex", "Video/Source",
-          type = "pw-global" },
+      Constraint (source_classes),
     }
   }
   streams_om = ObjectManager {
@@ -390,7 +413,7 @@ local function start ()
       return
     end
     metadata:connect ("changed", function (_, subject, key, _, value)
-      for _, each in ipairs (key and { key } or { "plain", "silence", "microphone", "camera" }) do
+      for _, each in ipairs (key and { key } or mark_keys) do
         mark (subject, each, value)
       end
     end)
@@ -420,7 +443,7 @@ local function start ()
     -- It may have been allowed before it was known here.
     for key, kind in pairs (kinds) do
       if allowed[key][client["bound-id"]] then
-        link_again (client["bound-id"], kind)
+        link_again (client["bound-id"], kind.stream)
       end
     end
   end)

@@ -212,7 +212,7 @@ public struct Enforcement: Sendable {
         }
         for recorder in recorders
         where waiting.contains(recorder.node) && standings[recorder.client]?.needsSilence == true
-            && recorder.permission == .microphone && !silenced.contains(recorder.node)
+            && CaptureKind.of(recorder.permission)?.hasSilence == true && !silenced.contains(recorder.node)
         {
             let ports = graph.ports(of: recorder.node, isOutput: false)
             // The session manager makes the ports with the first link.

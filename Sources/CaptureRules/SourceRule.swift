@@ -2,18 +2,35 @@
 
 public import PermissionModel
 
+/// What PipeWire calls the nodes of a permission. The same table is in wireplumber/capture.lua.
+public struct CaptureKind: Sendable {
+    public let permission: Permission
+    /// The beginnings of the media classes of its sources: `Audio/Source/Virtual` is a source as well.
+    let sources: [String]
+    /// The beginning of the media classes of the streams that record from them.
+    let streams: String
+    /// Whether streams that wait can be given silence.
+    let hasSilence: Bool
+
+    public static let all = [
+        CaptureKind(
+            permission: .microphone, sources: ["Audio/Source", "Audio/Duplex"], streams: "Stream/Input/Audio",
+            hasSilence: true),
+        CaptureKind(permission: .camera, sources: ["Video/Source"], streams: "Stream/Input/Video", hasSilence: false),
+    ]
+
+    static func of(_ permission: Permission) -> CaptureKind? { all.first { $0.permission == permission } }
+}
+
 extension Node {
     /// The permission for a node that is a source itself.
     var sourcePermission: Permission? {
-        // PipeWire compares classes as text; `Audio/Source/Virtual` is a source as well.
-        if mediaClass.hasPrefix("Audio/Source") || mediaClass.hasPrefix("Audio/Duplex") { return .microphone }
-        return mediaClass.hasPrefix("Video/Source") ? .camera : nil
+        CaptureKind.all.first { $0.sources.contains(where: mediaClass.hasPrefix) }?.permission
     }
 
-    /// The permission that a capture stream needs for what it will be given.
+    /// The permission that a capture stream needs for what it will be given. What a sink plays needs none.
     var streamPermission: Permission? {
-        if mediaClass.hasPrefix("Stream/Input/Audio") { return recordsSink ? nil : .microphone }
-        return mediaClass.hasPrefix("Stream/Input/Video") ? .camera : nil
+        recordsSink ? nil : CaptureKind.all.first { mediaClass.hasPrefix($0.streams) }?.permission
     }
 }
 
@@ -32,7 +49,7 @@ public struct Sources: Sendable, Equatable {
         for (id, node) in graph.nodes { if let group = node.group { groups[group, default: []].append(id) } }
         var targets: [ObjectID: [ObjectID]] = [:]
         for link in graph.links.values { targets[link.ends.outputNode, default: []].append(link.ends.inputNode) }
-        for permission in [Permission.microphone, .camera] {
+        for permission in CaptureKind.all.map(\.permission) {
             var reached = graph.nodes.keys.filter {
                 $0 != silence && Sources.own($0, graph, groups) == permission
             }

@@ -28,7 +28,7 @@ final class Daemon {
     private var sessions: LoginSessions?
     private var seatActivity: SeatActivity?
     /// Set from the loss of the connection until there is a new service.
-    private var outage: Reconnection?
+    private var outage: Outage?
     /// Set while another program owns the name.
     private var nameWatch: Subscription?
     private var isStopping = false
@@ -37,6 +37,22 @@ final class Daemon {
     init(root: String, log: Logger) {
         self.root = root
         self.log = log
+    }
+
+    /// A lost bus. The first attempt to reconnect is made at once. A bus that only closed the connection, restarts or is
+    /// flooded is back within five seconds; otherwise it has ended with its session.
+    @LoopActor
+    private struct Outage {
+        private static let patience: Int64 = 5000
+        private let start = Loop.uptimeMilliseconds()
+        private var backoff = Backoff(first: 10, longest: 160)
+
+        /// Calls `body` after the next pause. Returns false if it is time to give up.
+        mutating func tryLater(_ body: @escaping @LoopActor () -> Void) -> Bool {
+            guard Loop.uptimeMilliseconds() - start < Outage.patience else { return false }
+            Loop.shared.after(milliseconds: backoff.next(), body)
+            return true
+        }
     }
 
     // MARK: Starting
@@ -162,7 +178,7 @@ final class Daemon {
         }
         // Each loss restarts the period of reconnecting, because the bus existed until now.
         let isAgain = outage != nil
-        outage = Reconnection()
+        outage = Outage()
         if isAgain { return tryLater() }
         // Pending writes belong to the lost service, which must see them completed.
         parts?.store.whenWritten { self.reconnect() }

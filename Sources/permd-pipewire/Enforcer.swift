@@ -60,7 +60,7 @@ final class Enforcer {
         self.log = log
         processes = ProcessIdentifier(worker: Worker())
         permd = EnforcementPoint(
-            source: "pipewire", permissions: [.camera, .microphone], processes: processes)
+            source: "pipewire", permissions: CaptureKind.all.map(\.permission), processes: processes)
     }
 
     func start() throws(BusError) {
@@ -176,12 +176,10 @@ final class Enforcer {
         for id in graph.clients.keys {
             let isRelayed = owners.isRelayed(id)
             guard let owner = owners.owner(id) ?? (isRelayed ? .unknown : nil) else { continue }
-            let rights = [Permission.camera, .microphone].map {
-                ($0, right(id, owner, $0))
-            }
+            let rights = CaptureKind.all.map { ($0.permission, right(id, owner, $0.permission)) }
             // A sound server's clients cannot make links. Other programs outside sandboxes see sources until permd has
             // answered: taking them away for a moment would make short lists incomplete.
-            let isNew = status(owner, .microphone) == nil
+            let isNew = CaptureKind.all.contains { status(owner, $0.permission) == nil }
             standings[id] = Standing(
                 rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: isRelayed,
                 keepsSight: marks.isThere && !owner.isSandboxed && (isRelayed || isNew))

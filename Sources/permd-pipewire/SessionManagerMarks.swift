@@ -24,7 +24,7 @@ final class SessionManagerMarks {
     /// The metadata that our configuration of the session manager makes.
     private static let name = "permd"
 
-    private static let keys: Set<String> = ["microphone", "camera", "plain", "silence"]
+    private static let keys = Set(CaptureKind.all.map(\.permission.rawValue) + ["plain", "silence"])
     /// In bytes. Longer values are no marks of ours.
     private static let longestValue = 20
 
@@ -94,7 +94,7 @@ final class SessionManagerMarks {
         isInherited = false
         var wanted: Set<Mark> = []
         for (client, standing) in standings {
-            for permission in [Permission.camera, .microphone] where standing.allows(permission) {
+            for permission in CaptureKind.all.map(\.permission) where standing.allows(permission) {
                 guard let serial = serials[client] else { continue }
                 wanted.insert(Mark(subject: client, key: permission.rawValue, value: serial))
             }

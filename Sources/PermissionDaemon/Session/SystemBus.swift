@@ -1,6 +1,7 @@
 // The connection to the system bus for components that observe services there. Nothing waits for it.
 
 import DBus
+import System
 
 @LoopActor
 final class SystemBus {
@@ -19,9 +20,6 @@ final class SystemBus {
     /// answers within a few milliseconds, or within seconds while a login starts everything at once. When permd starts,
     /// prompts wait that long.
     private static let patience: Int64 = 10_000
-    /// Milliseconds between attempts, doubled up to a minute. A bus that closed a connection usually accepts the next.
-    private static let firstPause: Int64 = 10
-    private static let longestPause: Int64 = 60_000
 
     private(set) var connection: Connection?
     private let address: BusAddress
@@ -29,7 +27,7 @@ final class SystemBus {
     private var isOpening = false
     private var wasThere = false
     private var isAbsent = false
-    private var pause = SystemBus.firstPause
+    private var backoff = Backoff()
     private var retry: LoopTimer?
     private var verdict: LoopTimer?
     /// The error of the last attempt since the bus was lost.
@@ -45,7 +43,7 @@ final class SystemBus {
 
     /// Connects at once if there is no connection.
     func tryNow() {
-        pause = SystemBus.firstPause
+        backoff.reset()
         open()
     }
 
@@ -79,7 +77,7 @@ final class SystemBus {
     private func opened(_ new: Connection) {
         connection = new
         wasThere = true
-        pause = SystemBus.firstPause
+        backoff.reset()
         verdict?.cancel()
         new.onDisconnect { [weak self] in self?.lost() }
         onEvent?(.opened(new))
@@ -96,8 +94,7 @@ final class SystemBus {
         lastFailure = error
         // A bus that was never there counts as absent at once, and so does one that is gone after the wait.
         if !wasThere || verdict == nil && error.name == BusError.Name.noServer { miss(error) }
-        retry = Loop.shared.after(milliseconds: pause) { [weak self] in self?.open() }
-        pause = min(2 * pause, SystemBus.longestPause)
+        retry = Loop.shared.after(milliseconds: backoff.next()) { [weak self] in self?.open() }
     }
 
     private func miss(_ error: BusError) {
