@@ -57,11 +57,11 @@ struct TextTests {
     }
 
     @Test func columnsAlign() {
-        var table = Table("name", "thing")
-        table.add("a", "x")
-        table.add("日本", "y")
-        table.add("e\u{301}\u{301}", "y")
-        table.add(Cell("tab\there"), Cell("z", .good))
+        var table = Table(["name", "thing"])
+        table.add(["a", "x"])
+        table.add(["日本", "y"])
+        table.add(["e\u{301}\u{301}", "y"])
+        table.add([Cell("tab\there"), Cell("z", .good)])
         #expect(
             table.text(legend: true, colour: false)
                 == "NAME      THING\na         x\n日本      y\ne\u{301}\u{301}         y\ntab here  z")
@@ -73,9 +73,9 @@ struct TextTests {
     @Test func longCellsStayInTheirColumn() {
         let fake = "exe:/a" + String(repeating: "\u{3000}", count: 40) + "exe:/usr/bin/firefox   granted"
         for width in [40, 60, 80] {
-            var table = Table("app", "camera")
-            table.add(Cell(fake), "denied")
-            table.add("exe:/b", "granted")
+            var table = Table(["app", "camera"])
+            table.add([Cell(fake), "denied"])
+            table.add(["exe:/b", "granted"])
             let lines = table.text(legend: false, colour: false, columns: width).text.split(separator: "\n")
             #expect(lines.allSatisfy { Columns.width(of: $0.unicodeScalars) < width })
             #expect(lines.filter { !$0.hasPrefix(" ") }.map { $0.prefix(6) } == ["exe:/a", "exe:/b"], "\(lines)")
@@ -84,14 +84,16 @@ struct TextTests {
     }
 
     private static func history() -> Table {
-        var table = Table(
-            "time", "app", "outcome", Column("by", isDetail: true), Column("count", usual: "1"), "details")
+        var table = Table([
+            "time", "app", "outcome", Column("by", isDetail: true), Column("count", usual: "1"), "details",
+        ])
         let apps = ["exe:/usr/bin/firefox", "flatpak:org.gnome.Maps", "exe:/opt/firefox"].compactMap { AppID($0) }
         let names = ShortNames(apps)
         for app in apps {
-            table.add(
+            table.add([
                 Cell("2026-11-22 14:05:10", brief: "14:05"), Cell(app, names), "granted", "permctl", "1",
-                "a use of several minutes")
+                "a use of several minutes",
+            ])
         }
         return table
     }

@@ -14,7 +14,7 @@ struct TerminalLine {
 
     func wrapped(to columns: Int) -> [TerminalText] {
         text.wrapped(to: columns - mark.columns, indent: mark.isEmpty ? 4 : 0).map {
-            isBold && Output.isColoured ? (mark + $0).painted(.bold) : mark + $0
+            (mark + $0).painted(isBold && Output.isColoured ? .bold : nil)
         }
     }
 }

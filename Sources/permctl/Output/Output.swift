@@ -24,6 +24,24 @@ struct OutputOptions: ParsableArguments {
         return ShortNames(try await AppName.known(settings))
     }
 
+    /// Prints rows, as a table or as JSON.
+    /// - Parameters:
+    ///   - empty: what to say instead of a table without rows.
+    ///   - isChosen: whether the command line says which rows there should be; then it is a failure if there are none.
+    func list<Row>(
+        _ rows: [Row], _ columns: [Column], empty: TerminalText, isChosen: Bool = false, json: (Row) -> Record,
+        cells: (Row) -> [Cell]
+    ) throws {
+        if rows.isEmpty, !self.json {
+            Output.line(empty)
+        } else {
+            var table = Table(columns)
+            for row in rows { table.add(cells(row)) }
+            try print(table, json: rows.map(json))
+        }
+        if rows.isEmpty, isChosen { throw Failure(.no) }
+    }
+
     func print(_ table: Table, json value: @autoclosure () -> some Encodable) throws {
         if json {
             try Output.json(value())

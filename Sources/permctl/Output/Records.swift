@@ -2,36 +2,24 @@
 
 import PermissionClient
 
-struct StatusRecord: Encodable {
-    let app: String
-    let permission: String
-    let status: String
-    let decision: String?
-    let duration: String?
-    let until: EpochSeconds?
-    let decided: EpochSeconds?
-    let by: String?
-    let rule: String?
-    let problem: String?
-    /// When it was last used; now, while it is in use.
-    let used: EpochSeconds?
+/// A JSON object. What is not known is left out.
+struct Record: Encodable, ExpressibleByDictionaryLiteral {
+    private struct Member: Encodable {
+        let value: any Encodable
 
-    init(_ row: StatusRow, used: EpochSeconds? = nil) {
-        self.used = used
-        app = row.app.description
-        permission = row.permission.rawValue
-        status = row.status.rawValue
-        decision = row.decision?.decision.rawValue
-        duration = row.decision?.duration?.rawValue
-        until = row.decision?.until
-        decided = row.decision?.decided
-        by = row.decision?.by.rawValue
-        rule = row.rule
-        problem = row.problem.isEmpty ? nil : row.problem
+        func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
     }
+
+    private var values: [String: Member] = [:]
+
+    init(dictionaryLiteral elements: (String, (any Encodable)?)...) {
+        for case (let key, let value?) in elements { values[key] = Member(value: value) }
+    }
+
+    func encode(to encoder: any Encoder) throws { try values.encode(to: encoder) }
 }
 
-/// Also the record that `export` writes and `import` reads.
+/// The record that `export` writes and `import` reads.
 struct DecisionRecord: Codable, Hashable {
     var app: String
     var permission: String
@@ -52,112 +40,63 @@ struct DecisionRecord: Codable, Hashable {
     }
 }
 
-struct HistoryRecord: Encodable {
-    let time: EpochSeconds
-    let request: String
-    let app: String
-    let permission: String
-    let outcome: String
-    let by: String
-    let count: UInt32
-    let seconds: UInt32?
-    let status: String?
-
-    init(_ row: HistoryRow) {
-        time = row.time
-        request = row.request
-        app = row.app.description
-        permission = row.question.name
-        outcome = row.outcome.rawValue
-        by = row.by.rawValue
-        count = row.count
-        seconds = row.seconds
-        status = row.status?.rawValue
+extension StatusRow {
+    /// - Parameter used: when it was last used; now, while it is in use.
+    func record(used: EpochSeconds? = nil) -> Record {
+        [
+            "app": app.description, "permission": permission.rawValue, "status": status.rawValue,
+            "decision": decision?.decision.rawValue, "duration": decision?.duration?.rawValue,
+            "until": decision?.until, "decided": decision?.decided, "by": decision?.by.rawValue, "rule": rule,
+            "problem": problem.isEmpty ? nil : problem, "used": used,
+        ]
     }
 }
 
-struct RequestRecord: Encodable, Hashable {
-    let request: String
-    let app: String
-    let permissions: [String]
-    let state: String
-    let position: Int
-    let since: EpochSeconds
-
-    init(_ row: QueuedRequest) {
-        request = row.request
-        app = row.app.description
-        permissions = row.questions.map(\.name)
-        state = row.isShowing ? "showing" : "queued"
-        position = row.position
-        since = row.since
+extension HistoryRow {
+    var record: Record {
+        [
+            "time": time, "request": request, "app": app.description, "permission": question.name,
+            "outcome": outcome.rawValue, "by": by.rawValue, "count": count, "seconds": seconds,
+            "status": status?.rawValue,
+        ]
     }
 }
 
-struct RestrictionRecord: Encodable {
-    let app: String
-    let permissions: [String]
-    let action: String
-    let rule: String
-    let file: String
-    let line: Int
+extension QueuedRequest {
+    var state: String { isShowing ? "showing" : "queued" }
 
-    init(_ row: Restriction) {
-        app = row.apps
-        permissions = row.permissions.map(\.rawValue)
-        action = row.action.rawValue
-        rule = row.rule
-        file = row.file
-        line = row.line
+    var record: Record {
+        [
+            "request": request, "app": app.description, "permissions": questions.map(\.name), "state": state,
+            "position": position, "since": since,
+        ]
     }
 }
 
-struct DeviceRecord: Encodable {
-    let permission: String
-    let id: String
-    let node: String
-    let name: String
-    let usable: Bool
-    let problem: String
-
-    init(_ row: DeviceRow) {
-        permission = row.permission.rawValue
-        id = row.id
-        node = row.node
-        name = row.name
-        usable = row.isUsable
-        problem = row.problem
+extension Restriction {
+    var record: Record {
+        [
+            "app": apps, "permissions": permissions.map(\.rawValue), "action": action.rawValue, "rule": rule,
+            "file": file, "line": line,
+        ]
     }
 }
 
-struct UseRecord: Encodable {
-    let use: UInt32
-    let app: String
-    let appName: String
-    let pid: Int32
-    let permission: String
-    let device: String
-    let deviceName: String
-    let since: EpochSeconds
-    let status: String
-    let source: String
-
-    enum CodingKeys: String, CodingKey {
-        case use, app, pid, permission, device, since, status, source
-        case appName = "app_name"
-        case deviceName = "device_name"
+extension DeviceRow {
+    var record: Record {
+        [
+            "permission": permission.rawValue, "id": id, "node": node, "name": name, "usable": isUsable,
+            "problem": problem,
+        ]
     }
+}
 
-    init(_ row: UseRow) {
-        use = row.use
-        app = row.app?.description ?? ""
-        appName = row.appName
-        pid = row.pid
-        permission = row.permission.rawValue
-        device = row.device
-        deviceName = row.deviceName
-        since = row.since
-        status = row.status.rawValue
-        source = row.source
+extension UseRow {
+    var record: Record {
+        [
+            "use": use, "app": app?.description ?? "", "app_name": appName, "pid": pid,
+            "permission": permission.rawValue, "device": device, "device_name": deviceName, "since": since,
+            "status": status.rawValue, "source": source,
+        ]
     }
 }

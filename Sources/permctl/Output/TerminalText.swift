@@ -83,7 +83,7 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable {
         text.unicodeScalars.split(separator: " ", omittingEmptySubsequences: false).map { Columns.width(of: $0) }
     }
 
-    func painted(_ colour: Colour) -> TerminalText { TerminalText(safe: colour.paint(text)) }
+    func painted(_ colour: Colour?) -> TerminalText { colour.map { TerminalText(safe: $0.paint(text)) } ?? self }
 
     /// The text with its end replaced by `mark` if it takes more than `width` columns.
     func cut(to width: Int, _ mark: TerminalText) -> TerminalText {
@@ -100,6 +100,7 @@ struct TerminalText: ExpressibleByStringInterpolation, Equatable {
     /// line. Returns at least one line.
     /// - Parameter indent: the columns by which all lines but the first are indented.
     func wrapped(to width: Int, indent: Int = 0) -> [TerminalText] {
+        guard columns > width else { return [self] }
         let indent = min(indent, max(0, width - 2))
         var lines: [TerminalText] = []
         var line = String.UnicodeScalarView()

@@ -7,16 +7,10 @@ import PermissionClient
 enum TimeText {
     static func now() -> EpochSeconds { EpochSeconds(time(nil)) }
 
-    /// `2026-11-21 14:05` in local time; only `14:05` if that is today.
-    static func short(_ seconds: EpochSeconds, now: EpochSeconds = now()) -> String {
-        let isToday = format(seconds, "%F") == format(now, "%F")
-        return format(seconds, isToday ? "%H:%M" : "%F %H:%M")
-    }
-
-    /// Like ``short(_:now:)``, with seconds if that is today.
-    static func brief(_ seconds: EpochSeconds, now: EpochSeconds = now()) -> String {
-        let isToday = format(seconds, "%F") == format(now, "%F")
-        return format(seconds, isToday ? "%H:%M:%S" : "%F %H:%M")
+    /// `2026-11-21 14:05` in local time; if that is today only `14:05`, or `14:05:10`.
+    static func short(_ seconds: EpochSeconds, withSeconds: Bool = false) -> String {
+        guard format(seconds, "%F") == format(now(), "%F") else { return format(seconds, "%F %H:%M") }
+        return format(seconds, withSeconds ? "%T" : "%H:%M")
     }
 
     static func full(_ seconds: EpochSeconds) -> String { format(seconds, "%F %H:%M:%S") }

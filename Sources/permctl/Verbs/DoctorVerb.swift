@@ -11,177 +11,143 @@ struct DoctorVerb: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let findings = await Examination(PermissionSettings()).findings()
-        var table = Table("", "about", "finding", "what to do")
-        for finding in findings {
-            let mark: Cell =
-                switch finding.state {
-                case .good: Cell("ok", .good)
-                case .note: Cell("--", .waiting)
-                case .bad: Cell("!!", .bad)
-                }
-            table.add(mark, Cell(finding.about), Cell(finding.text), Cell(finding.advice))
+        let findings = await Examination(settings: PermissionSettings()).findings()
+        try output.list(findings, ["", "about", "finding", "what to do"], empty: "", json: \.record) {
+            [$0.mark, Cell($0.about), Cell($0.text), Cell($0.advice)]
         }
-        try output.print(table, json: findings)
         if findings.contains(where: { $0.state == .bad }) { throw Failure(.no) }
     }
 }
 
-struct Finding: Encodable {
-    enum State: String, Encodable {
+private struct Finding {
+    enum State: String {
         case good, note, bad
     }
 
     let state: State
     let about: String
     let text: String
-    var advice = ""
+    let advice: String
+
+    init(_ state: State, _ about: String, _ text: String, advice: String = "") {
+        (self.state, self.about, self.text, self.advice) = (state, about, text, advice)
+    }
+
+    var mark: Cell {
+        switch state {
+        case .good: Cell("ok", .good)
+        case .note: Cell("--", .waiting)
+        case .bad: Cell("!!", .bad)
+        }
+    }
+
+    var record: Record { ["state": state.rawValue, "about": about, "text": text, "advice": advice] }
 }
 
 private struct Examination {
     let settings: PermissionSettings
 
-    init(_ settings: PermissionSettings) { self.settings = settings }
-
     func findings() async -> [Finding] {
-        do {
-            let version = try await settings.programVersion()
-            var findings = [Finding(state: .good, about: "bus", text: "there is a session bus")]
-            findings.append(daemon(version))
-            findings += try await agents()
-            findings += try await enforcementPoints()
-            findings.append(Examination.portals())
-            findings += try await devices()
-            findings += try await problems()
-            return findings
-        } catch let error as ClientError {
-            return without(error)
+        let bus = Finding(.good, "bus", "there is a session bus")
+        do throws(ClientError) {
+            let version = daemon(try await settings.programVersion())
+            let (agents, points) = (try await agents(), try await enforcementPoints())
+            return [bus, version] + agents + points + [Examination.portals()] + (try await devices())
+                + (try await problems())
         } catch {
-            return [Finding(state: .bad, about: "permctl", text: "\(error)")]
+            return error.kind == .noBus
+                ? [Finding(.bad, "bus", error.message, advice: "log in to a session, or set DBUS_SESSION_BUS_ADDRESS")]
+                : [bus, Finding(.bad, "permd", error.message, advice: Examination.advice(error))]
         }
     }
 
-    private func without(_ error: ClientError) -> [Finding] {
+    private static func advice(_ error: ClientError) -> String {
         switch error.kind {
-        case .noBus:
-            return [
-                Finding(
-                    state: .bad, about: "bus", text: error.message,
-                    advice: "log in to a session, or set DBUS_SESSION_BUS_ADDRESS")
-            ]
-        case .noDaemon:
-            return [
-                Finding(state: .good, about: "bus", text: "there is a session bus"),
-                Finding(
-                    state: .bad, about: "permd", text: error.message,
-                    advice: "run systemctl --user start permd; if that fails, see journalctl --user -u permd"),
-            ]
-        case .untrustedOwner:
-            return [
-                Finding(
-                    state: .bad, about: "permd", text: error.message,
-                    advice: "end that program, then run systemctl --user restart permd")
-            ]
-        default:
-            return [
-                Finding(
-                    state: .bad, about: "permd", text: error.message,
-                    advice: "see journalctl --user -u permd; permctl and permd should be the same version")
-            ]
+        case .noDaemon: "run systemctl --user start permd; if that fails, see journalctl --user -u permd"
+        case .untrustedOwner: "end that program, then run systemctl --user restart permd"
+        default: "see journalctl --user -u permd; permctl and permd should be the same version"
         }
     }
 
     private func daemon(_ version: String) -> Finding {
         guard version == Permctl.version else {
             return Finding(
-                state: .note, about: "permd", text: "version \(version) is running, but permctl is \(Permctl.version)",
+                .note, "permd", "version \(version) is running, but permctl is \(Permctl.version)",
                 advice: "if permd was updated, run systemctl --user restart permd")
         }
-        return Finding(state: .good, about: "permd", text: "version \(version) is running")
+        return Finding(.good, "permd", "version \(version) is running")
     }
 
-    private func agents() async throws -> [Finding] {
+    private func agents() async throws(ClientError) -> [Finding] {
         let agents = try await settings.agents()
-        guard !agents.isEmpty else {
-            if try await settings.canStartAgent() {
-                return [Finding(state: .good, about: "agent", text: "the bus starts one when a prompt is due")]
+        guard agents.isEmpty else {
+            return agents.map { agent in
+                let name = "\(agent.level.rawValue) agent \(agent.owner)"
+                guard agent.failures > 0 else { return Finding(.good, "agent", name) }
+                return Finding(
+                    .note, "agent", "\(name), failures in a row: \(agent.failures)",
+                    advice: "restart it; after \(Limits.agentFailures) failures in a row permd stops using it")
             }
+        }
+        guard try await settings.canStartAgent() else {
             return [
                 Finding(
-                    state: .bad, about: "agent", text: "no agent is running to show prompts",
+                    .bad, "agent", "no agent is running to show prompts",
                     advice: "run permctl agent in a terminal, or install the desktop's agent")
             ]
         }
-        return agents.map { agent in
-            guard agent.failures > 0 else {
-                return Finding(state: .good, about: "agent", text: "\(agent.level.rawValue) agent \(agent.owner)")
-            }
-            return Finding(
-                state: .note, about: "agent",
-                text: "\(agent.level.rawValue) agent \(agent.owner), failures in a row: \(agent.failures)",
-                advice: "restart it; after \(Limits.agentFailures) failures in a row permd stops using it")
-        }
+        return [Finding(.good, "agent", "the bus starts one when a prompt is due")]
     }
 
-    private func enforcementPoints() async throws -> [Finding] {
+    private func enforcementPoints() async throws(ClientError) -> [Finding] {
         let points = try await settings.enforcementPoints()
-        let running = points.map {
-            Finding(state: .good, about: "enforcement", text: "\($0.app) is connected as \($0.owner)")
-        }
         let programs = points.compactMap { $0.app.name.split(separator: "/").last.map(String.init) }
-        let absent = UserUnits.enforcementPoints.filter { !programs.contains($0) && UserUnits.isInstalled($0) }
-        return running
-            + absent.map {
+        return points.map { Finding(.good, "enforcement", "\($0.app) is connected as \($0.owner)") }
+            + UserUnits.enforcementPoints.filter { !programs.contains($0) && UserUnits.isInstalled($0) }.map {
                 Finding(
-                    state: .bad, about: "enforcement", text: "\($0) is installed, but not connected",
+                    .bad, "enforcement", "\($0) is installed, but not connected",
                     advice: "run systemctl --user start \($0); if that fails, see journalctl --user -u \($0)")
             }
     }
 
     /// Whether portals come through permd. That they do not is no problem: it is a choice.
     private static func portals() -> Finding {
-        let about = "portals"
         do throws(Failure) {
             let portal = try PortalSwitch()
             let file = portal.state.path.map { ", as \($0) says" } ?? ""
             guard portal.state.isPermd else {
                 return Finding(
-                    state: .note, about: about, text: "portals ask with the desktop's own dialogs\(file)",
+                    .note, "portals", "portals ask with the desktop's own dialogs\(file)",
                     advice: "run permctl portal enable to let them ask through permd")
             }
             guard portal.findsBackend else {
                 return Finding(
-                    state: .bad, about: about,
-                    text: "portals should ask through permd\(file), but xdg-desktop-portal does not find permd.portal",
+                    .bad, "portals",
+                    "portals should ask through permd\(file), but xdg-desktop-portal does not find permd.portal",
                     advice: "install permd again, or run permctl portal disable")
             }
-            return Finding(state: .good, about: about, text: "portals ask through permd\(file)")
+            return Finding(.good, "portals", "portals ask through permd\(file)")
         } catch {
-            return Finding(state: .note, about: about, text: error.message.text)
+            return Finding(.note, "portals", error.message.text)
         }
     }
 
-    private func devices() async throws -> [Finding] {
+    private func devices() async throws(ClientError) -> [Finding] {
         let devices = try await settings.devices()
         return Permission.allCases.flatMap { permission -> [Finding] in
             let own = devices.filter { $0.permission == permission }
-            guard !own.isEmpty else {
-                // A missing device is not a problem: many machines have no camera.
-                return [Finding(state: .note, about: permission.rawValue, text: "no device was found")]
-            }
+            // A missing device is not a problem: many machines have no camera.
+            guard !own.isEmpty else { return [Finding(.note, permission.rawValue, "no device was found")] }
             return own.map { device in
                 let name = device.node.isEmpty ? device.name : "\(device.name) (\(device.node))"
-                guard device.isUsable else {
-                    return Finding(
-                        state: .bad, about: permission.rawValue, text: "\(name): \(device.problem)",
-                        advice: Examination.advice(for: device))
-                }
-                return Finding(state: .good, about: permission.rawValue, text: name)
+                guard !device.isUsable else { return Finding(.good, permission.rawValue, name) }
+                return Finding(
+                    .bad, permission.rawValue, "\(name): \(device.problem)", advice: Examination.advice(device))
             }
         }
     }
 
-    private static func advice(for device: DeviceRow) -> String {
+    private static func advice(_ device: DeviceRow) -> String {
         switch device.permission {
         case .bluetooth: "run rfkill unblock bluetooth, or use the switch on the machine"
         case .location where device.node.isEmpty: "start GeoClue, or check its configuration"
@@ -189,19 +155,18 @@ private struct Examination {
         }
     }
 
-    private func problems() async throws -> [Finding] {
+    private func problems() async throws(ClientError) -> [Finding] {
         let problems = try await settings.problems()
-        let findings = problems.map { problem in
-            let place =
-                problem.file.isEmpty ? "" : problem.line > 0 ? "\(problem.file):\(problem.line): " : "\(problem.file): "
-            return Finding(
+        let healthy = [
+            ("store", "intact and writable"), ("policy", "every rule file is valid"), ("settings", "valid"),
+        ].filter { about, _ in !problems.contains { $0.about == about } }
+        return healthy.map { Finding(.good, $0.0, $0.1) }
+            + problems.map { problem in
+                let line = problem.line > 0 ? ":\(problem.line)" : ""
+                let place = problem.file.isEmpty ? "" : "\(problem.file)\(line): "
                 // Without udev, only hotplug is missing.
-                state: ["devices", "usage"].contains(problem.about) ? .note : .bad, about: problem.about,
-                text: place + problem.problem,
-                advice: problem.advice)
-        }
-        let healthy = ["store", "policy", "settings"].filter { about in !problems.contains { $0.about == about } }
-        let texts = ["store": "intact and writable", "policy": "every rule file is valid", "settings": "valid"]
-        return healthy.map { Finding(state: .good, about: $0, text: texts[$0] ?? "good") } + findings
+                let state: Finding.State = ["devices", "usage"].contains(problem.about) ? .note : .bad
+                return Finding(state, problem.about, place + problem.problem, advice: problem.advice)
+            }
     }
 }

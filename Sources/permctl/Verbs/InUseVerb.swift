@@ -39,20 +39,21 @@ struct InUseVerb: AsyncParsableCommand {
     }
 
     private func print(_ rows: [UseRow], _ settings: PermissionSettings) async throws {
-        if output.json { return try Output.json(rows.map(UseRecord.init), pretty: !watch) }
+        if output.json { return try Output.json(rows.map(\.record), pretty: !watch) }
         if watch { Output.clearScreen() }
-        if rows.isEmpty { return Output.line("Nothing is in use.") }
         let names = try await output.shortNames(settings)
-        var table = Table(
-            "permission", "app", "device", "since", "status", Column("source", isDetail: true),
-            Column("pid", isDetail: true))
-        for row in rows {
-            table.add(
+        try output.list(
+            rows,
+            [
+                "permission", "app", "device", "since", "status", Column("source", isDetail: true),
+                Column("pid", isDetail: true),
+            ], empty: "Nothing is in use.", json: \.record
+        ) { row in
+            [
                 Cell(row.permission.rawValue), row.app.map { Cell($0, names) } ?? "(unknown)", Cell(row.deviceName),
-                Cell(TimeText.short(row.since)),
-                Cell(row.status.rawValue, row.status == .granted ? .good : .bad), Cell(row.source),
-                Cell(row.pid == 0 ? "-" : String(row.pid)))
+                Cell(TimeText.short(row.since)), Cell(row.status.rawValue, row.status == .granted ? .good : .bad),
+                Cell(row.source), Cell(row.pid == 0 ? "-" : String(row.pid)),
+            ]
         }
-        try output.print(table, json: rows.map(UseRecord.init))
     }
 }

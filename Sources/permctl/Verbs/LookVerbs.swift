@@ -13,16 +13,16 @@ struct QueueVerb: AsyncParsableCommand {
     func run() async throws {
         let settings = PermissionSettings()
         let rows = try await settings.requests()
-        if rows.isEmpty, !output.json { return Output.line("No requests are waiting.") }
         let names = try await output.shortNames(settings)
-        var table = Table("position", "state", "app", "permissions", "since")
-        for row in rows {
-            table.add(
-                Cell(String(row.position)), Cell(row.isShowing ? "showing" : "queued", row.isShowing ? .good : nil),
-                Cell(row.app, names), Cell(row.questions.map(\.name).joined(separator: ", ")),
-                Cell(TimeText.short(row.since)))
+        try output.list(
+            rows, ["position", "state", "app", "permissions", "since"], empty: "No requests are waiting.",
+            json: \.record
+        ) { row in
+            [
+                Cell(String(row.position)), Cell(row.state, row.isShowing ? .good : nil), Cell(row.app, names),
+                Cell(row.questions.map(\.name).joined(separator: ", ")), Cell(TimeText.short(row.since)),
+            ]
         }
-        try output.print(table, json: rows.map(RequestRecord.init))
     }
 }
 
@@ -36,21 +36,20 @@ struct DevicesVerb: AsyncParsableCommand {
 
     func run() async throws {
         let rows = try await PermissionSettings().devices(of: permission)
-        if rows.isEmpty, !output.json {
-            Output.line(permission.map { "No \($0.rawValue) device was found." } ?? "No device was found.")
-        }
-        if !rows.isEmpty || output.json {
-            var table = Table(
+        try output.list(
+            rows,
+            [
                 "permission", "name", Column("node", usual: "-"), "usable", Column("id", isDetail: true),
-                Column("problem", usual: "-"))
-            for row in rows {
-                table.add(
-                    Cell(row.permission.rawValue), Cell(row.name), Cell(row.node.isEmpty ? "-" : row.node),
-                    Cell(row.isUsable ? "yes" : "no", row.isUsable ? .good : .bad), Cell(row.id), Cell(row.problem))
-            }
-            try output.print(table, json: rows.map(DeviceRecord.init))
+                Column("problem", usual: "-"),
+            ],
+            empty: permission.map { "No \($0.rawValue) device was found." } ?? "No device was found.",
+            isChosen: permission != nil, json: \.record
+        ) { row in
+            [
+                Cell(row.permission.rawValue), Cell(row.name), Cell(row.node.isEmpty ? "-" : row.node),
+                row.isUsable ? Cell("yes", .good) : Cell("no", .bad), Cell(row.id), Cell(row.problem),
+            ]
         }
-        if rows.isEmpty, permission != nil { throw Failure(.no) }
     }
 }
 
@@ -62,15 +61,15 @@ struct RestrictionsVerb: AsyncParsableCommand {
 
     func run() async throws {
         let rows = try await PermissionSettings().restrictions()
-        if rows.isEmpty, !output.json { return Output.line("There are no rules.") }
-        var table = Table("action", "permissions", "apps", "rule", "file")
-        for row in rows {
-            table.add(
+        try output.list(
+            rows, ["action", "permissions", "apps", "rule", "file"], empty: "There are no rules.", json: \.record
+        ) { row in
+            [
                 Cell(row.action.rawValue, row.action == .restrict ? .bad : .good),
                 Cell(row.permissions.map(\.rawValue).joined(separator: " ")), Cell(row.apps), Cell(row.rule),
-                Cell("\(row.file):\(row.line)"))
+                Cell("\(row.file):\(row.line)"),
+            ]
         }
-        try output.print(table, json: rows.map(RestrictionRecord.init))
     }
 }
 
@@ -106,26 +105,23 @@ struct HistoryVerb: AsyncParsableCommand {
             app: app?.description, question: permission, outcome: outcome,
             since: since.flatMap { TimeText.past($0) }, limit: limit ?? 0)
         let isFiltered = app != nil || permission != nil || outcome != nil || since != nil
-        if rows.isEmpty, !output.json {
-            Output.line(isFiltered ? "The history has no such entries." : "The history is empty.")
-        }
-        if !rows.isEmpty || output.json {
-            let names = try await output.shortNames(settings)
-            var table = Table(
+        let names = try await output.shortNames(settings)
+        try output.list(
+            rows,
+            [
                 "time", "app", "permission", "outcome", Column("by", isDetail: true, usual: "-"),
-                Column("count", usual: "1"),
-                Column("details", usual: "-"))
-            for row in rows {
-                table.add(
-                    Cell(TimeText.full(row.time), brief: TimeText.brief(row.time)), Cell(row.app, names),
-                    Cell(row.question.name),
-                    Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
-                    Cell(row.by == .nobody ? "-" : row.by.rawValue), Cell(String(row.count)),
-                    Cell(HistoryVerb.details(row)))
-            }
-            try output.print(table, json: rows.map(HistoryRecord.init))
+                Column("count", usual: "1"), Column("details", usual: "-"),
+            ],
+            empty: isFiltered ? "The history has no such entries." : "The history is empty.", isChosen: isFiltered,
+            json: \.record
+        ) { row in
+            [
+                Cell(TimeText.full(row.time), brief: TimeText.short(row.time, withSeconds: true)), Cell(row.app, names),
+                Cell(row.question.name), Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
+                Cell(row.by == .nobody ? "-" : row.by.rawValue), Cell(String(row.count)),
+                Cell(HistoryVerb.details(row)),
+            ]
         }
-        if rows.isEmpty, isFiltered { throw Failure(.no) }
     }
 
     private static func colour(_ outcome: Outcome) -> Colour {

@@ -63,18 +63,11 @@ struct MonitorVerb: AsyncParsableCommand {
     private func report(_ kind: String, _ text: String, _ duration: Duration? = nil) throws {
         let now = TimeText.now()
         guard !json else {
-            let line = Line(
-                time: now, kind: kind, text: text, duration: duration?.word.rawValue, until: duration?.end)
-            return try Output.json(line, pretty: false)
+            let record: Record = [
+                "time": now, "kind": kind, "text": text, "duration": duration?.word.rawValue, "until": duration?.end,
+            ]
+            return try Output.json(record, pretty: false)
         }
         Output.line("\(TimeText.full(now)) \(kind): \(text)")
     }
-}
-
-private struct Line: Encodable {
-    let time: EpochSeconds
-    let kind: String
-    let text: String
-    let duration: String?
-    let until: EpochSeconds?
 }

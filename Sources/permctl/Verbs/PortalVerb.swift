@@ -22,7 +22,7 @@ struct PortalChange: ParsableArguments {
 
     /// Prints what was done and then the outcome; as JSON the state afterwards.
     func report(_ done: [TerminalText], outcome: TerminalText) throws {
-        guard !json else { return try Output.json(PortalRecord(try PortalSwitch())) }
+        guard !json else { return try Output.json(try PortalSwitch().record) }
         Output.line((done + [outcome]).joined(separator: "\n"))
     }
 }
@@ -77,51 +77,37 @@ struct PortalStatus: ParsableCommand {
 
     func run() throws {
         let portal = try PortalSwitch()
-        let record = PortalRecord(portal)
-        if json { try Output.json(record) } else { Output.line(portal.findings.joined(separator: "\n")) }
-        if !record.enabled { throw Failure(.no) }
-    }
-}
-
-struct PortalRecord: Encodable {
-    /// Whether portals ask through permd.
-    let enabled: Bool
-    /// The file that decides; empty if none does.
-    let file: String
-    /// Whether permctl has written it.
-    let managed: Bool
-    let program: String
-    let version: String
-    /// Whether permd.portal is where xdg-desktop-portal looks for it.
-    let installed: Bool
-
-    init(_ portal: PortalSwitch) {
-        let state = portal.state
-        installed = portal.findsBackend
-        enabled = state.isPermd && installed
-        file = state.path ?? ""
-        managed = state.isOwn
-        program = portal.installation.program
-        version = portal.installation.version.description
+        if json { try Output.json(portal.record) } else { Output.line(portal.findings.joined(separator: "\n")) }
+        if !portal.state.isPermd || !portal.findsBackend { throw Failure(.no) }
     }
 }
 
 extension PortalSwitch {
+    /// Whether portals ask through permd, and why.
+    var record: Record {
+        let state = state
+        return [
+            "enabled": state.isPermd && findsBackend, "file": state.path ?? "", "managed": state.isOwn,
+            "program": installation.program, "version": installation.version.description, "installed": findsBackend,
+        ]
+    }
+
     /// What decides and how, a line each.
     var findings: [TerminalText] {
         let state = state
-        var lines: [TerminalText] = []
-        switch (state.isPermd, findsBackend) {
-        case (true, true): lines.append("portals ask through permd")
-        case (true, false):
-            lines.append("permd is selected, but permd.portal is missing in \(installation.backendFolders.last ?? "")")
-        case (false, _): lines.append("portals ask with the desktop's own dialogs")
-        }
-        let writer: TerminalText = state.isOwn ? ", written by permctl portal enable" : ""
-        if let path = state.path { lines.append("  decided by  \(path)\(writer)") }
         let how: TerminalText = usesFiles ? "portals.conf" : "the name of the desktop, as before version 1.17"
-        lines.append("  version     \(installation.version) of xdg-desktop-portal, which goes by \(how)")
-        if !state.isPermd { lines.append("  to change   permctl portal enable") }
-        return lines
+        let outcome: TerminalText =
+            if !state.isPermd {
+                "portals ask with the desktop's own dialogs"
+            } else if findsBackend {
+                "portals ask through permd"
+            } else {
+                "permd is selected, but permd.portal is missing in \(installation.backendFolders.last ?? "")"
+            }
+        let writer: TerminalText = state.isOwn ? ", written by permctl portal enable" : ""
+        let file: [TerminalText] = state.path.map { ["  decided by  \($0)\(writer)"] } ?? []
+        return [outcome] + file
+            + ["  version     \(installation.version) of xdg-desktop-portal, which goes by \(how)"]
+            + (state.isPermd ? [] : ["  to change   permctl portal enable"])
     }
 }

@@ -37,12 +37,16 @@ struct RequestVerb: AsyncParsableCommand {
     func run() async throws {
         let reasons = RequestReasons()
         let (result, wasShown) = try await ask(reasons)
-        var table = Table("permission", "status")
+        let record: Record = [
+            "statuses": Dictionary(uniqueKeysWithValues: result.statuses.map { ($0.key.rawValue, $0.value.rawValue) }),
+            "refused": result.firstRefused?.rawValue ?? "", "dismissed": result.isDismissed,
+        ]
+        var table = Table(["permission", "status"])
         for permission in permissions {
             let status = result[permission]
-            table.add(Cell(permission.rawValue), Cell(status.rawValue, status == .granted ? .good : .bad))
+            table.add([Cell(permission.rawValue), Cell(status.rawValue, status == .granted ? .good : .bad)])
         }
-        try output.print(table, json: RequestRecordJSON(result))
+        try output.print(table, json: record)
         if !output.json {
             if result.isDismissed { say("the request was dismissed; nothing was decided") }
             if !wasShown { for line in await reasons.whyNothingWasAsked(result) { say(line) } }
@@ -97,17 +101,5 @@ struct RequestVerb: AsyncParsableCommand {
     /// Prints progress to stderr, so that only the answer goes to stdout.
     private func say(_ text: TerminalText) {
         if !output.json { Output.note(text) }
-    }
-}
-
-private struct RequestRecordJSON: Encodable {
-    let statuses: [String: String]
-    let refused: String
-    let dismissed: Bool
-
-    init(_ result: RequestResult) {
-        statuses = Dictionary(uniqueKeysWithValues: result.statuses.map { ($0.key.rawValue, $0.value.rawValue) })
-        refused = result.firstRefused?.rawValue ?? ""
-        dismissed = result.isDismissed
     }
 }

@@ -20,14 +20,17 @@ struct StatusVerb: AsyncParsableCommand {
     }
 
     private func printAll(_ rows: [StatusRow], _ names: ShortNames?) throws {
-        var table = Table(["app"] + Permission.allCases.map { Column($0.rawValue) })
-        var byApp: [AppID: [Permission: StatusRow]] = [:]
-        for row in rows { byApp[row.app, default: [:]][row.permission] = row }
-        for (app, statuses) in byApp.sorted(by: { $0.key < $1.key }) {
-            table.add([Cell(app, names)] + Permission.allCases.map { StatusVerb.cell(statuses[$0]) })
+        if output.json { return try Output.json(rows.map { $0.record() }) }
+        let apps = Dictionary(grouping: rows, by: \.app).sorted { $0.key < $1.key }
+        try output.list(
+            apps, ["app"] + Permission.allCases.map { Column($0.rawValue) }, empty: "Nothing was decided yet.",
+            json: { _ in [:] }
+        ) { app, statuses in
+            [Cell(app, names)]
+                + Permission.allCases.map { permission in
+                    StatusVerb.cell(statuses.first { $0.permission == permission })
+                }
         }
-        if rows.isEmpty, !output.json { return Output.line("Nothing was decided yet.") }
-        try output.print(table, json: rows.map { StatusRecord($0) })
     }
 
     /// When the app last used each permission; now, while it does.
@@ -44,22 +47,19 @@ struct StatusVerb: AsyncParsableCommand {
         return uses
     }
 
-    private func printOne(
-        _ rows: [StatusRow], used: [Permission: (time: EpochSeconds, isNow: Bool)]
-    ) throws {
-        var table = Table(
-            "permission", "status", Column("holds", usual: "-"), Column("decided", usual: "-"),
-            Column("by", usual: "-"),
-            Column("last used", usual: "-"), Column("why", usual: "-"))
-        for row in rows {
-            let decision = row.decision
-            table.add(
-                Cell(row.permission.rawValue), StatusVerb.word(row), Cell(StatusVerb.end(decision)),
-                Cell(decision.map { TimeText.short($0.decided) } ?? "-"), Cell(StatusVerb.author(row)),
+    private func printOne(_ rows: [StatusRow], used: [Permission: (time: EpochSeconds, isNow: Bool)]) throws {
+        let columns = ["holds", "decided", "by", "last used", "why"].map { Column($0, usual: "-") }
+        try output.list(
+            rows, ["permission", "status"] + columns, empty: "", json: { $0.record(used: used[$0.permission]?.time) }
+        ) {
+            row in
+            [
+                Cell(row.permission.rawValue), StatusVerb.word(row), Cell(StatusVerb.end(row.decision)),
+                Cell(row.decision.map { TimeText.short($0.decided) } ?? "-"), Cell(StatusVerb.author(row)),
                 Cell(used[row.permission].map { $0.isNow ? "now" : TimeText.short($0.time) } ?? "-"),
-                Cell(StatusVerb.reason(row)))
+                Cell(StatusVerb.reason(row)),
+            ]
         }
-        try output.print(table, json: rows.map { StatusRecord($0, used: used[$0.permission]?.time) })
     }
 
     /// The decision and its end. A missing device is mentioned only next to a grant: it is not a decision, and it is
