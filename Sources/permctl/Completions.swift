@@ -22,8 +22,13 @@ enum Completions {
     private static func offer(_ prefix: String, words: [String]) async -> [String] {
         let apps = (try? await AppName.known(PermissionSettings())) ?? []
         let found = words + candidates(prefix, apps)
-        // In zsh a colon separates a word from its description.
-        return CompletionShell.requesting == .zsh ? found.map { $0.replacing(":", with: "\\:") } : found
+        return switch CompletionShell.requesting {
+        // It splits words at colons.
+        case .bash?: found.filter { !$0.contains(":") }
+        // A colon separates a word from its description.
+        case .zsh?: found.map { $0.replacing(":", with: "\\:") }
+        default: found
+        }
     }
 
     /// Only names that stand for a single app are offered.
@@ -35,51 +40,6 @@ enum Completions {
         let names = ShortNames(apps)
         return apps.compactMap { app in names.isUnique(app) ? app.shortName : nil }
             .filter { $0.hasPrefix(typed) }.sorted() + identities
-    }
-
-    /// Returns the completion script that the library has generated, adapted to identities of apps.
-    ///
-    /// Bash splits words at colons, as in `flatpak:org.gnome.Maps`, and the generated script then completes another
-    /// argument. The function that is registered instead joins the words, and removes from each candidate what bash
-    /// keeps on the line.
-    static func adapted(_ script: String) -> String {
-        let register = "complete -o filenames -F _permctl permctl"
-        guard script.hasPrefix("#!/bin/bash"), script.contains(register) else { return script }
-        return script.replacing(
-            register,
-            with: #"""
-                _permctl_with_colons() {
-                    local -a words=()
-                    local -i index cword=0
-                    local rest="${COMP_LINE}" previous=
-                    for index in "${!COMP_WORDS[@]}"; do
-                        local word="${COMP_WORDS[index]}"
-                        local gap="${rest%%[^[:space:]]*}"
-                        rest="${rest:${#gap}}"
-                        rest="${rest#"${word}"}"
-                        if ((index > 0)) && [[ -z "${gap}" && -n "${word}" && ("${word}" == :* || "${previous}" == *:) ]]; then
-                            words[${#words[@]} - 1]+="${word}"
-                        else
-                            words+=("${word}")
-                        fi
-                        previous="${words[${#words[@]} - 1]}"
-                        ((index == COMP_CWORD)) && cword=$((${#words[@]} - 1))
-                    done
-                    local current="${words[cword]}" before=
-                    ((cword > 0)) && before="${words[cword - 1]}"
-                    local -a COMP_WORDS=("${words[@]}")
-                    local -i COMP_CWORD=cword
-                    _permctl "$1" "${current}" "${before}"
-                    if [[ "${current}" == *:* && "${COMP_WORDBREAKS}" == *:* ]]; then
-                        local kept="${current%"${current##*:}"}"
-                        for index in "${!COMPREPLY[@]}"; do
-                            COMPREPLY[index]="${COMPREPLY[index]#"${kept}"}"
-                        done
-                    fi
-                }
-
-                complete -o filenames -F _permctl_with_colons permctl
-                """#)
     }
 }
 

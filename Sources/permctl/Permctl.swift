@@ -55,7 +55,7 @@ struct Permctl: AsyncParsableCommand {
             let code = exitCode(for: error)
             let full = fullMessage(for: error)
             if code.isSuccess {
-                Output.verbatim(TerminalText(lines: Completions.adapted(full)))
+                Output.verbatim(TerminalText(lines: full))
             } else {
                 Output.note(UsageErrors.text(message(for: error), full: full))
             }

@@ -30,29 +30,14 @@ enum UsageErrors {
         return Failure(.usage, "there is no verb “\(word)”; the verbs are \(verbs.joined(separator: ", "))")
     }
 
-    /// The word that needs the fewest changes; nil if all need too many for a spelling mistake, or if several are equally near.
+    /// The word that needs the fewest letters inserted or removed; nil if all need too many for a spelling mistake, or if
+    /// several are equally near.
     static func nearest(to word: String, among words: [String]) -> String? {
         let word = word.lowercased()
-        let ranked = words.map { (word: $0, changes: distance(Array(word), Array($0))) }.sorted {
-            $0.changes < $1.changes
-        }
-        if let begun = words.filter({ word.count >= 2 && $0.hasPrefix(word) }).first { return begun }
-        guard let best = ranked.first, best.changes <= max(1, min(word.count, best.word.count) / 3) else { return nil }
-        return ranked.count > 1 && ranked[1].changes == best.changes ? nil : best.word
-    }
-
-    /// The insertions, deletions, replacements and swaps of neighbours that turn one text into the other.
-    private static func distance(_ a: [Character], _ b: [Character]) -> Int {
-        var rows = [Array(0...b.count)]
-        for i in a.indices {
-            var row = [i + 1]
-            for j in b.indices {
-                var changes = min(rows[i][j + 1] + 1, row[j] + 1, rows[i][j] + (a[i] == b[j] ? 0 : 1))
-                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { changes = min(changes, rows[i - 1][j - 1] + 1) }
-                row.append(changes)
-            }
-            rows.append(row)
-        }
-        return rows[a.count][b.count]
+        if word.count >= 2, let begun = words.first(where: { $0.hasPrefix(word) }) { return begun }
+        let changes = words.map { (word: $0, count: $0.difference(from: word).count) }
+        guard let least = changes.map(\.count).min(), least <= 2 else { return nil }
+        let nearest = changes.filter { $0.count == least }
+        return nearest.count == 1 ? nearest[0].word : nil
     }
 }

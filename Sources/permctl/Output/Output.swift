@@ -29,15 +29,15 @@ struct OutputOptions: ParsableArguments {
     ///   - empty: what to say instead of a table without rows.
     ///   - isChosen: whether the command line says which rows there should be; then it is a failure if there are none.
     func list<Row>(
-        _ rows: [Row], _ columns: [Column], empty: TerminalText, isChosen: Bool = false, json: (Row) -> Record,
-        cells: (Row) -> [Cell]
+        _ rows: [Row], _ columns: [Column], empty: TerminalText, isChosen: Bool = false,
+        json records: @autoclosure () -> [Record], cells: (Row) -> [Cell]
     ) throws {
-        if rows.isEmpty, !self.json {
+        if rows.isEmpty, !json {
             Output.line(empty)
         } else {
             var table = Table(columns)
             for row in rows { table.add(cells(row)) }
-            try print(table, json: rows.map(json))
+            try print(table, json: records())
         }
         if rows.isEmpty, isChosen { throw Failure(.no) }
     }

@@ -31,7 +31,7 @@ struct PortalFiles {
     /// The file that decides about access dialogs, and the backends that it prefers; nil if none does.
     var deciding: (path: String, backends: [String])? {
         let found = folders.compactMap { path(in: $0) }.map { ($0, backends($0)) }
-        let deciding = installation.version < .combinesFiles ? found.first : found.first { $0.1 != nil }
+        let deciding = installation.combinesFiles ? found.first { $0.1 != nil } : found.first
         return deciding.map { ($0.0, $0.1 ?? []) }
     }
 
@@ -41,7 +41,7 @@ struct PortalFiles {
         let lines = "[preferred]\n\(PortalInstallation.access)=\(PortalInstallation.backend)"
         let mine = path(in: PortalFiles.own, PortalFiles.original)
         if let mine { return (ManagedFile(path: mine), lines) }
-        guard installation.version < .combinesFiles, let other = folders.dropFirst().compactMap({ path(in: $0) }).first,
+        guard !installation.combinesFiles, let other = folders.dropFirst().compactMap({ path(in: $0) }).first,
             let text = try? RegularFile.read(other, maximum: ManagedFile.maximumRead)
         else { return (ManagedFile(path: "\(PortalFiles.own)/portals.conf"), lines) }
         let name = other.split(separator: "/").last ?? ""

@@ -3,32 +3,6 @@
 import Glibc
 import System
 
-/// A version such as 1.16.0.
-struct PortalVersion: Comparable, CustomStringConvertible {
-    let parts: [Int]
-
-    init(_ parts: Int...) { self.parts = parts }
-
-    /// Reads the last word of a text, as in `xdg-desktop-portal 1.16.0`.
-    init?(_ text: String) {
-        guard let word = text.split(whereSeparator: \.isWhitespace).last else { return nil }
-        let numbers = word.split(separator: ".").map { $0.prefix { $0.isASCII && $0.isNumber } }
-        guard numbers.count >= 2, !numbers[0].isEmpty, !numbers[1].isEmpty else { return nil }
-        parts = numbers.map { Int($0) ?? 0 }
-    }
-
-    var description: String { parts.map(String.init).joined(separator: ".") }
-
-    static func < (a: PortalVersion, b: PortalVersion) -> Bool { a.parts.lexicographicallyPrecedes(b.parts) }
-
-    /// The first with portals.conf(5). Earlier ones know only the key UseIn of .portal files.
-    static let readsConfiguration = PortalVersion(1, 17)
-    /// The first that looks for .portal files in all data folders, rather than only in that of its own prefix.
-    static let searchesDataFolders = PortalVersion(1, 20, 1)
-    /// The first that reads a portals.conf from each folder; earlier ones read only the first one they find.
-    static let combinesFiles = PortalVersion(1, 21, 1)
-}
-
 struct PortalInstallation {
     static let access = "org.freedesktop.impl.portal.Access"
     /// The name of permd's .portal file without the suffix.
@@ -37,7 +11,8 @@ struct PortalInstallation {
     static let unit = "xdg-desktop-portal.service"
 
     let program: String
-    let version: PortalVersion
+    /// A version such as 1.16.0.
+    let version: String
     /// The names of the desktop, in their order of preference, without permd.
     let desktops: [String]
     /// Whether the environment names permd as a desktop, so that portals before 1.17 use it.
@@ -53,7 +28,9 @@ struct PortalInstallation {
         guard let program = commands.first?.split(separator: " ").first.map(String.init) else {
             throw Failure(.no, "xdg-desktop-portal is not installed, so no app asks through portals")
         }
-        guard let version = Program.output(program, "--version").flatMap(PortalVersion.init) else {
+        guard let version = Program.output(program, "--version")?.split(whereSeparator: \.isWhitespace).last,
+            version.contains(".")
+        else {
             throw Failure(
                 .no,
                 """
@@ -63,9 +40,20 @@ struct PortalInstallation {
         }
         let desktops = PortalInstallation.currentDesktops()
         self.program = program
-        self.version = version
+        self.version = String(version)
         self.desktops = desktops.filter { $0.lowercased() != PortalInstallation.backend }
         isDesktop = desktops.first?.lowercased() == PortalInstallation.backend
+    }
+
+    /// Whether it reads portals.conf(5). Earlier versions know only the key UseIn of .portal files.
+    var readsConfiguration: Bool { isAtLeast(1, 17) }
+    /// Whether it looks for .portal files in all data folders, rather than only in that of its own prefix.
+    private var searchesDataFolders: Bool { isAtLeast(1, 20, 1) }
+    /// Whether it reads a portals.conf from each folder; earlier versions read only the first one they find.
+    var combinesFiles: Bool { isAtLeast(1, 21, 1) }
+
+    private func isAtLeast(_ parts: Int...) -> Bool {
+        !version.split(separator: ".").map { Int($0) ?? 0 }.lexicographicallyPrecedes(parts)
     }
 
     /// `/usr` for `/usr/libexec/xdg-desktop-portal`.
@@ -93,7 +81,7 @@ struct PortalInstallation {
     /// The folders in which it looks for .portal files.
     var backendFolders: [String] {
         let own = "\(prefix)/share/xdg-desktop-portal/portals"
-        return version >= .searchesDataFolders ? PortalInstallation.dataFolders + [own] : [own]
+        return searchesDataFolders ? PortalInstallation.dataFolders + [own] : [own]
     }
 
     private static var dataFolders: [String] {

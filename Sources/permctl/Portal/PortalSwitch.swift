@@ -25,7 +25,7 @@ struct PortalSwitch {
         let isOwn: Bool
     }
 
-    var usesFiles: Bool { installation.version >= .readsConfiguration }
+    var usesFiles: Bool { installation.readsConfiguration }
 
     /// Whether xdg-desktop-portal finds permd's .portal file.
     var findsBackend: Bool {

@@ -12,7 +12,7 @@ struct DoctorVerb: AsyncParsableCommand {
 
     func run() async throws {
         let findings = await Examination(settings: PermissionSettings()).findings()
-        try output.list(findings, ["", "about", "finding", "what to do"], empty: "", json: \.record) {
+        try output.list(findings, ["", "about", "finding", "what to do"], empty: "", json: findings.map(\.record)) {
             [$0.mark, Cell($0.about), Cell($0.text), Cell($0.advice)]
         }
         if findings.contains(where: { $0.state == .bad }) { throw Failure(.no) }

@@ -47,7 +47,7 @@ struct InUseVerb: AsyncParsableCommand {
             [
                 "permission", "app", "device", "since", "status", Column("source", isDetail: true),
                 Column("pid", isDetail: true),
-            ], empty: "Nothing is in use.", json: \.record
+            ], empty: "Nothing is in use.", json: rows.map(\.record)
         ) { row in
             [
                 Cell(row.permission.rawValue), row.app.map { Cell($0, names) } ?? "(unknown)", Cell(row.deviceName),

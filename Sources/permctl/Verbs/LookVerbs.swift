@@ -16,7 +16,7 @@ struct QueueVerb: AsyncParsableCommand {
         let names = try await output.shortNames(settings)
         try output.list(
             rows, ["position", "state", "app", "permissions", "since"], empty: "No requests are waiting.",
-            json: \.record
+            json: rows.map(\.record)
         ) { row in
             [
                 Cell(String(row.position)), Cell(row.state, row.isShowing ? .good : nil), Cell(row.app, names),
@@ -43,7 +43,7 @@ struct DevicesVerb: AsyncParsableCommand {
                 Column("problem", usual: "-"),
             ],
             empty: permission.map { "No \($0.rawValue) device was found." } ?? "No device was found.",
-            isChosen: permission != nil, json: \.record
+            isChosen: permission != nil, json: rows.map(\.record)
         ) { row in
             [
                 Cell(row.permission.rawValue), Cell(row.name), Cell(row.node.isEmpty ? "-" : row.node),
@@ -62,7 +62,8 @@ struct RestrictionsVerb: AsyncParsableCommand {
     func run() async throws {
         let rows = try await PermissionSettings().restrictions()
         try output.list(
-            rows, ["action", "permissions", "apps", "rule", "file"], empty: "There are no rules.", json: \.record
+            rows, ["action", "permissions", "apps", "rule", "file"], empty: "There are no rules.",
+            json: rows.map(\.record)
         ) { row in
             [
                 Cell(row.action.rawValue, row.action == .restrict ? .bad : .good),
@@ -113,7 +114,7 @@ struct HistoryVerb: AsyncParsableCommand {
                 Column("count", usual: "1"), Column("details", usual: "-"),
             ],
             empty: isFiltered ? "The history has no such entries." : "The history is empty.", isChosen: isFiltered,
-            json: \.record
+            json: rows.map(\.record)
         ) { row in
             [
                 Cell(TimeText.full(row.time), brief: TimeText.short(row.time, withSeconds: true)), Cell(row.app, names),

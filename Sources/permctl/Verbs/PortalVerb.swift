@@ -88,7 +88,7 @@ extension PortalSwitch {
         let state = state
         return [
             "enabled": state.isPermd && findsBackend, "file": state.path ?? "", "managed": state.isOwn,
-            "program": installation.program, "version": installation.version.description, "installed": findsBackend,
+            "program": installation.program, "version": installation.version, "installed": findsBackend,
         ]
     }
 

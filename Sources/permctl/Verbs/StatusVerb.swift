@@ -20,16 +20,11 @@ struct StatusVerb: AsyncParsableCommand {
     }
 
     private func printAll(_ rows: [StatusRow], _ names: ShortNames?) throws {
-        if output.json { return try Output.json(rows.map { $0.record() }) }
         let apps = Dictionary(grouping: rows, by: \.app).sorted { $0.key < $1.key }
-        try output.list(
-            apps, ["app"] + Permission.allCases.map { Column($0.rawValue) }, empty: "Nothing was decided yet.",
-            json: { _ in [:] }
-        ) { app, statuses in
+        let columns = ["app"] + Permission.allCases.map { Column($0.rawValue) }
+        try output.list(apps, columns, empty: "Nothing was decided yet.", json: rows.map { $0.record() }) { app, row in
             [Cell(app, names)]
-                + Permission.allCases.map { permission in
-                    StatusVerb.cell(statuses.first { $0.permission == permission })
-                }
+                + Permission.allCases.map { permission in StatusVerb.cell(row.first { $0.permission == permission }) }
         }
     }
 
@@ -48,11 +43,11 @@ struct StatusVerb: AsyncParsableCommand {
     }
 
     private func printOne(_ rows: [StatusRow], used: [Permission: (time: EpochSeconds, isNow: Bool)]) throws {
-        let columns = ["holds", "decided", "by", "last used", "why"].map { Column($0, usual: "-") }
-        try output.list(
-            rows, ["permission", "status"] + columns, empty: "", json: { $0.record(used: used[$0.permission]?.time) }
-        ) {
-            row in
+        let columns =
+            ["permission", "status"]
+            + ["holds", "decided", "by", "last used", "why"].map { Column($0, usual: "-") }
+        let records = rows.map { $0.record(used: used[$0.permission]?.time) }
+        try output.list(rows, columns, empty: "", json: records) { row in
             [
                 Cell(row.permission.rawValue), StatusVerb.word(row), Cell(StatusVerb.end(row.decision)),
                 Cell(row.decision.map { TimeText.short($0.decided) } ?? "-"), Cell(StatusVerb.author(row)),

@@ -75,27 +75,21 @@ struct ImportVerb: AsyncParsableCommand {
     /// Returns the decisions of the file, without those that have ended.
     /// - Throws: ``Failure`` for the first error in the file.
     static func check(_ content: Data, name: String, now: EpochSeconds) throws -> [Imported] {
+        func refusal(_ what: TerminalText) -> Failure { Failure(.data, "\(name)\(what); nothing was imported") }
         let file: DecisionsFile
         do { file = try JSONDecoder().decode(DecisionsFile.self, from: content) } catch {
-            throw Failure(.data, "\(name): \(describe(error)); nothing was imported")
+            throw refusal(": \(describe(error))")
         }
-        guard file.version == DecisionsFile.currentVersion else {
-            throw Failure(
-                .data,
-                """
-                \(name) has format version \(file.version), but this permctl reads only version \
-                \(DecisionsFile.currentVersion); nothing was imported
-                """
-            )
+        let version = DecisionsFile.currentVersion
+        guard file.version == version else {
+            throw refusal(" has format version \(file.version), but this permctl reads only version \(version)")
         }
         var decisions: [Imported] = []
         var seen: Set<[UInt8]> = []
         for (index, record) in file.decisions.enumerated() {
-            func wrong(_ what: TerminalText) -> Failure {
-                Failure(.data, "\(name): decision \(index + 1): \(what); nothing was imported")
-            }
+            func wrong(_ what: TerminalText) -> Failure { refusal(": decision \(index + 1): \(what)") }
             guard let app = AppID(record.app) else { throw wrong("“\(record.app)” is not an app's identity") }
-            guard let permission = Permission.allCases.first(where: { $0.rawValue == record.permission }) else {
+            guard let permission = Permission(rawValue: record.permission) else {
                 throw wrong("“\(record.permission)” is not a permission")
             }
             guard let verdict = Verdict(rawValue: record.decision) else {
@@ -104,16 +98,12 @@ struct ImportVerb: AsyncParsableCommand {
             guard seen.insert(Array("\(permission.rawValue) \(record.app)".utf8)).inserted else {
                 throw wrong("\(record.permission) for \(record.app) is listed twice")
             }
-            let duration: Duration
-            switch (Duration.Word(rawValue: record.duration), record.until) {
-            case (.always, _): duration = .always
-            case (.session, _): duration = .session
-            case (.until, let end?) where end >= 0:
-                guard end > now else { continue }
-                duration = .until(end)
-            case (.until, _): throw wrong("its “until” is missing or negative")
-            default: throw wrong("“\(record.duration)” is not always, session or until")
+            guard let word = Duration.Word(rawValue: record.duration), word != .once else {
+                throw wrong("“\(record.duration)” is not always, session or until")
             }
+            let end = record.until ?? -1
+            if word == .until, end < 0 { throw wrong("its “until” is missing or negative") }
+            guard let duration = Duration(word, until: end), word != .until || end > now else { continue }
             decisions.append(
                 Imported(
                     number: index + 1, app: app, permission: permission, verdict: verdict, duration: duration))
@@ -123,21 +113,15 @@ struct ImportVerb: AsyncParsableCommand {
 
     /// What is wrong with the JSON, beginning with the number of the decision that is wrong.
     private static func describe(_ error: any Error) -> String {
-        func value(_ context: DecodingError.Context, _ what: String, key: String? = nil) -> String {
-            let number = context.codingPath.compactMap(\.intValue).first
-            let name =
-                key
-                ?? context.codingPath.last { $0.intValue == nil && (number == nil || $0.stringValue != "decisions") }?
-                .stringValue
-            let row = number.map { "decision \($0 + 1): " } ?? ""
-            return row + (name.map { "“\($0)” \(what)" } ?? "its content \(what)")
+        let (path, what): ([any CodingKey], String)
+        switch error as? DecodingError {
+        case .keyNotFound(let key, let context): (path, what) = (context.codingPath + [key], "is missing")
+        case .typeMismatch(_, let context): (path, what) = (context.codingPath, "is of the wrong type")
+        case .valueNotFound(_, let context): (path, what) = (context.codingPath, "is null")
+        default: return "the content is not JSON as permctl export prints it"
         }
-        return switch error as? DecodingError {
-        case .keyNotFound(let key, let context): value(context, "is missing", key: key.stringValue)
-        case .typeMismatch(_, let context): value(context, "is of the wrong type")
-        case .valueNotFound(_, let context): value(context, "is null")
-        case .dataCorrupted(let context) where !context.codingPath.isEmpty: value(context, "is invalid")
-        default: "the content is not JSON as permctl export prints it"
-        }
+        let number = path.compactMap(\.intValue).first
+        let name = path.dropFirst(number == nil ? 0 : 2).last?.stringValue
+        return (number.map { "decision \($0 + 1): " } ?? "") + (name.map { "“\($0)” " } ?? "its content ") + what
     }
 }
