@@ -296,7 +296,7 @@ struct TerminalTests {
 
     @Test(arguments: [
         (
-            "de_DE", "Fragen erscheinen hier",
+            "de", "Fragen erscheinen hier",
             [
                 "app sagt:\n", "── Das unbekannte Programm „app“ möchte Ihre Kamera und Ihr Mikrofon benutzen\n",
                 "│ „because“\n", "[a] [x] Kamera: Mock Camera 0\n", "Erlauben:\n", "[1] Nur dieses Mal\n",
@@ -305,7 +305,7 @@ struct TerminalTests {
             ], "Drücken Sie 1, 2, 3, 4, 5, a, b, ? oder Escape für „Jetzt nicht“.", "→ Nur dieses Mal: Kamera"
         ),
         (
-            "ja_JP", "質問はここに表示されます",
+            "ja", "質問はここに表示されます",
             [
                 "appからの説明：\n", "── 不明なプログラム「app」がカメラとマイクの使用を求めています\n", "│ 「because」\n",
                 "[a] [x] カメラ: Mock Camera 0\n", "許可する期間：\n", "[1] 今回のみ\n", "[2] ログアウトするまで\n", "[3] 常に\n",
@@ -314,11 +314,11 @@ struct TerminalTests {
         ),
     ])
     func languages(
-        _ locale: String, _ greeting: String, _ texts: [String], _ help: String, _ answered: String
+        _ language: String, _ greeting: String, _ texts: [String], _ help: String, _ answered: String
     ) async throws {
         let stage = try await CommandStage()
-        let folder = try TemporaryFolder()
-        let screen = try await Screen(stage, variables: try await Translation.install(locale, in: folder))
+        let translation = try await Translation(language)
+        let screen = try await Screen(stage, variables: translation.environment)
         try await screen.shows(greeting)
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone], "explain reason=because")
@@ -331,6 +331,7 @@ struct TerminalTests {
         try await screen.answer("b", until: "[b] [ ]")
         try await screen.answer("1", until: answered)
         #expect(try await app.response("t") == "0 refused=microphone statuses=camera=granted microphone=undetermined")
+        withExtendedLifetime(translation) {}
         await screen.end()
         await stage.end()
     }

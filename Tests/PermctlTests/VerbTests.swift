@@ -141,8 +141,9 @@ struct VerbTests {
     @Test func placesInTheQueueAreShown() async throws {
         let stage = try await CommandStage()
         let first = try stage.start(["request", "camera"])
-        let queue = try await lines(stage, "queue") { $0.count == 2 }
-        #expect(queue[1].hasPrefix("0         queued"))
+        var firstNotes = first.errorLines.makeAsyncIterator()
+        #expect(await firstNotes.next() == "waiting: next")
+        #expect(try await stage.run("queue").lines[1].hasPrefix("0         queued"))
         let second = try stage.start(["request", "microphone"])
         var notes = second.errorLines.makeAsyncIterator()
         #expect(await notes.next() == "waiting: 1 before this one")
