@@ -33,6 +33,6 @@ struct HungFileSystemTests {
         }
         #expect(try await ends.wait(for: 2) == ["honest", "failed"] && worker.stuckThreads == 1)
         try await hung.end()
-        while worker.stuckThreads > 0 { await Task.yield() }
+        while worker.stuckThreads > 0 { try await Task.sleep(for: .milliseconds(1)) }
     }
 }
