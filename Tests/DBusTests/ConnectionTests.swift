@@ -63,7 +63,7 @@ struct ConnectionTests {
 
     @Test func cancelledTaskGivesUpItsCall() async throws {
         let fixture = try await Fixture()
-        let calls = Events<Message>()
+        let calls = EventLog<Message>()
         fixture.service.methodHandler = { calls.add($0) }
         let task = Task { try await fixture.client.call(fixture.message(), timeoutMilliseconds: nil) }
         let call = try await calls.wait(for: 1)[0]
@@ -87,7 +87,7 @@ struct ConnectionTests {
 
     @Test func callsWithoutReplyAreNotAnswered() async throws {
         let fixture = try await Fixture()
-        let calls = Events<Message>()
+        let calls = EventLog<Message>()
         fixture.service.methodHandler = {
             fixture.service.reply(to: $0, [])
             calls.add($0)
@@ -104,7 +104,7 @@ struct ConnectionTests {
     func theEndOfTheBusIsReportedOnce(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         fixture.service.methodHandler = { _ in }
-        let events = Events<String>()
+        let events = EventLog<String>()
         fixture.client.onDisconnect { events.add("gone") }
         fixture.client.call(fixture.message(), timeoutMilliseconds: nil) { result in
             if case .failure(let error) = result { events.add(error.name) }
@@ -123,7 +123,7 @@ struct ConnectionTests {
 
     @Test func closingInAHandlerIsSafe() async throws {
         let fixture = try await Fixture()
-        let events = Events<String>()
+        let events = EventLog<String>()
         fixture.service.onDisconnect { events.add("called after a local close") }
         fixture.service.methodHandler = { message in
             fixture.service.close()
@@ -204,7 +204,7 @@ struct ConnectionTests {
     @Test func manyCallsDoNotStarveTimers() async throws {
         let fixture = try await Fixture()
         fixture.echo()
-        let done = Events<Int>()
+        let done = EventLog<Int>()
         for number in 0..<2_000 { fixture.client.call(fixture.message()) { _ in done.add(number) } }
         await withCheckedContinuation { continuation in Loop.shared.after(milliseconds: 0) { continuation.resume() } }
         #expect(try await done.wait(for: 2_000) == Array(0..<2_000))

@@ -1,4 +1,4 @@
-// Shared by the tests of this module: both kinds of bus, an echo service, and an event log.
+// Shared by the tests of this module: both kinds of bus, and an echo service.
 
 import DBus
 import PermissionTestKit
@@ -50,9 +50,6 @@ struct Fixture {
         await bus.stop()
     }
 }
-
-/// The events that handlers record.
-typealias Events = EventLog
 
 /// The error that `body` throws; nil if it succeeds.
 @LoopActor

@@ -67,9 +67,9 @@ struct ForgedReplyTests {
         let fixture = try await Fixture(kind)
         let forger = try RawBusClient(fixture.bus.address)
         let destination = try destination(fixture.service)
-        let calls = Events<Message>()
+        let calls = EventLog<Message>()
         fixture.service.methodHandler = { calls.add($0) }
-        let results = Events<Result<Message, BusError>>()
+        let results = EventLog<Result<Message, BusError>>()
         fixture.client.call(
             .call(destination: destination, path: "/", interface: "org.example.A", member: "B")
         ) { results.add($0) }
@@ -86,14 +86,14 @@ struct ForgedReplyTests {
         let fixture = try await Fixture(kind)
         let heir = try fixture.bus.connect()
         #expect(try fixture.service.requestName(ForgedReplyTests.name))
-        let calls = Events<Message>()
+        let calls = EventLog<Message>()
         fixture.service.methodHandler = { calls.add($0) }
-        let results = Events<Result<Message, BusError>>()
+        let results = EventLog<Result<Message, BusError>>()
         let message = Message.call(
             destination: ForgedReplyTests.name, path: "/", interface: "org.example.A", member: "B")
         fixture.client.call(message) { results.add($0) }
         let call = try await calls.wait(for: 1)[0]
-        let owners = Events<String>()
+        let owners = EventLog<String>()
         fixture.client.onSignal(
             sender: Message.busName, member: "NameOwnerChanged", firstArgument: ForgedReplyTests.name
         ) { owners.add($0.body[2].stringValue ?? "") }

@@ -10,7 +10,7 @@ import Testing
 struct LoopTests {
 
     @Test @LoopActor func postedWorkKeepsItsOrder() async throws {
-        let events = Events<Int>()
+        let events = EventLog<Int>()
         for number in 0..<1_000 { Loop.shared.post { events.add(number) } }
         #expect(try await events.wait(for: 1_000) == Array(0..<1_000))
     }
@@ -28,7 +28,7 @@ struct LoopTests {
     @LoopActor private static func assumed() -> Int { LoopActor.assumeIsolated { 7 } }
 
     @Test @LoopActor func timersFireInOrder() async throws {
-        let events = Events<String>()
+        let events = EventLog<String>()
         Loop.shared.after(milliseconds: 20) { events.add("20") }
         Loop.shared.after(milliseconds: 1) { events.add("1") }
         let cancelled = Loop.shared.after(milliseconds: 2) { events.add("cancelled") }
@@ -59,7 +59,7 @@ struct LoopTests {
     }
 
     @Test @LoopActor func timersMayCancelEachOther() async throws {
-        let events = Events<String>()
+        let events = EventLog<String>()
         var first: LoopTimer?
         var second: LoopTimer?
         first = Loop.shared.after(milliseconds: 1) {
@@ -73,7 +73,7 @@ struct LoopTests {
     }
 
     @Test @LoopActor func wallClockTimers() async throws {
-        let events = Events<String>()
+        let events = EventLog<String>()
         let now = Int64(time(nil))
         let far = Loop.shared.at(epochSeconds: .max) { events.add("never") }
         let early = Loop.shared.at(epochSeconds: now + 1000) { events.add("too early") }
@@ -86,10 +86,10 @@ struct LoopTests {
     }
 
     @Test @LoopActor func watchesMayCancelThemselvesAndOthers() async throws {
-        let events = Events<String>()
+        let events = EventLog<String>()
         let (first, firstEnd) = pair()
         let (second, secondEnd) = pair()
-        let tokens = Events<WatchToken>()
+        let tokens = EventLog<WatchToken>()
         for (fd, name) in [(first, "first"), (second, "second")] {
             tokens.add(
                 Loop.shared.watch(fd, .readable) { what in
@@ -107,7 +107,7 @@ struct LoopTests {
 
     /// An event of a descriptor closed in the same turn is not attributed to a new descriptor with its number.
     @Test @LoopActor func reusedDescriptorsAreNotMixedUp() async throws {
-        let events = Events<String>()
+        let events = EventLog<String>()
         let (first, firstEnd) = pair()
         let (second, secondEnd) = pair()
         let numbers = (first.raw, second.raw)
@@ -142,7 +142,7 @@ struct LoopTests {
 
     /// A descriptor that is watched stays open, so that none that is opened later gets its number.
     @Test @LoopActor func watchedDescriptorsStayOpen() async throws {
-        let events = Events<String>()
+        let events = EventLog<String>()
         let (theirs, token) = {
             let (mine, theirs) = pair()
             return (theirs, Loop.shared.watch(mine, .readable) { _ in events.add("readable") })
@@ -150,7 +150,7 @@ struct LoopTests {
         write(theirs.raw, "x", 1)
         _ = try await events.wait(for: 1)
         // The watch is the last owner, but for processes that other tests are just starting.
-        let hangups = Events<Bool>()
+        let hangups = EventLog<Bool>()
         let other = Loop.shared.watch(theirs, .readable) { hangups.add($0.contains(.hangup)) }
         #expect(send(theirs.raw, "x", 1, Int32(MSG_NOSIGNAL)) == 1)
         token.cancel()
@@ -159,7 +159,7 @@ struct LoopTests {
     }
 
     @Test @LoopActor func hangupIsReported() async throws {
-        let events = Events<Bool>()
+        let events = EventLog<Bool>()
         let (mine, theirs) = pair()
         let token = Loop.shared.watch(mine, []) { events.add($0.contains(.hangup)) }
         token.events = .readable
@@ -169,7 +169,7 @@ struct LoopTests {
     }
 
     @Test @LoopActor func signalsBecomeEvents() async throws {
-        let events = Events<Int32>()
+        let events = EventLog<Int32>()
         Loop.shared.onSignals([SIGUSR2]) { events.add($0) }
         raise(SIGUSR2)
         #expect(try await events.wait(for: 1) == [SIGUSR2])

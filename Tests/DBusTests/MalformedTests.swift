@@ -28,7 +28,7 @@ struct MalformedTests {
         let truth = FakeBus.signal(body: [1, 0, 0, 0, 0x61, 0], signature: "s")
         let bus = try FakeBus(then: MalformedTests.attacks[index] + truth)
         let connection = try Connection.open(.address(bus.address))
-        let events = Events<String>()
+        let events = EventLog<String>()
         connection.onSignal(addMatch: false) { _ in events.add("signal") }
         connection.onDisconnect { events.add("gone") }
         #expect(try await events.wait(for: 1) == ["gone"])
@@ -39,7 +39,7 @@ struct MalformedTests {
         let truth = FakeBus.signal(body: [1, 0, 0, 0, 0x61, 0], signature: "s")
         let bus = try FakeBus(then: FakeBus.signal(body: [0, 0, 0, 0], signature: "h") + truth)
         let connection = try Connection.open(.address(bus.address))
-        let events = Events<String>()
+        let events = EventLog<String>()
         connection.onSignal(addMatch: false) { events.add($0.signature) }
         #expect(try await events.wait(for: 1) == ["s"])
         connection.close()
@@ -49,7 +49,7 @@ struct MalformedTests {
     @Test func validSignalsAreDelivered() async throws {
         let bus = try FakeBus(then: FakeBus.signal(body: [1, 0, 0, 0, 0x61, 0], signature: "s"))
         let connection = try Connection.open(.address(bus.address))
-        let events = Events<[Value]>()
+        let events = EventLog<[Value]>()
         connection.onSignal(addMatch: false) { events.add($0.body) }
         #expect(try await events.wait(for: 1) == [[.string("a")]])
         connection.close()

@@ -187,7 +187,7 @@ struct ObjectServerTests {
     @Test func theAuthorizerDelaysAndRefusesCalls() async throws {
         let fixture = try await Fixture()
         let server = serve(fixture)
-        let passed = Events<String>()
+        let passed = EventLog<String>()
         server.authorize = { call, callers, proceed in
             #expect(callers == ObjectServerTests.callers)
             passed.add(call.message.member ?? "")

@@ -67,7 +67,7 @@ struct ReceivingTests {
     @Test(arguments: buses)
     func signalsWithDescriptorsAreDropped(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
-        let heard = Events<String>()
+        let heard = EventLog<String>()
         fixture.client.onSignal(member: "Changed", addMatch: false) { heard.add($0.signature) }
         let client = fixture.client.uniqueName
         let address = fixture.bus.address

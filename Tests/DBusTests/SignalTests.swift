@@ -15,7 +15,7 @@ struct SignalTests {
     func unicastReachesItsReceiverOnly(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
         let other = try fixture.bus.connect()
-        let heard = Events<String>()
+        let heard = EventLog<String>()
         fixture.client.onSignal(interface: Fixture.interface, addMatch: false) { _ in heard.add("client") }
         other.onSignal(interface: Fixture.interface) { heard.add("other: \($0.member ?? "")") }
         _ = try await other.call(ping)
@@ -29,7 +29,7 @@ struct SignalTests {
     @Test(arguments: buses)
     func patternsSelect(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
-        let heard = Events<String>()
+        let heard = EventLog<String>()
         fixture.client.onSignal(sender: fixture.service.uniqueName, path: Fixture.path, member: "A") { _ in
             heard.add("member")
         }
@@ -48,7 +48,7 @@ struct SignalTests {
 
     @Test func wellKnownSenderIsChecked() async throws {
         let fixture = try await Fixture()
-        let heard = Events<String>()
+        let heard = EventLog<String>()
         fixture.client.onSignal(sender: "org.example.Echo", member: "Changed", addMatch: false) {
             heard.add($0.sender ?? "")
         }
@@ -76,7 +76,7 @@ struct SignalTests {
 
     @Test func handlersMayCancelEachOther() async throws {
         let fixture = try await Fixture()
-        let heard = Events<String>()
+        let heard = EventLog<String>()
         var second: Subscription?
         var first: Subscription?
         first = fixture.client.onSignal(member: "Changed") { _ in
@@ -96,7 +96,7 @@ struct SignalTests {
     @Test(arguments: buses)
     func vanishedNamesAreNoticed(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
-        let heard = Events<String>()
+        let heard = EventLog<String>()
         let other = try fixture.bus.connect()
         let name = other.uniqueName
         _ = fixture.client.whenNameVanishes(name) { heard.add("gone") }
@@ -116,7 +116,7 @@ struct SignalTests {
 
     @Test func forgedNameOwnerChangedIsIgnored() async throws {
         let fixture = try await Fixture()
-        let heard = Events<String>()
+        let heard = EventLog<String>()
         let victim = try fixture.bus.connect()
         _ = fixture.client.whenNameVanishes(victim.uniqueName) { heard.add("gone") }
         fixture.service.send(
