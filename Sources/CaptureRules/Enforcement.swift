@@ -4,7 +4,7 @@
 public import PermissionModel
 
 /// What is known of a client, beyond the graph.
-public struct Standing: Sendable, Equatable {
+public struct ClientPolicy: Sendable, Equatable {
     /// What it may record.
     public var rights: [Permission: RecordingRight]
     /// Whether it speaks to a sound server that gives up streams without data.
@@ -31,7 +31,7 @@ public enum Effect: Sendable, Hashable {
     case permit(client: ObjectID, objects: [ObjectID])
     case cut(link: ObjectID)
     /// A link that nobody but its client can have made was cut.
-    case tellBypass(client: ObjectID, node: ObjectID, permission: Permission)
+    case reportBypass(client: ObjectID, node: ObjectID, permission: Permission)
     case join(LinkEnds)
     /// Have the session manager link these nodes as it does at their beginning.
     case relink([ObjectID])
@@ -68,34 +68,34 @@ public struct Enforcement: Sendable {
 
     /// - Parameters:
     ///   - gone: The objects that have gone since the last step.
-    ///   - standings: The clients that are known. The others are not touched: they may be the session manager.
+    ///   - policies: The clients that are known. The others are not touched: they may be the session manager.
     ///   - canRelink: Whether the session manager links again on request. If not, cut links are made again.
     ///   - isLinker: Whether a client makes links for others.
     public mutating func step(
         _ graph: Graph, gone: Set<ObjectID>, _ sources: Sources, _ recorders: [Recorder],
-        standings: [ObjectID: Standing],
+        policies: [ObjectID: ClientPolicy],
         canRelink: Bool, isLinker: (ObjectID) -> Bool
     ) -> [Effect] {
         forget(gone)
-        var effects = rights(graph, sources, standings)
+        var effects = rights(graph, sources, policies)
         var nowWaiting: Set<ObjectID> = []
         /// Streams that may record, but whose links are still being cut.
         var stillCut: Set<ObjectID> = []
         var relinked: [ObjectID] = []
         for recorder in recorders {
-            guard let standing = standings[recorder.client] else { continue }
-            if standing.allows(recorder.permission) {
+            guard let policy = policies[recorder.client] else { continue }
+            if policy.allows(recorder.permission) {
                 guard graph.links(into: recorder.node).allSatisfy({ !cutting.contains($0.id) }) else {
                     stillCut.insert(recorder.node)
                     continue
                 }
                 effects += release(recorder, graph, &relinked)
             } else {
-                effects += hold(recorder, graph, canRelink: canRelink, isLinker: isLinker)
+                effects += withhold(recorder, graph, canRelink: canRelink, isLinker: isLinker)
                 nowWaiting.insert(recorder.node)
             }
         }
-        effects += silence(graph, recorders, standings, nowWaiting, isLinker: canRelink)
+        effects += silence(graph, recorders, policies, nowWaiting, isLinker: canRelink)
         waiting = nowWaiting.union(stillCut)
         if !relinked.isEmpty { effects.append(.relink(relinked)) }
         seen = Set(graph.links.keys)
@@ -121,7 +121,7 @@ public struct Enforcement: Sendable {
 
     // MARK: Rights
 
-    private mutating func rights(_ graph: Graph, _ sources: Sources, _ standings: [ObjectID: Standing]) -> [Effect] {
+    private mutating func rights(_ graph: Graph, _ sources: Sources, _ policies: [ObjectID: ClientPolicy]) -> [Effect] {
         var objects: [Permission: [(owner: ObjectID?, id: ObjectID)]] = [:]
         // Streams that record can be recorded from as well. There may be thousands, so links to them are only cut.
         for (node, permission) in sources.permissions
@@ -130,21 +130,21 @@ public struct Enforcement: Sendable {
                 objects[permission, default: []].append((graph.nodes[node]?.client, id))
             }
         }
-        return standings.keys.sorted().flatMap { client -> [Effect] in
+        return policies.keys.sorted().flatMap { client -> [Effect] in
             let isUnsure = unsure.remove(client) != nil
             var (wanted, other): (Set<ObjectID>, Set<ObjectID>) = ([], [])
             for (permission, all) in objects {
-                let mayHaveRights = standings[client]!.mayHaveRights(permission)
+                let mayHaveRights = policies[client]!.mayHaveRights(permission)
                 guard !mayHaveRights || isUnsure else { continue }
                 for object in all where object.owner != client {
                     if mayHaveRights { other.insert(object.id) } else { wanted.insert(object.id) }
                 }
             }
-            return change(client, to: wanted, from: isUnsure ? other : forbidden[client])
+            return setRights(client, to: wanted, from: isUnsure ? other : forbidden[client])
         }
     }
 
-    private mutating func change(
+    private mutating func setRights(
         _ client: ObjectID, to wanted: Set<ObjectID>, from before: Set<ObjectID>?
     ) -> [Effect] {
         guard before != wanted else { return [] }
@@ -161,7 +161,7 @@ public struct Enforcement: Sendable {
 
     /// A link of the session manager is routine, as are our own and those from before the client lost its rights. Any
     /// other was made past us.
-    private mutating func hold(
+    private mutating func withhold(
         _ recorder: Recorder, _ graph: Graph, canRelink: Bool, isLinker: (ObjectID) -> Bool
     ) -> [Effect] {
         var effects: [Effect] = []
@@ -173,7 +173,7 @@ public struct Enforcement: Sendable {
             effects.append(.cut(link: id))
             if !isRoutine, !isOld {
                 effects.append(
-                    .tellBypass(client: recorder.client, node: recorder.node, permission: recorder.permission))
+                    .reportBypass(client: recorder.client, node: recorder.node, permission: recorder.permission))
             }
         }
         return effects
@@ -202,7 +202,7 @@ public struct Enforcement: Sendable {
     // MARK: Silence
 
     private mutating func silence(
-        _ graph: Graph, _ recorders: [Recorder], _ standings: [ObjectID: Standing], _ waiting: Set<ObjectID>,
+        _ graph: Graph, _ recorders: [Recorder], _ policies: [ObjectID: ClientPolicy], _ waiting: Set<ObjectID>,
         isLinker: Bool
     ) -> [Effect] {
         var effects: [Effect] = []
@@ -211,7 +211,7 @@ public struct Enforcement: Sendable {
             effects.append(.endSilence(node: node))
         }
         for recorder in recorders
-        where waiting.contains(recorder.node) && standings[recorder.client]?.needsSilence == true
+        where waiting.contains(recorder.node) && policies[recorder.client]?.needsSilence == true
             && CaptureKind.of(recorder.permission)?.hasSilence == true && !silenced.contains(recorder.node)
         {
             let ports = graph.ports(of: recorder.node, isOutput: false)

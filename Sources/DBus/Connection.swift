@@ -16,13 +16,13 @@ public final class Connection {
 
     public internal(set) var uniqueName: String
     public private(set) var isConnected = true
-    /// Receives every incoming method call. If nil, calls are answered with UnknownMethod, unless ``holdsCalls`` is set.
+    /// Receives every incoming method call. If nil, calls are answered with UnknownMethod, unless ``queuesCalls`` is set.
     public var methodHandler: (@LoopActor (Message) -> Void)? {
         didSet { if !calls.isEmpty { serveLater() } }
     }
     /// Whether calls wait until there is a ``methodHandler``. A program that requests a name before it can serve sets
     /// this: the bus delivers the calls that it started the program for before its reply to RequestName.
-    public var holdsCalls = false
+    public var queuesCalls = false
     /// Receives calls of a sender that already has too much waiting. If nil, they are answered with LimitsExceeded.
     public var floodHandler: (@LoopActor (Message) -> Void)?
     /// Whether a call with this header may carry file descriptors. If not, they are closed before the call waits for
@@ -109,7 +109,7 @@ public final class Connection {
     }
 
     private func serveLater() {
-        guard !isServing, methodHandler != nil || !holdsCalls else { return }
+        guard !isServing, methodHandler != nil || !queuesCalls else { return }
         isServing = true
         Loop.shared.later { self.serve() }
     }

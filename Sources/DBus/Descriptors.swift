@@ -38,7 +38,7 @@ public final class WatchToken {
     fileprivate weak var entry: WatchTable.Entry?
     /// The events to watch for. An empty set pauses the watch, including hang-ups.
     public var events: IOEvents {
-        didSet { if events != oldValue, let entry { Loop.shared.watches.noteChange(of: entry) } }
+        didSet { if events != oldValue, let entry { Loop.shared.watches.interestChanged(of: entry) } }
     }
 
     fileprivate init(
@@ -146,7 +146,7 @@ final class WatchTable {
         if entry.tokens.isEmpty { entries[entry.descriptor] = nil }
     }
 
-    func noteChange(of entry: Entry) {
+    func interestChanged(of entry: Entry) {
         guard !entry.isChanged else { return }
         entry.isChanged = true
         changed.append(entry)

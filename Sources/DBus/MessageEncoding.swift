@@ -234,8 +234,7 @@ private func appendContainer(
     _ content: (inout DBusMessageIter, inout BodySize) throws(EncodingError) -> Void
 ) throws(EncodingError) {
     guard depth < maximumDepth else { throw EncodingError("more than \(maximumDepth) levels of nested containers") }
-    // Skips validation for the signatures that nearly every message uses.
-    if let signature, signature != "{ss}", signature != "{sv}", signature != "s" {
+    if let signature {
         // Must be one complete type: libdbus would also accept two.
         let whole = type == CDBUS_TYPE_ARRAY ? "a" + signature : signature
         if whole.utf8.contains(0) || dbus_signature_validate_single(whole, nil) == 0 {

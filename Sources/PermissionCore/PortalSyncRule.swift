@@ -30,11 +30,11 @@ public struct PortalKey: Sendable, Hashable {
 /// The current decisions and rules.
 public protocol PortalJudge {
     /// Whether a decision or a rule gives the same verdict, so that the entry may stay.
-    func stands(_ verdict: Verdict, for key: PortalKey) -> Bool
+    func agrees(_ verdict: Verdict, for key: PortalKey) -> Bool
 }
 
 public enum PortalEffect: Sendable, Hashable {
-    /// Delete the entry, then call ``PortalSyncRule/took(_:isGone:at:by:)``.
+    /// Delete the entry, then call ``PortalSyncRule/deletionEnded(_:isGone:at:by:)``.
     case takeBack(PortalKey)
     /// Another program wrote the entry: make it a decision, then call `adopted(_:)` if that succeeds.
     case adopt(PortalKey, Verdict)
@@ -95,7 +95,7 @@ public struct PortalSyncRule {
         for (key, verdict) in entries.sorted(by: { $0.key < $1.key })
         where given[key] != verdict && !deleting.contains(key) {
             // If the entry and a decision differ, the denial wins.
-            if judge.stands(verdict, for: key) || verdict == .grant && judge.stands(.deny, for: key) { continue }
+            if judge.agrees(verdict, for: key) || verdict == .grant && judge.agrees(.deny, for: key) { continue }
             effects += adopt(key, verdict)
         }
         return effects + review(at: uptime, by: judge)
@@ -133,7 +133,7 @@ public struct PortalSyncRule {
         // While the entries are unknown, assume that what permd answered is still stored.
         let entries = (stored ?? given).sorted { $0.key < $1.key }
         return entries.flatMap { key, verdict -> [PortalEffect] in
-            guard !key.isOfPortal, !adopting.contains(key), !judge.stands(verdict, for: key) else {
+            guard !key.isOfPortal, !adopting.contains(key), !judge.agrees(verdict, for: key) else {
                 return []
             }
             return takeBack(key, verdict, uptime)
@@ -141,7 +141,7 @@ public struct PortalSyncRule {
     }
 
     /// A ``PortalEffect/takeBack(_:)`` was carried out or has failed. After a failure it is retried at the next event.
-    public mutating func took(
+    public mutating func deletionEnded(
         _ key: PortalKey, isGone: Bool, at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
         guard deleting.remove(key) != nil, isGone else { return [] }

@@ -25,7 +25,7 @@ package struct Queue {
     package init(settings: Settings) { self.settings = settings }
 
     /// Handles one event. The returned effects are to be carried out in order.
-    package mutating func handle(_ event: QueueEvent, at now: Moment, in facts: some Facts) -> [QueueEffect] {
+    package mutating func handle(_ event: QueueEvent, at now: Instant, in facts: some Facts) -> [QueueEffect] {
         if isShutDown { return refuseAfterShutdown(event) }
         take(event, now, facts)
         if !isShutDown { advance(now, facts) }
@@ -60,11 +60,11 @@ package struct Queue {
     /// Ordered by preference.
     package var agents: [RegisteredAgent] { roster.agents }
 
-    package func pauses(at now: Moment) -> [Pause] { dismissals.pauses(at: now.epoch) }
+    package func pauses(at now: Instant) -> [Pause] { dismissals.pauses(at: now.epoch) }
 
     // MARK: Events
 
-    private mutating func take(_ event: QueueEvent, _ now: Moment, _ facts: some Facts) {
+    private mutating func take(_ event: QueueEvent, _ now: Instant, _ facts: some Facts) {
         switch event {
         case .requested(let request): arrive(request, now, facts)
         case .closed(let id): closed(id, now, facts)
@@ -89,7 +89,7 @@ package struct Queue {
         }
     }
 
-    private mutating func fired(_ timer: TimerID, _ now: Moment, _ facts: some Facts) {
+    private mutating func fired(_ timer: TimerID, _ now: Instant, _ facts: some Facts) {
         switch timer {
         case .agentWait: agentWaitIsOver(now, facts)
         case .prompt(let id): promptTimedOut(id, now, facts)
@@ -101,7 +101,7 @@ package struct Queue {
 
     /// Drops everything after the connection to the bus was lost. This counts as a withdrawal of no app. Decisions that
     /// are being written stay, but no caller is left to notify.
-    private mutating func disconnected(_ now: Moment, _ facts: some Facts) {
+    private mutating func disconnected(_ now: Instant, _ facts: some Facts) {
         roster = AgentRoster()
         stopWaitingForAgent()
         for slot in slots {

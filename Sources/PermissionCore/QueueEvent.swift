@@ -3,7 +3,7 @@
 package import PermissionModel
 
 /// A point in time on two clocks.
-package struct Moment: Sendable, Hashable {
+package struct Instant: Sendable, Hashable {
     /// The wall clock.
     package var epoch: EpochSeconds
     /// Milliseconds since boot. This clock is never set and never goes back.

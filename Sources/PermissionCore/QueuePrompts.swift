@@ -6,7 +6,7 @@ extension Queue {
     // MARK: The front
 
     /// Offers the first request to an agent, after answering those before it that have nothing left to ask.
-    mutating func advance(_ now: Moment, _ facts: some Facts) {
+    mutating func advance(_ now: Instant, _ facts: some Facts) {
         while true {
             guard let request = slots.first?.request, !request.isSettling, request.prompt == nil else {
                 return stopWaitingForAgent()
@@ -25,7 +25,7 @@ extension Queue {
         }
     }
 
-    private mutating func show(_ items: [Question], to agent: AgentID, _ now: Moment) {
+    private mutating func show(_ items: [Question], to agent: AgentID, _ now: Instant) {
         lastPrompt += 1
         let id = PromptID(lastPrompt)
         update(at: 0) {
@@ -79,7 +79,7 @@ extension Queue {
     }
 
     /// No agent has registered in time: every waiting request fails.
-    mutating func agentWaitIsOver(_ now: Moment, _ facts: some Facts) {
+    mutating func agentWaitIsOver(_ now: Instant, _ facts: some Facts) {
         guard isWaitingForAgent else { return }
         isWaitingForAgent = false
         let error = PermissionError(.noAgent, "no agent can show the prompt; start one, for example permctl agent")
@@ -101,7 +101,7 @@ extension Queue {
     }
 
     mutating func answered(
-        _ agent: AgentID, _ prompt: PromptID, _ answer: Answer, _ now: Moment, _ facts: some Facts
+        _ agent: AgentID, _ prompt: PromptID, _ answer: Answer, _ now: Instant, _ facts: some Facts
     ) {
         guard isOpen(prompt, agent), let request = slots[0].request, let shown = request.prompt else { return }
         switch answer {
@@ -122,7 +122,7 @@ extension Queue {
 
     /// Handles "Not now": removes these questions from all waiting requests of the app.
     private mutating func dismissed(
-        _ items: [Question], _ request: Request, _ now: Moment, _ facts: some Facts
+        _ items: [Question], _ request: Request, _ now: Instant, _ facts: some Facts
     ) {
         for question in items {
             effects.append(
@@ -133,7 +133,7 @@ extension Queue {
     }
 
     private mutating func decided(
-        _ decisions: [Question: ItemDecision], _ request: Request, _ now: Moment, _ facts: some Facts
+        _ decisions: [Question: ItemDecision], _ request: Request, _ now: Instant, _ facts: some Facts
     ) {
         let request = request
         var made: [Decision] = []
@@ -168,7 +168,7 @@ extension Queue {
         committed(request.id, now, facts)
     }
 
-    mutating func committed(_ id: RequestID, _ now: Moment, _ facts: some Facts) {
+    mutating func committed(_ id: RequestID, _ now: Instant, _ facts: some Facts) {
         if case .settling(id) = slots.first {
             slots.removeFirst()
         } else if index(of: id) == slots.startIndex {
@@ -183,7 +183,7 @@ extension Queue {
 
     // MARK: Prompts that end without an answer
 
-    mutating func promptTimedOut(_ id: PromptID, _ now: Moment, _ facts: some Facts) {
+    mutating func promptTimedOut(_ id: PromptID, _ now: Instant, _ facts: some Facts) {
         guard let prompt = openPrompt, prompt.id == id, let app = slots.first?.request?.app else { return }
         effects.append(.withdrawPrompt(prompt.agent, id, why: "it was not answered in time"))
         clearPrompt()

@@ -5,7 +5,7 @@ import PermissionModel
 extension Queue {
     // MARK: Arrival
 
-    mutating func arrive(_ request: Request, _ now: Moment, _ facts: some Facts) {
+    mutating func arrive(_ request: Request, _ now: Instant, _ facts: some Facts) {
         var request = request
         guard request.isInteractive else {
             effects += [.accept(request), .respond(request, reply(to: request, .answered, facts))]
@@ -34,7 +34,7 @@ extension Queue {
         }
     }
 
-    private func throttleRefusal(of request: Request, _ now: Moment) -> PermissionError? {
+    private func throttleRefusal(of request: Request, _ now: Instant) -> PermissionError? {
         guard let remaining = withdrawals.remaining(request.caller.app, at: now.uptime) else { return nil }
         return Queue.throttled(remaining)
     }
@@ -59,7 +59,7 @@ extension Queue {
         return nil
     }
 
-    private mutating func leaveOutPaused(_ request: inout Request, _ now: Moment, _ facts: some Facts) {
+    private mutating func leaveOutPaused(_ request: inout Request, _ now: Instant, _ facts: some Facts) {
         var rows: [HistoryRow] = []
         for question in request.open(in: facts)
         where dismissals.pauseEnd(request.app, question, at: now.epoch) != nil {
@@ -73,7 +73,7 @@ extension Queue {
     // MARK: Settling
 
     /// Re-evaluates every waiting request and answers those with nothing left to ask.
-    mutating func settleAll(_ now: Moment, _ facts: some Facts) {
+    mutating func settleAll(_ now: Instant, _ facts: some Facts) {
         let isSettled = { (request: Request) in !request.isSettling && request.open(in: facts).isEmpty }
         endRequests(where: isSettled) { queue, index in
             if let prompt = queue.slots[index].request?.prompt {
@@ -96,7 +96,7 @@ extension Queue {
 
     /// Removes questions, undecided, from all waiting requests of an app.
     mutating func leaveOut(
-        _ questions: [Question], of app: AppID, by author: Author, _ now: Moment, _ facts: some Facts
+        _ questions: [Question], of app: AppID, by author: Author, _ now: Instant, _ facts: some Facts
     ) {
         var rows: [HistoryRow] = []
         for index in slots.indices {
@@ -113,7 +113,7 @@ extension Queue {
 
     /// Answers the request at `index` with the current statuses. Returns true if a hold takes its place.
     @discardableResult
-    mutating func finish(at index: Int, _ now: Moment, _ facts: some Facts) -> Bool {
+    mutating func finish(at index: Int, _ now: Instant, _ facts: some Facts) -> Bool {
         guard let request = slots[index].request else { return false }
         remove(at: index)
         let isHeld = answer(request, at: index, settledReply(to: request, now, facts), now)
@@ -122,7 +122,7 @@ extension Queue {
     }
 
     /// Answers the request at `index` with an error. Returns true if a hold takes its place.
-    mutating func fail(at index: Int, _ error: PermissionError, _ now: Moment, _ facts: some Facts) -> Bool {
+    mutating func fail(at index: Int, _ error: PermissionError, _ now: Instant, _ facts: some Facts) -> Bool {
         guard let request = slots[index].request else { return false }
         remove(at: index)
         let isHeld = answer(request, at: index, reply(to: request, .failed(error), facts), now)
@@ -132,21 +132,21 @@ extension Queue {
 
     /// Answers a request that is not in the queue any more. Returns true if a hold takes its place.
     @discardableResult
-    private mutating func answer(_ request: Request, at index: Int, _ reply: Reply, _ now: Moment) -> Bool {
+    private mutating func answer(_ request: Request, at index: Int, _ reply: Reply, _ now: Instant) -> Bool {
         var reply = reply
-        reply.hold = keepPlace(of: request, at: index, now)
+        reply.hold = beginHold(after: request, at: index, now)
         effects.append(.respond(request, reply))
         return reply.hold > 0
     }
 
     // MARK: Withdrawal
 
-    mutating func closed(_ id: RequestID, _ now: Moment, _ facts: some Facts) {
+    mutating func closed(_ id: RequestID, _ now: Instant, _ facts: some Facts) {
         guard let index = index(of: id), let app = slots[index].request?.app else { return }
         if withdraw(at: index, "the app withdrew it", now, facts) { countWithdrawal(by: app, now, facts) }
     }
 
-    mutating func callerLeft(_ connection: String, _ now: Moment, _ facts: some Facts) {
+    mutating func callerLeft(_ connection: String, _ now: Instant, _ facts: some Facts) {
         var withdrew: AppID?
         endHold(of: connection)
         for index in slots.indices.reversed() {
@@ -161,7 +161,7 @@ extension Queue {
     }
 
     /// Removes a request whose caller wants no answer. Returns false if its answer is already being written.
-    private mutating func withdraw(at index: Int, _ why: String, _ now: Moment, _ facts: some Facts) -> Bool {
+    private mutating func withdraw(at index: Int, _ why: String, _ now: Instant, _ facts: some Facts) -> Bool {
         guard let request = slots[index].request else { return false }
         if let prompt = request.prompt, !request.isSettling { withdrawPrompt(prompt, why) }
         let open = request.isSettling ? [] : request.open(in: facts)
@@ -174,7 +174,7 @@ extension Queue {
     }
 
     /// Counts a withdrawal. If the app is now throttled, its other requests fail, except the one on screen.
-    private mutating func countWithdrawal(by app: AppID, _ now: Moment, _ facts: some Facts) {
+    private mutating func countWithdrawal(by app: AppID, _ now: Instant, _ facts: some Facts) {
         guard withdrawals.withdrew(app, at: now.uptime) else { return }
         let error = Queue.throttled(withdrawals.remaining(app, at: now.uptime) ?? 0)
         let isWaiting = { (request: Request) in
@@ -201,7 +201,7 @@ extension Queue {
     }
 
     /// Replaces a request by a hold if it asked for one and may have it. Returns the seconds that the hold lasts.
-    private mutating func keepPlace(of request: Request, at index: Int, _ now: Moment) -> UInt32 {
+    private mutating func beginHold(after request: Request, at index: Int, _ now: Instant) -> UInt32 {
         guard request.hold > 0 else { return 0 }
         let wanted = Int64(min(request.hold, Limits.maximumHold)) * 1000
         let milliseconds: Int64
@@ -231,7 +231,7 @@ extension Queue {
     }
 
     /// The reply is "answered" if anything was decided or nothing is left undecided, otherwise "dismissed".
-    private func settledReply(to request: Request, _ now: Moment, _ facts: some Facts) -> Reply {
+    private func settledReply(to request: Request, _ now: Instant, _ facts: some Facts) -> Reply {
         var reply = reply(to: request, .answered, facts)
         reply.answers = request.answers
         // An app is not told when it may try to wear the person down again.
@@ -251,7 +251,7 @@ extension Queue {
     }
 
     /// Records outcomes that did not come from this request's own prompt.
-    private mutating func recordSettled(_ request: Request, _ now: Moment, _ facts: some Facts) {
+    private mutating func recordSettled(_ request: Request, _ now: Instant, _ facts: some Facts) {
         let rows = request.questions.filter { !request.recorded.contains($0) }.compactMap {
             question -> HistoryRow? in
             guard let permission = question.permission else { return nil }

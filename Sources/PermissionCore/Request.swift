@@ -99,7 +99,7 @@ package struct Request {
 
     var app: AppID { caller.app }
 
-    func decision(_ permission: Permission, _ answer: ItemDecision, _ now: Moment) -> Decision {
+    func decision(_ permission: Permission, _ answer: ItemDecision, _ now: Instant) -> Decision {
         Decision(
             app: app, permission: permission, verdict: answer.verdict, duration: answer.duration, decided: now.epoch,
             by: .person, process: answer.duration == .once ? caller.process : nil)
@@ -114,7 +114,7 @@ package struct Request {
         }
     }
 
-    func row(_ question: Question, _ outcome: Outcome, _ by: Author, _ now: Moment) -> HistoryRow {
+    func row(_ question: Question, _ outcome: Outcome, _ by: Author, _ now: Instant) -> HistoryRow {
         HistoryRow(time: now.epoch, request: path, app: app, question: question, outcome: outcome, by: by)
     }
 }

@@ -137,8 +137,8 @@ final class Broker {
         defer { isFeeding = false }
         while !inbox.isEmpty {
             let next = inbox.removeFirst()
-            let moment = Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())
-            for effect in queue.handle(next, at: moment, in: facts) { perform(effect) }
+            let instant = Instant(epoch: now(), uptime: Loop.uptimeMilliseconds())
+            for effect in queue.handle(next, at: instant, in: facts) { perform(effect) }
             // A request that failed for lack of an agent can be made again.
             if case .agentArrived = next { enforcement.tell(nil, nil) }
         }
@@ -180,8 +180,8 @@ final class Broker {
     /// Whoever enforces or follows decisions hears of those behind the answer before the caller gets it.
     private func respond(_ request: Request, _ reply: Reply) {
         publishChanges()
-        if request.place != nil { note("is answered: \(reply.words)", of: request) }
-        policyInterface.tellRequest(request, reply.code.word)
+        if request.place != nil { log("is answered: \(reply.text)", of: request) }
+        policyInterface.tellRequest(request, reply.code.text)
         request.origin.respond(reply)
     }
 
@@ -189,7 +189,7 @@ final class Broker {
         guard let place = request.place else { return }
         request.origin.moved(from: old ?? Place(), to: place)
         // Requests that are answered at once never get here, so they cannot fill the journal.
-        if old == nil { note("asks for \(request.questions.map(\.name).joined(separator: ", "))", of: request) }
+        if old == nil { log("asks for \(request.questions.map(\.name).joined(separator: ", "))", of: request) }
         if old?.state != place.state { policyInterface.tellRequest(request, place.state.rawValue) }
     }
 
@@ -206,7 +206,7 @@ final class Broker {
 
     private func show(_ prompt: Prompt, to agent: AgentID) {
         let app = prompt.request.caller.app
-        note("gets its prompt from the agent of \(agent.connection)", of: prompt.request)
+        log("gets its prompt from the agent of \(agent.connection)", of: prompt.request)
         let deviceName = { @LoopActor [devices] permission in devices.defaultDevice(permission)?.name ?? "" }
         agents.show(prompt, to: agent, deviceName: deviceName) { [weak self] result in
             switch result {
@@ -276,7 +276,7 @@ final class Broker {
     }
 
     /// Logs a step in the progress of a request.
-    private func note(_ step: String, of request: Request) {
+    private func log(_ step: String, of request: Request) {
         let app = request.caller.app
         log.info("\(app) \(step)", metadata: ["request": "\(request.path)", "app": "\(app)"])
     }
@@ -329,7 +329,7 @@ extension Broker: RequestQueue {
 
 extension Reply {
     /// `camera=granted, microphone=denied`, or why there is no answer.
-    fileprivate var words: String {
+    fileprivate var text: String {
         if case .failed(let error) = code { return error.message }
         return statuses.sorted { $0.key < $1.key }.map { "\($0.key.rawValue)=\($0.value.rawValue)" }
             .joined(separator: ", ")
@@ -338,7 +338,7 @@ extension Reply {
 
 extension Reply.Code {
     /// The value in RequestChanged.
-    fileprivate var word: String {
+    fileprivate var text: String {
         switch self {
         case .answered: "answered"
         case .dismissed: "dismissed"

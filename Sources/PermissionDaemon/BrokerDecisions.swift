@@ -79,7 +79,7 @@ extension Broker: PolicyCalls, PortalDecisions {
     var waiting: [Request] { queue.requests }
 
     func pauses(app: AppID?, question: Question?) -> [Pause] {
-        queue.pauses(at: Moment(epoch: now(), uptime: Loop.uptimeMilliseconds())).filter {
+        queue.pauses(at: Instant(epoch: now(), uptime: Loop.uptimeMilliseconds())).filter {
             (app == nil || $0.app == app) && (question == nil || $0.question == question)
         }
     }
@@ -136,7 +136,7 @@ extension Broker: PolicyCalls, PortalDecisions {
     func portalSettled(
         _ app: AppID, _ permission: Permission, _ verdict: Verdict, _ completion: @escaping @LoopActor (Bool) -> Void
     ) {
-        if facts.portalStanding(of: permission, for: app) == verdict { return completion(true) }
+        if facts.portalVerdict(of: permission, for: app) == verdict { return completion(true) }
         let decision = Decision(
             app: app, permission: permission, verdict: verdict, duration: .always, decided: now(), by: .person)
         settle(decision) { [weak self, log] result in

@@ -71,7 +71,7 @@ final class Daemon {
 
     private func connected(_ connection: Connection) {
         connection.onDisconnect { [weak self] in self?.busLost() }
-        connection.holdsCalls = true
+        connection.queuesCalls = true
         claimName(on: connection)
     }
 

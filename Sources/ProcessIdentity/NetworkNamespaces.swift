@@ -65,7 +65,7 @@ public struct OtherNetworks {
         for processes in processes() {
             guard let all = self.sockets(processes, &bytes) else { continue }
             let here = all.intersection(sockets)
-            if !here.isEmpty { found[here, default: []] += processes.filter { mayHold(all, $0, &descriptors) } }
+            if !here.isEmpty { found[here, default: []] += processes.filter { mayOwn(all, $0, &descriptors) } }
         }
         let all = found.keys.reduce(into: Set()) { $0.formUnion($1) }
         let counts = found.values.map(\.count)
@@ -105,12 +105,12 @@ public struct OtherNetworks {
         return nil
     }
 
-    private func mayHold(_ sockets: Set<UInt32>, _ process: ProcessKey, _ budget: inout Int) -> Bool {
-        var isHolder = false
+    private func mayOwn(_ sockets: Set<UInt32>, _ process: ProcessKey, _ budget: inout Int) -> Bool {
+        var isOwner = false
         let isRead = try? reader.forEachSocket(of: process.pid, budget: &budget) { socket in
-            isHolder = sockets.contains(socket.inode)
-            return !isHolder
+            isOwner = sockets.contains(socket.inode)
+            return !isOwner
         }
-        return isHolder || isRead == nil
+        return isOwner || isRead == nil
     }
 }

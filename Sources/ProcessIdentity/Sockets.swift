@@ -4,7 +4,7 @@ import CLinux
 import Glibc
 
 /// A socket that a process holds.
-public struct HeldSocket: Sendable, Hashable {
+public struct ProcessSocket: Sendable, Hashable {
     public let inode: UInt32
     public let descriptor: Int32
 
@@ -71,7 +71,7 @@ extension ProcessReader {
     /// Calls `body` with each socket of a process, in the order of its descriptors, until `body` returns false. Returns
     /// whether all were visited. Throws if the process has more than `maximumDescriptors`.
     public func forEachSocket(
-        of pid: Int32, _ body: (HeldSocket) -> Bool
+        of pid: Int32, _ body: (ProcessSocket) -> Bool
     ) throws(UnknownProcess) -> Bool {
         var budget = Int.max
         return try forEachSocket(of: pid, budget: &budget, body)
@@ -81,7 +81,7 @@ extension ProcessReader {
     ///
     /// - Parameter budget: The most descriptors to read, less those that were. Throws if the process has more.
     public func forEachSocket(
-        of pid: Int32, budget: inout Int, _ body: (HeldSocket) -> Bool
+        of pid: Int32, budget: inout Int, _ body: (ProcessSocket) -> Bool
     ) throws(UnknownProcess) -> Bool {
         let folder = try DescriptorFolder("\(root)/\(pid)/fd")
         let maximum = min(budget, ProcessReader.maximumDescriptors)
@@ -91,13 +91,13 @@ extension ProcessReader {
             rest -= 1
             guard rest >= 0 else { throw ProcessReader.tooManyDescriptors }
             guard let inode = ProcessReader.socket(in: folder.descriptor, entry.name) else { continue }
-            if !body(HeldSocket(inode: inode, descriptor: entry.number)) { return false }
+            if !body(ProcessSocket(inode: inode, descriptor: entry.number)) { return false }
         }
         return true
     }
 
     /// Whether the process still has the socket at the same descriptor.
-    public func holds(_ pid: Int32, _ socket: HeldSocket) -> Bool {
+    public func has(_ pid: Int32, _ socket: ProcessSocket) -> Bool {
         ProcessReader.socket(in: AT_FDCWD, "\(root)/\(pid)/fd/\(socket.descriptor)") == socket.inode
     }
 

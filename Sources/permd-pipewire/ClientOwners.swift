@@ -38,7 +38,7 @@ final class ClientOwners {
     var canIdentify: Bool { sockets?.areReported() == true }
 
     /// The identity is taken when the client's properties arrive, and again for a client whose process was unknown.
-    func note(_ id: ObjectID, _ client: Client) {
+    func update(_ id: ObjectID, _ client: Client) {
         if entries[id]?.client.process == client.process, entries[id]?.owner != nil {
             entries[id]?.client = client
             return
@@ -123,7 +123,7 @@ final class ClientOwners {
     /// Looks for the processes behind the clients that `wanted` names, where that is not certain. Returns those that are
     /// not certain, and may be so later.
     @discardableResult
-    func look(for wanted: Set<ObjectID>) -> Set<ObjectID> {
+    func find(_ wanted: Set<ObjectID>) -> Set<ObjectID> {
         let open = wanted.filter { !isSettled(owner($0)) }
         for id in open where !isRelayed(id) {
             let owner = native(entries[id]?.process)
@@ -147,9 +147,9 @@ final class ClientOwners {
     /// Whether clients of a sound server that cannot be found keep others from being known.
     var hasHiddenClients: Bool { servers.values.contains { $0.hasHiddenClients } }
 
-    func seekAll() {
+    func findAll() {
         for server in servers.values { server.isChanged = false }
-        look(for: Set(entries.keys))
+        find(Set(entries.keys))
     }
 
     private func isSettled(_ owner: Owner?) -> Bool {

@@ -16,7 +16,7 @@ final class Enforcer {
     private static let delays: [Int64] = [50, 100, 500, 2000]
     /// Milliseconds after which unknown clients are looked for again: a sound server's connection and its client do not
     /// appear at the same moment, and what says which app a process is may not be readable at once.
-    private static let relookDelays: [Int64] = [20, 100, 500, 2000]
+    private static let retryDelays: [Int64] = [20, 100, 500, 2000]
 
     /// Milliseconds after which clients of a sound server that do not record are looked for, so that they see sources.
     /// Hundreds may connect at once, and each search reads all sockets of the server.
@@ -40,8 +40,8 @@ final class Enforcer {
     private let permd: EnforcementPoint
     private var attempt = 0
     /// How often recorders that are still unknown were looked for.
-    private var looks: [ObjectID: Int] = [:]
-    private var relook: LoopTimer?
+    private var searches: [ObjectID: Int] = [:]
+    private var retry: LoopTimer?
     private var sighting: LoopTimer?
     private var isStepDue = false
     private var isChanged = false
@@ -50,7 +50,7 @@ final class Enforcer {
     private var collecting: LoopTimer?
     private var recording: Set<Subject> = []
     /// Said once, because any program may connect again and again.
-    private var hasToldOfHiddenClients = false
+    private var hasLoggedHiddenClients = false
     private var isReady = false
     /// Whether PipeWire has listed what was there when it was reached.
     private var isListed = false
@@ -123,24 +123,24 @@ final class Enforcer {
         let sources = Sources(of: graph, silence: silence.node)
         let recorders = graph.recorders(sources, silence: silence.node)
         identify(recorders)
-        let standings = standings(graph)
+        let policies = policies(graph)
         let effects = enforcement.step(
-            graph, gone: gone, sources, recorders, standings: standings,
+            graph, gone: gone, sources, recorders, policies: policies,
             canRelink: marks.isThere,
             isLinker: { [owners] in owners.owner($0) == .session })
         for effect in effects { apply(effect, connection) }
-        marks.update(graph, sources, standings, silence, connection)
+        marks.update(graph, sources, policies, silence, connection)
         connection.flush()
-        report(recorders, sources, standings)
+        report(recorders, sources, policies)
         beReady()
     }
 
     /// Clients of a sound server are looked for at once if they record, and all together if they only could.
     private func identify(_ recorders: [Recorder]) {
-        let unknown = owners.look(for: Set(recorders.map(\.client)))
-        lookAgain(unknown)
-        if owners.hasHiddenClients, !hasToldOfHiddenClients, unknown.contains(where: owners.isRelayed) {
-            hasToldOfHiddenClients = true
+        let unknown = owners.find(Set(recorders.map(\.client)))
+        findAgain(unknown)
+        if owners.hasHiddenClients, !hasLoggedHiddenClients, unknown.contains(where: owners.isRelayed) {
+            hasLoggedHiddenClients = true
             log.notice(
                 "A program is connected to the PulseAudio server over TCP, or its process cannot be found. Others cannot be told apart from it, so they get silence when they record there until it has left"
             )
@@ -148,7 +148,7 @@ final class Enforcer {
         if owners.hasUnsought, sighting == nil {
             sighting = Loop.shared.after(milliseconds: Enforcer.sightingDelay) { [weak self] in
                 self?.sighting = nil
-                self?.owners.seekAll()
+                self?.owners.findAll()
                 self?.stepLater()
             }
         }
@@ -157,22 +157,22 @@ final class Enforcer {
             Set(mirror.graph.clients.keys.compactMap { owners.owner($0)?.subject }), first: recording)
     }
 
-    private func lookAgain(_ unknown: Set<ObjectID>) {
-        let isNew = !unknown.isSubset(of: looks.keys)
-        looks = Dictionary(uniqueKeysWithValues: unknown.map { ($0, looks[$0, default: 0]) })
-        guard isNew || relook == nil else { return }
-        relook?.cancel()
-        relook = nil
-        guard let fewest = looks.values.min(), fewest < Enforcer.relookDelays.count else { return }
-        for client in unknown { looks[client, default: 0] += 1 }
-        relook = Loop.shared.after(milliseconds: Enforcer.relookDelays[fewest]) { [weak self] in
-            self?.relook = nil
+    private func findAgain(_ unknown: Set<ObjectID>) {
+        let isNew = !unknown.isSubset(of: searches.keys)
+        searches = Dictionary(uniqueKeysWithValues: unknown.map { ($0, searches[$0, default: 0]) })
+        guard isNew || retry == nil else { return }
+        retry?.cancel()
+        retry = nil
+        guard let fewest = searches.values.min(), fewest < Enforcer.retryDelays.count else { return }
+        for client in unknown { searches[client, default: 0] += 1 }
+        retry = Loop.shared.after(milliseconds: Enforcer.retryDelays[fewest]) { [weak self] in
+            self?.retry = nil
             self?.stepLater()
         }
     }
 
-    private func standings(_ graph: Graph) -> [ObjectID: Standing] {
-        var standings: [ObjectID: Standing] = [:]
+    private func policies(_ graph: Graph) -> [ObjectID: ClientPolicy] {
+        var policies: [ObjectID: ClientPolicy] = [:]
         for id in graph.clients.keys {
             let isRelayed = owners.isRelayed(id)
             guard let owner = owners.owner(id) ?? (isRelayed ? .unknown : nil) else { continue }
@@ -180,11 +180,11 @@ final class Enforcer {
             // A sound server's clients cannot make links. Other programs outside sandboxes see sources until permd has
             // answered: taking them away for a moment would make short lists incomplete.
             let isNew = CaptureKind.all.contains { status(owner, $0.permission) == nil }
-            standings[id] = Standing(
+            policies[id] = ClientPolicy(
                 rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: isRelayed,
                 keepsSight: marks.isThere && !owner.isSandboxed && (isRelayed || isNew))
         }
-        return standings
+        return policies
     }
 
     /// Until permd has said anything about it, a client records on that an earlier run of this program has let record: by a
@@ -210,7 +210,7 @@ final class Enforcer {
         case .silence(let node, let ports):
             silence.give(to: node, ports, isManaged: marks.isThere, connection)
         case .endSilence(let node): silence.end(of: node)
-        case .tellBypass(let client, let node, let permission): tellBypass(client, node, permission)
+        case .reportBypass(let client, let node, let permission): reportBypass(client, node, permission)
         }
     }
 
@@ -226,7 +226,7 @@ final class Enforcer {
         }
     }
 
-    private func tellBypass(_ client: ObjectID, _ node: ObjectID, _ permission: Permission) {
+    private func reportBypass(_ client: ObjectID, _ node: ObjectID, _ permission: Permission) {
         let subject = owners.owner(client)?.subject
         let name = mirror.graph.nodes[node]?.name ?? ""
         log.bypassed(app: subject?.app.description ?? "", permission: permission.rawValue, node: name)
@@ -235,12 +235,12 @@ final class Enforcer {
 
     // MARK: permd
 
-    private func report(_ recorders: [Recorder], _ sources: Sources, _ standings: [ObjectID: Standing]) {
+    private func report(_ recorders: [Recorder], _ sources: Sources, _ policies: [ObjectID: ClientPolicy]) {
         var states: [SubjectPermission: SubjectState] = [:]
         var used: Set<SubjectUse> = []
         for recorder in recorders {
             guard let subject = owners.owner(recorder.client)?.subject,
-                let right = standings[recorder.client]?.rights[recorder.permission]
+                let right = policies[recorder.client]?.rights[recorder.permission]
             else { continue }
             let device = mirror.deviceName(recorder, sources)
             let status = permd.statuses.status(subject, recorder.permission)
@@ -269,7 +269,7 @@ final class Enforcer {
 extension Enforcer: PipeWireObserver {
     func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
         mirror.add(id, kind, properties)
-        note(isUrgent: kind != .client && !mirror.graph.isPlaying(id))
+        changed(isUrgent: kind != .client && !mirror.graph.isPlaying(id))
         switch kind {
         case .client, .metadata: connection?.follow(id, kind)
         // What plays is left alone.
@@ -282,7 +282,7 @@ extension Enforcer: PipeWireObserver {
     }
 
     func removed(_ id: UInt32) {
-        note(isUrgent: mirror.graph.clients[id] == nil && !mirror.graph.isPlaying(id))
+        changed(isUrgent: mirror.graph.clients[id] == nil && !mirror.graph.isPlaying(id))
         mirror.remove(id)
         owners.remove(id)
         marks.removed(id)
@@ -291,12 +291,12 @@ extension Enforcer: PipeWireObserver {
 
     func clientChanged(_ id: UInt32, _ properties: Properties) {
         // The session manager's script keeps the sources from those that PipeWire does not trust.
-        note(isUrgent: !marks.isThere)
-        owners.note(id, mirror.setClient(id, properties))
+        changed(isUrgent: !marks.isThere)
+        owners.update(id, mirror.setClient(id, properties))
     }
 
     func nodeChanged(_ id: UInt32, isRunning: Bool, _ properties: Properties?) {
-        note(isUrgent: true)
+        changed(isUrgent: true)
         mirror.setNode(id, properties, isRunning: isRunning)
     }
 
@@ -304,12 +304,12 @@ extension Enforcer: PipeWireObserver {
         mirror.setMetadata(id, subject, key, value)
         switch marks.changed(id, subject, key, value) {
         case .none: break
-        case .removed: note(isUrgent: true)
+        case .removed: changed(isUrgent: true)
         case .hasRead(let client):
             // It hides the sources from a client that PipeWire does not trust, perhaps after we have given it its rights.
             guard mirror.graph.clients[client]?.isTrusted == false else { break }
             enforcement.rightsAreUnsure(of: client)
-            note(isUrgent: true)
+            changed(isUrgent: true)
         }
     }
 
@@ -317,14 +317,14 @@ extension Enforcer: PipeWireObserver {
 
     func listed() {
         isListed = true
-        note(isUrgent: true)
+        changed(isUrgent: true)
     }
 
     func settled() {
         if isUrgent { step() } else if isChanged { collect() }
     }
 
-    private func note(isUrgent: Bool) {
+    private func changed(isUrgent: Bool) {
         isChanged = true
         if isUrgent { self.isUrgent = true }
     }
@@ -333,7 +333,7 @@ extension Enforcer: PipeWireObserver {
         connection = nil
         mirror = GraphMirror()
         owners = ClientOwners()
-        looks = [:]
+        searches = [:]
         enforcement = Enforcement()
         silence.reset()
         marks = SessionManagerMarks()

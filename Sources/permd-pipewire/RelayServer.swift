@@ -21,7 +21,7 @@ final class RelayServer {
     /// from it.
     private(set) var hasHiddenClients = false
     /// The process that holds each connection, by the inode of its socket.
-    private var holders: [UInt32: ProcessKey] = [:]
+    private var processes: [UInt32: ProcessKey] = [:]
 
     init(_ key: ProcessKey, _ identity: AppIdentity, _ sockets: UnixSockets) {
         self.key = key
@@ -35,9 +35,9 @@ final class RelayServer {
         guard let ends = try? ends() else { return claims.mapValues { _ in .unknown } }
         let elsewhere = OtherNetworks(identity.reader).connections(ends.elsewhere)
         hasHiddenClients = ends.hasRemoteClients || elsewhere == nil
-        let isFound = findHolders(of: ends.peers, claims: Set(claims.values.compactMap(\.pid)))
+        let isFound = findProcesses(of: ends.peers, claims: Set(claims.values.compactMap(\.pid)))
         var counts: [ProcessKey: Int] = [:]
-        for inode in ends.peers { if let holder = holders[inode] { counts[holder, default: 0] += 1 } }
+        for inode in ends.peers { if let process = processes[inode] { counts[process, default: 0] += 1 } }
         let peers =
             counts.map { RelayPeer([relayProcess($0)], connections: $1) }
             + (elsewhere ?? []).map { RelayPeer($0.processes.map(relayProcess), connections: $0.sockets.count) }
@@ -98,21 +98,21 @@ final class RelayServer {
 
     /// Finds the process that holds each socket: first among those that the clients claim to be, then among all.
     /// Returns false if one was not found.
-    private func findHolders(of inodes: Set<UInt32>, claims: Set<Int32>) -> Bool {
-        holders = holders.filter {
-            inodes.contains($0.key) && identity.reader.isThere($0.value) && holds($0.value, $0.key)
+    private func findProcesses(of inodes: Set<UInt32>, claims: Set<Int32>) -> Bool {
+        processes = processes.filter {
+            inodes.contains($0.key) && identity.reader.isThere($0.value) && has($0.value, $0.key)
         }
         var budget = RelayServer.mostDescriptors
         for pid in claims.sorted() { search(pid, inodes, &budget) }
-        guard holders.count < inodes.count else { return true }
+        guard processes.count < inodes.count else { return true }
         try? identity.reader.forEachProcess { pid in
             if pid != key.pid { search(pid, inodes, &budget) }
-            return budget > 0 && holders.count < inodes.count
+            return budget > 0 && processes.count < inodes.count
         }
-        return holders.count == inodes.count
+        return processes.count == inodes.count
     }
 
-    private func holds(_ process: ProcessKey, _ inode: UInt32) -> Bool {
+    private func has(_ process: ProcessKey, _ inode: UInt32) -> Bool {
         var isHeld = false
         _ = try? identity.reader.forEachSocket(of: process.pid) { socket in
             isHeld = socket.inode == inode
@@ -124,7 +124,7 @@ final class RelayServer {
     private func search(_ pid: Int32, _ inodes: Set<UInt32>, _ budget: inout Int) {
         guard pid > 0, let process = try? identity.reader.key(pid) else { return }
         _ = try? identity.reader.forEachSocket(of: pid, budget: &budget) { socket in
-            if inodes.contains(socket.inode) { holders[socket.inode] = process }
+            if inodes.contains(socket.inode) { processes[socket.inode] = process }
             return true
         }
     }

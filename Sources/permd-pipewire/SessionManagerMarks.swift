@@ -87,14 +87,14 @@ final class SessionManagerMarks {
     }
 
     func update(
-        _ graph: Graph, _ sources: Sources, _ standings: [ObjectID: Standing], _ silence: SilentSource,
+        _ graph: Graph, _ sources: Sources, _ policies: [ObjectID: ClientPolicy], _ silence: SilentSource,
         _ connection: PipeWireConnection
     ) {
         guard let metadata else { return }
         isInherited = false
         var wanted: Set<Mark> = []
-        for (client, standing) in standings {
-            for permission in CaptureKind.all.map(\.permission) where standing.allows(permission) {
+        for (client, policy) in policies {
+            for permission in CaptureKind.all.map(\.permission) where policy.allows(permission) {
                 guard let serial = serials[client] else { continue }
                 wanted.insert(Mark(subject: client, key: permission.rawValue, value: serial))
             }

@@ -29,12 +29,12 @@ struct EnforcementTests {
         mutating func step() -> [Effect] {
             let gone = graph.takeGone()
             let sources = Sources(of: graph)
-            let standing = Standing(rights: [.microphone: right, .camera: right], needsSilence: isRelayed)
+            let policy = ClientPolicy(rights: [.microphone: right, .camera: right], needsSilence: isRelayed)
             return enforcement.step(
                 graph, gone: gone, sources, graph.recorders(sources),
-                standings: [
-                    EnforcementTests.client: standing,
-                    EnforcementTests.linker: Standing(rights: [.microphone: .allowed, .camera: .allowed]),
+                policies: [
+                    EnforcementTests.client: policy,
+                    EnforcementTests.linker: ClientPolicy(rights: [.microphone: .allowed, .camera: .allowed]),
                 ],
                 canRelink: canRelink, isLinker: { $0 == EnforcementTests.linker })
         }
@@ -46,7 +46,7 @@ struct EnforcementTests {
 
     private static let forbid = Effect.forbid(client: client, objects: [3, 30])
     private static let permit = Effect.permit(client: client, objects: [3, 30])
-    private static let bypass = Effect.tellBypass(client: client, node: 4, permission: .microphone)
+    private static let bypass = Effect.reportBypass(client: client, node: 4, permission: .microphone)
 
     @Test func rightsAreTakenOnceAndGivenBack() {
         var it = Case()

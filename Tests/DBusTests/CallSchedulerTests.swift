@@ -182,10 +182,10 @@ struct CallSchedulerTests {
 
     /// A service that the bus starts may get calls before it knows that it owns its name.
     @Test(arguments: PrivateBus.Kind.allCases, [true, false])
-    func callsWaitForAHandler(_ kind: PrivateBus.Kind, _ holdsCalls: Bool) async throws {
+    func callsWaitForAHandler(_ kind: PrivateBus.Kind, _ queuesCalls: Bool) async throws {
         let fixture = try await Fixture(kind)
         fixture.service.methodHandler = nil
-        fixture.service.holdsCalls = holdsCalls
+        fixture.service.queuesCalls = queuesCalls
         let answers = EventLog<String>()
         fixture.client.call(fixture.message()) { result in
             switch result {
@@ -197,7 +197,7 @@ struct CallSchedulerTests {
         // The call precedes these replies, and would be handled in the turn after the first one.
         for _ in 0..<3 { _ = try await fixture.service.call(.busCall("GetId")) }
         fixture.service.methodHandler = { fixture.service.reply(to: $0) }
-        #expect(try await answers.wait(for: 1) == [holdsCalls ? "handled" : BusError.Name.unknownMethod])
+        #expect(try await answers.wait(for: 1) == [queuesCalls ? "handled" : BusError.Name.unknownMethod])
         await fixture.end()
     }
 

@@ -9,7 +9,7 @@ struct PortalSyncRuleTests {
     private struct Judge: PortalJudge {
         var standing: [String: Verdict] = [:]
 
-        func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
+        func agrees(_ verdict: Verdict, for key: PortalKey) -> Bool {
             standing["\(key.appID) \(key.question.name)"] == verdict
         }
     }
@@ -37,7 +37,7 @@ struct PortalSyncRuleTests {
         // The deletion is requested only once.
         #expect(rule.review(at: 201, by: nothing) == [])
         #expect(rule.changed(.camera, [:], at: 202, by: nothing) == [.dropRow(camera)])
-        #expect(rule.took(camera, isGone: true, at: 203, by: nothing) == [])
+        #expect(rule.deletionEnded(camera, isGone: true, at: 203, by: nothing) == [])
     }
 
     /// `String` considers these two app ids equal.
@@ -129,7 +129,7 @@ struct PortalSyncRuleTests {
         var rule = rule(looked: [camera: .grant])
         #expect(rule.review(at: 0, by: nothing) == [.takeBack(camera)])
         #expect(rule.changed(.camera, [:], at: 5, by: nothing) == [])
-        #expect(rule.took(camera, isGone: true, at: 6, by: nothing) == [])
+        #expect(rule.deletionEnded(camera, isGone: true, at: 6, by: nothing) == [])
         #expect(rule.changed(.camera, ["org.example.Call": .grant], at: 7, by: nothing) == [.takeBack(camera)])
     }
 
@@ -138,7 +138,7 @@ struct PortalSyncRuleTests {
         #expect(rule.review(at: 0, by: nothing) == [.takeBack(camera)])
         #expect(rule.changed(.camera, [:], at: 5, by: nothing) == [])
         #expect(rule.changed(.camera, ["org.example.Call": .grant], at: 6, by: nothing) == [])
-        #expect(rule.took(camera, isGone: true, at: 7, by: nothing) == [.takeBack(camera)])
+        #expect(rule.deletionEnded(camera, isGone: true, at: 7, by: nothing) == [.takeBack(camera)])
     }
 
     @Test func whatIsThereAtTheStart() {
@@ -168,9 +168,9 @@ struct PortalSyncRuleTests {
         var rule = PortalSyncRule(given: [camera: .grant])
         #expect(rule.review(at: 0, by: granted) == [])
         #expect(rule.review(at: 1, by: nothing) == [.takeBack(camera)])
-        #expect(rule.took(camera, isGone: false, at: 2, by: nothing) == [])
+        #expect(rule.deletionEnded(camera, isGone: false, at: 2, by: nothing) == [])
         #expect(rule.review(at: 3, by: nothing) == [.takeBack(camera)])
-        #expect(rule.took(camera, isGone: true, at: 4, by: nothing) == [.dropRow(camera)])
+        #expect(rule.deletionEnded(camera, isGone: true, at: 4, by: nothing) == [.dropRow(camera)])
     }
 
     @Test func whatThePortalKeepsItselfIsItsOwn() {

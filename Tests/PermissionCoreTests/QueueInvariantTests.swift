@@ -42,7 +42,7 @@ private struct Play {
     private var dice: Dice
     private var queue: Queue
     private var facts = FakeFacts()
-    private var now = Moment(epoch: 1000, uptime: 1_000_000)
+    private var now = Instant(epoch: 1000, uptime: 1_000_000)
     private var lastID: UInt64 = 0
     /// Accepted requests that have not ended.
     private var open: Set<RequestID> = []

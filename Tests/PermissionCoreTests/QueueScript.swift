@@ -29,7 +29,7 @@ struct FakeFacts: Facts {
 struct QueueScript {
     private var queue = Queue(settings: Settings())
     private var facts = FakeFacts()
-    private var now = Moment(epoch: 1000, uptime: 5_000_000)
+    private var now = Instant(epoch: 1000, uptime: 5_000_000)
 
     /// Runs a script and records an issue unless its effects are exactly those listed.
     static func play(_ script: String, sourceLocation: SourceLocation = #_sourceLocation) {

@@ -27,7 +27,7 @@ final class CurrentFacts {
 
     /// What decisions and rules say about an app as portals know it: all its processes together. The Camera portal
     /// checks again when the camera is opened, so a process's own grant counts while the process runs.
-    func portalStanding(of permission: Permission, for app: AppID) -> Verdict? {
+    func portalVerdict(of permission: Permission, for app: AppID) -> Verdict? {
         if policy.isRestricted(app, permission) { return .deny }
         if let decided = store.appDecision(app, permission) { return decided.verdict }
         if policy.isGranted(app, permission) { return .grant }

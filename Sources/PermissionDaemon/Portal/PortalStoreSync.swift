@@ -184,23 +184,24 @@ final class PortalStoreSync {
         guard let place = PortalKinds.place(of: key.question) else { return }
         name.find(starts: true) { [weak self] owner in
             guard let owner else {
-                self?.took(key, .failure(BusError(name: BusError.Name.nameHasNoOwner, message: "there is no store")))
+                self?.deletionEnded(
+                    key, .failure(BusError(name: BusError.Name.nameHasNoOwner, message: "there is no store")))
                 return
             }
             let order = Message.call(
                 destination: owner, path: BusNames.portalStorePath, interface: BusNames.portalStore,
                 member: "DeletePermission", [.string(place.table), .string(place.id), .string(key.appID)])
-            self?.connection.call(order) { [weak self] in self?.took(key, $0) }
+            self?.connection.call(order) { [weak self] in self?.deletionEnded(key, $0) }
         }
     }
 
-    private func took(_ key: PortalKey, _ result: Result<Message, BusError>) {
+    private func deletionEnded(_ key: PortalKey, _ result: Result<Message, BusError>) {
         var isGone = true
         if case .failure(let error) = result, error.name != PortalStoreSync.notFound {
             isGone = false
             log.info("An answer about \(key.question.name) was not deleted from the portals' store: \(error.message)")
         }
-        perform(rule.took(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: self))
+        perform(rule.deletionEnded(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: self))
     }
 
     private func adopt(_ key: PortalKey, _ verdict: Verdict) {
@@ -228,7 +229,7 @@ final class PortalStoreSync {
 }
 
 extension PortalStoreSync: @LoopActor PortalJudge {
-    func stands(_ verdict: Verdict, for key: PortalKey) -> Bool {
+    func agrees(_ verdict: Verdict, for key: PortalKey) -> Bool {
         // Only the portal stores the answers to its own questions.
         guard let permission = key.question.permission else { return true }
         if key.appID.isEmpty {
@@ -238,10 +239,10 @@ extension PortalStoreSync: @LoopActor PortalJudge {
                     facts.status(of: permission, for: $0, assumesDevice: true) == .granted
                 }
         }
-        let standings = apps(of: key).map { facts.portalStanding(of: permission, for: $0) }
+        let verdicts = apps(of: key).map { facts.portalVerdict(of: permission, for: $0) }
         switch verdict {
-        case .grant: return standings.contains(.grant) && !standings.contains(.deny)
-        case .deny: return standings.contains(.deny)
+        case .grant: return verdicts.contains(.grant) && !verdicts.contains(.deny)
+        case .deny: return verdicts.contains(.deny)
         }
     }
 }

@@ -28,11 +28,11 @@ struct BusSockets: Sendable {
     /// descriptors than are examined.
     ///
     /// Sockets of another network namespace cannot be queried. In a process there, all sockets unknown here count.
-    func held(by pid: Int32, atMost count: Int, _ reader: ProcessReader) throws(UnknownProcess) -> [HeldSocket] {
+    func sockets(of pid: Int32, atMost count: Int, _ reader: ProcessReader) throws(UnknownProcess) -> [ProcessSocket] {
         guard count <= BusSockets.maximumSockets else { throw ProcessReader.tooManyDescriptors }
         guard count > 0 else { return [] }
         let isElsewhere = try !reader.sharesNetwork(pid)
-        var found: [UInt32: HeldSocket] = [:]
+        var found: [UInt32: ProcessSocket] = [:]
         var seen = 0
         let isWhole = try reader.forEachSocket(of: pid) { socket in
             seen += 1

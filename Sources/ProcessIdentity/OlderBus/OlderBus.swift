@@ -10,13 +10,13 @@ package import PermissionModel
 @LoopActor
 package final class OlderBus: ProcessProof {
     private let times: ConnectionTimes
-    private let holders: ConnectionHolders
+    private let sockets: ConnectionSockets
 
     /// - Parameter old: The same for a lost connection. What it knows is kept, so that losing it makes no caller look new.
     package init(_ connection: Connection, reader: ProcessReader, log: Logger, continuing old: OlderBus?) {
         times = ConnectionTimes(connection: connection, continuing: old?.times)
-        holders = ConnectionHolders(connection: connection, reader: reader, log: log)
-        times.onAppeared = { [processes = holders.processes] in processes.appeared($0) }
+        sockets = ConnectionSockets(connection: connection, reader: reader, log: log)
+        times.onAppeared = { [processes = sockets.processes] in processes.appeared($0) }
     }
 
     /// Must be called after the match rule for NameOwnerChanged was added, so that no connection is missed.
@@ -26,7 +26,7 @@ package final class OlderBus: ProcessProof {
 
     package func vanished(_ name: String) {
         times.vanished(name)
-        holders.processes.vanished(name)
+        sockets.processes.vanished(name)
     }
 
     package func check(
@@ -35,7 +35,7 @@ package final class OlderBus: ProcessProof {
         guard !times.busGivesProcesses else {
             return completion(UnknownProcess(reason: "the bus does not know its process"))
         }
-        holders.check(process.pid, name) { [times] problem in
+        sockets.check(process.pid, name) { [times] problem in
             if let problem { return completion(problem) }
             let isOlder = times.wasThere(process.startTime, before: name)
             let reason = "the process \(process.pid) is younger than the connection: its ID was reused"

@@ -53,8 +53,8 @@ struct BusSocketsTests {
         return fstat(socket.raw, &status) == 0 ? UInt32(status.st_ino) : 0
     }
 
-    private static func held(_ sockets: BusSockets, _ pid: Int32, _ count: Int = 9) throws -> Set<HeldSocket> {
-        Set(try sockets.held(by: pid, atMost: count, reader))
+    private static func held(_ sockets: BusSockets, _ pid: Int32, _ count: Int = 9) throws -> Set<ProcessSocket> {
+        Set(try sockets.sockets(of: pid, atMost: count, reader))
     }
 
     private static func pair() -> [UnixFD] {
@@ -90,13 +90,13 @@ struct BusSocketsTests {
         let inode = BusSocketsTests.inode(given[0])
         let child = try ChildProcess("sleep", ["1000"], standardInput: .descriptor(given[0].raw))
         close(given[0].take())
-        let held = HeldSocket(inode: inode, descriptor: 0)
+        let held = ProcessSocket(inode: inode, descriptor: 0)
         #expect(try BusSocketsTests.held(sockets, child.pid) == [held])
-        #expect(BusSocketsTests.reader.holds(child.pid, held))
+        #expect(BusSocketsTests.reader.has(child.pid, held))
         #expect(try BusSocketsTests.held(sockets, getpid()).allSatisfy { $0.inode != inode })
         child.terminate(SIGKILL)
         _ = await child.waitForExit()
-        #expect(!BusSocketsTests.reader.holds(child.pid, held))
+        #expect(!BusSocketsTests.reader.has(child.pid, held))
         #expect(throws: UnknownProcess.self) {
             try BusSocketsTests.held(sockets, child.pid)
         }

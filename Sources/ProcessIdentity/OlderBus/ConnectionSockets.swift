@@ -10,7 +10,7 @@ import PermissionModel
 import System
 
 @LoopActor
-final class ConnectionHolders {
+final class ConnectionSockets {
     /// Milliseconds between two checks of one process. permd learns of closed and opened connections a moment later,
     /// and between fork(2) and execve(2) a child of the process holds sockets that its parent has closed.
     private static let pauses: [Int64] = [0, 0, 20, 80, 300, 600]
@@ -41,10 +41,10 @@ final class ConnectionHolders {
     /// process. Concurrent checks of one process share one search.
     func check(_ pid: Int32, _ name: String, _ completion: @escaping @LoopActor (UnknownProcess?) -> Void) {
         checks[pid, default: []].append((name, completion))
-        if checks[pid]?.count == 1 { look(pid, ConnectionHolders.pauses[...]) }
+        if checks[pid]?.count == 1 { search(pid, ConnectionSockets.pauses[...]) }
     }
 
-    private func look(_ pid: Int32, _ pauses: ArraySlice<Int64>) {
+    private func search(_ pid: Int32, _ pauses: ArraySlice<Int64>) {
         processes.whenKnown { [weak self] in
             guard let self else { return }
             do throws(UnknownProcess) {
@@ -59,23 +59,23 @@ final class ConnectionHolders {
     private func search(_ pid: Int32, _ sockets: BusSockets, _ pauses: ArraySlice<Int64>) {
         let count = processes.count(pid)
         worker.run(about: "\(pid)") { [reader] in
-            Result { () throws(UnknownProcess) in try sockets.held(by: pid, atMost: count, reader) }
+            Result { () throws(UnknownProcess) in try sockets.sockets(of: pid, atMost: count, reader) }
         } then: { [weak self] found in
             guard let self else { return }
             switch found {
-            case .success(let held) where held.count == count:
-                roundTrips(ConnectionHolders.roundTrips) { [weak self] in self?.confirm(pid, held, pauses) }
-            case .success(let held): again(pid, pauses, held.count)
+            case .success(let found) where found.count == count:
+                roundTrips(ConnectionSockets.roundTrips) { [weak self] in self?.confirm(pid, found, pauses) }
+            case .success(let found): again(pid, pauses, found.count)
             case .failure(let problem): finish(pid, problem)
             case nil: finish(pid, UnknownProcess(reason: "its sockets were not found in time"))
             }
         }
     }
 
-    private func confirm(_ pid: Int32, _ held: [HeldSocket], _ pauses: ArraySlice<Int64>) {
+    private func confirm(_ pid: Int32, _ found: [ProcessSocket], _ pauses: ArraySlice<Int64>) {
         processes.whenKnown { [weak self] in
             guard let self else { return }
-            let count = held.count { self.reader.holds(pid, $0) }
+            let count = found.count { self.reader.has(pid, $0) }
             // Connections whose check began during the search must be included in the count.
             let isComplete = (checks[pid] ?? []).allSatisfy { !self.processes.isAsked($0.name) }
             guard isComplete, processes.count(pid) <= count else { return again(pid, pauses, count) }
@@ -83,14 +83,14 @@ final class ConnectionHolders {
         }
     }
 
-    private func again(_ pid: Int32, _ pauses: ArraySlice<Int64>, _ held: Int) {
+    private func again(_ pid: Int32, _ pauses: ArraySlice<Int64>, _ found: Int) {
         guard let pause = pauses.first else {
             let count = processes.count(pid)
-            let reason = "the process \(pid) has \(count) connections, but holds \(held) sockets to the bus"
+            let reason = "the process \(pid) has \(count) connections, but holds \(found) sockets to the bus"
             return finish(pid, UnknownProcess(reason: reason))
         }
         Loop.shared.after(milliseconds: pause) { [weak self] in
-            self?.roundTrips(1) { self?.look(pid, pauses.dropFirst()) }
+            self?.roundTrips(1) { self?.search(pid, pauses.dropFirst()) }
         }
     }
 
