@@ -1,9 +1,9 @@
 // Who may record, from who it is and what permd says about it.
 
-public import PermissionModel
+package import PermissionModel
 
 /// Who is behind a client of PipeWire.
-public enum Owner: Sendable, Hashable {
+package enum Owner: Sendable, Hashable {
     /// A part of the session, such as the session manager.
     case session
     /// A process.
@@ -15,7 +15,7 @@ public enum Owner: Sendable, Hashable {
     /// A program that cannot be identified, and may be sandboxed.
     case unknown
 
-    public var isSandboxed: Bool {
+    package var isSandboxed: Bool {
         switch self {
         case .process(_, let app), .app(let app): app.isSandboxed
         case .session, .unsandboxed: false
@@ -25,7 +25,7 @@ public enum Owner: Sendable, Hashable {
 }
 
 /// What a client may do now.
-public enum RecordingRight: Sendable, Hashable {
+package enum RecordingRight: Sendable, Hashable {
     case allowed
     /// It gets nothing, and nobody is asked.
     case refused
@@ -35,7 +35,7 @@ public enum RecordingRight: Sendable, Hashable {
     /// - Parameters:
     ///   - status: What permd said last; nil if it has said nothing yet.
     ///   - wasAllowed: Whether it was allowed before, and permd has not been heard since.
-    public init(_ owner: Owner, _ status: Status?, ask: AskScope, wasAllowed: Bool = false) {
+    package init(_ owner: Owner, _ status: Status?, ask: AskScope, wasAllowed: Bool = false) {
         if ask == .none || owner == .session {
             self = .allowed
             return

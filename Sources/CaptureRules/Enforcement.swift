@@ -1,30 +1,30 @@
 // What has to be done so that exactly those who may record do. Each step compares what is with what should be, so that
 // nothing depends on having seen every change.
 
-public import PermissionModel
+package import PermissionModel
 
 /// What is known of a client, beyond the graph.
-public struct ClientPolicy: Sendable, Equatable {
+package struct ClientPolicy: Sendable, Equatable {
     /// What it may record.
-    public var rights: [Permission: RecordingRight]
+    package var rights: [Permission: RecordingRight]
     /// Whether it speaks to a sound server that gives up streams without data.
-    public var needsSilence: Bool
+    package var needsSilence: Bool
     /// Whether the client is to keep its rights whatever the right, so that it can list sources. Only the session
     /// manager links for it, and asks first.
-    public var keepsSight: Bool
+    package var keepsSight: Bool
 
-    public init(rights: [Permission: RecordingRight], needsSilence: Bool = false, keepsSight: Bool = false) {
+    package init(rights: [Permission: RecordingRight], needsSilence: Bool = false, keepsSight: Bool = false) {
         self.rights = rights
         self.needsSilence = needsSilence
         self.keepsSight = keepsSight
     }
 
-    public func allows(_ permission: Permission) -> Bool { rights[permission] == .allowed }
+    package func allows(_ permission: Permission) -> Bool { rights[permission] == .allowed }
 
     func mayHaveRights(_ permission: Permission) -> Bool { keepsSight || allows(permission) }
 }
 
-public enum Effect: Sendable, Hashable {
+package enum Effect: Sendable, Hashable {
     /// Take a client's rights on these objects.
     case forbid(client: ObjectID, objects: [ObjectID])
     /// Give them back.
@@ -40,7 +40,7 @@ public enum Effect: Sendable, Hashable {
     case endSilence(node: ObjectID)
 }
 
-public struct Enforcement: Sendable {
+package struct Enforcement: Sendable {
     /// Links that were cut, by the node that recorded, to be made again if it may. Bounded by the node's ports.
     private var cutLinks: [ObjectID: [LinkEnds]] = [:]
     private var forbidden: [ObjectID: Set<ObjectID>] = [:]
@@ -58,20 +58,20 @@ public struct Enforcement: Sendable {
     /// A node is not linked more often than this, whatever it has.
     private static let mostLinks = 64
 
-    public init() {}
+    package init() {}
 
     /// The session manager may have taken rights of this client: the next step sets all of them.
-    public mutating func rightsAreUnsure(of client: ObjectID) { unsure.insert(client) }
+    package mutating func rightsAreUnsure(of client: ObjectID) { unsure.insert(client) }
 
     /// The silent source has gone, with all its links.
-    public mutating func forgetSilence() { silenced = [] }
+    package mutating func forgetSilence() { silenced = [] }
 
     /// - Parameters:
     ///   - gone: The objects that have gone since the last step.
     ///   - policies: The clients that are known. The others are not touched: they may be the session manager.
     ///   - canRelink: Whether the session manager links again on request. If not, cut links are made again.
     ///   - isLinker: Whether a client makes links for others.
-    public mutating func step(
+    package mutating func step(
         _ graph: Graph, gone: Set<ObjectID>, _ sources: Sources, _ recorders: [Recorder],
         policies: [ObjectID: ClientPolicy],
         canRelink: Bool, isLinker: (ObjectID) -> Bool

@@ -1,19 +1,19 @@
 // What PipeWire has: clients, nodes, ports and links, as values.
 
-public import PermissionModel
+package import PermissionModel
 
 /// The ID of an object of PipeWire. It is used again after the object has gone.
-public typealias ObjectID = UInt32
+package typealias ObjectID = UInt32
 
 /// A connection to PipeWire.
-public struct Client: Sendable, Equatable {
+package struct Client: Sendable, Equatable {
     /// The process that connected, according to the kernel.
-    public var process: Int32?
-    public var claim: Claim
+    package var process: Int32?
+    package var claim: Claim
     /// Whether PipeWire gave it all rights when it connected. Others get theirs from the session manager.
-    public var isTrusted: Bool
+    package var isTrusted: Bool
 
-    public init(process: Int32?, claim: Claim = Claim(), isTrusted: Bool = true) {
+    package init(process: Int32?, claim: Claim = Claim(), isTrusted: Bool = true) {
         self.process = process
         self.claim = claim
         self.isTrusted = isTrusted
@@ -21,35 +21,35 @@ public struct Client: Sendable, Equatable {
 }
 
 /// What a client says it is. Anybody can say anything.
-public struct Claim: Sendable, Equatable {
+package struct Claim: Sendable, Equatable {
     /// The process, by the ID that it knows itself by.
-    public var pid: Int32?
+    package var pid: Int32?
     /// The flatpak. pipewire-pulse says so of its clients, unless they do themselves.
-    public var app: AppID?
+    package var app: AppID?
 
-    public init(pid: Int32? = nil, app: AppID? = nil) {
+    package init(pid: Int32? = nil, app: AppID? = nil) {
         self.pid = pid
         self.app = app
     }
 }
 
-public struct Node: Sendable, Equatable {
+package struct Node: Sendable, Equatable {
     /// The client that made it; nil if it belongs to the PipeWire daemon.
-    public var client: ObjectID?
-    public var mediaClass: String
-    public var name: String
+    package var client: ObjectID?
+    package var mediaClass: String
+    package var name: String
     /// What a person knows it by.
-    public var label: String
+    package var label: String
     /// Nodes with the same group are the ends of one filter.
-    public var group: String?
+    package var group: String?
     /// Whether a capture stream asks for what a sink plays.
-    public var recordsSink: Bool
+    package var recordsSink: Bool
     /// Whether data flows, as far as PipeWire has said.
-    public var isRunning: Bool
+    package var isRunning: Bool
     /// Whether PipeWire has sent the node's properties: the registry has only some of them.
-    public var isComplete: Bool
+    package var isComplete: Bool
 
-    public init(
+    package init(
         client: ObjectID?, mediaClass: String, name: String = "", label: String = "", group: String? = nil,
         recordsSink: Bool = false, isRunning: Bool = false, isComplete: Bool = true
     ) {
@@ -64,24 +64,24 @@ public struct Node: Sendable, Equatable {
     }
 }
 
-public struct Port: Sendable, Equatable {
-    public let node: ObjectID
-    public let isOutput: Bool
+package struct Port: Sendable, Equatable {
+    package let node: ObjectID
+    package let isOutput: Bool
 
-    public init(node: ObjectID, isOutput: Bool) {
+    package init(node: ObjectID, isOutput: Bool) {
         self.node = node
         self.isOutput = isOutput
     }
 }
 
 /// The two ends of a link.
-public struct LinkEnds: Sendable, Hashable {
-    public let outputNode: ObjectID
-    public let outputPort: ObjectID
-    public let inputNode: ObjectID
-    public let inputPort: ObjectID
+package struct LinkEnds: Sendable, Hashable {
+    package let outputNode: ObjectID
+    package let outputPort: ObjectID
+    package let inputNode: ObjectID
+    package let inputPort: ObjectID
 
-    public init(_ outputNode: ObjectID, _ outputPort: ObjectID, _ inputNode: ObjectID, _ inputPort: ObjectID) {
+    package init(_ outputNode: ObjectID, _ outputPort: ObjectID, _ inputNode: ObjectID, _ inputPort: ObjectID) {
         self.outputNode = outputNode
         self.outputPort = outputPort
         self.inputNode = inputNode
@@ -89,56 +89,56 @@ public struct LinkEnds: Sendable, Hashable {
     }
 }
 
-public struct Link: Sendable, Equatable {
-    public let ends: LinkEnds
+package struct Link: Sendable, Equatable {
+    package let ends: LinkEnds
     /// The client that made it; nil if the link outlives its maker.
-    public let maker: ObjectID?
+    package let maker: ObjectID?
 
-    public init(_ ends: LinkEnds, maker: ObjectID? = nil) {
+    package init(_ ends: LinkEnds, maker: ObjectID? = nil) {
         self.ends = ends
         self.maker = maker
     }
 }
 
-public struct Graph: Sendable, Equatable {
-    public private(set) var clients: [ObjectID: Client] = [:]
-    public private(set) var nodes: [ObjectID: Node] = [:]
-    public private(set) var ports: [ObjectID: Port] = [:]
-    public private(set) var links: [ObjectID: Link] = [:]
+package struct Graph: Sendable, Equatable {
+    package private(set) var clients: [ObjectID: Client] = [:]
+    package private(set) var nodes: [ObjectID: Node] = [:]
+    package private(set) var ports: [ObjectID: Port] = [:]
+    package private(set) var links: [ObjectID: Link] = [:]
     /// The links into each node.
     private(set) var linksInto: [ObjectID: Set<ObjectID>] = [:]
     private(set) var portsOf: [ObjectID: Set<ObjectID>] = [:]
     /// The objects that have gone since the last ``takeGone()``. Their IDs may be used again already.
     private var gone: Set<ObjectID> = []
 
-    public init() {}
+    package init() {}
 
-    public mutating func set(_ id: ObjectID, _ client: Client) { clients[id] = client }
+    package mutating func set(_ id: ObjectID, _ client: Client) { clients[id] = client }
 
-    public mutating func set(_ id: ObjectID, _ node: Node) { nodes[id] = node }
+    package mutating func set(_ id: ObjectID, _ node: Node) { nodes[id] = node }
 
-    public mutating func set(_ id: ObjectID, _ port: Port) {
+    package mutating func set(_ id: ObjectID, _ port: Port) {
         ports[id] = port
         portsOf[port.node, default: []].insert(id)
     }
 
-    public mutating func set(_ id: ObjectID, _ link: Link) {
+    package mutating func set(_ id: ObjectID, _ link: Link) {
         links[id] = link
         linksInto[link.ends.inputNode, default: []].insert(id)
     }
 
     /// Whether the object is a stream that plays, or one of its ports, or a link out of it.
-    public func isPlaying(_ id: ObjectID) -> Bool {
+    package func isPlaying(_ id: ObjectID) -> Bool {
         let node = ports[id]?.node ?? links[id]?.ends.outputNode ?? id
         return nodes[node]?.mediaClass.hasPrefix("Stream/Output") == true
     }
 
-    public mutating func takeGone() -> Set<ObjectID> {
+    package mutating func takeGone() -> Set<ObjectID> {
         defer { gone = [] }
         return gone
     }
 
-    public mutating func remove(_ id: ObjectID) {
+    package mutating func remove(_ id: ObjectID) {
         gone.insert(id)
         clients[id] = nil
         nodes[id] = nil
@@ -154,12 +154,12 @@ public struct Graph: Sendable, Equatable {
     }
 
     /// The links into a node, in a fixed order.
-    public func links(into node: ObjectID) -> [(id: ObjectID, link: Link)] {
+    package func links(into node: ObjectID) -> [(id: ObjectID, link: Link)] {
         (linksInto[node] ?? []).sorted().map { ($0, links[$0]!) }
     }
 
     /// The ports of a node in one direction, in a fixed order.
-    public func ports(of node: ObjectID, isOutput: Bool) -> [ObjectID] {
+    package func ports(of node: ObjectID, isOutput: Bool) -> [ObjectID] {
         (portsOf[node] ?? []).filter { ports[$0]?.isOutput == isOutput }.sorted()
     }
 }

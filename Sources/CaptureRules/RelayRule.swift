@@ -14,17 +14,17 @@
 // ended. Where processes of several sandboxes know themselves by the same ID, what they say of their apps is counted in
 // the same way.
 
-public import PermissionModel
+package import PermissionModel
 
 /// A process that may hold connections to the server.
-public struct RelayProcess: Sendable, Equatable {
-    public let key: ProcessKey
+package struct RelayProcess: Sendable, Equatable {
+    package let key: ProcessKey
     /// Nil if it cannot be identified.
-    public let app: AppID?
+    package let app: AppID?
     /// The ID that the process knows itself by, which in a sandbox is another one.
-    public let ownPid: Int32
+    package let ownPid: Int32
 
-    public init(_ key: ProcessKey, _ app: AppID?, ownPid: Int32) {
+    package init(_ key: ProcessKey, _ app: AppID?, ownPid: Int32) {
         self.key = key
         self.app = app
         self.ownPid = ownPid
@@ -34,12 +34,12 @@ public struct RelayProcess: Sendable, Equatable {
 }
 
 /// Connections to the server.
-public struct RelayPeer: Sendable, Equatable {
+package struct RelayPeer: Sendable, Equatable {
     /// The process that holds them, or several of which any may hold them.
-    public let processes: [RelayProcess]
-    public let connections: Int
+    package let processes: [RelayProcess]
+    package let connections: Int
 
-    public init(_ processes: [RelayProcess], connections: Int) {
+    package init(_ processes: [RelayProcess], connections: Int) {
         self.processes = processes
         self.connections = connections
     }
@@ -50,7 +50,7 @@ public struct RelayPeer: Sendable, Equatable {
     func process(_ claim: Claim) -> RelayProcess? { processes.first { $0.key.pid == claim.pid } }
 }
 
-public enum RelayRule {
+package enum RelayRule {
     /// Returns the owner of each client.
     ///
     /// - Parameters:
@@ -58,7 +58,7 @@ public enum RelayRule {
     ///   - peers: All connections to the server.
     ///   - isComplete: Whether the process at the other end of every connection is among the peers.
     ///   - server: The server's own process, whose own clients are parts of the session.
-    public static func owners(
+    package static func owners(
         claims: [ObjectID: Claim], peers: [RelayPeer], isComplete: Bool, server: Int32
     ) -> [ObjectID: Owner] {
         let sandboxed = groups(peers.filter(\.mayBeSandboxed))

@@ -1,10 +1,10 @@
 // Which nodes carry what a microphone or a camera captures, and which nodes record.
 
-public import PermissionModel
+package import PermissionModel
 
 /// What PipeWire calls the nodes of a permission. The same table is in wireplumber/capture.lua.
-public struct CaptureKind: Sendable {
-    public let permission: Permission
+package struct CaptureKind: Sendable {
+    package let permission: Permission
     /// The beginnings of the media classes of its sources: `Audio/Source/Virtual` is a source as well.
     let sources: [String]
     /// The beginning of the media classes of the streams that record from them.
@@ -12,7 +12,7 @@ public struct CaptureKind: Sendable {
     /// Whether streams that wait can be given silence.
     let hasSilence: Bool
 
-    public static let all = [
+    package static let all = [
         CaptureKind(
             permission: .microphone, sources: ["Audio/Source", "Audio/Duplex"], streams: "Stream/Input/Audio",
             hasSilence: true),
@@ -35,8 +35,8 @@ extension Node {
 }
 
 /// The nodes whose outputs need a permission.
-public struct Sources: Sendable, Equatable {
-    public private(set) var permissions: [ObjectID: Permission] = [:]
+package struct Sources: Sendable, Equatable {
+    package private(set) var permissions: [ObjectID: Permission] = [:]
 
     /// A source is a microphone or a camera unless it is the output of a filter that, as it is linked now, gets
     /// something else. A filter without any input counts, as it may get one at any moment. Whatever gets the output of a
@@ -44,7 +44,7 @@ public struct Sources: Sendable, Equatable {
     /// microphone unless a filter plays one there.
     ///
     /// - Parameter silence: The source of silence, which is none.
-    public init(of graph: Graph, silence: ObjectID? = nil) {
+    package init(of graph: Graph, silence: ObjectID? = nil) {
         var groups: [String: [ObjectID]] = [:]
         for (id, node) in graph.nodes { if let group = node.group { groups[group, default: []].append(id) } }
         var targets: [ObjectID: [ObjectID]] = [:]
@@ -76,20 +76,20 @@ public struct Sources: Sendable, Equatable {
     }
 
     /// The nodes that look like sources but carry nothing that needs a permission.
-    public func plain(in graph: Graph) -> [ObjectID] {
+    package func plain(in graph: Graph) -> [ObjectID] {
         graph.nodes.filter { permissions[$0.key] == nil && $0.value.sourcePermission != nil }.map(\.key)
     }
 }
 
 /// A node that records, or waits to.
-public struct Recorder: Sendable, Hashable {
-    public let node: ObjectID
-    public let client: ObjectID
-    public let permission: Permission
+package struct Recorder: Sendable, Hashable {
+    package let node: ObjectID
+    package let client: ObjectID
+    package let permission: Permission
     /// The sources that it is linked to; empty if it waits for one.
-    public let sources: [ObjectID]
+    package let sources: [ObjectID]
 
-    public init(node: ObjectID, client: ObjectID, permission: Permission, sources: [ObjectID]) {
+    package init(node: ObjectID, client: ObjectID, permission: Permission, sources: [ObjectID]) {
         self.node = node
         self.client = client
         self.permission = permission
@@ -100,7 +100,7 @@ public struct Recorder: Sendable, Hashable {
 extension Graph {
     /// All recorders, in the order of their IDs. Nodes of the PipeWire daemon itself are none, nor is a source that is
     /// linked to a node of the same client.
-    public func recorders(_ sources: Sources, silence: ObjectID? = nil) -> [Recorder] {
+    package func recorders(_ sources: Sources, silence: ObjectID? = nil) -> [Recorder] {
         nodes.keys.sorted().flatMap { recorders(at: $0, sources, silence) }
     }
 

@@ -1,20 +1,20 @@
 // Determines which app a process is, using the first identity form of the contract that applies.
 
-public import PermissionModel
+package import PermissionModel
 import System
 
 /// A process, and the app that it is.
-public struct IdentifiedProcess: Sendable {
-    public let key: ProcessKey
-    public let app: AppID
+package struct IdentifiedProcess: Sendable {
+    package let key: ProcessKey
+    package let app: AppID
     /// Whether it is outside any sandbox and only forwards messages of others.
-    public let isProxy: Bool
+    package let isProxy: Bool
 }
 
-public struct AppIdentity: Sendable {
-    public let reader: ProcessReader
+package struct AppIdentity: Sendable {
+    package let reader: ProcessReader
 
-    public init(reader: ProcessReader = ProcessReader()) { self.reader = reader }
+    package init(reader: ProcessReader = ProcessReader()) { self.reader = reader }
 
     /// Programs identified by the script they run. A version suffix (python3.11) is ignored.
     static let interpreters: Set<String> = [
@@ -34,7 +34,7 @@ public struct AppIdentity: Sendable {
     /// - Parameters:
     ///   - pidfd: Refers to the process, and stays the caller's.
     ///   - label: The security label that the process had when it connected; nil for the one that it has now.
-    public func process(
+    package func process(
         _ pid: Int32, under pidfd: Int32, label: [UInt8]? = nil
     ) throws(UnknownProcess) -> IdentifiedProcess {
         try process(evidence(pid, label: label), under: pidfd)
@@ -60,7 +60,7 @@ public struct AppIdentity: Sendable {
         return found
     }
 
-    public func app(of pid: Int32, label: [UInt8]? = nil) throws(UnknownProcess) -> AppID {
+    package func app(of pid: Int32, label: [UInt8]? = nil) throws(UnknownProcess) -> AppID {
         try app(evidence(pid, label: label))
     }
 

@@ -2,16 +2,16 @@
 
 import CLinux
 import Glibc
-public import PermissionModel
+package import PermissionModel
 
 extension ProcessReader {
     /// The most descriptors that are read. Reading one blocks the caller for up to 3 µs. Compositors and browsers have
     /// some thousands, with those that they opened first among the first.
     static let maximumDescriptors = 4096
-    public static let tooManyDescriptors = UnknownProcess(reason: "it has more descriptors than permd examines")
+    package static let tooManyDescriptors = UnknownProcess(reason: "it has more descriptors than permd examines")
 
     /// Calls `body` with the ID of each process until it returns false.
-    public func forEachProcess(_ body: (Int32) -> Bool) throws(UnknownProcess) {
+    package func forEachProcess(_ body: (Int32) -> Bool) throws(UnknownProcess) {
         let folder = try DescriptorFolder(root)
         while let entry = folder.next(), body(entry.number) {}
     }
@@ -49,12 +49,12 @@ final class DescriptorFolder {
 }
 
 /// A process that has a device open.
-public struct DeviceOpener: Sendable, Hashable {
-    public let process: ProcessKey
+package struct DeviceOpener: Sendable, Hashable {
+    package let process: ProcessKey
     /// The device number.
-    public let device: UInt64
+    package let device: UInt64
     /// Descriptors with which frames or samples can be read. A program that feeds a loopback camera may only write.
-    public var descriptors: Int
+    package var descriptors: Int
 }
 
 extension ProcessReader {
@@ -65,7 +65,7 @@ extension ProcessReader {
     /// hands them over. A process that may not be inspected is not found. Takes 16 ms for 20,000 descriptors.
     ///
     /// - Parameter processes: Where to look; in all processes if nil.
-    public func openers(of devices: Set<UInt64>, in processes: [Int32]? = nil) -> [DeviceOpener] {
+    package func openers(of devices: Set<UInt64>, in processes: [Int32]? = nil) -> [DeviceOpener] {
         let own = getpid()
         var found: [DeviceOpener] = []
         func visit(_ pid: Int32) -> Bool {
@@ -116,12 +116,12 @@ extension ProcessReader {
     }
 
     /// The process that a thread belongs to: the kernel names the threads that opened a sound device.
-    public func process(ofThread thread: Int32) -> Int32? {
+    package func process(ofThread thread: Int32) -> Int32? {
         field("Tgid:", of: "\(root)/\(thread)/status", radix: 10).flatMap { Int32(exactly: $0) }
     }
 
     /// The user that the process runs as: its real user ID.
-    public func user(_ pid: Int32) -> UInt32? {
+    package func user(_ pid: Int32) -> UInt32? {
         field("Uid:", of: "\(root)/\(pid)/status", radix: 10).flatMap { UInt32(exactly: $0) }
     }
 

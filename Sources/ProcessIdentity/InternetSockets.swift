@@ -4,12 +4,12 @@
 import Glibc
 
 /// Which of a process's sockets are in the tables of TCP, UDP and netlink.
-public struct InternetSockets: Sendable {
+package struct InternetSockets: Sendable {
     /// Whether a TCP connection that the process accepted is among them. UDP and netlink have no connections that are
     /// accepted, and TCP connections that the process opened have other local ports than those it listens on.
-    public let hasAccepted: Bool
+    package let hasAccepted: Bool
     /// The inodes that are in no table. They may be AF_UNIX sockets of another network namespace.
-    public let others: Set<UInt32>
+    package let others: Set<UInt32>
 }
 
 extension ProcessReader {
@@ -17,7 +17,7 @@ extension ProcessReader {
     static let maximumTable = 4 << 20
 
     /// - Parameter held: The inodes of sockets that the process holds.
-    public func internetSockets(_ pid: Int32, among held: Set<UInt32>) throws(UnknownProcess) -> InternetSockets {
+    package func internetSockets(_ pid: Int32, among held: Set<UInt32>) throws(UnknownProcess) -> InternetSockets {
         var others = held
         var listening: Set<[UInt8]> = []
         var connected: Set<[UInt8]> = []

@@ -2,23 +2,23 @@
 // /proc/PID/net/unix only, without their peers (sock_diag(7) reports those of this one).
 
 import Glibc
-public import PermissionModel
+package import PermissionModel
 
 extension ProcessReader {
     /// The network namespace that a process is in, as its link in /proc/PID/ns has it (namespaces(7)).
-    public func network(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try text(ofLink: "\(root)/\(pid)/ns/net") }
+    package func network(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try text(ofLink: "\(root)/\(pid)/ns/net") }
 
     /// The network namespace of this process.
-    public func ownNetwork() throws(UnknownProcess) -> [UInt8] { try text(ofLink: "\(root)/self/ns/net") }
+    package func ownNetwork() throws(UnknownProcess) -> [UInt8] { try text(ofLink: "\(root)/self/ns/net") }
 
     /// Whether the process is in this network namespace, so that the kernel reports its sockets.
-    public func sharesNetwork(_ pid: Int32) throws(UnknownProcess) -> Bool { try network(pid) == ownNetwork() }
+    package func sharesNetwork(_ pid: Int32) throws(UnknownProcess) -> Bool { try network(pid) == ownNetwork() }
 
     /// The inodes of the AF_UNIX sockets in the network namespace that the process is in. The table is readable for every
     /// process. A program there can add numbers, with a path that contains the text of a line, but not remove any.
     ///
     /// - Parameter budget: The most bytes to read, less those that were. A longer table is refused.
-    public func unixSockets(inNetworkOf pid: Int32, budget: inout Int) throws(UnknownProcess) -> Set<UInt32> {
+    package func unixSockets(inNetworkOf pid: Int32, budget: inout Int) throws(UnknownProcess) -> Set<UInt32> {
         let table = try read("\(root)/\(pid)/net/unix", maximum: budget)
         budget -= table.count
         var inodes: Set<UInt32> = []
@@ -34,13 +34,13 @@ extension ProcessReader {
 
 /// Connections that a process accepted from another network namespace, such as those of sandboxes without network. The
 /// kernel does not say which process holds their other ends, only in which namespace they were made.
-public struct OtherNetworks {
+package struct OtherNetworks {
     /// Connections from one namespace.
-    public struct Connections: Equatable {
+    package struct Connections: Equatable {
         /// The inodes of the sockets on this side.
-        public let sockets: Set<UInt32>
+        package let sockets: Set<UInt32>
         /// The processes there that hold sockets of the namespace, or whose descriptors cannot be read. At least one.
-        public let processes: [ProcessKey]
+        package let processes: [ProcessKey]
     }
 
     /// The most bytes of tables that one search reads, of 110,000 sockets, which takes about 0.1 s.
@@ -52,12 +52,12 @@ public struct OtherNetworks {
 
     private let reader: ProcessReader
 
-    public init(_ reader: ProcessReader) { self.reader = reader }
+    package init(_ reader: ProcessReader) { self.reader = reader }
 
     /// The connections by their namespaces. Nil if the processes of one were not found.
     ///
     /// - Parameter sockets: The inodes of the sockets on this side.
-    public func connections(_ sockets: Set<UInt32>) -> [Connections]? {
+    package func connections(_ sockets: Set<UInt32>) -> [Connections]? {
         if sockets.isEmpty { return [] }
         var bytes = OtherNetworks.maximumTables
         var descriptors = OtherNetworks.maximumDescriptors

@@ -3,17 +3,17 @@
 import CLinux
 import Glibc
 
-public enum Pidfd {
+package enum Pidfd {
     /// Opens a pidfd for the process that currently has that PID. Returns -1 and sets errno on failure; the caller must
     /// close it.
-    public static func open(_ pid: Int32) -> Int32 { clinux_pidfd_open(pid, 0) }
+    package static func open(_ pid: Int32) -> Int32 { clinux_pidfd_open(pid, 0) }
 
     /// Returns the PID behind a pidfd; nil if the process has exited or is not in this PID namespace.
-    public static func pid(of pidfd: Int32) -> Int32? { number(of: pidfd).flatMap { $0 > 0 ? $0 : nil } }
+    package static func pid(of pidfd: Int32) -> Int32? { number(of: pidfd).flatMap { $0 > 0 ? $0 : nil } }
 
     /// What the kernel reports as the PID behind a pidfd (pidfd_open(2), proc(5)): -1 if the process has exited, 0 if it
     /// is not in this PID namespace. Returns nil if the descriptor is not a pidfd.
-    public static func number(of pidfd: Int32) -> Int32? {
+    package static func number(of pidfd: Int32) -> Int32? {
         guard let file = fopen("/proc/self/fdinfo/\(pidfd)", "re") else { return nil }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 4096)
@@ -25,7 +25,7 @@ public enum Pidfd {
     }
 
     /// A pidfd is readable once its process has exited (pidfd_open(2)).
-    public static func isAlive(_ pidfd: Int32) -> Bool {
+    package static func isAlive(_ pidfd: Int32) -> Bool {
         var entry = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, 0) == 0
     }

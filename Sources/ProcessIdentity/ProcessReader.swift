@@ -2,35 +2,35 @@
 
 import CLinux
 import Glibc
-public import PermissionModel
+package import PermissionModel
 import System
 
 /// The reason why a process cannot be identified.
-public struct UnknownProcess: Error {
-    public let reason: String
+package struct UnknownProcess: Error {
+    package let reason: String
 
-    public init(reason: String) { self.reason = reason }
+    package init(reason: String) { self.reason = reason }
 }
 
-public struct ProcessReader: Sendable {
-    public let root: String
+package struct ProcessReader: Sendable {
+    package let root: String
 
     /// - Parameter root: The directory to read from; other than /proc only in tests.
-    public init(root: String = "/proc") { self.root = root }
+    package init(root: String = "/proc") { self.root = root }
 
     /// Control groups are far shorter, .flatpak-info is a few KiB, and only two arguments of a command line matter.
     static let maximumRead = 64 << 10
 
     /// The process that has this ID now.
-    public func key(_ pid: Int32) throws(UnknownProcess) -> ProcessKey {
+    package func key(_ pid: Int32) throws(UnknownProcess) -> ProcessKey {
         ProcessKey(pid: pid, startTime: try startTime(pid))
     }
 
     /// Whether the process has not exited yet.
-    public func isThere(_ process: ProcessKey) -> Bool { (try? startTime(process.pid)) == process.startTime }
+    package func isThere(_ process: ProcessKey) -> Bool { (try? startTime(process.pid)) == process.startTime }
 
     /// Returns the start time in clock ticks after boot: field 22 of stat (proc(5)).
-    public func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 {
+    package func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 {
         let stat = try read("\(root)/\(pid)/stat")
         // The second field is the command in parentheses, and may contain any character.
         guard let end = stat.lastIndex(of: UInt8(ascii: ")")) else {
@@ -78,7 +78,7 @@ public struct ProcessReader: Sendable {
     }
 
     /// Returns the ID by which the process knows itself, in its own PID namespace: the last of NSpid in status (proc(5)).
-    public func ownPid(_ pid: Int32) throws(UnknownProcess) -> Int32 {
+    package func ownPid(_ pid: Int32) throws(UnknownProcess) -> Int32 {
         for line in try read("\(root)/\(pid)/status").split(separator: UInt8(ascii: "\n"))
         where line.starts(with: "NSpid:".utf8) {
             let last = line.split(whereSeparator: { $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ") }).last ?? []
@@ -88,7 +88,7 @@ public struct ProcessReader: Sendable {
     }
 
     /// Returns the executable's path without the kernel's mark for a deleted or replaced file. May block.
-    public func executable(_ pid: Int32) throws(UnknownProcess) -> [UInt8] {
+    package func executable(_ pid: Int32) throws(UnknownProcess) -> [UInt8] {
         let path = try executableLink(pid)
         return ProcessReader.isMarkedDeleted(path) && !exists(path)
             ? Array(path.dropLast(ProcessReader.deletedMark.count)) : path
@@ -105,7 +105,7 @@ public struct ProcessReader: Sendable {
 
     /// The user who owns the executable's file; nil if that cannot be read. A file system is not asked for what the kernel
     /// has (AT_STATX_DONT_SYNC), so this does not block.
-    public func executableOwner(_ pid: Int32) -> UInt32? {
+    package func executableOwner(_ pid: Int32) -> UInt32? {
         var status = statx()
         return clinux_stat_unasked(AT_FDCWD, "\(root)/\(pid)/exe", &status) == 0 ? status.stx_uid : nil
     }

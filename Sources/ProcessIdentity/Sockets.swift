@@ -4,11 +4,11 @@ import CLinux
 import Glibc
 
 /// A socket that a process holds.
-public struct ProcessSocket: Sendable, Hashable {
-    public let inode: UInt32
-    public let descriptor: Int32
+package struct ProcessSocket: Sendable, Hashable {
+    package let inode: UInt32
+    package let descriptor: Int32
 
-    public init(inode: UInt32, descriptor: Int32) {
+    package init(inode: UInt32, descriptor: Int32) {
         self.inode = inode
         self.descriptor = descriptor
     }
@@ -16,9 +16,9 @@ public struct ProcessSocket: Sendable, Hashable {
 
 /// What the kernel reports about AF_UNIX sockets of this network namespace. For each query, it searches all of them,
 /// which takes some 20 µs.
-public final class UnixSockets: Sendable {
+package final class UnixSockets: Sendable {
     /// Why a socket is not known.
-    public enum Refusal: Error {
+    package enum Refusal: Error {
         /// The kernel cannot report it, or the namespace has no such socket. This is permanent.
         case unsupported
         /// The query may succeed next time. The reason is a text of strerror(3).
@@ -27,7 +27,7 @@ public final class UnixSockets: Sendable {
 
     private let diag: Int32
 
-    public init() throws(Refusal) {
+    package init() throws(Refusal) {
         diag = clinux_open_sock_diag()
         if diag < 0 { throw UnixSockets.refusal(errno) }
     }
@@ -35,7 +35,7 @@ public final class UnixSockets: Sendable {
     deinit { if diag >= 0 { close(diag) } }
 
     /// Whether the kernel reports the peers of sockets: not without its module unix_diag (CONFIG_UNIX_DIAG).
-    public func areReported() -> Bool {
+    package func areReported() -> Bool {
         var ends: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
             return true
@@ -52,7 +52,7 @@ public final class UnixSockets: Sendable {
     }
 
     /// The inode of the socket that this one is connected to, or 0, and the address that this one is bound to, if any.
-    public func find(_ inode: UInt32) throws(Refusal) -> (peer: UInt32, address: [UInt8]) {
+    package func find(_ inode: UInt32) throws(Refusal) -> (peer: UInt32, address: [UInt8]) {
         var found = clinux_unix_socket()
         let error = clinux_ask_unix_socket(diag, inode, &found)
         guard error == 0 else { throw UnixSockets.refusal(error) }
@@ -70,7 +70,7 @@ public final class UnixSockets: Sendable {
 extension ProcessReader {
     /// Calls `body` with each socket of a process, in the order of its descriptors, until `body` returns false. Returns
     /// whether all were visited. Throws if the process has more than `maximumDescriptors`.
-    public func forEachSocket(
+    package func forEachSocket(
         of pid: Int32, _ body: (ProcessSocket) -> Bool
     ) throws(UnknownProcess) -> Bool {
         var budget = Int.max
@@ -80,7 +80,7 @@ extension ProcessReader {
     /// The same for a search through many processes.
     ///
     /// - Parameter budget: The most descriptors to read, less those that were. Throws if the process has more.
-    public func forEachSocket(
+    package func forEachSocket(
         of pid: Int32, budget: inout Int, _ body: (ProcessSocket) -> Bool
     ) throws(UnknownProcess) -> Bool {
         let folder = try DescriptorFolder("\(root)/\(pid)/fd")
@@ -97,7 +97,7 @@ extension ProcessReader {
     }
 
     /// Whether the process still has the socket at the same descriptor.
-    public func has(_ pid: Int32, _ socket: ProcessSocket) -> Bool {
+    package func has(_ pid: Int32, _ socket: ProcessSocket) -> Bool {
         ProcessReader.socket(in: AT_FDCWD, "\(root)/\(pid)/fd/\(socket.descriptor)") == socket.inode
     }
 
