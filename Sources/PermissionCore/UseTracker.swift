@@ -43,13 +43,6 @@ public struct UseTracker: Sendable {
         var reports: [String: Int] = [:]
     }
 
-    private struct Point {
-        var uses: Set<UInt32> = []
-        var reports = 0
-        /// What it has reported so far: it knows which apps are behind a sound server.
-        var permissions: Set<Permission> = []
-    }
-
     private struct OpenDevice {
         var device: UsedDevice
         var holders: [DeviceHolder]
@@ -57,14 +50,9 @@ public struct UseTracker: Sendable {
 
     private var entries: [Subject: Entry] = [:]
     private var subjects: [UInt32: Subject] = [:]
-    private var points: [String: Point] = [:]
-    /// The reports of all points that have not ended.
-    private var reported = 0
-    /// How many points have reported each permission.
-    private var reporters: [Permission: Int] = [:]
+    /// What each enforcement point has reported so far: it knows which apps are behind a sound server.
+    private var points: [String: Set<Permission>] = [:]
     private var open: [DeviceKey: OpenDevice] = [:]
-    private var direct: [DeviceKey: Set<Subject>] = [:]
-    private var directCount = 0
     private var lastNumber: UInt32 = 0
 
     public init() {}
@@ -83,7 +71,7 @@ public struct UseTracker: Sendable {
 
     /// Whether an enforcement point reports the apps behind sound servers.
     private func knowsApps(behind permission: Permission) -> Bool {
-        reporters[permission, default: 0] > 0
+        points.values.contains { $0.contains(permission) }
     }
 
     private mutating func reconcile(_ key: DeviceKey, _ now: EpochSeconds) -> [UseChange] {
@@ -96,26 +84,23 @@ public struct UseTracker: Sendable {
             if known.insert(subject).inserted { wanted.append((subject, holder)) }
         }
         var changes: [UseChange] = []
-        for subject in direct[key] ?? [] where !known.contains(subject) {
+        for (subject, entry) in entries where entry.isDirect && subject.device == key && !known.contains(subject) {
             entries[subject]?.isDirect = false
-            direct[key]?.remove(subject)
-            directCount -= 1
             changes += endIfUnused(subject, now)
         }
+        var count = entries.values.count(where: \.isDirect)
         for (subject, holder) in wanted {
-            guard let device = opened?.device, direct[key]?.contains(subject) != true,
-                directCount < UseTracker.maximumDirect
-            else { continue }
+            guard let device = opened?.device, entries[subject]?.isDirect != true, count < UseTracker.maximumDirect
+            else {
+                continue
+            }
             if entries[subject] == nil {
                 changes.append(
-                    start(
-                        subject, device, holder.pid, since: holder.since, holder.status, holder.source.rawValue))
+                    start(subject, device, holder.pid, since: holder.since, holder.status, holder.source.rawValue))
             }
             entries[subject]?.isDirect = true
-            direct[key, default: []].insert(subject)
-            directCount += 1
+            count += 1
         }
-        if direct[key]?.isEmpty == true { direct[key] = nil }
         return changes
     }
 
@@ -129,26 +114,23 @@ public struct UseTracker: Sendable {
         let subject = Subject(report.app, report.pid, DeviceKey(device))
         try checkLimits(of: connection)
         var changes: [UseChange] = []
-        if points[connection, default: Point()].permissions.insert(report.permission).inserted {
-            reporters[report.permission, default: 0] += 1
+        if points[connection, default: []].insert(report.permission).inserted {
             changes = reconcileServers([report.permission], now)
         }
         if entries[subject] == nil {
             changes.append(start(subject, device, report.pid, since: now, report.status, report.source))
         }
         entries[subject]?.reports[connection, default: 0] += 1
-        let number = entries[subject]?.use.number ?? 0
-        points[connection]?.uses.insert(number)
-        points[connection]?.reports += 1
-        reported += 1
-        return (number, changes)
+        return (entries[subject]?.use.number ?? 0, changes)
     }
 
     private func checkLimits(of connection: String) throws(PermissionError) {
-        guard points[connection]?.reports ?? 0 < UseTracker.maximumOfPoint else {
+        let own = entries.values.reduce(0) { $0 + $1.reports[connection, default: 0] }
+        guard own < UseTracker.maximumOfPoint else {
             throw PermissionError(.limitExceeded, "an enforcement point may report \(UseTracker.maximumOfPoint) uses")
         }
-        guard reported < UseTracker.maximumReported else {
+        let all = entries.values.reduce(0) { $0 + $1.reports.values.reduce(0, +) }
+        guard all < UseTracker.maximumReported else {
             throw PermissionError(
                 .limitExceeded, "all enforcement points may report \(UseTracker.maximumReported) uses")
         }
@@ -157,29 +139,20 @@ public struct UseTracker: Sendable {
     /// Ends one report; nil if the enforcement point has no such use.
     public mutating func end(_ number: UInt32, by connection: String, at now: EpochSeconds) -> [UseChange]? {
         guard let subject = subjects[number], let count = entries[subject]?.reports[connection] else { return nil }
-        points[connection]?.reports -= 1
-        reported -= 1
-        guard count == 1 else {
-            entries[subject]?.reports[connection] = count - 1
-            return []
-        }
-        entries[subject]?.reports[connection] = nil
-        points[connection]?.uses.remove(number)
+        entries[subject]?.reports[connection] = count > 1 ? count - 1 : nil
         return endIfUnused(subject, now)
     }
 
     /// The enforcement point has left the bus: everything that it reported ends.
     public mutating func left(_ connection: String, at now: EpochSeconds) -> [UseChange] {
-        guard let point = points.removeValue(forKey: connection) else { return [] }
-        reported -= point.reports
-        for permission in point.permissions { reporters[permission, default: 0] -= 1 }
+        guard let permissions = points.removeValue(forKey: connection) else { return [] }
         var changes: [UseChange] = []
-        for number in point.uses.sorted() {
-            guard let subject = subjects[number] else { continue }
-            entries[subject]?.reports[connection] = nil
+        for use in uses {
+            guard let subject = subjects[use.number], entries[subject]?.reports.removeValue(forKey: connection) != nil
+            else { continue }
             changes += endIfUnused(subject, now)
         }
-        return changes + reconcileServers(point.permissions, now)
+        return changes + reconcileServers(permissions, now)
     }
 
     /// The connection to the bus is lost, and all enforcement points with it.

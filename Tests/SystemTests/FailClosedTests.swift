@@ -36,7 +36,7 @@ struct FailClosedTests {
         #expect(try await app.ask("status camera,microphone") == "ok camera=restricted microphone=undetermined")
         let found = try await problems(stage)
         #expect(found.contains { $0.contains("what it restricted before stays restricted") }, "\(found)")
-        #expect(found.contains { $0.contains("no descriptors are left to look at devices") }, "\(found)")
+        #expect(found.contains { $0.contains("no descriptors are left to list devices") }, "\(found)")
         try await limit(stage, "--nofile=1024:")
         try stage.permd.root.write(PolicyTests.rule("*", "microphone", "restrict"), to: "etc/permd/policy.d/a.conf")
         stage.permd.signal(SIGHUP)

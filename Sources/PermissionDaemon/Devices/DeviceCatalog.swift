@@ -39,6 +39,10 @@ final class DeviceCatalog {
     private var known: [Permission: Inventory] = [:]
     private var lastQuestion: UInt64 = 0
     private var waiting: [@LoopActor () -> Void] = []
+    /// Set while devices could not be listed.
+    private var retry: LoopTimer?
+    /// Milliseconds until they are listed again.
+    private static let retryTime: Int64 = 10_000
 
     convenience init(worker: Worker, log: Logger) {
         self.init(
@@ -73,7 +77,12 @@ final class DeviceCatalog {
 
     /// Scans all devices again and examines every node again, then calls `completion`.
     func rescan(_ completion: @escaping @LoopActor () -> Void) {
-        for kind in kinds { known[kind.permission] = nil }
+        retry?.cancel()
+        retry = nil
+        for kind in kinds {
+            known[kind.permission]?.answers = [:]
+            known[kind.permission]?.questions = [:]
+        }
         gone = []
         refresh(Set(kinds.map(\.permission)))
         geoclue?.askAgain()
@@ -100,24 +109,22 @@ final class DeviceCatalog {
     func kind(of permission: Permission) -> (any DeviceKind)? { kinds.first { $0.permission == permission } }
 
     /// Reasons why devices may go unnoticed, for a person to read.
-    var problems: [String] { source.problems }
+    var problems: [String] {
+        retry == nil
+            ? source.problems : source.problems + ["no descriptors are left to list devices; permd will try again"]
+    }
 
     // MARK: Updates
 
     private func received(_ events: [DeviceEvent]) {
         var touched: Set<Permission> = []
         for event in events {
-            if event.syspath.isEmpty { gone = [] }
             if event.isRemoval { gone.insert(event.syspath) } else { gone.remove(event.syspath) }
             for kind in kinds where kind.subsystems.contains(event.subsystem) {
                 touched.insert(kind.permission)
                 // After any event, the entry may be another device.
-                if event.syspath.isEmpty {
-                    known[kind.permission] = nil
-                } else {
-                    known[kind.permission]?.answers[event.syspath] = nil
-                    known[kind.permission]?.questions[event.syspath] = nil
-                }
+                known[kind.permission]?.answers[event.syspath] = nil
+                known[kind.permission]?.questions[event.syspath] = nil
             }
         }
         refresh(touched)
@@ -128,7 +135,8 @@ final class DeviceCatalog {
         for kind in kinds where permissions.contains(kind.permission) {
             var inventory = known[kind.permission] ?? Inventory()
             for subsystem in kind.subsystems {
-                inventory.records[subsystem] = source.records(of: subsystem).filter { !gone.contains($0.syspath) }
+                let all = source.records(of: subsystem) ?? unlisted(inventory.records[subsystem])
+                inventory.records[subsystem] = all.filter { !gone.contains($0.syspath) }
             }
             let nodes = inventory.entries(of: kind).filter { !$0.node.isEmpty && kind.nodeUse != .none }
             let paths = Set(nodes.map(\.syspath))
@@ -141,6 +149,16 @@ final class DeviceCatalog {
             }
             adopt(kind)
         }
+    }
+
+    /// Devices cannot be listed without free descriptors. Until they can, the last list stays.
+    private func unlisted(_ last: [DeviceRecord]?) -> [DeviceRecord] {
+        if retry == nil {
+            retry = Loop.shared.after(milliseconds: DeviceCatalog.retryTime) { [weak self] in
+                self?.rescan {}
+            }
+        }
+        return last ?? []
     }
 
     private func ask(_ record: DeviceRecord, _ kind: any DeviceKind) {

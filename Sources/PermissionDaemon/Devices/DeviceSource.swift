@@ -4,15 +4,14 @@ import DBus
 
 struct DeviceEvent: Sendable, Hashable {
     let subsystem: String
-    /// Empty if the device is not known: any device of the subsystem may have changed or vanished.
     let syspath: String
     let isRemoval: Bool
 }
 
 @LoopActor
 protocol DeviceSource: AnyObject {
-    /// All current entries of a subsystem; none if sysfs is not available.
-    func records(of subsystem: String) -> [DeviceRecord]
+    /// All current entries of a subsystem; nil if they cannot be listed now.
+    func records(of subsystem: String) -> [DeviceRecord]?
     /// Reports events of these subsystems from now on. Events that arrive together are reported in one call.
     func start(_ subsystems: [String], onEvents: @escaping @LoopActor ([DeviceEvent]) -> Void)
     /// Reasons why events may not arrive, for a person to read.

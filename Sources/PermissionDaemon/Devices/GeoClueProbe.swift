@@ -37,7 +37,7 @@ final class GeoClueProbe {
             case .lost:
                 self?.ping = nil
                 self?.become(nil)
-            case .absent, .silent: break
+            case .failed: break
             }
         }
     }

@@ -13,10 +13,7 @@ final class Udev: DeviceSource {
     private var onEvents: (@LoopActor ([DeviceEvent]) -> Void)?
     /// The reference to this object that the running monitor uses.
     private var context: Unmanaged<Udev>?
-    private var watchProblems: [String] = []
-    /// The records of the last scan, for use while no scan is possible.
-    private var seen: [String: [DeviceRecord]] = [:]
-    private var unseen: Set<String> = []
+    private(set) var problems: [String] = []
     private var subsystems: [String] = []
     /// No report is sent until this timer fires.
     private var reportTimer: LoopTimer?
@@ -25,35 +22,12 @@ final class Udev: DeviceSource {
     private static let receiveBuffer = 8 << 20
     /// Milliseconds between two reports, so that constant plugging in and out does not delay other work.
     private static let reportInterval: Int64 = 50
-    /// Milliseconds until a scan is retried that was not possible.
-    private static let retryTime: Int64 = 10_000
     /// The number of descriptors that scanning a device needs at once, and one to spare.
     private static let descriptors = 4
 
-    var problems: [String] {
-        unseen.isEmpty
-            ? watchProblems : watchProblems + ["no descriptors are left to look at devices; permd will try again"]
-    }
-
-    func records(of subsystem: String) -> [DeviceRecord] {
+    func records(of subsystem: String) -> [DeviceRecord]? {
         // Without free descriptors, libsystemd would report that there are no devices.
-        guard Udev.hasDescriptors() else {
-            if unseen.isEmpty {
-                Loop.shared.after(milliseconds: Udev.retryTime) { [weak self] in self?.lookAgain() }
-            }
-            unseen.insert(subsystem)
-            return seen[subsystem] ?? []
-        }
-        unseen.remove(subsystem)
-        let records = Udev.enumerated(subsystem)
-        seen[subsystem] = records
-        return records
-    }
-
-    private func lookAgain() {
-        let subsystems = unseen
-        unseen = []
-        onEvents?(subsystems.sorted().map { DeviceEvent(subsystem: $0, syspath: "", isRemoval: false) })
+        Udev.hasDescriptors() ? Udev.enumerated(subsystem) : nil
     }
 
     private static func hasDescriptors() -> Bool {
@@ -118,13 +92,13 @@ final class Udev: DeviceSource {
         self.subsystems = subsystems
         // This socket shows that udevd runs; mock devices send events without it.
         if access("/run/udev/control", F_OK) != 0 && getenv("UMOCKDEV_DIR") == nil {
-            watchProblems.append(
+            problems.append(
                 "udev is not running; after plugging a device in or out, run: systemctl --user reload permd")
         }
         let failure = open()
         guard failure < 0 else { return pump() }
         close()
-        watchProblems.append("devices cannot be watched: \(String(cString: strerror(-failure)))")
+        problems.append("devices cannot be watched: \(String(cString: strerror(-failure)))")
     }
 
     private func open() -> Int32 {
@@ -200,7 +174,7 @@ final class Udev: DeviceSource {
         if result < 0 {
             // The descriptor would stay ready, and the loop would spin.
             token?.cancel()
-            watchProblems.append("devices are no longer watched: \(String(cString: strerror(-result)))")
+            problems.append("devices are no longer watched: \(String(cString: strerror(-result)))")
         }
         report()
     }

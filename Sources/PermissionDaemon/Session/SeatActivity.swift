@@ -24,9 +24,11 @@ final class SeatActivity {
     private var onSwitch: (@LoopActor () -> Void)?
     /// Sessions by object path; nil until logind has answered.
     private var sessions: [String: Session]?
-    /// Ends the wait for logind's first answer; nil before it and afterwards.
+    /// Ends the wait for logind's first answer.
     private var patience: LoopTimer?
     private var hasAnswered = false
+    /// When the system bus was lost. One that cannot be reached for ``answerTime`` has ended.
+    private var lostAt: Int64?
     /// Incremented whenever the answers to earlier calls become invalid.
     private var epoch = 0
 
@@ -45,17 +47,28 @@ final class SeatActivity {
         self.onChange = onChange
         self.onSwitch = onSwitch
         become(false, "permd waits for logind before it prompts")
+        // An answer that comes later still counts.
+        patience = Loop.shared.after(milliseconds: answerTime) { [weak self] in
+            guard let self else { return }
+            becomeUnknown("no answer within \(answerTime) ms")
+        }
         bus.start { [weak self] event in
+            guard let self else { return }
             switch event {
             case .opened(let connection):
-                self?.subscribe(connection)
-                self?.list()
+                lostAt = nil
+                subscribe(connection)
+                list()
             // The last state stays in force, so that cutting the connection cannot bring prompts onto a locked screen.
-            case .lost: self?.epoch += 1
-            case .silent:
-                self?.log.warning(
-                    "The system bus does not answer: the last state of the session that logind reported stays in force")
-            case .absent(let error): self?.forget(.failure(error))
+            case .lost:
+                epoch += 1
+                lostAt = Loop.uptimeMilliseconds()
+                log.warning(
+                    "The system bus was lost: the last state of the session that logind reported stays in force")
+            case .failed(let error):
+                guard error.name == BusError.Name.noServer else { return }
+                let isGone = lostAt.map { Loop.uptimeMilliseconds() - $0 >= answerTime } ?? !hasAnswered
+                if isGone { forget(.failure(error)) }
             }
         }
     }
@@ -86,7 +99,6 @@ final class SeatActivity {
 
     private func list() {
         epoch += 1
-        awaitFirstAnswer()
         call(Login.path, Login.manager, "ListSessions") { [weak self] result in
             guard let self else { return }
             guard let rows = try? result.get().first?.elements else { return forget(result) }
@@ -98,15 +110,6 @@ final class SeatActivity {
             sessions = sessions?.filter { own.contains($0.key) } ?? [:]
             if own.isEmpty { weigh() }
             for path in own { ask(path) }
-        }
-    }
-
-    /// An answer that comes later still counts.
-    private func awaitFirstAnswer() {
-        guard !hasAnswered, patience == nil else { return }
-        patience = Loop.shared.after(milliseconds: answerTime) { [weak self] in
-            guard let self, !hasAnswered else { return }
-            become(true, "logind has not answered within \(answerTime) ms: prompts are shown until it does")
         }
     }
 
@@ -159,10 +162,12 @@ final class SeatActivity {
 
     private func forget(_ answer: Result<[Value], BusError>) {
         sessions = nil
-        var why = ""
-        if case .failure(let error) = answer { why = " (\(error.message))" }
         answered()
-        become(true, "logind does not report whether the session is locked\(why): prompts are always shown")
+        if case .failure(let error) = answer { becomeUnknown(error.message) } else { becomeUnknown("a wrong answer") }
+    }
+
+    private func becomeUnknown(_ why: String) {
+        become(true, "logind does not report whether the session is locked (\(why)): prompts are always shown")
     }
 
     /// One active and unlocked session is enough. Remote sessions count only if there are no local ones, because they

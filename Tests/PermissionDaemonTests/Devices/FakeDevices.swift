@@ -15,15 +15,16 @@ import System
 final class FakeSource: DeviceSource {
     var all: [DeviceRecord] = []
     var problems: [String] = []
+    var isListable = true
     private(set) var looks = 0
     private(set) var watched: [String] = []
     private var onEvents: (@LoopActor ([DeviceEvent]) -> Void)?
 
     init(_ records: [DeviceRecord] = []) { all = records }
 
-    func records(of subsystem: String) -> [DeviceRecord] {
+    func records(of subsystem: String) -> [DeviceRecord]? {
         looks += 1
-        return all.filter { $0.subsystem == subsystem }
+        return !isListable ? nil : all.filter { $0.subsystem == subsystem }
     }
 
     func start(_ subsystems: [String], onEvents: @escaping @LoopActor ([DeviceEvent]) -> Void) {
