@@ -8,33 +8,22 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// permd-agent's window needs GTK 4. Without its headers, permd-agent and its tests are left out of the build.
-let hasGtk = ["/usr/include", "/usr/local/include"].contains {
-    FileManager.default.fileExists(atPath: "\($0)/gtk-4.0/gtk/gtk.h")
+/// The windows need libadwaita. Without its headers, permd-agent, permd-settings and their tests are left out of the build.
+let hasAdwaita = ["/usr/include", "/usr/local/include"].contains {
+    FileManager.default.fileExists(atPath: "\($0)/libadwaita-1/adwaita.h")
 }
-let agentTargets: [Target] =
-    !hasGtk
+let windowTargets: [Target] =
+    !hasAdwaita
     ? []
     : [
-        .systemLibrary(name: "CGtk", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
+        .systemLibrary(name: "CAdwaita", pkgConfig: "libadwaita-1", providers: [.apt(["libadwaita-1-dev"])]),
         .executableTarget(
-            name: "permd-agent", dependencies: ["PermissionClient", "PermissionTexts", "DBus", "CGtk"],
+            name: "permd-agent", dependencies: ["PermissionClient", "PermissionTexts", "DBus", "CAdwaita"],
             swiftSettings: strict),
         .testTarget(
             name: "AgentWindowTests",
             dependencies: ["permd-agent", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit"],
             exclude: ["color.py", "icons.py", "look.py"], swiftSettings: strict),
-    ]
-
-/// permd-settings needs libadwaita. Without its headers, permd-settings and its tests are left out of the build.
-let hasAdwaita = ["/usr/include", "/usr/local/include"].contains {
-    FileManager.default.fileExists(atPath: "\($0)/libadwaita-1/adwaita.h")
-}
-let settingsTargets: [Target] =
-    !hasAdwaita
-    ? []
-    : [
-        .systemLibrary(name: "CAdwaita", pkgConfig: "libadwaita-1", providers: [.apt(["libadwaita-1-dev"])]),
         .executableTarget(
             name: "permd-settings", dependencies: ["PermissionClient", "PermissionTexts", "CAdwaita"],
             swiftSettings: strict),
@@ -196,5 +185,5 @@ let package = Package(
         .testTarget(
             name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "CLinux"],
             exclude: ["reuse.py"], swiftSettings: strict),
-    ] + agentTargets + settingsTargets + pipeWireTargets + fuzzTargets
+    ] + windowTargets + pipeWireTargets + fuzzTargets
 )

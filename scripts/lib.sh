@@ -6,7 +6,7 @@ cd "$ROOT" || exit
 
 # The packages for building and running, and those only for tests and the demo.
 BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-config binutils"
-WINDOW_PACKAGES="libgtk-4-dev libadwaita-1-dev gettext"
+WINDOW_PACKAGES="libadwaita-1-dev gettext"
 PIPEWIRE_PACKAGES="libpipewire-0.3-dev"
 # A whole sound server, for its tests and the demo, and programs that record.
 SOUND_PACKAGES="$PIPEWIRE_PACKAGES pipewire pipewire-bin pipewire-pulse wireplumber pulseaudio-utils"
@@ -83,12 +83,11 @@ need_swift() {
     version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
     [ "$(printf '6.1\n%s\n' "$version" | sort -V | head -n 1)" = 6.1 ] ||
         fail "Swift $version is too old; 6.1 or newer is needed"
-    # SwiftPM caches the evaluated Package.swift until the environment changes: GTK, libadwaita or PipeWire may have been
+    # SwiftPM caches the evaluated Package.swift until the environment changes: libadwaita or PipeWire may have been
     # installed since then.
-    PERMD_GTK=$(pkg-config --modversion gtk4 2>/dev/null || echo none)
     PERMD_ADWAITA=$(pkg-config --modversion libadwaita-1 2>/dev/null || echo none)
     PERMD_PIPEWIRE=$(pkg-config --modversion libpipewire-0.3 2>/dev/null || echo none)
-    export PERMD_GTK PERMD_ADWAITA PERMD_PIPEWIRE
+    export PERMD_ADWAITA PERMD_PIPEWIRE
 }
 
 # Some later steps require root: if sudo needs a password, it asks for it now and not in between.

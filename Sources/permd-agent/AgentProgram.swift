@@ -1,6 +1,6 @@
 // The agent's life cycle: arguments, display, connection to the daemon, and exit when idle.
 
-import CGtk
+import CAdwaita
 import Glibc
 import PermissionClient
 import PermissionTexts
@@ -42,7 +42,6 @@ enum AgentProgram {
             }
         }
         preferSmallRenderer()
-        Style.prepare()
         Texts.bind()
         // The names that window managers and assistive technology use.
         g_set_prgname("permd-agent")

@@ -1,6 +1,6 @@
 // An app's icon in a window: a generic icon until a separate process has decoded the app's own.
 
-import CGtk
+import CAdwaita
 import Glibc
 
 /// A running decoding process. Keeps its image and itself alive until the process ends.
@@ -107,7 +107,7 @@ final class AppIcon {
         defer { g_bytes_unref(pixels) }
         let texture = gdk_memory_texture_new(
             Int32(width), Int32(height), GDK_MEMORY_R8G8B8A8, pixels, gsize(width * 4))
-        gtk_image_set_from_paintable(cgtk_image(image), texture)
+        gtk_image_set_from_paintable(cadw_image(image), texture)
         if let texture { g_object_unref(UnsafeMutableRawPointer(texture)) }
     }
 }

@@ -1,6 +1,6 @@
 // What a prompt says about the app on request: its identity, its sandbox, and what was decided before.
 
-import CGtk
+import CAdwaita
 import PermissionClient
 import PermissionTexts
 
@@ -17,7 +17,7 @@ final class DetailsBox {
         self.prompt = prompt
         expander = gtk_expander_new(Texts.text("Details"))!
         content = Widgets.box(GTK_ORIENTATION_VERTICAL, 6)
-        cgtk_name(expander, Texts.text("Details"))
+        cadw_name(expander, Texts.text("Details"))
         gtk_widget_set_visible(content, 0)
         gtk_widget_set_valign(expander, GTK_ALIGN_START)
         widgets.connect(expander, "notify::expanded") { [unowned self] in toggle(widgets) }
@@ -26,27 +26,27 @@ final class DetailsBox {
     deinit { reading?.cancel() }
 
     private func toggle(_ widgets: Widgets) {
-        let isOpen = gtk_expander_get_expanded(cgtk_expander(expander)) != 0
+        let isOpen = gtk_expander_get_expanded(cadw_expander(expander)) != 0
         if isOpen, before == nil { fill(widgets) }
         gtk_widget_set_visible(content, isOpen ? 1 : 0)
         onToggle()
     }
 
     private func fill(_ widgets: Widgets) {
-        for line in PromptTexts.details(prompt) { gtk_box_append(cgtk_box(content), Widgets.label(line, "dim-label")) }
+        for line in PromptTexts.details(prompt) { gtk_box_append(cadw_box(content), Widgets.label(line, "dim-label")) }
         let label = Widgets.label("", "dim-label")
         gtk_widget_set_visible(label, 0)
         before = label
-        gtk_box_append(cgtk_box(content), label)
+        gtk_box_append(cadw_box(content), label)
         let later = Texts.text("You can change it later in Permissions.")
         if PermissionsWindow.isInstalled() {
             let button = widgets.button(Texts.text("Open Permissions"), later, style: "flat") { [prompt] in
                 PermissionsWindow.open(at: prompt.app)
             }
             gtk_widget_set_halign(button, GTK_ALIGN_START)
-            gtk_box_append(cgtk_box(content), button)
+            gtk_box_append(cadw_box(content), button)
         } else {
-            gtk_box_append(cgtk_box(content), Widgets.label(PromptTexts.changeLater(prompt), "dim-label"))
+            gtk_box_append(cadw_box(content), Widgets.label(PromptTexts.changeLater(prompt), "dim-label"))
         }
         readDecisions(into: label)
     }
@@ -64,7 +64,7 @@ final class DetailsBox {
 
     private func show(_ lines: [String]) {
         guard let before else { return }
-        gtk_label_set_text(cgtk_label(before), lines.joined(separator: "\n"))
+        gtk_label_set_text(cadw_label(before), lines.joined(separator: "\n"))
         gtk_widget_set_visible(before, 1)
         onToggle()
     }

@@ -1,7 +1,7 @@
 // Decodes one icon in a separate process: the app chose the file, and a crafted file of a few KB can take gigabytes of
 // memory or minutes to decode.
 
-import CGtk
+import CAdwaita
 import Glibc
 
 /// Writes the width and the height (four bytes each, little-endian) and RGBA pixels to stdout; nothing if the file is
@@ -24,7 +24,7 @@ enum IconDecoder {
     private static let processorSeconds: UInt = 2
 
     static func main(_ file: String) -> Never {
-        cgtk_limit(memory, processorSeconds)
+        cadw_limit(memory, processorSeconds)
         guard let bytes = read(file), let pixels = decode(bytes) else { exit(1) }
         var rest = pixels[...]
         while !rest.isEmpty {
@@ -61,7 +61,7 @@ enum IconDecoder {
         let isPNG = bytes.starts(with: [0x89, 0x50, 0x4E, 0x47])
         guard let loader = gdk_pixbuf_loader_new_with_type(isPNG ? "png" : "svg", nil) else { return nil }
         defer { g_object_unref(loader) }
-        cgtk_connect_size(loader) { loader, width, height in IconDecoder.fit(loader, width, height) }
+        cadw_connect_size(loader) { loader, width, height in IconDecoder.fit(loader, width, height) }
         let isWritten = gdk_pixbuf_loader_write(loader, bytes, gsize(bytes.count), nil) != 0
         guard gdk_pixbuf_loader_close(loader, nil) != 0, isWritten, let icon = gdk_pixbuf_loader_get_pixbuf(loader)
         else { return nil }

@@ -1,7 +1,7 @@
 // Opens permd-settings, the window Permissions, through the bus: a program that the agent started itself would be limited
 // by the agent's unit and would end with it.
 
-import CGtk
+import CAdwaita
 
 enum PermissionsWindow {
     private static let name = "org.permd.Settings"
@@ -30,7 +30,7 @@ enum PermissionsWindow {
     static func open(at app: String) {
         guard let bus = g_bus_get_sync(G_BUS_TYPE_SESSION, nil, nil) else { return }
         defer { g_object_unref(UnsafeMutableRawPointer(bus)) }
-        let parameters = cgtk_action_call("app", app, token())
+        let parameters = cadw_action_call("app", app, token())
         g_dbus_connection_call(
             bus, name, path, "org.freedesktop.Application", "ActivateAction", parameters, nil, G_DBUS_CALL_FLAGS_NONE,
             -1, nil, nil, nil)
@@ -41,7 +41,7 @@ enum PermissionsWindow {
         guard let display = gdk_display_get_default(), let context = gdk_display_get_app_launch_context(display)
         else { return "" }
         defer { g_object_unref(UnsafeMutableRawPointer(context)) }
-        guard let token = cgtk_launch_token(context, "permd-settings") else { return "" }
+        guard let token = cadw_launch_token(context, "permd-settings") else { return "" }
         defer { g_free(token) }
         return String(cString: token)
     }

@@ -1,6 +1,6 @@
 // One prompt as widgets. Its question and its buttons are always visible as a whole; what is between them may scroll.
 
-import CGtk
+import CAdwaita
 import PermissionClient
 import PermissionTexts
 
@@ -53,7 +53,7 @@ final class PromptPage {
         gtk_widget_set_focusable(question, 1)
         icon = AppIcon.image(size.hasIcon ? prompt.appIcon : "")
         gtk_widget_set_visible(icon, size.hasIcon ? 1 : 0)
-        gtk_image_set_pixel_size(cgtk_image(icon), 48)
+        gtk_image_set_pixel_size(cadw_image(icon), 48)
         gtk_widget_set_valign(icon, GTK_ALIGN_START)
         heading = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 12, icon, question)
         explanation = prompt.explanation.map { PromptPage.words(of: $0, PromptTexts.says(prompt)) }
@@ -62,9 +62,8 @@ final class PromptPage {
         gtk_widget_set_vexpand(middle, 1)
         // One line, whatever waits: other apps could move the buttons under the pointer otherwise.
         behind = Widgets.label("", "dim-label")
-        gtk_widget_add_css_class(behind, "fixed")
-        gtk_label_set_ellipsize(cgtk_label(behind), PANGO_ELLIPSIZE_END)
-        gtk_label_set_xalign(cgtk_label(behind), 1)
+        gtk_label_set_lines(cadw_label(behind), 1)
+        gtk_label_set_xalign(cadw_label(behind), 1)
         gtk_widget_set_hexpand(behind, 1)
         gtk_widget_set_valign(behind, GTK_ALIGN_START)
         details = DetailsBox(prompt, widgets)
@@ -81,20 +80,20 @@ final class PromptPage {
         widget = Widgets.box(GTK_ORIENTATION_VERTICAL, min(12, size.margin))
         gtk_widget_add_css_class(widget, "page")
         if !size.style.isEmpty { gtk_widget_add_css_class(widget, size.style) }
-        cgtk_set_margins(widget, size.margin)
+        cadw_set_margins(widget, size.margin)
         for part in [explanation, heading, middle, buttons].compactMap(\.self) {
-            gtk_box_append(cgtk_box(widget), part)
+            gtk_box_append(cadw_box(widget), part)
         }
 
         addRows(prompt, form, to: content)
         addDurations(form, to: content)
         gtk_box_append(
-            cgtk_box(content), Widgets.box(GTK_ORIENTATION_HORIZONTAL, 12, details.expander, behind))
-        gtk_box_append(cgtk_box(content), details.content)
+            cadw_box(content), Widgets.box(GTK_ORIENTATION_HORIZONTAL, 12, details.expander, behind))
+        gtk_box_append(cadw_box(content), details.content)
         if let pause = prompt.pause {
-            gtk_box_append(cgtk_box(content), Widgets.label(PromptTexts.pause(pause), "dim-label"))
+            gtk_box_append(cadw_box(content), Widgets.label(PromptTexts.pause(pause), "dim-label"))
         }
-        cgtk_describe(question, PromptPage.spoken(prompt, form))
+        cadw_describe(question, PromptPage.spoken(prompt, form))
         details.onToggle = { onAction(.resized) }
         show(prompt.behind)
         update(form)
@@ -111,7 +110,7 @@ final class PromptPage {
 
     func show(_ waiting: AgentPrompt.Behind) {
         let text = PromptTexts.behind(waiting)
-        gtk_label_set_text(cgtk_label(behind), text)
+        gtk_label_set_text(cadw_label(behind), text)
         gtk_widget_set_visible(behind, text.isEmpty ? 0 : 1)
     }
 
@@ -147,14 +146,14 @@ final class PromptPage {
 
     private func addRows(_ prompt: AgentPrompt, _ form: PromptForm, to box: Widget) {
         let reasons = PromptTexts.reasons(prompt)
-        if !reasons.common.isEmpty { gtk_box_append(cgtk_box(box), Widgets.label(reasons.common, "reason")) }
-        if !reasons.missing.isEmpty { gtk_box_append(cgtk_box(box), Widgets.label(reasons.missing, "dim-label")) }
+        if !reasons.common.isEmpty { gtk_box_append(cadw_box(box), Widgets.label(reasons.common, "reason")) }
+        if !reasons.missing.isEmpty { gtk_box_append(cadw_box(box), Widgets.label(reasons.missing, "dim-label")) }
         for (index, item) in form.items.enumerated() {
             if let permission = item.question.permission, form.hasSwitches || !item.deviceName.isEmpty {
-                gtk_box_append(cgtk_box(box), row(permission, item, index, form))
+                gtk_box_append(cadw_box(box), row(permission, item, index, form))
             }
             let reason = reasons.each[index]
-            if !reason.isEmpty { gtk_box_append(cgtk_box(box), Widgets.label(reason, "reason")) }
+            if !reason.isEmpty { gtk_box_append(cadw_box(box), Widgets.label(reason, "reason")) }
             for choice in item.dialog?.choices ?? [] { add(choice, of: index, form, to: box) }
         }
     }
@@ -164,16 +163,16 @@ final class PromptPage {
         let name = Texts.name(permission)
         let image = gtk_image_new_from_icon_name(PermissionWords.of(permission).icon)!
         gtk_widget_add_css_class(image, "kind")
-        cgtk_hide(image)
+        cadw_hide(image)
         let device = Widgets.label(item.deviceName, "dim-label")
         gtk_widget_set_hexpand(device, 1)
-        let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, image, Widgets.label(name, "fixed"), device)
+        let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, image, gtk_label_new(name), device)
         if form.hasSwitches {
             let description = item.deviceName.isEmpty ? name : "\(name), \(item.deviceName)"
             let onOff = widgets.onOff(description, isOn: form.isOn[index]) { [onAction] in
                 onAction(.turn(index, on: $0))
             }
-            gtk_box_append(cgtk_box(row), onOff)
+            gtk_box_append(cadw_box(row), onOff)
         }
         return row
     }
@@ -184,16 +183,16 @@ final class PromptPage {
             let check = widgets.checkbox(choice.label, isOn: selection == "true") { [onAction] isOn in
                 onAction(.select(isOn ? "true" : "false", of: choice.id, in: index))
             }
-            return gtk_box_append(cgtk_box(box), check)
+            return gtk_box_append(cadw_box(box), check)
         }
-        gtk_box_append(cgtk_box(box), Widgets.label(choice.label))
+        gtk_box_append(cadw_box(box), Widgets.label(choice.label))
         var group: Widget?
         for option in choice.options {
             let button = widgets.option(option.label, isOn: option.id == selection, group: group) { [onAction] in
                 onAction(.select(option.id, of: choice.id, in: index))
             }
             group = group ?? button
-            gtk_box_append(cgtk_box(box), button)
+            gtk_box_append(cadw_box(box), button)
         }
     }
 
@@ -207,10 +206,10 @@ final class PromptPage {
                 group: group
             ) { [onAction] in onAction(.choose(duration)) }
             group = group ?? button
-            gtk_box_append(cgtk_box(row), button)
+            gtk_box_append(cadw_box(row), button)
         }
         lines.append(row)
-        gtk_box_append(cgtk_box(box), row)
+        gtk_box_append(cadw_box(box), row)
     }
 
     /// Rows that become columns where they are too wide.

@@ -1,7 +1,7 @@
 // The one window that shows all prompts, one after the other: its keys, its place, and its guard against accidental
 // answers.
 
-import CGtk
+import CAdwaita
 import PermissionClient
 import PermissionTexts
 
@@ -42,14 +42,14 @@ final class PromptWindow {
 
     private static func blank() -> Widget {
         Style.install()
-        let window = cgtk_alert_window_new()!
+        let window = cadw_alert_window_new()!
         let title = Texts.text("Permission request")
-        gtk_window_set_title(cgtk_window(window), title)
-        cgtk_name(window, title)
+        gtk_window_set_title(cadw_window(window), title)
+        cadw_name(window, title)
         // An empty title bar: there is nothing to press but the answers.
         let bar = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 0)!
         gtk_widget_set_visible(bar, 0)
-        gtk_window_set_titlebar(cgtk_window(window), bar)
+        gtk_window_set_titlebar(cadw_window(window), bar)
         gtk_widget_add_css_class(window, "permd")
         return window
     }
@@ -58,10 +58,10 @@ final class PromptWindow {
     static func rehearse() {
         let window = blank()
         let page = PromptPage.rehearsal()
-        gtk_window_set_child(cgtk_window(window), page.widget)
+        gtk_window_set_child(cadw_window(window), page.widget)
         let screen = screen()
         _ = page.fit(width: min(width, screen.width), screen: screen)
-        gtk_window_destroy(cgtk_window(window))
+        gtk_window_destroy(cadw_window(window))
     }
 
     // MARK: Prompts
@@ -75,17 +75,17 @@ final class PromptWindow {
             shown = Shown(answer: answer, onEnd: onEnd, form: form, page: page, behind: prompt.behind.count)
             // The window can be moved by its page, as it has no title bar.
             let handle = gtk_window_handle_new()!
-            gtk_window_handle_set_child(cgtk_handle(handle), page.widget)
-            gtk_window_set_child(cgtk_window(window), handle)
+            gtk_window_handle_set_child(cadw_handle(handle), page.widget)
+            gtk_window_set_child(cadw_window(window), handle)
             if fit() { break }
         }
         arm()
         if gtk_widget_get_visible(window) == 0 {
             gtk_widget_realize(window)
-            cgtk_window_be_dialog(cgtk_window(window))
+            cadw_window_be_dialog(cadw_window(window))
             gtk_widget_set_visible(window, 1)
         }
-        cgtk_window_set_parent(cgtk_window(window), prompt.parentWindow)
+        cadw_window_set_parent(cadw_window(window), prompt.parentWindow)
     }
 
     func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }
@@ -127,7 +127,7 @@ final class PromptWindow {
         onClose = nil
         g_source_remove(guardTimer)
         guardTimer = 0
-        gtk_window_destroy(cgtk_window(window))
+        gtk_window_destroy(cadw_window(window))
     }
 
     /// Returns whether the page has the right size.
@@ -136,9 +136,10 @@ final class PromptWindow {
         guard let page = shown?.page else { return true }
         let screen = PromptWindow.screen()
         let width = min(PromptWindow.width, screen.width)
-        let (height, isRight) = page.fit(width: width, screen: screen)
-        cgtk_describe(window, page.asked)
-        gtk_window_set_default_size(cgtk_window(window), width, height)
+        let isRight = page.fit(width: width, screen: screen)
+        cadw_describe(window, page.asked)
+        // The height is the page's. With a given height, GTK would look for the width that this height needs.
+        gtk_window_set_default_size(cadw_window(window), width, -1)
         return isRight
     }
 
@@ -188,11 +189,11 @@ final class PromptWindow {
 
     private func arm() {
         guard let shown else { return }
-        if gtk_window_is_active(cgtk_window(window)) != 0 {
+        if gtk_window_is_active(cadw_window(window)) != 0 {
             clickGuard.arm(at: PromptWindow.now())
-            cgtk_window_attract(cgtk_window(window), 0)
+            cadw_window_attract(cadw_window(window), 0)
             // GTK would put the focus on the first widget that a key changes. A label does not grab it by itself.
-            gtk_root_set_focus(cgtk_root(window), shown.page.question)
+            gtk_root_set_focus(cadw_root(window), shown.page.question)
         } else {
             clickGuard.disarm()
         }
@@ -216,21 +217,21 @@ final class PromptWindow {
 
     // SAFETY: the handlers end with the window, which `close` destroys before the stage releases this object.
     private func connect() {
-        cgtk_connect_answered(
+        cadw_connect_answered(
             window, "close-request",
             { context in
                 PromptWindow.at(context)?.give(.dismissed)
                 return 1
             }, unmanaged)
-        cgtk_connect(window, "notify::is-active", { PromptWindow.at($0)?.arm() }, unmanaged)
+        cadw_connect(window, "notify::is-active", { PromptWindow.at($0)?.arm() }, unmanaged, nil)
         let clicks = gtk_gesture_click_new()!
-        gtk_gesture_single_set_button(cgtk_gesture_single(clicks), 0)
-        gtk_event_controller_set_propagation_phase(cgtk_controller(clicks), GTK_PHASE_CAPTURE)
-        cgtk_connect(UnsafeMutableRawPointer(clicks), "pressed", { PromptWindow.at($0)?.pressed() }, unmanaged)
-        gtk_widget_add_controller(window, cgtk_controller(clicks))
+        gtk_gesture_single_set_button(cadw_gesture_single(clicks), 0)
+        gtk_event_controller_set_propagation_phase(cadw_controller(clicks), GTK_PHASE_CAPTURE)
+        cadw_connect(UnsafeMutableRawPointer(clicks), "pressed", { PromptWindow.at($0)?.pressed() }, unmanaged, nil)
+        gtk_widget_add_controller(window, cadw_controller(clicks))
         let keys = gtk_event_controller_key_new()!
         gtk_event_controller_set_propagation_phase(keys, GTK_PHASE_CAPTURE)
-        cgtk_connect_key(
+        cadw_connect_key(
             keys,
             { _, key, _, _, context in PromptWindow.at(context)?.key(key) == true ? 1 : 0 }, unmanaged)
         gtk_widget_add_controller(window, keys)

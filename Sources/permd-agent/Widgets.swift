@@ -1,6 +1,6 @@
 // Widgets of a prompt's page: labels of plain text, buttons, switches and options, each with its handler.
 
-import CGtk
+import CAdwaita
 import PermissionClient
 
 typealias Widget = UnsafeMutablePointer<GtkWidget>
@@ -14,17 +14,20 @@ final class Widgets {
 
     private var handlers: [Handler] = []
 
+    /// More than any text has; without a number, a label that may be shortened has one line.
+    private static let maximumLines: Int32 = 1000
+
     static func box(_ orientation: GtkOrientation, _ spacing: Int32, _ children: Widget...) -> Widget {
         let box = gtk_box_new(orientation, spacing)!
-        for child in children { gtk_box_append(cgtk_box(box), child) }
+        for child in children { gtk_box_append(cadw_box(box), child) }
         return box
     }
 
-    /// A label of plain text, never markup. Where it is too wide, the page's layout breaks its lines.
+    /// A label of plain text, never markup, in as many lines as it needs where the page's layout lets it wrap. A
+    /// character that is wider than the label is left out with the rest, so that no text makes the window wider.
     static func label(_ text: String, _ style: String? = nil) -> Widget {
-        let widget = gtk_label_new(text)!
-        let label = cgtk_label(widget)
-        gtk_label_set_xalign(label, 0)
+        let widget = cadw_label_new(text, 0)!
+        gtk_label_set_lines(cadw_label(widget), maximumLines)
         // Combining marks that a font draws far above or below the line must not cover other text.
         gtk_widget_set_overflow(widget, GTK_OVERFLOW_HIDDEN)
         if let style { gtk_widget_add_css_class(widget, style) }
@@ -32,25 +35,20 @@ final class Widgets {
     }
 
     /// Shows a widget in full if there is room, and else the part that the person scrolls to.
-    static func scrolling(_ child: Widget) -> Widget {
-        let scrolled = gtk_scrolled_window_new()!
-        gtk_scrolled_window_set_policy(cgtk_scrolled(scrolled), GTK_POLICY_NEVER, GTK_POLICY_AUTOMATIC)
-        gtk_scrolled_window_set_child(cgtk_scrolled(scrolled), child)
-        return scrolled
-    }
+    static func scrolling(_ child: Widget) -> Widget { cadw_scrolled(child, 0) }
 
     func button(_ text: String, _ description: String = "", style: String? = nil, _ body: @escaping () -> Void)
         -> Widget
     {
         let button = gtk_button_new()!
         let label = Widgets.label(text)
-        gtk_label_set_xalign(cgtk_label(label), 0.5)
-        gtk_button_set_child(cgtk_button(button), label)
-        cgtk_name(button, text)
+        gtk_label_set_xalign(cadw_label(label), 0.5)
+        gtk_button_set_child(cadw_button(button), label)
+        cadw_name(button, text)
         if let style { gtk_widget_add_css_class(button, style) }
         if !description.isEmpty {
-            cgtk_describe(button, description)
-            cgtk_tooltip(button, description)
+            cadw_describe(button, description)
+            cadw_tooltip(button, description)
         }
         connect(button, "clicked", body)
         return button
@@ -58,10 +56,10 @@ final class Widgets {
 
     func onOff(_ name: String, isOn: Bool, _ body: @escaping (Bool) -> Void) -> Widget {
         let widget = gtk_switch_new()!
-        gtk_switch_set_active(cgtk_switch(widget), isOn ? 1 : 0)
+        gtk_switch_set_active(cadw_switch(widget), isOn ? 1 : 0)
         gtk_widget_set_valign(widget, GTK_ALIGN_CENTER)
-        cgtk_name(widget, name)
-        connect(widget, "notify::active") { body(gtk_switch_get_active(cgtk_switch(widget)) != 0) }
+        cadw_name(widget, name)
+        connect(widget, "notify::active") { body(gtk_switch_get_active(cadw_switch(widget)) != 0) }
         return widget
     }
 
@@ -69,7 +67,7 @@ final class Widgets {
     func option(
         _ text: String, _ description: String = "", isOn: Bool, group: Widget?, _ body: @escaping () -> Void
     ) -> Widget {
-        check(cgtk_option_new(), text, description, isOn: isOn, group: group) { isOn in if isOn { body() } }
+        check(cadw_option_new(), text, description, isOn: isOn, group: group) { isOn in if isOn { body() } }
     }
 
     func checkbox(_ text: String, isOn: Bool, _ body: @escaping (Bool) -> Void) -> Widget {
@@ -80,26 +78,26 @@ final class Widgets {
         _ button: Widget, _ text: String, _ description: String, isOn: Bool, group: Widget?,
         _ body: @escaping (Bool) -> Void
     ) -> Widget {
-        gtk_check_button_set_child(cgtk_check(button), Widgets.label(text))
-        cgtk_name(button, text)
+        gtk_check_button_set_child(cadw_check(button), Widgets.label(text))
+        cadw_name(button, text)
         if !description.isEmpty {
-            cgtk_describe(button, description)
-            cgtk_tooltip(button, description)
+            cadw_describe(button, description)
+            cadw_tooltip(button, description)
         }
-        if let group { gtk_check_button_set_group(cgtk_check(button), cgtk_check(group)) }
-        gtk_check_button_set_active(cgtk_check(button), isOn ? 1 : 0)
-        connect(button, "toggled") { body(gtk_check_button_get_active(cgtk_check(button)) != 0) }
+        if let group { gtk_check_button_set_group(cadw_check(button), cadw_check(group)) }
+        gtk_check_button_set_active(cadw_check(button), isOn ? 1 : 0)
+        connect(button, "toggled") { body(gtk_check_button_get_active(cadw_check(button)) != 0) }
         return button
     }
 
     func connect(_ widget: Widget, _ signal: String, _ body: @escaping () -> Void) {
         let handler = Handler(body)
         handlers.append(handler)
-        cgtk_connect(
+        cadw_connect(
             widget, signal,
             { context in
                 guard let context else { return }
                 Unmanaged<Handler>.fromOpaque(context).takeUnretainedValue().body()
-            }, Unmanaged.passUnretained(handler).toOpaque())
+            }, Unmanaged.passUnretained(handler).toOpaque(), nil)
     }
 }

@@ -1,6 +1,6 @@
 // Connects the agent's two threads: prompts arrive on the bus's, windows live on GTK's.
 
-import CGtk
+import CAdwaita
 import PermissionClient
 import Synchronization
 
@@ -19,8 +19,8 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     func run() {
         restIdle()
         // This runs while the other thread registers with the daemon.
+        adw_init()
         PromptWindow.rehearse()
-        Appearance.follow()
         g_main_loop_run(loop)
         window?.close()
     }

@@ -1,6 +1,6 @@
-// GTK 4, with inline shims for what Swift cannot import: cast macros and variadic functions.
-#ifndef CGTK_SHIM_H
-#define CGTK_SHIM_H
+// More inline shims, for the window of prompts only: its place on X11 and Wayland, its labels and its icons.
+#ifndef CADWAITA_PROMPT_H
+#define CADWAITA_PROMPT_H
 #include <glib-unix.h>
 #include <gtk/gtk.h>
 #ifdef GDK_WINDOWING_X11
@@ -15,92 +15,64 @@
 #include <sys/resource.h>
 
 // GTK's cast macros, which check the type at run time and log a warning on a mismatch.
-static inline GtkWindow *cgtk_window(GtkWidget *widget) { return GTK_WINDOW(widget); }
-static inline GtkBox *cgtk_box(GtkWidget *widget) { return GTK_BOX(widget); }
-static inline GtkLabel *cgtk_label(GtkWidget *widget) { return GTK_LABEL(widget); }
-static inline GtkButton *cgtk_button(GtkWidget *widget) { return GTK_BUTTON(widget); }
-static inline GtkCheckButton *cgtk_check(GtkWidget *widget) { return GTK_CHECK_BUTTON(widget); }
-static inline GtkImage *cgtk_image(GtkWidget *widget) { return GTK_IMAGE(widget); }
-static inline GtkExpander *cgtk_expander(GtkWidget *widget) { return GTK_EXPANDER(widget); }
-static inline GtkOrientable *cgtk_orientable(GtkWidget *widget) { return GTK_ORIENTABLE(widget); }
-static inline GtkSwitch *cgtk_switch(GtkWidget *widget) { return GTK_SWITCH(widget); }
-static inline GtkRoot *cgtk_root(GtkWidget *widget) { return GTK_ROOT(widget); }
-static inline GtkWindowHandle *cgtk_handle(GtkWidget *widget) { return GTK_WINDOW_HANDLE(widget); }
-static inline gboolean cgtk_is_expander(GtkWidget *widget) { return GTK_IS_EXPANDER(widget); }
-static inline gboolean cgtk_is_label(GtkWidget *widget) { return GTK_IS_LABEL(widget); }
-static inline gboolean cgtk_is_box(GtkWidget *widget) { return GTK_IS_BOX(widget); }
-static inline GtkScrolledWindow *cgtk_scrolled(GtkWidget *widget) { return GTK_SCROLLED_WINDOW(widget); }
-static inline GtkStyleProvider *cgtk_style_provider(GtkCssProvider *provider) { return GTK_STYLE_PROVIDER(provider); }
-static inline GtkGestureSingle *cgtk_gesture_single(GtkGesture *gesture) { return GTK_GESTURE_SINGLE(gesture); }
-static inline GtkEventController *cgtk_controller(GtkGesture *gesture) { return GTK_EVENT_CONTROLLER(gesture); }
-
-// Settings are read here because g_object_get(3) is variadic. The caller owns the returned name; NULL if there is none.
-static inline char *cgtk_theme_name(GtkSettings *settings) {
-    char *name = NULL;
-    g_object_get(settings, "gtk-theme-name", &name, NULL);
-    return name;
+static inline GtkBox *cadw_box(GtkWidget *widget) { return GTK_BOX(widget); }
+static inline GtkLabel *cadw_label(GtkWidget *widget) { return GTK_LABEL(widget); }
+static inline GtkButton *cadw_button(GtkWidget *widget) { return GTK_BUTTON(widget); }
+static inline GtkCheckButton *cadw_check(GtkWidget *widget) { return GTK_CHECK_BUTTON(widget); }
+static inline GtkImage *cadw_image(GtkWidget *widget) { return GTK_IMAGE(widget); }
+static inline GtkExpander *cadw_expander(GtkWidget *widget) { return GTK_EXPANDER(widget); }
+static inline gboolean cadw_is_label(GtkWidget *widget) { return GTK_IS_LABEL(widget); }
+// Whether each child may be as wide as the widget.
+static inline gboolean cadw_is_column(GtkWidget *widget) {
+    return GTK_IS_BOX(widget) && gtk_orientable_get_orientation(GTK_ORIENTABLE(widget)) == GTK_ORIENTATION_VERTICAL;
 }
-static inline gboolean cgtk_prefers_dark(GtkSettings *settings) {
-    gboolean is_dark = FALSE;
-    g_object_get(settings, "gtk-application-prefer-dark-theme", &is_dark, NULL);
-    return is_dark;
-}
-static inline void cgtk_stop_animations(GtkSettings *settings) {
-    g_object_set(settings, "gtk-enable-animations", FALSE, NULL);
-}
-// The arguments of ReadAll of the Settings portal, for one namespace.
-static inline GVariant *cgtk_variant_namespaces(const char *name) {
-    return g_variant_new("(^as)", (const char *[]){name, NULL});
-}
-// GTK 4.12 renamed the function and deprecated the old name.
-static inline void cgtk_css_load(GtkCssProvider *provider, const char *sheet) {
-#if GTK_CHECK_VERSION(4, 12, 0)
-    gtk_css_provider_load_from_string(provider, sheet);
-#else
-    gtk_css_provider_load_from_data(provider, sheet, -1);
-#endif
-}
-static inline int cgtk_theme_priority(void) { return GTK_STYLE_PROVIDER_PRIORITY_THEME; }
+static inline GtkOrientable *cadw_orientable(GtkWidget *widget) { return GTK_ORIENTABLE(widget); }
+static inline GtkSwitch *cadw_switch(GtkWidget *widget) { return GTK_SWITCH(widget); }
+static inline GtkRoot *cadw_root(GtkWidget *widget) { return GTK_ROOT(widget); }
+static inline GtkWindowHandle *cadw_handle(GtkWidget *widget) { return GTK_WINDOW_HANDLE(widget); }
+static inline GtkScrolledWindow *cadw_scrolled_window(GtkWidget *widget) { return GTK_SCROLLED_WINDOW(widget); }
+static inline GtkGestureSingle *cadw_gesture_single(GtkGesture *gesture) { return GTK_GESTURE_SINGLE(gesture); }
+static inline GtkEventController *cadw_controller(GtkGesture *gesture) { return GTK_EVENT_CONTROLLER(gesture); }
 
 // A check button that is one of several options, exposed to assistive technology as a radio button.
-static inline GtkWidget *cgtk_option_new(void) {
+static inline GtkWidget *cadw_option_new(void) {
     return g_object_new(GTK_TYPE_CHECK_BUTTON, "accessible-role", GTK_ACCESSIBLE_ROLE_RADIO, NULL);
 }
 
-static inline void cgtk_set_margins(GtkWidget *widget, int margin) {
+static inline void cadw_set_margins(GtkWidget *widget, int margin) {
     gtk_widget_set_margin_start(widget, margin);
     gtk_widget_set_margin_end(widget, margin);
     gtk_widget_set_margin_top(widget, margin);
     gtk_widget_set_margin_bottom(widget, margin);
 }
 // A window that assistive technology announces as a question to be answered.
-static inline GtkWidget *cgtk_alert_window_new(void) {
+static inline GtkWidget *cadw_alert_window_new(void) {
     return g_object_new(GTK_TYPE_WINDOW, "accessible-role", GTK_ACCESSIBLE_ROLE_ALERT_DIALOG, NULL);
 }
 // Hides a widget whose meaning is in the text beside it from assistive technology.
-static inline void cgtk_hide(GtkWidget *widget) {
+static inline void cadw_hide(GtkWidget *widget) {
     gtk_accessible_update_state(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_STATE_HIDDEN, TRUE, -1);
 }
 
 #ifdef GDK_WINDOWING_X11
 G_GNUC_BEGIN_IGNORE_DEPRECATIONS
-static inline GdkSurface *cgtk_x11_surface(GtkWindow *window) {
+static inline GdkSurface *cadw_x11_surface(GtkWindow *window) {
     GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
     return surface && GDK_IS_X11_SURFACE(surface) ? surface : NULL;
 }
 #endif
 // With attract, asks the window manager for the person's attention (the urgency hint of ICCCM); without, takes that back.
-static inline void cgtk_window_attract(GtkWindow *window, gboolean attract) {
+static inline void cadw_window_attract(GtkWindow *window, gboolean attract) {
 #ifdef GDK_WINDOWING_X11
-    GdkSurface *surface = cgtk_x11_surface(window);
+    GdkSurface *surface = cadw_x11_surface(window);
     if (surface) gdk_x11_surface_set_urgency_hint(surface, attract);
 #endif
 }
 // Makes a realized window a dialog that attracts attention, but does not take the keyboard when it appears: with a user
 // time of 0, window managers do not focus it (_NET_WM_USER_TIME). With Wayland the compositor decides.
-static inline void cgtk_window_be_dialog(GtkWindow *window) {
+static inline void cadw_window_be_dialog(GtkWindow *window) {
 #ifdef GDK_WINDOWING_X11
-    GdkSurface *surface = cgtk_x11_surface(window);
+    GdkSurface *surface = cadw_x11_surface(window);
     if (!surface) return;
     Display *display = gdk_x11_display_get_xdisplay(gdk_surface_get_display(surface));
     Atom dialog = XInternAtom(display, "_NET_WM_WINDOW_TYPE_DIALOG", False);
@@ -108,11 +80,11 @@ static inline void cgtk_window_be_dialog(GtkWindow *window) {
         display, gdk_x11_surface_get_xid(surface), XInternAtom(display, "_NET_WM_WINDOW_TYPE", False), XA_ATOM, 32,
         PropModeReplace, (unsigned char *)&dialog, 1);
     gdk_x11_surface_set_user_time(surface, 0);
-    cgtk_window_attract(window, TRUE);
+    cadw_window_attract(window, TRUE);
 #endif
 }
 // Makes a realized window transient for the app's: x11:XID or wayland:HANDLE, as portals name it. Others have no effect.
-static inline void cgtk_window_set_parent(GtkWindow *window, const char *parent) {
+static inline void cadw_window_set_parent(GtkWindow *window, const char *parent) {
     GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
     if (!surface) return;
 #ifdef GDK_WINDOWING_X11
@@ -133,49 +105,36 @@ static inline void cgtk_window_set_parent(GtkWindow *window, const char *parent)
 G_GNUC_END_IGNORE_DEPRECATIONS
 #endif
 
-// gtk_accessible_update_property(3): the description that a screen reader speaks in addition to the name.
-static inline void cgtk_describe(GtkWidget *widget, const char *text) {
-    gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, text, -1);
-}
-static inline void cgtk_name(GtkWidget *widget, const char *text) {
-    gtk_accessible_update_property(GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_PROPERTY_LABEL, text, -1);
-}
-
-// g_signal_connect_data(3) with G_CONNECT_SWAPPED: `body` receives `context` as its first argument, whatever the
-// signal's own arguments.
-static inline void cgtk_connect(gpointer instance, const char *signal, void (*body)(gpointer), gpointer context) {
-    g_signal_connect_data(instance, signal, G_CALLBACK(body), context, NULL, G_CONNECT_SWAPPED);
-}
-// The same for signals whose handler returns a value, such as close-request.
-static inline void cgtk_connect_answered(
+// cadw_connect for signals whose handler returns a value, such as close-request.
+static inline void cadw_connect_answered(
     gpointer instance, const char *signal, gboolean (*body)(gpointer), gpointer context) {
     g_signal_connect_data(instance, signal, G_CALLBACK(body), context, NULL, G_CONNECT_SWAPPED);
 }
 // GtkEventControllerKey::key-pressed, with the arguments in their original order.
-static inline void cgtk_connect_key(
+static inline void cadw_connect_key(
     GtkEventController *keys,
     gboolean (*body)(GtkEventController *, guint, guint, GdkModifierType, gpointer), gpointer context) {
     g_signal_connect_data(keys, "key-pressed", G_CALLBACK(body), context, NULL, (GConnectFlags)0);
 }
 // Shows a tooltip. gtk_widget_set_tooltip_text(3) asks the X server where the pointer is each time it is called, and grabs
 // the server meanwhile; this waits until the pointer is there.
-static inline gboolean cgtk_answer_tooltip(GtkWidget *, int, int, gboolean, GtkTooltip *tooltip, gpointer text) {
+static inline gboolean cadw_answer_tooltip(GtkWidget *, int, int, gboolean, GtkTooltip *tooltip, gpointer text) {
     gtk_tooltip_set_text(tooltip, (const char *)text);
     return TRUE;
 }
-static inline void cgtk_tooltip(GtkWidget *widget, const char *text) {
+static inline void cadw_tooltip(GtkWidget *widget, const char *text) {
     g_signal_connect_data(
-        widget, "query-tooltip", G_CALLBACK(cgtk_answer_tooltip), g_strdup(text), (GClosureNotify)(void (*)(void))g_free,
+        widget, "query-tooltip", G_CALLBACK(cadw_answer_tooltip), g_strdup(text), (GClosureNotify)(void (*)(void))g_free,
         (GConnectFlags)0);
     gtk_widget_set_has_tooltip(widget, TRUE);
 }
 // GdkPixbufLoader::size-prepared, with the arguments in their original order.
-static inline void cgtk_connect_size(GdkPixbufLoader *loader, void (*body)(GdkPixbufLoader *, int, int)) {
+static inline void cadw_connect_size(GdkPixbufLoader *loader, void (*body)(GdkPixbufLoader *, int, int)) {
     g_signal_connect_data(loader, "size-prepared", G_CALLBACK(body), NULL, NULL, (GConnectFlags)0);
 }
 
 // The arguments of org.freedesktop.Application.ActivateAction for an action with a text. The reference is floating.
-static inline GVariant *cgtk_action_call(const char *action, const char *text, const char *token) {
+static inline GVariant *cadw_action_call(const char *action, const char *text, const char *token) {
     GVariantBuilder values, platform;
     g_variant_builder_init(&values, G_VARIANT_TYPE("av"));
     g_variant_builder_add(&values, "v", g_variant_new_string(text));
@@ -187,7 +146,7 @@ static inline GVariant *cgtk_action_call(const char *action, const char *text, c
     return g_variant_new("(sava{sv})", action, &values, &platform);
 }
 // A token with which the program may come to the front; NULL if there is none. The caller frees it.
-static inline char *cgtk_launch_token(GdkAppLaunchContext *context, const char *program) {
+static inline char *cadw_launch_token(GdkAppLaunchContext *context, const char *program) {
     GAppInfo *info = g_app_info_create_from_commandline(
         program, NULL, G_APP_INFO_CREATE_SUPPORTS_STARTUP_NOTIFICATION, NULL);
     if (!info) return NULL;
@@ -198,7 +157,7 @@ static inline char *cgtk_launch_token(GdkAppLaunchContext *context, const char *
 
 // setrlimit(2), whose resources are an enumeration in glibc: limits the data size to `memory` bytes and the CPU time to
 // `seconds`, and disables core dumps. A limit that cannot be set is left unchanged.
-static inline void cgtk_limit(unsigned long memory, unsigned long seconds) {
+static inline void cadw_limit(unsigned long memory, unsigned long seconds) {
     struct rlimit data = {memory, memory}, processor = {seconds, seconds}, none = {0, 0};
     setrlimit(RLIMIT_DATA, &data);
     setrlimit(RLIMIT_CPU, &processor);
