@@ -18,14 +18,14 @@ let windowTargets: [Target] =
     : [
         .systemLibrary(name: "CAdwaita", pkgConfig: "libadwaita-1", providers: [.apt(["libadwaita-1-dev"])]),
         .executableTarget(
-            name: "permd-agent", dependencies: ["PermissionClient", "PermissionTexts", "DBus", "CAdwaita"],
+            name: "permd-agent", dependencies: ["PermissionClient", "PermissionTexts", "System", "CAdwaita"],
             swiftSettings: strict),
         .testTarget(
             name: "AgentWindowTests",
             dependencies: ["permd-agent", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit"],
             exclude: ["color.py", "icons.py", "look.py"], swiftSettings: strict),
         .executableTarget(
-            name: "permd-settings", dependencies: ["PermissionClient", "PermissionTexts", "CAdwaita"],
+            name: "permd-settings", dependencies: ["PermissionClient", "PermissionTexts", "System", "CAdwaita"],
             swiftSettings: strict),
         .testTarget(
             name: "SettingsWindowTests",
@@ -46,7 +46,7 @@ let pipeWireTargets: [Target] =
             name: "permd-pipewire",
             dependencies: [
                 "CaptureRules", "EnforcementClient", "DBus", "PermissionModel", "ProcessIdentity", "System", "CLinux",
-                "CSystemd", "CPipeWire",
+                "CSystemd", "CPipeWire", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -119,7 +119,7 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "PermissionTexts", dependencies: ["PermissionClient", "CLinux"], swiftSettings: strict),
         .executableTarget(
-            name: "permd-indicator", dependencies: ["PermissionClient", "PermissionTexts", "DBus"],
+            name: "permd-indicator", dependencies: ["PermissionClient", "PermissionTexts", "DBus", "System"],
             swiftSettings: strict),
         .target(
             name: "EnforcementClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity", "System"],

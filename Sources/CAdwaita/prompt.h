@@ -133,18 +133,6 @@ static inline void cadw_connect_size(GdkPixbufLoader *loader, void (*body)(GdkPi
     g_signal_connect_data(loader, "size-prepared", G_CALLBACK(body), NULL, NULL, (GConnectFlags)0);
 }
 
-// The arguments of org.freedesktop.Application.ActivateAction for an action with a text. The reference is floating.
-static inline GVariant *cadw_action_call(const char *action, const char *text, const char *token) {
-    GVariantBuilder values, platform;
-    g_variant_builder_init(&values, G_VARIANT_TYPE("av"));
-    g_variant_builder_add(&values, "v", g_variant_new_string(text));
-    g_variant_builder_init(&platform, G_VARIANT_TYPE_VARDICT);
-    if (*token) {
-        g_variant_builder_add(&platform, "{sv}", "activation-token", g_variant_new_string(token));
-        g_variant_builder_add(&platform, "{sv}", "desktop-startup-id", g_variant_new_string(token));
-    }
-    return g_variant_new("(sava{sv})", action, &values, &platform);
-}
 // A token with which the program may come to the front; NULL if there is none. The caller frees it.
 static inline char *cadw_launch_token(GdkAppLaunchContext *context, const char *program) {
     GAppInfo *info = g_app_info_create_from_commandline(

@@ -4,6 +4,7 @@ import DBus
 import Logging
 import PermissionCore
 import PermissionModel
+import System
 
 extension Broker: PolicyCalls, PortalDecisions {
     func commit(_ request: Request, _ decisions: [Decision], _ rows: [HistoryRow]) {
@@ -74,7 +75,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
-    var version: String { Program.version }
+    var version: String { ProgramOptions.version }
 
     var waiting: [Request] { queue.requests }
 

@@ -62,7 +62,7 @@ final class Daemon {
         let connection: Connection
         do throws(BusError) { connection = try Connection.open(.session) } catch {
             log.error("There is no session bus: \(error.message)")
-            return leave(Program.Exit.unavailable)
+            return leave(ExitStatus.unavailable)
         }
         Loop.shared.onSignals([SIGTERM, SIGINT, SIGHUP]) { [weak self] in self?.signal($0) }
         Loop.shared.onClockSet { [weak self] in self?.parts?.store.noticeEnds() }
@@ -89,7 +89,7 @@ final class Daemon {
                 leave(1)
             case .failure(let error):
                 log.error("The bus does not allow permd to own \(BusNames.service): \(error.message)")
-                leave(Program.Exit.unavailable)
+                leave(ExitStatus.unavailable)
             }
         }
     }
@@ -136,7 +136,7 @@ final class Daemon {
         followSessions(broker)
         if outage == nil {
             notifier.ready()
-            log.info("permd \(Program.version) serves \(BusNames.service) as \(connection.uniqueName)")
+            log.info("permd \(ProgramOptions.version) serves \(BusNames.service) as \(connection.uniqueName)")
         } else {
             outage = nil
             log.notice("permd serves \(BusNames.service) again, as \(connection.uniqueName)")

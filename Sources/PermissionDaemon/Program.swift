@@ -7,15 +7,6 @@ import PermissionModel
 import System
 
 public enum Program {
-    static let version = "0.1.0"
-
-    /// Exit statuses of sysexits.h.
-    enum Exit {
-        static let usage: Int32 = 64
-        static let unavailable: Int32 = 69
-        static let osError: Int32 = 71
-    }
-
     private static let usage = """
         Usage: permd [--root DIR]
 
@@ -30,16 +21,11 @@ public enum Program {
 
     /// Runs the daemon with the process's arguments; returns its exit status.
     public static func main() -> Int32 {
-        let root: String
-        switch parse(CommandLine.arguments) {
-        case .run(let directory): root = directory
-        case .say(let text):
-            print(text, terminator: "")
-            return 0
-        case .usage(let problem):
-            writeError("permd: \(problem)\n\(usage)")
-            return Exit.usage
-        }
+        let options = ProgramOptions("permd", usage: usage, values: ["--root": "a folder"])
+        let (values, status) = options.read(CommandLine.arguments)
+        guard let values else { return status }
+        let root = values["--root"] ?? "/"
+        guard root.hasPrefix("/") else { return options.refuse("--root takes an absolute path, not \(quoted(root))") }
         // A closed log pipe or a file size limit should make a write fail, not kill permd.
         for harmless in [SIGPIPE, SIGXFSZ] { signal(harmless, SIG_IGN) }
         let descriptors = ProcessLimits.raiseDescriptors()
@@ -47,7 +33,7 @@ public enum Program {
             writeError(
                 "permd: this process may have \(descriptors) file descriptors and needs \(ProcessLimits.fewestDescriptors); raise the limit with LimitNOFILE= in its unit or with ulimit -n\n"
             )
-            return Exit.osError
+            return ExitStatus.osError
         }
         ProcessLimits.giveMemoryBack()
         Loop.shared.adoptCurrentThread()
@@ -57,29 +43,5 @@ public enum Program {
         LoopActor.assumeIsolated { daemon.start() }
         Loop.shared.run()
         return LoopActor.assumeIsolated { daemon.exitStatus }
-    }
-
-    enum Command: Equatable {
-        case run(root: String)
-        case say(String)
-        case usage(String)
-    }
-
-    static func parse(_ arguments: [String]) -> Command {
-        var root = "/"
-        var rest = arguments.dropFirst()
-        while let argument = rest.popFirst() {
-            switch argument {
-            case "--help", "-h": return .say(usage)
-            case "--version": return .say("permd \(version)\n")
-            case "--root":
-                guard let directory = rest.popFirst() else { return .usage("--root needs a folder") }
-                root = directory
-            case let text where text.hasPrefix("--root="): root = String(text.dropFirst("--root=".count))
-            default: return .usage("unknown argument \(quoted(argument))")
-            }
-        }
-        guard root.hasPrefix("/") else { return .usage("--root needs an absolute path, not \(quoted(root))") }
-        return .run(root: root)
     }
 }

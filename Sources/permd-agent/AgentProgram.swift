@@ -4,9 +4,9 @@ import CAdwaita
 import Glibc
 import PermissionClient
 import PermissionTexts
+import System
 
 enum AgentProgram {
-    static let version = "0.1.0"
     /// Seconds without a prompt after which the agent exits. The daemon has it started again when a prompt is due.
     private static let idleSeconds: UInt32 = 60
 
@@ -17,29 +17,14 @@ enum AgentProgram {
 
         """
 
-    private enum Exit {
-        static let usage: Int32 = 64
-        static let unavailable: Int32 = 69
-    }
-
     static func main() {
-        var idle = idleSeconds
-        var arguments = CommandLine.arguments.dropFirst()
-        while let argument = arguments.popFirst() {
-            switch argument {
-            case "--idle":
-                guard let seconds = arguments.popFirst().flatMap(UInt32.init) else {
-                    complain("--idle takes a number of seconds\n\(usage)")
-                    exit(Exit.usage)
-                }
-                idle = seconds
-            case IconDecoder.argument: IconDecoder.main(arguments.popFirst() ?? "")
-            case "--help", "-h": return print(usage, terminator: "")
-            case "--version": return print("permd-agent \(version)")
-            default:
-                complain("unknown argument \(argument)\n\(usage)")
-                exit(Exit.usage)
-            }
+        let arguments = CommandLine.arguments
+        if arguments.count == 3, arguments[1] == IconDecoder.argument { IconDecoder.main(arguments[2]) }
+        let options = ProgramOptions("permd-agent", usage: usage, values: ["--idle": "a number of seconds"])
+        let (values, status) = options.read(arguments)
+        guard let values else { exit(status) }
+        guard let idle = values["--idle"].map(UInt32.init) ?? idleSeconds else {
+            exit(options.refuse("--idle takes a number of seconds"))
         }
         preferSmallRenderer()
         Texts.bind()
@@ -47,8 +32,7 @@ enum AgentProgram {
         g_set_prgname("permd-agent")
         g_set_application_name(Texts.text("Permission request"))
         guard gtk_init_check() != 0 else {
-            complain("there is no display to show prompts on\n")
-            exit(Exit.unavailable)
+            complain("there is no display to show prompts on")
         }
         run(idleSeconds: idle)
     }
@@ -69,10 +53,7 @@ enum AgentProgram {
         let stage = WindowStage(idleSeconds: idleSeconds)
         let host = AgentHost(level: .desktop, presenter: stage, ownsServiceName: true)
         let serving = Task {
-            do throws(ClientError) { try await host.run() } catch {
-                complain("\(error.message)\n")
-                exit(Exit.unavailable)
-            }
+            do throws(ClientError) { try await host.run() } catch { complain(error.message) }
         }
         quitOnSignals(stage.loop)
         stage.run()
@@ -98,10 +79,9 @@ enum AgentProgram {
         }
     }
 
-    private static func complain(_ text: String) {
-        // The text may contain error messages from the bus, and arguments.
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { SafeText.line(String($0)) }
-        var text = "permd-agent: \(lines.joined(separator: "\n"))"
-        text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    private static func complain(_ problem: String) -> Never {
+        // The text may contain error messages from the bus.
+        writeError("permd-agent: \(SafeText.line(problem))\n")
+        exit(ExitStatus.unavailable)
     }
 }

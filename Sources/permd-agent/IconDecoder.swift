@@ -3,6 +3,7 @@
 
 import CAdwaita
 import Glibc
+import System
 
 /// Writes the width and the height (four bytes each, little-endian) and RGBA pixels to stdout; nothing if the file is
 /// not an icon.
@@ -25,7 +26,9 @@ enum IconDecoder {
 
     static func main(_ file: String) -> Never {
         cadw_limit(memory, processorSeconds)
-        guard let bytes = read(file), let pixels = decode(bytes) else { exit(1) }
+        guard let bytes = try? RegularFile.read(file, maximum: maximumBytes), let pixels = decode(bytes) else {
+            exit(1)
+        }
         var rest = pixels[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
@@ -33,27 +36,6 @@ enum IconDecoder {
             rest = rest.dropFirst(count)
         }
         exit(0)
-    }
-
-    /// Reads only regular files: reading a FIFO or a terminal could block.
-    private static func read(_ path: String) -> [UInt8]? {
-        let fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-        guard fd >= 0 else { return nil }
-        defer { close(fd) }
-        var status = stat()
-        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= maximumBytes else {
-            return nil
-        }
-        // The file may grow after fstat(2), so one byte more than the limit is read.
-        var bytes = [UInt8](repeating: 0, count: maximumBytes + 1)
-        var length = 0
-        while length < bytes.count {
-            let count = bytes.withUnsafeMutableBytes { Glibc.read(fd, $0.baseAddress! + length, $0.count - length) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
-            length += count
-        }
-        return (1...maximumBytes).contains(length) ? Array(bytes[..<length]) : nil
     }
 
     private static func decode(_ bytes: [UInt8]) -> [UInt8]? {

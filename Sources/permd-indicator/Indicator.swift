@@ -16,7 +16,8 @@ final class Indicator {
     private let settings = PermissionSettings()
     private let watcher: PanelWatcher
     private let notes: UseNotes
-    private let window: PermissionsWindow
+    /// Whether the window Permissions is installed.
+    private var hasWindow = false
     private let panel: PanelItem
     private let end: @LoopActor (_ problem: String?) -> Void
     private var list = UseList()
@@ -29,11 +30,9 @@ final class Indicator {
         self.connection = connection
         self.end = end
         watcher = PanelWatcher(connection)
-        window = PermissionsWindow(connection)
         notes = UseNotes(NotificationServer(connection), settings)
         panel = PanelItem()
         watcher.onChange = { [unowned self] in show() }
-        window.onFound = { [unowned self] in show() }
         notes.onIdle = { [unowned self] in show() }
         notes.onChoice = { [unowned self] in choose($0, token: $1) }
         panel.onChoice = { [unowned self] in choose($0, token: $1) }
@@ -41,8 +40,10 @@ final class Indicator {
 
     func start() {
         watcher.start()
-        window.find()
-        onLoop { [self] in await follow() }
+        onLoop { [self] in
+            hasWindow = await settings.hasWindow()
+            await follow()
+        }
     }
 
     // MARK: Following permd
@@ -110,7 +111,7 @@ final class Indicator {
             notes.show(groups)
         case .present(let owner):
             notes.leave()
-            panel.show(PanelView(groups, hasWindow: window.isInstalled), at: owner)
+            panel.show(PanelView(groups, hasWindow: hasWindow), at: owner)
         }
         let isIdle = groups.isEmpty && !notes.isWaiting
         if !isIdle {
@@ -145,7 +146,7 @@ final class Indicator {
     private func choose(_ choice: Choice, token: String) {
         switch choice {
         case .stop(let used): stop(used)
-        case .openPermissions: window.open(token: token)
+        case .openPermissions: onLoop { [settings] in await settings.openWindow(token: token) }
         case .undo(let grant): onLoop { [notes] in await notes.undo(grant) }
         }
     }

@@ -4,16 +4,9 @@ import DBus
 import Glibc
 import PermissionClient
 import PermissionTexts
+import System
 
 enum IndicatorProgram {
-    private static let version = "0.1.0"
-
-    /// Exit statuses of sysexits.h.
-    private enum Exit {
-        static let usage: Int32 = 64
-        static let unavailable: Int32 = 69
-    }
-
     private static let usage = """
         Usage: permd-indicator
 
@@ -26,19 +19,8 @@ enum IndicatorProgram {
         """
 
     static func main() -> Int32 {
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        switch arguments {
-        case []: break
-        case ["--help"], ["-h"]:
-            print(usage, terminator: "")
-            return 0
-        case ["--version"]:
-            print("permd-indicator \(version)")
-            return 0
-        default:
-            say("unknown arguments “\(arguments.joined(separator: " "))”\n\(usage)")
-            return Exit.usage
-        }
+        let (values, status) = ProgramOptions("permd-indicator", usage: usage).read(CommandLine.arguments)
+        guard values != nil else { return status }
         Texts.bind()
         signal(SIGPIPE, SIG_IGN)
         Loop.shared.adoptCurrentThread()
@@ -57,8 +39,8 @@ enum IndicatorProgram {
             connection.onDisconnect { Loop.shared.stop() }
             let indicator = Indicator(connection) { problem in
                 if let problem {
-                    say(problem + "\n")
-                    status = Exit.unavailable
+                    writeError("permd-indicator: \(SafeText.line(problem))\n")
+                    status = ExitStatus.unavailable
                 }
                 Loop.shared.stop()
             }
@@ -67,14 +49,8 @@ enum IndicatorProgram {
             connection.flush()
             return status
         } catch {
-            say(error.message + "\n")
-            return Exit.unavailable
+            writeError("permd-indicator: \(SafeText.line(error.message))\n")
+            return ExitStatus.unavailable
         }
-    }
-
-    /// Writes to stderr in one call. A failure is ignored because it cannot be reported.
-    private static func say(_ text: String) {
-        var text = "permd-indicator: " + text
-        text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

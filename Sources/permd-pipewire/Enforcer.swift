@@ -5,6 +5,7 @@ import CaptureRules
 import DBus
 import EnforcementClient
 import Glibc
+import Logging
 import PermissionModel
 import ProcessIdentity
 import System
@@ -29,7 +30,9 @@ final class Enforcer {
     /// Milliseconds after which the session manager, which starts at the same time, has loaded our script if it has it.
     private static let scriptDelay: Int64 = 5000
 
-    private let log: LogLine
+    private let log: Logger
+    /// Links that apps made for themselves and that were cut.
+    private let bypasses: BoundedLog
     private var connection: PipeWireConnection?
     private var mirror = GraphMirror()
     private var owners = ClientOwners()
@@ -56,8 +59,9 @@ final class Enforcer {
     private var isListed = false
     var whenReady: (@LoopActor () -> Void)?
 
-    init(log: LogLine) {
+    init(log: Logger) {
         self.log = log
+        bypasses = BoundedLog(log, "links past permd were cut")
         processes = ProcessIdentifier(worker: Worker())
         permd = EnforcementPoint(
             source: "pipewire", permissions: CaptureKind.all.map(\.permission), processes: processes)
@@ -229,7 +233,10 @@ final class Enforcer {
     private func reportBypass(_ client: ObjectID, _ node: ObjectID, _ permission: Permission) {
         let subject = owners.owner(client)?.subject
         let name = mirror.graph.nodes[node]?.name ?? ""
-        log.bypassed(app: subject?.app.description ?? "", permission: permission.rawValue, node: name)
+        let app = subject?.app.description
+        bypasses.notice(
+            "\(app ?? "A program that cannot be identified") linked \(name) to a \(permission.rawValue) past permd; the link was cut",
+            metadata: ["outcome": "bypassed", "app": "\(app ?? "")", "permission": "\(permission.rawValue)"])
         if let subject { permd.reportBypass(subject, permission, device: name) }
     }
 

@@ -4,16 +4,10 @@ import CPipeWire
 import CSystemd
 import DBus
 import Glibc
+import Logging
+import System
 
 enum PipeWireProgram {
-    private static let version = "0.1.0"
-
-    /// Exit statuses of sysexits.h.
-    private enum Exit {
-        static let usage: Int32 = 64
-        static let unavailable: Int32 = 69
-    }
-
     private static let usage = """
         Usage: permd-pipewire
 
@@ -26,19 +20,8 @@ enum PipeWireProgram {
         """
 
     static func main() -> Int32 {
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        switch arguments {
-        case []: break
-        case ["--help"], ["-h"]:
-            print(usage, terminator: "")
-            return 0
-        case ["--version"]:
-            print("permd-pipewire \(version)")
-            return 0
-        default:
-            LogLine.write("permd-pipewire: unknown arguments “\(arguments.joined(separator: " "))”\n\(usage)")
-            return Exit.usage
-        }
+        let (values, status) = ProgramOptions("permd-pipewire", usage: usage).read(CommandLine.arguments)
+        guard values != nil else { return status }
         signal(SIGPIPE, SIG_IGN)
         pw_init(nil, nil)
         Loop.shared.adoptCurrentThread()
@@ -47,7 +30,8 @@ enum PipeWireProgram {
 
     @LoopActor
     private static func run() -> Int32 {
-        let log = LogLine()
+        LoggingSystem.bootstrap { _ in JournalLogHandler(program: "permd-pipewire") }
+        let log = Logger(label: "permd-pipewire")
         let enforcer = Enforcer(log: log)
         Loop.shared.onSignals([SIGTERM, SIGINT]) { _ in
             sd_notify(0, "STOPPING=1")
@@ -59,8 +43,8 @@ enum PipeWireProgram {
             log.notice("ready: the clients of PipeWire are dealt with")
         }
         do throws(BusError) { try enforcer.start() } catch {
-            log.error(error.message)
-            return Exit.unavailable
+            log.error("\(error.message)")
+            return ExitStatus.unavailable
         }
         Loop.shared.run()
         return 0

@@ -4,17 +4,12 @@ import CAdwaita
 import Glibc
 import PermissionClient
 import PermissionTexts
+import System
 
 @MainActor
 enum SettingsProgram {
-    static let version = "0.1.0"
     /// The name on the bus, of the desktop entry and of the icon.
     static let id = "org.permd.Settings"
-
-    private enum Exit {
-        static let usage: Int32 = 64
-        static let unavailable: Int32 = 69
-    }
 
     private static var application: UnsafeMutablePointer<GApplication>?
     private static var window: MainWindow?
@@ -35,7 +30,7 @@ enum SettingsProgram {
                 guard let options, cadw_options_contain(options, "version") != 0 else {
                     return gtk_init_check() != 0 ? -1 : SettingsProgram.noDisplay()
                 }
-                print("permd-settings \(SettingsProgram.version)")
+                print("permd-settings \(ProgramOptions.version)")
                 return 0
             }, nil, nil)
         cadw_connect_pointer(
@@ -60,9 +55,8 @@ enum SettingsProgram {
     }
 
     private nonisolated static func noDisplay() -> Int32 {
-        let text = "permd-settings: there is no display for the window; in a terminal, use permctl\n"
-        _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
-        return Exit.unavailable
+        writeError("permd-settings: there is no display for the window; in a terminal, use permctl\n")
+        return ExitStatus.unavailable
     }
 
     /// Does what a command line says, which may be that of another process. Returns that process's exit status.
@@ -79,7 +73,7 @@ enum SettingsProgram {
                 line,
                 "permd-settings: \(shown) is not an app; it has to be flatpak:ID, snap:NAME, desktop:ID or exe:/PATH, "
                     + "as permctl status shows it\n")
-            return Exit.usage
+            return ExitStatus.usage
         }
         open(at: app)
         return 0
