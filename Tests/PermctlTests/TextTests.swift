@@ -57,11 +57,9 @@ struct TextTests {
     }
 
     @Test func columnsAlign() {
-        var table = Table(["name", "thing"])
-        table.add(["a", "x"])
-        table.add(["日本", "y"])
-        table.add(["e\u{301}\u{301}", "y"])
-        table.add([Cell("tab\there"), Cell("z", .good)])
+        let table = Table(
+            ["name", "thing"],
+            [["a", "x"], ["日本", "y"], ["e\u{301}\u{301}", "y"], [Cell("tab\there"), Cell("z", .good)]])
         #expect(
             table.text(legend: true, colour: false)
                 == "NAME      THING\na         x\n日本      y\ne\u{301}\u{301}         y\ntab here  z")
@@ -73,9 +71,7 @@ struct TextTests {
     @Test func longCellsStayInTheirColumn() {
         let fake = "exe:/a" + String(repeating: "\u{3000}", count: 40) + "exe:/usr/bin/firefox   granted"
         for width in [40, 60, 80] {
-            var table = Table(["app", "camera"])
-            table.add([Cell(fake), "denied"])
-            table.add(["exe:/b", "granted"])
+            let table = Table(["app", "camera"], [[Cell(fake), "denied"], ["exe:/b", "granted"]])
             let lines = table.text(legend: false, colour: false, columns: width).text.split(separator: "\n")
             #expect(lines.allSatisfy { Columns.width(of: $0.unicodeScalars) < width })
             #expect(lines.filter { !$0.hasPrefix(" ") }.map { $0.prefix(6) } == ["exe:/a", "exe:/b"], "\(lines)")
@@ -84,18 +80,16 @@ struct TextTests {
     }
 
     private static func history() -> Table {
-        var table = Table([
-            "time", "app", "outcome", Column("by", isDetail: true), Column("count", usual: "1"), "details",
-        ])
         let apps = ["exe:/usr/bin/firefox", "flatpak:org.gnome.Maps", "exe:/opt/firefox"].compactMap { AppID($0) }
         let names = ShortNames(apps)
-        for app in apps {
-            table.add([
-                Cell("2026-11-22 14:05:10", brief: "14:05"), Cell(app, names), "granted", "permctl", "1",
-                "a use of several minutes",
-            ])
-        }
-        return table
+        return Table(
+            ["time", "app", "outcome", Column("by", isDetail: true), Column("count", usual: "1"), "details"],
+            apps.map { app in
+                [
+                    Cell("2026-11-22 14:05:10", brief: "14:05"), Cell(app, names), "granted", "permctl", "1",
+                    "a use of several minutes",
+                ]
+            })
     }
 
     /// A terminal shows names, leaves out columns that say nothing and, if it is narrow, details; a pipe gets everything.

@@ -30,27 +30,19 @@ struct OutputOptions: ParsableArguments {
     ///   - isChosen: whether the command line says which rows there should be; then it is a failure if there are none.
     func list<Row>(
         _ rows: [Row], _ columns: [Column], empty: TerminalText, isChosen: Bool = false,
-        json records: @autoclosure () -> [Record], cells: (Row) -> [Cell]
+        json value: @autoclosure () -> some Encodable, cells: (Row) -> [Cell]
     ) throws {
-        if rows.isEmpty, !json {
-            Output.line(empty)
-        } else {
-            var table = Table(columns)
-            for row in rows { table.add(cells(row)) }
-            try print(table, json: records())
-        }
-        if rows.isEmpty, isChosen { throw Failure(.no) }
-    }
-
-    func print(_ table: Table, json value: @autoclosure () -> some Encodable) throws {
         if json {
             try Output.json(value())
+        } else if rows.isEmpty {
+            Output.line(empty)
         } else {
             Output.verbatim(
-                table.text(
+                Table(columns, rows.map(cells)).text(
                     legend: !noLegend, colour: Output.isColoured, columns: Output.columns(of: STDOUT_FILENO),
                     isWide: wide))
         }
+        if rows.isEmpty, isChosen { throw Failure(.no) }
     }
 }
 

@@ -40,12 +40,10 @@ struct Column: ExpressibleByStringLiteral {
 }
 
 struct Table {
-    let columns: [Column]
-    private var rows: [[Cell]] = []
+    private let columns: [Column]
+    private let rows: [[Cell]]
 
-    init(_ columns: [Column]) { self.columns = columns }
-
-    mutating func add(_ cells: [Cell]) { rows.append(cells) }
+    init(_ columns: [Column], _ rows: [[Cell]]) { (self.columns, self.rows) = (columns, rows) }
 
     /// - Parameters:
     ///   - width: of the terminal; nil for a file or a pipe, where each row is one line with everything.

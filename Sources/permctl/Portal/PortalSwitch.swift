@@ -59,9 +59,8 @@ struct PortalSwitch {
         if usesFiles, try PortalSwitch.dropIn.removeBlock() != nil { PortalFolder.remove() }
         let (file, lines) = usesFiles ? try files.change() : (PortalSwitch.dropIn, dropInLines(needsFolder))
         let isCurrent = try file.hasBlock(lines)
-        if state.isPermd, findsBackend,
-            !state.isOwn || installation.desktops.isEmpty || isCurrent && (!needsFolder || folder.isCurrent)
-        {
+        // Links are made again, since other backends may have been installed.
+        if state.isPermd, findsBackend, !state.isOwn || installation.desktops.isEmpty || isCurrent && !needsFolder {
             return []
         }
         try requireDesktop()

@@ -36,34 +36,28 @@ struct ImportRun {
         "\(decision.permission.rawValue) for \(decision.app)"
     }
 
-    /// Restores the earlier decisions, and returns those for which that failed. A decision that held for one process
-    /// cannot be restored.
+    /// Restores the earlier decisions, and returns those for which that failed. A decision that held for one process, or
+    /// one that only a newer permd knows, cannot be restored.
     private func takeBack(
         _ decisions: ArraySlice<ImportVerb.Imported>, to before: [DecisionRow]
     ) async -> [ImportVerb.Imported] {
         var kept: [ImportVerb.Imported] = []
-        for decision in decisions.reversed() {
-            let old = before.first {
-                $0.app == decision.app && $0.question == .permission(decision.permission) && $0.decision != .pause
-            }
-            if old?.decision == .unknown {
+        for decision in decisions {
+            let (app, question) = (decision.app.description, Question.permission(decision.permission))
+            let old = before.first { $0.app == decision.app && $0.question == question && $0.decision != .pause }
+            do throws(ClientError) {
+                if let old, let duration = old.holds, duration != .once, old.decision != .unknown {
+                    try await settings.set(
+                        old.decision == .grant ? .grant : .deny, app: app, permission: decision.permission,
+                        duration: duration)
+                } else {
+                    try await settings.reset(app: app, question: question)
+                    if old != nil { kept.append(decision) }
+                }
+            } catch {
                 kept.append(decision)
-                continue
             }
-            do throws(ClientError) { try await putBack(old, decision) } catch { kept.append(decision) }
-            if old?.duration == .once { kept.append(decision) }
         }
-        return kept.reversed()
-    }
-
-    private func putBack(_ old: DecisionRow?, _ decision: ImportVerb.Imported) async throws(ClientError) {
-        let app = decision.app.description
-        guard let old, let duration = old.holds, duration != .once else {
-            // This also removes an imported decision that replaced one which cannot be restored.
-            try await settings.reset(app: app, question: .permission(decision.permission))
-            return
-        }
-        try await settings.set(
-            old.decision == .grant ? .grant : .deny, app: app, permission: decision.permission, duration: duration)
+        return kept
     }
 }

@@ -41,12 +41,10 @@ struct RequestVerb: AsyncParsableCommand {
             "statuses": Dictionary(uniqueKeysWithValues: result.statuses.map { ($0.key.rawValue, $0.value.rawValue) }),
             "refused": result.firstRefused?.rawValue ?? "", "dismissed": result.isDismissed,
         ]
-        var table = Table(["permission", "status"])
-        for permission in permissions {
+        try output.list(permissions, ["permission", "status"], empty: "", json: record) { permission in
             let status = result[permission]
-            table.add([Cell(permission.rawValue), Cell(status.rawValue, status == .granted ? .good : .bad)])
+            return [Cell(permission.rawValue), Cell(status.rawValue, status == .granted ? .good : .bad)]
         }
-        try output.print(table, json: record)
         if !output.json {
             if result.isDismissed { say("the request was dismissed; nothing was decided") }
             if !wasShown { for line in await reasons.whyNothingWasAsked(result) { say(line) } }
