@@ -7,7 +7,7 @@ import PermissionModel
 final class StatusPublisher {
     private struct Entry {
         let caller: Caller
-        var told: [Permission: Status]
+        var sent: [Permission: Status]
     }
 
     private var entries: [String: Entry] = [:]
@@ -23,7 +23,7 @@ final class StatusPublisher {
     /// Adds a connection that has called Access1; it is notified of changes from now on.
     func add(_ caller: Caller) {
         guard entries[caller.connection] == nil else { return }
-        entries[caller.connection] = Entry(caller: caller, told: statuses(of: caller))
+        entries[caller.connection] = Entry(caller: caller, sent: statuses(of: caller))
         namesOf[caller.app, default: []].insert(caller.connection)
     }
 
@@ -46,13 +46,13 @@ final class StatusPublisher {
         guard var entry = entries[name] else { return }
         let current = statuses(of: entry.caller)
         for permission in Permission.allCases {
-            guard let status = current[permission], status != entry.told[permission] else { continue }
+            guard let status = current[permission], status != entry.sent[permission] else { continue }
             connection.send(
                 .signal(
                     path: BusNames.root, interface: BusNames.access, member: "StatusChanged",
                     [.string(permission.rawValue), .string(status.rawValue)], destination: name))
         }
-        entry.told = current
+        entry.sent = current
         entries[name] = entry
     }
 

@@ -29,15 +29,12 @@ final class CallerIdentifier: CallerLookup {
     /// Called when a connection that was identified has left the bus.
     var onLeft: (@LoopActor (String) -> Void)?
 
-    private final class Inquiry {
-        var completions: [@LoopActor (Caller?) -> Void] = []
-    }
-
     private let connections: ConnectionIdentifier
     private let refusals: BoundedLog
     private let olderBus: OlderBus
     private var known: [String: Caller] = [:]
-    private var inquiries: [String: Inquiry] = [:]
+    /// Those who wait for each connection that is being identified.
+    private var waiting: [String: [@LoopActor (Caller?) -> Void]] = [:]
 
     /// - Parameter old: The identifier of the lost connection, if there was one.
     init(
@@ -60,16 +57,14 @@ final class CallerIdentifier: CallerLookup {
     /// order.
     func identify(_ name: String, _ completion: @escaping @LoopActor (Caller?) -> Void) {
         if let caller = known[name] { return completion(caller) }
-        if let inquiry = inquiries[name] { return inquiry.completions.append(completion) }
-        let inquiry = Inquiry()
-        inquiry.completions = [completion]
-        inquiries[name] = inquiry
-        connections.identify(name) { [weak self] in self?.settle(name, inquiry, $0) }
+        waiting[name, default: []].append(completion)
+        guard waiting[name]?.count == 1 else { return }
+        connections.identify(name) { [weak self] in self?.identified(name, $0) }
     }
 
-    private func settle(_ name: String, _ inquiry: Inquiry, _ result: Result<IdentifiedProcess, UnknownProcess>) {
-        guard inquiries[name] === inquiry else { return }
-        inquiries[name] = nil
+    private func identified(_ name: String, _ result: Result<IdentifiedProcess, UnknownProcess>) {
+        // The connection may have left the bus meanwhile.
+        guard let completions = waiting.removeValue(forKey: name) else { return }
         switch result {
         case .success(let found):
             known[name] = Caller(connection: name, app: found.app, process: found.key, isProxy: found.isProxy)
@@ -77,7 +72,7 @@ final class CallerIdentifier: CallerLookup {
             refusals.notice("The connection \(name) was not identified: \(problem.reason)")
         }
         let caller = known[name]
-        for completion in inquiry.completions { completion(caller) }
+        for completion in completions { completion(caller) }
     }
 
     private func ownerChanged(_ message: Message) {
@@ -91,9 +86,7 @@ final class CallerIdentifier: CallerLookup {
 
     private func left(_ name: String) {
         olderBus.vanished(name)
-        if let inquiry = inquiries[name] {
-            settle(name, inquiry, .failure(UnknownProcess(reason: "it has left the bus")))
-        }
+        identified(name, .failure(UnknownProcess(reason: "it has left the bus")))
         if known.removeValue(forKey: name) != nil { onLeft?(name) }
     }
 }
