@@ -2,21 +2,19 @@
 
 import DBus
 import PermissionModel
+import System
 
 @LoopActor
 final class BusLink {
     private static var links: [PermissionBus: BusLink] = [:]
     private static var settingsLinks: [PermissionBus: BusLink] = [:]
 
-    /// Milliseconds between attempts to reconnect: soon at first, in case the bus is restarting, then less often.
-    private static let delays: [Int64] = [100, 500, 2000, 10_000]
-
     private let bus: PermissionBus
     /// Whether the owner of org.permd is identified before its signals count and before it is called. A sandboxed app
     /// cannot identify it.
     private let identifiesDaemon: Bool
     private var connection: Connection?
-    private var attempt = 0
+    private var backoff = Backoff(longest: 10_000)
     /// Whether the connection was lost and not opened again yet. The listeners are notified of the loss.
     private var isLost = false
     private var isClosed = false
@@ -65,7 +63,7 @@ final class BusLink {
         do throws(BusError) {
             let opened = try Connection.open(bus.address)
             connection = opened
-            attempt = 0
+            backoff.reset()
             opened.onDisconnect { [weak self] in self?.lost(opened) }
             watchDaemon(opened)
             onConnect?(opened)
@@ -124,9 +122,7 @@ final class BusLink {
     /// Reconnects only while there are listeners.
     private func retry() {
         guard isLost, !isClosed, !listeners.isEmpty else { return }
-        let delay = BusLink.delays[min(attempt, BusLink.delays.count - 1)]
-        attempt += 1
-        Loop.shared.after(milliseconds: delay) { [weak self] in
+        Loop.shared.after(milliseconds: backoff.next()) { [weak self] in
             guard let self, isLost, (try? open()) == nil else { return }
             retry()
         }

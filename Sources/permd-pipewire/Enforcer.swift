@@ -12,9 +12,6 @@ import System
 
 @LoopActor
 final class Enforcer {
-    /// Milliseconds between attempts to reach PipeWire: soon at first, in case it is restarting, then less often. Until
-    /// then nobody new records.
-    private static let delays: [Int64] = [50, 100, 500, 2000]
     /// Milliseconds after which unknown clients are looked for again: a sound server's connection and its client do not
     /// appear at the same moment, and what says which app a process is may not be readable at once.
     private static let retryDelays: [Int64] = [20, 100, 500, 2000]
@@ -41,7 +38,8 @@ final class Enforcer {
     private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
     private let processes: ProcessIdentifier
     private let permd: EnforcementPoint
-    private var attempt = 0
+    /// Between attempts to reach PipeWire, until which nobody new records.
+    private var backoff = Backoff(longest: 2000)
     /// How often recorders that are still unknown were looked for.
     private var searches: [ObjectID: Int] = [:]
     private var retry: LoopTimer?
@@ -88,11 +86,9 @@ final class Enforcer {
         do throws(PipeWireConnection.Failure) {
             let opened = try PipeWireConnection(self)
             connection = opened
-            attempt = 0
+            backoff.reset()
         } catch {
-            let delay = Enforcer.delays[min(attempt, Enforcer.delays.count - 1)]
-            attempt += 1
-            Loop.shared.after(milliseconds: delay) { [weak self] in self?.connect() }
+            Loop.shared.after(milliseconds: backoff.next()) { [weak self] in self?.connect() }
         }
     }
 

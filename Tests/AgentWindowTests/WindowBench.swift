@@ -127,6 +127,8 @@ final class WindowBench {
         return await agent?.waitForExit()
     }
 
+    func signalAgent(_ signal: Int32) { agent?.terminate(signal) }
+
     /// Ends the agent, and returns the lines it wrote to stderr.
     func complaints() async -> [String] {
         _ = await endAgent(SIGTERM)
@@ -260,6 +262,18 @@ final class WindowBench {
         let x = button.place[0] + button.place[2] / 2
         let y = button.place[1] + button.place[3] / 2
         try await run("xdotool", "mousemove", "--window", window, "\(x)", "\(y)", "click", "1")
+    }
+
+    /// Clicks all over the window, also on each of its buttons. The X server has the clicks when this returns.
+    func clickEverywhere() async throws {
+        guard let window = try await window() else { throw TestKitError("no window") }
+        let lines = try await run("xdotool", "getwindowgeometry", "--shell", window).split(separator: "\n")
+        let height = lines.first { $0.hasPrefix("HEIGHT=") }.flatMap { Int($0.dropFirst(7)) } ?? 0
+        let rows = stride(from: 10, to: height - 10, by: 14)
+        let clicks = rows.flatMap { row in
+            [60, 210, 290, 385].flatMap { ["mousemove", "--window", window, "\($0)", "\(row)", "click", "1"] }
+        }
+        try await run("xdotool", clicks)
     }
 
     func key(_ keys: String...) async throws {
