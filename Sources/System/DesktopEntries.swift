@@ -55,7 +55,7 @@ package enum AppDirectory {
     }
 
     /// The paths of all desktop entries; of an app there may be several.
-    package static var entries: [String] {
+    package static var paths: [String] {
         [AppID.Kind.desktop, .flatpak, .snap].flatMap(folders).flatMap { folder in
             Folders.names(in: folder).filter { $0.hasSuffix(".desktop") }.map { "\(folder)/\($0)" }
         }

@@ -59,7 +59,7 @@ struct DurationOptions: ParsableArguments {
             return .until(start + seconds)
         }
         if let until {
-            guard let end = TimeText.moment(until, now: now) else {
+            guard let end = TimeText.instant(until, now: now) else {
                 throw ValidationError("“\(until)” is not a time; use 18:00, 2026-12-24 or 2026-12-24T18:00")
             }
             guard end > now else { throw ValidationError("“\(until)” is in the past") }

@@ -3,10 +3,11 @@
 import ArgumentParser
 import Glibc
 import PermissionClient
+import System
 
 @main
 struct Permctl: AsyncParsableCommand {
-    static let version = "0.1.0"
+    static let version = ProgramOptions.version
 
     private static let permissions = Permission.allCases.map(\.rawValue).joined(separator: ", ")
 
@@ -57,7 +58,7 @@ struct Permctl: AsyncParsableCommand {
             if code.isSuccess {
                 Output.verbatim(TerminalText(lines: full))
             } else {
-                Output.note(UsageErrors.text(message(for: error), full: full))
+                Output.errorLines(UsageErrors.text(message(for: error), full: full))
             }
             Glibc.exit(code.rawValue)
         }

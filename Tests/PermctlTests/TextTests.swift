@@ -32,20 +32,20 @@ struct TextTests {
 
     @Test func momentsAreRead() throws {
         let now: EpochSeconds = 1_800_000_000
-        #expect(TimeText.moment("@1800000060") == 1_800_000_060)
-        let day = try #require(TimeText.moment("2030-06-01"))
-        #expect(try #require(TimeText.moment("2030-06-01T01:00")) == day + 3600)
-        #expect(try #require(TimeText.moment("2030-06-01 00:00:30")) == day + 30)
+        #expect(TimeText.instant("@1800000060") == 1_800_000_060)
+        let day = try #require(TimeText.instant("2030-06-01"))
+        #expect(try #require(TimeText.instant("2030-06-01T01:00")) == day + 3600)
+        #expect(try #require(TimeText.instant("2030-06-01 00:00:30")) == day + 30)
         // A time of day means its next occurrence.
         for text in ["00:00", "12:34", "23:59:59"] {
-            let moment = try #require(TimeText.moment(text, now: now))
+            let moment = try #require(TimeText.instant(text, now: now))
             #expect(moment > now && moment <= now + 25 * 3600)
             // In the past it means the last one.
             let past = try #require(TimeText.past(text, now: now))
             #expect(past <= now && past >= now - 25 * 3600)
         }
         for text in ["", "@", "@x", "soon", "25:00", "12:60", "2030-13-01", "2030-06-01T", "12:00 tomorrow", "١٢:٠٠"] {
-            #expect(TimeText.moment(text, now: now) == nil, "\(text)")
+            #expect(TimeText.instant(text, now: now) == nil, "\(text)")
         }
         #expect(TimeText.past("2d", now: now) == now - 172_800)
         #expect(TimeText.past("99999w", now: 10) == 0)

@@ -47,7 +47,7 @@ struct PromptLines {
     }
 
     /// Changes an option, and returns the lines that then differ.
-    mutating func change(_ action: Action) -> [TerminalLine] {
+    mutating func apply(_ action: Action) -> [TerminalLine] {
         switch action {
         case .turn(let item): form.turn(item, on: !form.isOn[item])
         case .select(let choice, let option, _, let item):

@@ -56,7 +56,7 @@ final class TerminalAgent: PromptPresenter {
                 case .details?:
                     let earlier = try? await PermissionSettings().decisions(app: prompt.app)
                     terminal.say(lines.details(earlier))
-                case let action?: terminal.say(lines.change(action))
+                case let action?: terminal.say(lines.apply(action))
                 case nil: terminal.say([lines.help])
                 }
             }

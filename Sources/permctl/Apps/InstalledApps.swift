@@ -18,7 +18,7 @@ enum InstalledApps {
     /// The apps whose identity, name or program contains the text, whatever the case.
     static func matching(_ text: String) -> [InstalledApp] {
         var found: [InstalledApp] = []
-        for path in AppDirectory.entries where found.count < most {
+        for path in AppDirectory.paths where found.count < most {
             guard let file = KeyFile(path: path), let name = path.split(separator: "/").last else { continue }
             func value(_ key: String) -> String { file.string(key, in: "Desktop Entry") ?? "" }
             let isWanted = [String(name), value("Name"), value("Exec"), value("X-Flatpak")]

@@ -78,10 +78,10 @@ enum Output {
     }
 
     /// Writes an error message to stderr.
-    static func complain(_ text: TerminalText) { note("permctl: \(text)") }
+    static func complain(_ text: TerminalText) { errorLines("permctl: \(text)") }
 
     /// Writes lines to stderr, like ``line(_:)``.
-    static func note(_ text: TerminalText) { lines(text, to: STDERR_FILENO) }
+    static func errorLines(_ text: TerminalText) { lines(text, to: STDERR_FILENO) }
 
     /// Writes a question to stderr, without a line break.
     static func ask(_ text: TerminalText) { write(text, to: STDERR_FILENO) }

@@ -69,7 +69,7 @@ enum TimeText {
 
     /// Reads a time of day (`18:00`, its next occurrence), a date with or without a time, or `@SECONDS` since the
     /// epoch.
-    static func moment(_ text: String, now: EpochSeconds = now()) -> EpochSeconds? {
+    static func instant(_ text: String, now: EpochSeconds = now()) -> EpochSeconds? {
         if text.hasPrefix("@") { return EpochSeconds(text.dropFirst()) }
         for pattern in patterns {
             var fields = tm()
@@ -105,9 +105,9 @@ enum TimeText {
     }
 
     /// Reads a duration as that long ago (`2d`), a time of day as its last occurrence, and anything else like
-    /// ``moment(_:now:)``.
+    /// ``instant(_:now:)``.
     static func past(_ text: String, now: EpochSeconds = now()) -> EpochSeconds? {
         if let ago = duration(text) { return max(0, now - ago) }
-        return timeOfDay(text, now: now, isPast: true) ?? moment(text, now: now)
+        return timeOfDay(text, now: now, isPast: true) ?? instant(text, now: now)
     }
 }

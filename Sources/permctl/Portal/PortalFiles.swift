@@ -37,7 +37,7 @@ struct PortalFiles {
 
     /// The user's file to change, and the lines to add to it. Where only one file counts, the user's file gets the text
     /// of the one that it takes the place of.
-    func change() throws(Failure) -> (file: ManagedFile, lines: String) {
+    func edit() throws(Failure) -> (file: ManagedFile, lines: String) {
         let lines = "[preferred]\n\(PortalInstallation.access)=\(PortalInstallation.backend)"
         let mine = path(in: PortalFiles.own, PortalFiles.original)
         if let mine { return (ManagedFile(path: mine), lines) }

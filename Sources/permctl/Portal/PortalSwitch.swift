@@ -57,7 +57,7 @@ struct PortalSwitch {
         }
         // One of an earlier version would hide the files.
         if usesFiles, try PortalSwitch.dropIn.removeBlock() != nil { PortalFolder.remove() }
-        let (file, lines) = usesFiles ? try files.change() : (PortalSwitch.dropIn, dropInLines(needsFolder))
+        let (file, lines) = usesFiles ? try files.edit() : (PortalSwitch.dropIn, dropInLines(needsFolder))
         let isCurrent = try file.hasBlock(lines)
         // Links are made again, since other backends may have been installed.
         if state.isPermd, findsBackend, !state.isOwn || installation.desktops.isEmpty || isCurrent && !needsFolder {

@@ -14,7 +14,7 @@ struct PortalVerb: AsyncParsableCommand {
 }
 
 /// The options of both changes.
-struct PortalChange: ParsableArguments {
+struct PortalOptions: ParsableArguments {
     @Flag(help: "Do not restart xdg-desktop-portal; the change takes effect at the next login.")
     var noRestart = false
     @Flag(help: "Print JSON.")
@@ -35,13 +35,13 @@ struct EnablePortal: ParsableCommand {
             everything else in it, and restarts xdg-desktop-portal.
             """)
 
-    @OptionGroup var change: PortalChange
+    @OptionGroup var options: PortalOptions
 
     func run() throws {
-        let done = try PortalSwitch().enable(restarts: !change.noRestart)
+        let done = try PortalSwitch().enable(restarts: !options.noRestart)
         let outcome: TerminalText =
             done.isEmpty ? "portals already ask through permd; nothing was changed" : "portals ask through permd"
-        try change.report(done, outcome: outcome)
+        try options.report(done, outcome: outcome)
     }
 }
 
@@ -50,12 +50,12 @@ struct DisablePortal: ParsableCommand {
         commandName: "disable", abstract: "Let portals ask with the desktop's own dialogs.",
         discussion: "Restores the files that permctl portal enable has changed, and removes those that it has created.")
 
-    @OptionGroup var change: PortalChange
+    @OptionGroup var options: PortalOptions
 
     func run() throws {
-        let done = try PortalSwitch.disable(restarts: !change.noRestart)
+        let done = try PortalSwitch.disable(restarts: !options.noRestart)
         if let portal = try? PortalSwitch(), portal.state.isPermd {
-            if !done.isEmpty { Output.note(done.joined(separator: "\n")) }
+            if !done.isEmpty { Output.errorLines(done.joined(separator: "\n")) }
             let place: TerminalText = portal.state.path.map { "\($0) selects" } ?? "the name of the desktop selects"
             throw Failure(.no, "portals still ask through permd: \(place) it, which permctl has not written")
         }
@@ -63,7 +63,7 @@ struct DisablePortal: ParsableCommand {
             done.isEmpty
             ? "permctl has not enabled permd for portals; nothing was changed"
             : "portals ask with the desktop's own dialogs"
-        try change.report(done, outcome: outcome)
+        try options.report(done, outcome: outcome)
     }
 }
 

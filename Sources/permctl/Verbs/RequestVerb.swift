@@ -98,6 +98,6 @@ struct RequestVerb: AsyncParsableCommand {
 
     /// Prints progress to stderr, so that only the answer goes to stdout.
     private func say(_ text: TerminalText) {
-        if !output.json { Output.note(text) }
+        if !output.json { Output.errorLines(text) }
     }
 }

@@ -49,7 +49,7 @@ struct StatusVerb: AsyncParsableCommand {
         let records = rows.map { $0.record(used: used[$0.permission]?.time) }
         try output.list(rows, columns, empty: "", json: records) { row in
             [
-                Cell(row.permission.rawValue), StatusVerb.word(row), Cell(StatusVerb.end(row.decision)),
+                Cell(row.permission.rawValue), StatusVerb.status(row), Cell(StatusVerb.end(row.decision)),
                 Cell(row.decision.map { TimeText.short($0.decided) } ?? "-"), Cell(StatusVerb.author(row)),
                 Cell(used[row.permission].map { $0.isNow ? "now" : TimeText.short($0.time) } ?? "-"),
                 Cell(StatusVerb.reason(row)),
@@ -61,7 +61,7 @@ struct StatusVerb: AsyncParsableCommand {
     /// the same for every app.
     private static func cell(_ row: StatusRow?) -> Cell {
         guard let row else { return "-" }
-        if row.status == .restricted { return word(row) }
+        if row.status == .restricted { return status(row) }
         guard let decision = row.decision else {
             return row.rule == nil ? Cell("-", .faint) : Cell("granted, by rule", .good)
         }
@@ -80,7 +80,7 @@ struct StatusVerb: AsyncParsableCommand {
     }
 
     /// The status; `paused` where the dismissal throttle answers requests without a prompt.
-    private static func word(_ row: StatusRow) -> Cell {
+    private static func status(_ row: StatusRow) -> Cell {
         if row.decision?.decision == .pause, row.status == .undetermined { return Cell("paused", .waiting) }
         return switch row.status {
         case .granted: Cell("granted", .good)
