@@ -24,7 +24,7 @@ public struct NodeActivity: Sendable {
     public static let probeTime: Int64 = 500
     /// How long after an open all processes are looked up: later than most probes end, and early enough that the look,
     /// which may take a while, has ended at the probe time. Only those found are looked up again then.
-    static let lookTime: Int64 = 250
+    static let searchTime: Int64 = 250
 
     private struct Seen {
         let first: Int64
@@ -60,7 +60,7 @@ public struct NodeActivity: Sendable {
     }
 
     /// Those who have had it open for longer than the probe time.
-    public var holdings: [Holding] {
+    public var openings: [Holding] {
         let known = seen.filter(\.value.isConfirmed).map { Holding(process: $0.key, since: $0.value.since) }
             .sorted { ($0.since, $0.process?.pid ?? 0) < ($1.since, $1.process?.pid ?? 0) }
         return known + (hiddenSince.map { [Holding(process: nil, since: $0)] } ?? [])
@@ -77,7 +77,7 @@ public struct NodeActivity: Sendable {
     /// The node is watched from now on. Processes that already have it open count like ones that open it now.
     public mutating func begin(at now: Int64, epoch: EpochSeconds) { expect(now, epoch) }
 
-    public mutating func note(_ new: NodeEvents, at now: Int64, epoch: EpochSeconds) {
+    public mutating func record(_ new: NodeEvents, at now: Int64, epoch: EpochSeconds) {
         events.opens += new.opens
         events.closes += new.closes
         events.endsWithOpen = new.endsWithOpen
@@ -99,7 +99,7 @@ public struct NodeActivity: Sendable {
         isComplete = false
         judgeDue = nil
         openedAt = openedAt ?? epoch
-        due = due ?? now + NodeActivity.lookTime
+        due = due ?? now + NodeActivity.searchTime
     }
 
     // MARK: Looks
@@ -108,7 +108,7 @@ public struct NodeActivity: Sendable {
     /// - Parameters:
     ///   - start: when the look began; it ends now.
     ///   - seesAll: whether these are certainly all.
-    public mutating func look(
+    public mutating func foundAll(
         _ found: [ProcessKey: Int], from start: Int64, to now: Int64, epoch: EpochSeconds, seesAll: Bool
     ) {
         seen = Dictionary(
@@ -121,13 +121,13 @@ public struct NodeActivity: Sendable {
             })
         isComplete = start > lastOpen
         self.seesAll = seesAll
-        due = isComplete ? nil : lastOpen + NodeActivity.lookTime
+        due = isComplete ? nil : lastOpen + NodeActivity.searchTime
         judgeDue = isComplete ? lastOpen + NodeActivity.probeTime : nil
         judge(now, epoch)
     }
 
     /// The processes seen before that still have it open, after a close or at the time to judge.
-    public mutating func lookAgain(_ found: [ProcessKey: Int], at now: Int64, epoch: EpochSeconds) {
+    public mutating func foundKnown(_ found: [ProcessKey: Int], at now: Int64, epoch: EpochSeconds) {
         seen = seen.filter { found[$0.key] ?? 0 > 0 }
         for (process, descriptors) in found { seen[process]?.descriptors = descriptors }
         judge(now, epoch)
@@ -136,7 +136,7 @@ public struct NodeActivity: Sendable {
     }
 
     private mutating func judge(_ now: Int64, _ epoch: EpochSeconds) {
-        noteClosesOfHidden()
+        countClosesOfHidden()
         if seesAll { hiddenSince = nil }
         let isSettled = isComplete && now - lastOpen >= NodeActivity.probeTime
         // While others open it again and again, whoever is seen for the probe time counts.
@@ -162,7 +162,7 @@ public struct NodeActivity: Sendable {
 
     /// Closes that no known process accounts for end the use by a hidden one. The kernel reports several closes as one
     /// if they are not read in between, so one is enough.
-    private mutating func noteClosesOfHidden() {
+    private mutating func countClosesOfHidden() {
         guard hiddenSince != nil, !events.endsWithOpen else { return }
         if events.closes - events.opens > max(0, settledDescriptors - descriptors) { hiddenSince = nil }
     }

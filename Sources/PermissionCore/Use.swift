@@ -28,7 +28,7 @@ public struct Use: Sendable, Hashable {
     public let since: EpochSeconds
     /// The app's status when the use began.
     public let status: Status
-    /// ``DeviceHolder/Source`` or the name of the enforcement point that reported it.
+    /// ``DeviceOpener/Source`` or the name of the enforcement point that reported it.
     public let source: String
 }
 
@@ -38,7 +38,7 @@ public enum UseChange: Sendable, Hashable {
 }
 
 /// A process that has a device's node open.
-public struct DeviceHolder: Sendable, Hashable {
+public struct DeviceOpener: Sendable, Hashable {
     public enum Source: String, Sendable, CaseIterable {
         /// The node is open.
         case device

@@ -45,7 +45,7 @@ public struct UseTracker: Sendable {
 
     private struct OpenDevice {
         var device: UsedDevice
-        var holders: [DeviceHolder]
+        var openers: [DeviceOpener]
     }
 
     private var entries: [Subject: Entry] = [:]
@@ -63,9 +63,9 @@ public struct UseTracker: Sendable {
     // MARK: Open nodes
 
     /// Sets which processes have the device's node open. An empty list ends its direct uses.
-    public mutating func hold(_ device: UsedDevice, by holders: [DeviceHolder], at now: EpochSeconds) -> [UseChange] {
+    public mutating func opened(_ device: UsedDevice, by openers: [DeviceOpener], at now: EpochSeconds) -> [UseChange] {
         let key = DeviceKey(device)
-        open[key] = holders.isEmpty ? nil : OpenDevice(device: device, holders: holders)
+        open[key] = openers.isEmpty ? nil : OpenDevice(device: device, openers: openers)
         return reconcile(key, now)
     }
 
@@ -77,11 +77,11 @@ public struct UseTracker: Sendable {
     private mutating func reconcile(_ key: DeviceKey, _ now: EpochSeconds) -> [UseChange] {
         let opened = open[key]
         let hidesServers = knowsApps(behind: key.permission)
-        var wanted: [(subject: Subject, holder: DeviceHolder)] = []
+        var wanted: [(subject: Subject, opener: DeviceOpener)] = []
         var known: Set<Subject> = []
-        for holder in opened?.holders ?? [] where !(holder.isServer && hidesServers) {
-            let subject = Subject(holder.app, holder.pid, key)
-            if known.insert(subject).inserted { wanted.append((subject, holder)) }
+        for opener in opened?.openers ?? [] where !(opener.isServer && hidesServers) {
+            let subject = Subject(opener.app, opener.pid, key)
+            if known.insert(subject).inserted { wanted.append((subject, opener)) }
         }
         var changes: [UseChange] = []
         for (subject, entry) in entries where entry.isDirect && subject.device == key && !known.contains(subject) {
@@ -89,14 +89,14 @@ public struct UseTracker: Sendable {
             changes += endIfUnused(subject, now)
         }
         var count = entries.values.count(where: \.isDirect)
-        for (subject, holder) in wanted {
+        for (subject, opener) in wanted {
             guard let device = opened?.device, entries[subject]?.isDirect != true, count < UseTracker.maximumDirect
             else {
                 continue
             }
             if entries[subject] == nil {
                 changes.append(
-                    start(subject, device, holder.pid, since: holder.since, holder.status, holder.source.rawValue))
+                    start(subject, device, opener.pid, since: opener.since, opener.status, opener.source.rawValue))
             }
             entries[subject]?.isDirect = true
             count += 1

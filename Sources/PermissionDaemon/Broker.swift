@@ -81,7 +81,7 @@ final class Broker {
             old?.usage
             ?? DeviceUsage(
                 devices: devices, identifier: processes, now: now, log: log,
-                standing: {
+                statusOf: {
                     facts.status(of: $2, for: Caller(connection: "", app: $0, process: $1), assumesDevice: true)
                 },
                 record: { [store] in store.record($0) })

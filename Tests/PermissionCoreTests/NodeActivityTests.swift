@@ -11,7 +11,7 @@ struct NodeActivityTests {
         case begin
         case events(opens: Int, closes: Int, endsWithOpen: Bool)
         /// A look through all processes: the number of descriptors of processes 1, 2 and so on.
-        case look([Int])
+        case search([Int])
         /// As ALSA reports them, with those that may not be inspected.
         case lookAtAll([Int])
         case again([Int])
@@ -37,19 +37,19 @@ struct NodeActivityTests {
             case .begin: activity.begin(at: time, epoch: time / 100)
             case .events(let opens, let closes, let endsWithOpen):
                 let events = NodeEvents(opens: opens, closes: closes, endsWithOpen: endsWithOpen)
-                activity.note(events, at: time, epoch: time / 100)
-            case .look(let found):
-                activity.look(
+                activity.record(events, at: time, epoch: time / 100)
+            case .search(let found):
+                activity.foundAll(
                     NodeActivityTests.found(found), from: time, to: time + 9, epoch: time / 100, seesAll: false)
             case .lookAtAll(let found):
-                activity.look(
+                activity.foundAll(
                     NodeActivityTests.found(found), from: time, to: time + 9, epoch: time / 100, seesAll: true)
             case .again(let found):
-                activity.lookAgain(NodeActivityTests.found(found), at: time, epoch: time / 100)
+                activity.foundKnown(NodeActivityTests.found(found), at: time, epoch: time / 100)
             case .exit(let pid):
                 activity.exited(ProcessKey(pid: pid, startTime: 1), at: time, epoch: time / 100)
             }
-            let who = activity.holdings.map { "\($0.process.map { String($0.pid) } ?? "?")@\($0.since)" }
+            let who = activity.openings.map { "\($0.process.map { String($0.pid) } ?? "?")@\($0.since)" }
             let due = activity.due.map { "look \($0)" }
             return (who + ([due, activity.judgeDue.map { "judge \($0)" }].compactMap { $0 })).joined(separator: " ")
         }
@@ -57,37 +57,38 @@ struct NodeActivityTests {
 
     @Test func anOpenThatLasts() {
         let steps: [(Int64, Step)] = [
-            (1000, .open), (1250, .look([1])), (1500, .again([1])), (9000, .close), (9001, .again([])),
+            (1000, .open), (1250, .search([1])), (1500, .again([1])), (9000, .close), (9001, .again([])),
         ]
         #expect(play(steps) == ["look 1250", "judge 1500", "1@10", "1@10", ""])
     }
 
     @Test func probes() {
-        let short: [(Int64, Step)] = [(1000, .open), (1010, .close), (1250, .look([])), (1500, .again([]))]
+        let short: [(Int64, Step)] = [(1000, .open), (1010, .close), (1250, .search([])), (1500, .again([]))]
         #expect(play(short) == ["look 1250", "look 1250", "judge 1500", ""])
         let long: [(Int64, Step)] = [
-            (1000, .open), (1250, .look([1])), (1499, .close), (1500, .again([])),
+            (1000, .open), (1250, .search([1])), (1499, .close), (1500, .again([])),
         ]
         #expect(play(long) == ["look 1250", "judge 1500", "judge 1500", ""])
     }
 
     /// Who already has the node open counts, but a probe at the start does not.
     @Test func whatIsOpenAtTheStart() {
-        let steps: [(Int64, Step)] = [(1000, .begin), (1250, .look([1, 1])), (1500, .again([1]))]
+        let steps: [(Int64, Step)] = [(1000, .begin), (1250, .search([1, 1])), (1500, .again([1]))]
         #expect(play(steps) == ["look 1250", "judge 1500", "1@10"])
     }
 
     /// A second open after the look: what is found may be that one, so all is looked up again.
     @Test func anotherOpenAfterTheLook() {
         let steps: [(Int64, Step)] = [
-            (1000, .open), (1010, .close), (1250, .look([])), (1300, .open), (1550, .look([1])), (1800, .again([1])),
+            (1000, .open), (1010, .close), (1250, .search([])), (1300, .open), (1550, .search([1])),
+            (1800, .again([1])),
         ]
         #expect(play(steps) == ["look 1250", "look 1250", "judge 1500", "look 1550", "judge 1800", "1@10"])
     }
 
     /// A look that takes longer than the probe time is judged at once.
     @Test func aLateLook() {
-        #expect(play([(1000, .open), (1800, .look([1]))]) == ["look 1250", "1@10"])
+        #expect(play([(1000, .open), (1800, .search([1]))]) == ["look 1250", "1@10"])
     }
 
     /// A program opens and closes it without end: looks do not get more frequent, and a program that is always there
@@ -95,8 +96,9 @@ struct NodeActivityTests {
     @Test func aStorm() {
         let storm = Step.events(opens: 500, closes: 500, endsWithOpen: false)
         let steps: [(Int64, Step)] = [
-            (1000, storm), (1255, storm), (1250, .look([1, 1])), (1510, storm), (1505, .look([1, 0])), (1765, storm),
-            (1760, .look([1, 1])),
+            (1000, storm), (1255, storm), (1250, .search([1, 1])), (1510, storm), (1505, .search([1, 0])),
+            (1765, storm),
+            (1760, .search([1, 1])),
         ]
         #expect(
             play(steps) == [
@@ -106,7 +108,7 @@ struct NodeActivityTests {
 
     @Test func severalProcessesAndDescriptors() {
         let steps: [(Int64, Step)] = [
-            (1000, .open), (1250, .look([2])), (1500, .again([2])), (2000, .open), (2250, .look([2, 1])),
+            (1000, .open), (1250, .search([2])), (1500, .again([2])), (2000, .open), (2250, .search([2, 1])),
             (2500, .again([2, 1])), (3000, .close), (3001, .again([1, 1])), (4000, .close), (4001, .again([0, 1])),
         ]
         #expect(
@@ -119,7 +121,7 @@ struct NodeActivityTests {
     /// A child that inherited the descriptor has it open when its parent has exited; there is no event.
     @Test func anInheritedDescriptor() {
         let steps: [(Int64, Step)] = [
-            (1000, .open), (1250, .look([1])), (1500, .again([1])), (5000, .exit(1)), (5001, .look([0, 1])),
+            (1000, .open), (1250, .search([1])), (1500, .again([1])), (5000, .exit(1)), (5001, .search([0, 1])),
             (6000, .exit(7)),
         ]
         #expect(play(steps) == ["look 1250", "judge 1500", "1@10", "look 5000", "2@10", "2@10"])
@@ -129,7 +131,7 @@ struct NodeActivityTests {
 
     @Test func aHiddenProcess() {
         let steps: [(Int64, Step)] = [
-            (1000, .open), (1250, .look([])), (1500, .again([])), (2000, .open), (2250, .look([1])),
+            (1000, .open), (1250, .search([])), (1500, .again([])), (2000, .open), (2250, .search([1])),
             (2500, .again([1])), (3000, .close), (3001, .again([])), (4000, .close), (4001, .again([])),
         ]
         #expect(
@@ -143,8 +145,8 @@ struct NodeActivityTests {
     @Test func probesBesideAHiddenProcess() {
         let probe = Step.events(opens: 3, closes: 3, endsWithOpen: false)
         let steps: [(Int64, Step)] = [
-            (1000, .open), (1250, .look([])), (1500, .again([])), (2000, probe), (2001, .again([])),
-            (2250, .look([])), (2500, .again([])),
+            (1000, .open), (1250, .search([])), (1500, .again([])), (2000, probe), (2001, .again([])),
+            (2250, .search([])), (2500, .again([])),
         ]
         #expect(
             play(steps) == [
@@ -157,17 +159,17 @@ struct NodeActivityTests {
     func closesThatAreReportedAsOne(_ closes: Int) {
         let both = Step.events(opens: 0, closes: closes, endsWithOpen: false)
         let probe: [(Int64, Step)] = [
-            (1000, .open), (1100, .open), (1200, both), (1250, .look([])), (1600, .again([])),
+            (1000, .open), (1100, .open), (1200, both), (1250, .search([])), (1600, .again([])),
         ]
         #expect(play(probe).last == "")
         let later: [(Int64, Step)] = [
-            (1000, .open), (1100, .open), (1250, .look([2])), (1600, .again([2])), (2000, both), (2001, .again([])),
-            (3000, .open), (3250, .look([1])), (3500, .again([1])),
+            (1000, .open), (1100, .open), (1250, .search([2])), (1600, .again([2])), (2000, both), (2001, .again([])),
+            (3000, .open), (3250, .search([1])), (3500, .again([1])),
         ]
         #expect(play(later).last == "1@30")
         // Of a hidden process as well.
         let hidden: [(Int64, Step)] = [
-            (1000, .open), (1100, .open), (1250, .look([])), (1600, .again([])), (2000, both), (2001, .again([])),
+            (1000, .open), (1100, .open), (1250, .search([])), (1600, .again([])), (2000, both), (2001, .again([])),
         ]
         #expect(play(hidden).suffix(3) == ["?@10", "?@10", ""])
     }
@@ -175,8 +177,8 @@ struct NodeActivityTests {
     /// After a known process has closed it, a hidden one that opens it is noticed.
     @Test func aHiddenProcessAfterAKnownOne() {
         let steps: [(Int64, Step)] = [
-            (1000, .open), (1250, .look([1])), (1500, .again([1])), (2000, .close), (2001, .again([])),
-            (3000, .open), (3250, .look([])), (3500, .again([])),
+            (1000, .open), (1250, .search([1])), (1500, .again([1])), (2000, .close), (2001, .again([])),
+            (3000, .open), (3250, .search([])), (3500, .again([])),
         ]
         #expect(play(steps).last == "?@30")
     }

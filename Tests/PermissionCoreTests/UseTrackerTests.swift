@@ -11,8 +11,8 @@ struct UseTrackerTests {
     private var tracker = UseTracker()
     private var time: EpochSeconds = 100
 
-    private func holder(_ app: String?, _ pid: Int32 = 7, isServer: Bool = false) -> DeviceHolder {
-        DeviceHolder(app: app.map { AppID($0)! }, pid: pid, isServer: isServer, since: 90, status: .denied)
+    private func opener(_ app: String?, _ pid: Int32 = 7, isServer: Bool = false) -> DeviceOpener {
+        DeviceOpener(app: app.map { AppID($0)! }, pid: pid, isServer: isServer, since: 90, status: .denied)
     }
 
     private func words(_ changes: [UseChange]) -> [String] {
@@ -25,9 +25,10 @@ struct UseTrackerTests {
         }
     }
 
-    private mutating func hold(_ device: UsedDevice = UseTrackerTests.camera, _ holders: DeviceHolder...) -> [String] {
+    private mutating func opened(_ device: UsedDevice = UseTrackerTests.camera, _ openers: DeviceOpener...) -> [String]
+    {
         time += 1
-        return words(tracker.hold(device, by: holders, at: time))
+        return words(tracker.opened(device, by: openers, at: time))
     }
 
     private mutating func report(
@@ -49,29 +50,29 @@ struct UseTrackerTests {
     // MARK: Open nodes
 
     @Test mutating func oneAppAndOneDeviceAreOneUse() {
-        #expect(hold(Self.camera, holder("exe:/a", 7), holder("exe:/a", 8)) == ["+1 exe:/a camera device since 90"])
-        #expect(hold(Self.camera, holder("exe:/a", 8)) == [])
-        #expect(hold(Self.microphone, holder("exe:/a", 8)) == ["+2 exe:/a microphone device since 90"])
-        #expect(hold(Self.camera, holder("exe:/a", 8), holder("exe:/b", 9)) == ["+3 exe:/b camera device since 90"])
+        #expect(opened(Self.camera, opener("exe:/a", 7), opener("exe:/a", 8)) == ["+1 exe:/a camera device since 90"])
+        #expect(opened(Self.camera, opener("exe:/a", 8)) == [])
+        #expect(opened(Self.microphone, opener("exe:/a", 8)) == ["+2 exe:/a microphone device since 90"])
+        #expect(opened(Self.camera, opener("exe:/a", 8), opener("exe:/b", 9)) == ["+3 exe:/b camera device since 90"])
         #expect(tracker.uses.map(\.number) == [1, 2, 3] && tracker.uses[0].pid == 7)
-        #expect(hold(Self.camera, holder("exe:/b", 9)) == ["-1 at 105"])
-        #expect(hold(Self.camera) == ["-3 at 106"] && hold(Self.microphone) == ["-2 at 107"])
+        #expect(opened(Self.camera, opener("exe:/b", 9)) == ["-1 at 105"])
+        #expect(opened(Self.camera) == ["-3 at 106"] && opened(Self.microphone) == ["-2 at 107"])
         #expect(tracker.uses.isEmpty)
     }
 
     /// Nothing shows that two unknown processes are the same app.
     @Test mutating func unknownProcesses() {
         #expect(
-            hold(Self.camera, holder(nil, 7), holder(nil, 8), holder(nil, 0)).count == 3)
-        #expect(hold(Self.camera, holder(nil, 8), holder(nil, 0)) == ["-1 at 102"])
+            opened(Self.camera, opener(nil, 7), opener(nil, 8), opener(nil, 0)).count == 3)
+        #expect(opened(Self.camera, opener(nil, 8), opener(nil, 0)) == ["-1 at 102"])
     }
 
     @Test mutating func openNodesHaveALimit() {
-        let holders = (0..<2000).map { holder("exe:/a\($0)", $0) }
-        #expect(tracker.hold(Self.camera, by: holders, at: 1).count == UseTracker.maximumDirect)
-        #expect(hold(Self.microphone, holder("exe:/a")) == [])
-        #expect(tracker.hold(Self.camera, by: [], at: 1).count == UseTracker.maximumDirect)
-        #expect(hold(Self.microphone, holder("exe:/a")).count == 1)
+        let openers = (0..<2000).map { opener("exe:/a\($0)", $0) }
+        #expect(tracker.opened(Self.camera, by: openers, at: 1).count == UseTracker.maximumDirect)
+        #expect(opened(Self.microphone, opener("exe:/a")) == [])
+        #expect(tracker.opened(Self.camera, by: [], at: 1).count == UseTracker.maximumDirect)
+        #expect(opened(Self.microphone, opener("exe:/a")).count == 1)
     }
 
     // MARK: Reports
@@ -102,9 +103,9 @@ struct UseTrackerTests {
     }
 
     @Test mutating func aReportAndAnOpenNodeAreOneUse() throws {
-        _ = hold(Self.microphone, holder("exe:/a"))
+        _ = opened(Self.microphone, opener("exe:/a"))
         #expect(try report("exe:/a").number == 1)
-        #expect(hold(Self.microphone) == [] && tracker.uses.map(\.source) == ["device"])
+        #expect(opened(Self.microphone) == [] && tracker.uses.map(\.source) == ["device"])
         #expect(end(1) == ["-1 at 104"])
     }
 
@@ -127,7 +128,7 @@ struct UseTrackerTests {
         _ = tracker.left(":1.2", at: 1)
         #expect(!isLimited(":1.3"))
         // Open nodes are listed nevertheless.
-        #expect(hold(Self.camera, holder("exe:/spy")).count == 1)
+        #expect(opened(Self.camera, opener("exe:/spy")).count == 1)
     }
 
     private func isLimited(_ point: String) -> Bool {
@@ -147,16 +148,16 @@ struct UseTrackerTests {
     // MARK: Sound servers
 
     @Test mutating func aSoundServerIsNoUseWhereAppsAreReported() throws {
-        #expect(hold(Self.microphone, holder("exe:/usr/bin/pipewire", isServer: true)).count == 1)
+        #expect(opened(Self.microphone, opener("exe:/usr/bin/pipewire", isServer: true)).count == 1)
         #expect(
             try report("exe:/a").changes == ["-1 at 102", "+2 exe:/a microphone pipewire since 102"])
         // Between two streams, too: the server closes its device later.
         #expect(end(2) == ["-2 at 103"])
         // The cameras are not reported.
-        #expect(hold(Self.camera, holder("exe:/usr/bin/pipewire", isServer: true)).count == 1)
+        #expect(opened(Self.camera, opener("exe:/usr/bin/pipewire", isServer: true)).count == 1)
         // A program beside the server is a use.
         #expect(
-            hold(Self.microphone, holder("exe:/usr/bin/pipewire", isServer: true), holder("exe:/b")) == [
+            opened(Self.microphone, opener("exe:/usr/bin/pipewire", isServer: true), opener("exe:/b")) == [
                 "+4 exe:/b microphone device since 90"
             ])
         #expect(words(tracker.left(":1.1", at: 9)) == ["+5 exe:/usr/bin/pipewire microphone device since 90"])

@@ -25,7 +25,7 @@ final class LoginSessions {
             return
         }
         let descriptor = sd_login_monitor_get_fd(monitor)
-        watch = Loop.shared.watch(unowned: descriptor, .readable) { [weak self] _ in self?.look() }
+        watch = Loop.shared.watch(unowned: descriptor, .readable) { [weak self] _ in self?.readSessions() }
     }
 
     isolated deinit {
@@ -33,10 +33,10 @@ final class LoginSessions {
         sd_login_monitor_unref(monitor)
     }
 
-    func look() {
+    func readSessions() {
         sd_login_monitor_flush(monitor)
         guard let found = list() else {
-            Loop.shared.after(milliseconds: LoginSessions.retryTime) { [weak self] in self?.look() }
+            Loop.shared.after(milliseconds: LoginSessions.retryTime) { [weak self] in self?.readSessions() }
             return
         }
         guard found != current else { return }

@@ -10,12 +10,12 @@ import System
 
 @LoopActor
 final class DeviceUsage {
-    typealias Standing = @LoopActor (AppID, ProcessKey, Permission) -> Status
+    typealias StatusLookup = @LoopActor (AppID, ProcessKey, Permission) -> Status
 
     private let nodes: OpenNodes
-    private let identities: HolderIdentities
+    private let identities: OpenerIdentities
     private let devices: DeviceCatalog
-    private let standing: Standing
+    private let statusOf: StatusLookup
     private let record: @LoopActor ([HistoryRow]) -> Void
     private let now: @Sendable () -> EpochSeconds
     private let ungranted: BoundedLog
@@ -25,25 +25,25 @@ final class DeviceUsage {
     var onChange: (@LoopActor ([UseChange]) -> Void)?
 
     /// - Parameters:
-    ///   - standing: The status of an app's permission as if there were a usable device.
+    ///   - statusOf: The status of an app's permission as if there were a usable device.
     ///   - record: Adds rows to the history.
     init(
         devices: DeviceCatalog, openings: any OpeningSource = InotifyOpenings(),
         identifier: ProcessIdentifier, processes: any ProcessLiveness = ProcessWatch(),
         now: @escaping @Sendable () -> EpochSeconds, log: Logger,
-        standing: @escaping Standing, record: @escaping @LoopActor ([HistoryRow]) -> Void
+        statusOf: @escaping StatusLookup, record: @escaping @LoopActor ([HistoryRow]) -> Void
     ) {
         self.devices = devices
-        self.standing = standing
+        self.statusOf = statusOf
         self.record = record
         self.now = now
         ungranted = BoundedLog(log, "uses without a grant")
         bypasses = BoundedLog(log, "bypasses of enforcement points")
-        identities = HolderIdentities(identifier, processes)
+        identities = OpenerIdentities(identifier, processes)
         nodes = OpenNodes(
             openings: openings, worker: devices.worker, reader: identifier.identity.reader, identities: identities,
             now: now)
-        nodes.onHolders = { [weak self] in self?.opened($0, by: $1) }
+        nodes.onOpeners = { [weak self] in self?.opened($0, by: $1) }
     }
 
     var uses: [Use] { tracker.uses }
@@ -68,19 +68,19 @@ final class DeviceUsage {
     }
 
     private func opened(
-        _ device: UsedDevice, by holdings: [(process: ProcessKey?, since: EpochSeconds, isRecording: Bool)]
+        _ device: UsedDevice, by openings: [(process: ProcessKey?, since: EpochSeconds, isRecording: Bool)]
     ) {
-        let holders = holdings.map { process, since, isRecording in
-            let identity = process.flatMap { identities[$0] } ?? HolderIdentities.Identity()
+        let openers = openings.map { process, since, isRecording in
+            let identity = process.flatMap { identities[$0] } ?? OpenerIdentities.Identity()
             let status =
-                if let app = identity.app, let process { standing(app, process, device.permission) } else {
+                if let app = identity.app, let process { statusOf(app, process, device.permission) } else {
                     Status.undetermined
                 }
-            return DeviceHolder(
+            return DeviceOpener(
                 app: identity.app, pid: process?.pid ?? 0, isServer: identity.isServer,
                 source: isRecording ? .capture : .device, since: since, status: status)
         }
-        apply(tracker.hold(device, by: holders, at: now()))
+        apply(tracker.opened(device, by: openers, at: now()))
     }
 
     // MARK: Ends
@@ -96,9 +96,9 @@ final class DeviceUsage {
 
     /// Ends all uses, which leaves their rows in the history.
     func stop() {
-        nodes.onHolders = nil
+        nodes.onOpeners = nil
         apply(tracker.allLeft(at: now()))
-        for device in Set(tracker.uses.map(\.device)) { apply(tracker.hold(device, by: [], at: now())) }
+        for device in Set(tracker.uses.map(\.device)) { apply(tracker.opened(device, by: [], at: now())) }
     }
 
     // MARK: Changes
@@ -106,11 +106,11 @@ final class DeviceUsage {
     private func apply(_ changes: [UseChange]) {
         guard !changes.isEmpty else { return }
         record(changes.compactMap(\.row))
-        for case .started(let use) in changes where use.status != .granted { tell(use) }
+        for case .started(let use) in changes where use.status != .granted { announce(use) }
         onChange?(changes)
     }
 
-    private func tell(_ use: Use) {
+    private func announce(_ use: Use) {
         let app = use.app?.description ?? ""
         let who = use.app == nil ? "A program that cannot be identified" : app
         ungranted.notice(
@@ -130,7 +130,7 @@ extension DeviceUsage {
     /// for a bypass, which is no use.
     func reportUse(_ report: UseReport, by connection: String) throws(PermissionError) -> UInt32 {
         var report = report
-        guard BusNames.isToken(report.source), DeviceHolder.Source(rawValue: report.source) == nil else {
+        guard BusNames.isToken(report.source), DeviceOpener.Source(rawValue: report.source) == nil else {
             throw PermissionError(
                 .invalidArguments, "the option source is no name of an enforcement point: [A-Za-z0-9_]{1,64}")
         }

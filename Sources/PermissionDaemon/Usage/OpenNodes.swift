@@ -44,7 +44,7 @@ final class OpenNodes {
     private let openings: any OpeningSource
     private let worker: Worker
     private let reader: ProcessReader
-    private let identities: HolderIdentities
+    private let identities: OpenerIdentities
     private let now: @Sendable () -> EpochSeconds
     private var nodes: [String: Node] = [:]
     private var isSearching = false
@@ -56,10 +56,10 @@ final class OpenNodes {
     /// Why nodes cannot be watched.
     private var failures: [String: String] = [:]
     /// Called with all processes that have the device open.
-    var onHolders: (@LoopActor (UsedDevice, [(process: ProcessKey?, since: EpochSeconds, isRecording: Bool)]) -> Void)?
+    var onOpeners: (@LoopActor (UsedDevice, [(process: ProcessKey?, since: EpochSeconds, isRecording: Bool)]) -> Void)?
 
     init(
-        openings: any OpeningSource, worker: Worker, reader: ProcessReader, identities: HolderIdentities,
+        openings: any OpeningSource, worker: Worker, reader: ProcessReader, identities: OpenerIdentities,
         now: @escaping @Sendable () -> EpochSeconds
     ) {
         self.openings = openings
@@ -69,7 +69,7 @@ final class OpenNodes {
         self.now = now
         openings.onEvents = { [weak self] in self?.received($0) }
         identities.onExit = { [weak self] in self?.exited($0) }
-        identities.onIdentified = { [weak self] in self?.publishHolders() }
+        identities.onIdentified = { [weak self] in self?.publishOpeners() }
     }
 
     /// Why openings may go unnoticed, for a person to read.
@@ -87,7 +87,7 @@ final class OpenNodes {
             }
             nodes[path] = nil
             closed.remove(path)
-            onHolders?(old.followed.device, [])
+            onOpeners?(old.followed.device, [])
         }
         let unwatched = failures
         failures = openings.watch(Set(wanted.keys))
@@ -103,7 +103,7 @@ final class OpenNodes {
     private func received(_ events: [String: NodeEvents]) {
         let (uptime, epoch) = (Loop.uptimeMilliseconds(), now())
         for (node, new) in events {
-            nodes[node]?.activity.note(new, at: uptime, epoch: epoch)
+            nodes[node]?.activity.record(new, at: uptime, epoch: epoch)
             if new.closes > 0, nodes[node]?.activity.isOpen == true { closed.insert(node) }
         }
         schedule()
@@ -174,12 +174,12 @@ final class OpenNodes {
             nodes[path]?.recording = found.recording[path] ?? []
             if inAll {
                 let seesAll = found.recording[path] != nil
-                nodes[path]?.activity.look(openers, from: start, to: uptime, epoch: epoch, seesAll: seesAll)
+                nodes[path]?.activity.foundAll(openers, from: start, to: uptime, epoch: epoch, seesAll: seesAll)
             } else {
-                nodes[path]?.activity.lookAgain(openers, at: uptime, epoch: epoch)
+                nodes[path]?.activity.foundKnown(openers, at: uptime, epoch: epoch)
             }
         }
-        identify(nodes.values.flatMap { $0.activity.holdings.compactMap(\.process) }[...])
+        identify(nodes.values.flatMap { $0.activity.openings.compactMap(\.process) }[...])
     }
 
     /// One process at a time, between which other events are handled.
@@ -192,18 +192,18 @@ final class OpenNodes {
 
     private func publish() {
         isSearching = false
-        publishHolders()
-        identities.keep(Set(nodes.values.flatMap(\.activity.processes)))
+        publishOpeners()
+        identities.forgetAll(except: Set(nodes.values.flatMap(\.activity.processes)))
         schedule()
     }
 
     /// Processes are left out until they are identified.
-    private func publishHolders() {
+    private func publishOpeners() {
         for node in nodes.values {
-            let holdings = node.activity.holdings.filter { $0.process.map { identities[$0] != nil } ?? true }
-            onHolders?(
+            let openings = node.activity.openings.filter { $0.process.map { identities[$0] != nil } ?? true }
+            onOpeners?(
                 node.followed.device,
-                holdings.map { holding in
+                openings.map { holding in
                     (holding.process, holding.since, holding.process.map { node.recording.contains($0) } ?? false)
                 })
         }

@@ -26,7 +26,7 @@ struct LoginSessionsTests {
         func look(_ listed: [String]?) -> [String] {
             self.listed = listed
             events = []
-            sessions.look()
+            sessions.readSessions()
             return events
         }
     }

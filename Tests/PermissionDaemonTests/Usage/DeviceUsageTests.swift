@@ -20,14 +20,14 @@ struct DeviceUsageTests {
     @Test func anOpenNode() async throws {
         let bench = await UsageBench([UsageBench.camera(terminal)])
         #expect(bench.openings.watched == [node])
-        let holder = try await UsageBench.holder("<>", node)
-        // A probe, then the holder. Without a wait in between, in which the holder could be found before its event.
+        let opener = try await UsageBench.opener("<>", node)
+        // A probe, then the opener. Without a wait in between, in which the opener could be found before its event.
         bench.openings.send(node, NodeEvents(opens: 1, closes: 1))
         bench.opened(node)
-        try await bench.changes.first { $0 == "+\(Self.cat) camera device granted \(holder.pid)" }
+        try await bench.changes.first { $0 == "+\(Self.cat) camera device granted \(opener.pid)" }
         #expect(bench.usage.uses.map(\.device.name) == ["Camera at \(node)"])
-        holder.closeInput()
-        _ = await holder.waitForExit()
+        opener.closeInput()
+        _ = await opener.waitForExit()
         bench.closed(node)
         try await bench.changes.first { $0 == "-\(Self.cat)" }
         let row = try #require(bench.rows.first)
@@ -38,7 +38,7 @@ struct DeviceUsageTests {
     /// A child that inherited the descriptor goes on with the use in its own name. There is no event of the node: the
     /// exits are noticed.
     @Test func anInheritedDescriptor() async throws {
-        let shell = try await UsageBench.holder("<>", node, then: "exec 4<&0; cat <&4 & echo open; wait")
+        let shell = try await UsageBench.opener("<>", node, then: "exec 4<&0; cat <&4 & echo open; wait")
         let bench = await UsageBench([UsageBench.camera(terminal)])
         try await bench.changes.wait(for: 2)
         // The shell alone, unlike terminate().
@@ -53,7 +53,7 @@ struct DeviceUsageTests {
     @Test func feedersAndHiddenProcesses() async throws {
         let other = try PseudoTerminal()
         let bench = await UsageBench([UsageBench.camera(terminal), UsageBench.camera(other, name: "Other")])
-        let feeder = try await UsageBench.holder(">", node)
+        let feeder = try await UsageBench.opener(">", node)
         bench.openings.send(node, NodeEvents(opens: 1, closes: 1))
         bench.opened(other.path)
         try await bench.changes.first { $0 == "+? camera device undetermined 0" }
@@ -66,17 +66,17 @@ struct DeviceUsageTests {
     }
 
     @Test func aUseWithoutAGrantIsInTheJournal() async throws {
-        let holder = try await UsageBench.holder("<", node)
+        let opener = try await UsageBench.opener("<", node)
         let bench = await UsageBench([UsageBench.camera(terminal)])
         bench.status = .denied
         let line = try await bench.log.first { $0.contains("without a grant: denied") }
-        for field in ["app=\(Self.cat)", "outcome=used", "status=denied", "permission=camera", "pid=\(holder.pid)"] {
+        for field in ["app=\(Self.cat)", "outcome=used", "status=denied", "permission=camera", "pid=\(opener.pid)"] {
             #expect(line.contains(field), "\(line)")
         }
         // A later decision changes nothing about it.
         bench.status = .granted
-        holder.terminate()
-        _ = await holder.waitForExit()
+        opener.terminate()
+        _ = await opener.waitForExit()
         try await bench.changes.first { $0 == "-\(Self.cat)" }
         #expect(bench.rows.map(\.status) == [.denied] && bench.log.all.count == 1)
     }
@@ -86,7 +86,7 @@ struct DeviceUsageTests {
         let bench = await UsageBench()
         #expect(bench.openings.watched.isEmpty)
         bench.openings.failures = [node: "permission denied"]
-        let holder = try await UsageBench.holder("<>", node)
+        let opener = try await UsageBench.opener("<>", node)
         // Whoever has it open already is found.
         bench.source.plug(record)
         await bench.settled()
@@ -96,19 +96,19 @@ struct DeviceUsageTests {
         await bench.settled()
         #expect(bench.changes.all.last == "-\(Self.cat)" && bench.openings.watched.isEmpty)
         #expect(bench.usage.problems.isEmpty)
-        holder.terminate()
+        opener.terminate()
     }
 
     @Test func stopping() async throws {
         let bench = await UsageBench([UsageBench.camera(terminal)])
-        let holder = try await UsageBench.holder("<>", node)
+        let opener = try await UsageBench.opener("<>", node)
         bench.opened(node)
         try await bench.changes.wait(for: 1)
         _ = try bench.usage.reportUse(report("exe:/b"), by: ":1.1")
         bench.usage.stop()
         #expect(bench.usage.uses.isEmpty)
         #expect(Set(bench.rows.map(\.app.description)) == [Self.cat, "exe:/b"])
-        holder.terminate()
+        opener.terminate()
     }
 
     // MARK: ALSA
@@ -216,7 +216,7 @@ struct DeviceUsageTests {
 
     @Test func theConnectionIsLost() async throws {
         let bench = await UsageBench([UsageBench.camera(terminal)])
-        let holder = try await UsageBench.holder("<>", node)
+        let opener = try await UsageBench.opener("<>", node)
         bench.opened(node)
         try await bench.changes.wait(for: 1)
         _ = try bench.usage.reportUse(report("exe:/b"), by: ":1.1")
@@ -224,6 +224,6 @@ struct DeviceUsageTests {
         // The node is still open.
         #expect(bench.usage.uses.map { $0.app?.description } == [Self.cat])
         #expect(bench.rows.map(\.app.description) == ["exe:/b"])
-        holder.terminate()
+        opener.terminate()
     }
 }

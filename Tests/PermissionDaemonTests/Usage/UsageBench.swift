@@ -49,7 +49,7 @@ final class UsageBench {
             devices: catalog, openings: openings,
             identifier: ProcessIdentifier(worker: Worker(), reader: reader), now: { EpochSeconds(time(nil)) },
             log: Logger(label: "test") { _ in LineRecorder(lines: log) },
-            standing: { _, _, _ in bench?.status ?? .restricted }, record: { bench?.rows += $0 })
+            statusOf: { _, _, _ in bench?.status ?? .restricted }, record: { bench?.rows += $0 })
         usage.onChange = { for change in $0 { changes.add(UsageBench.text(change)) } }
         bench = self
         await catalog.started()
@@ -78,7 +78,7 @@ final class UsageBench {
     func closed(_ node: String) { openings.send(node, .close) }
 
     /// Runs a shell that has the node open when this returns.
-    static func holder(
+    static func opener(
         _ redirection: String, _ node: String, then: String = "echo open; exec cat"
     ) async throws -> ChildProcess {
         let shell = try ChildProcess(

@@ -6,7 +6,7 @@ import PermissionModel
 import ProcessIdentity
 
 @LoopActor
-final class HolderIdentities {
+final class OpenerIdentities {
     struct Identity: Sendable, Hashable {
         /// Nil if the process may not be inspected.
         var app: AppID?
@@ -39,7 +39,7 @@ final class HolderIdentities {
 
     func identify(_ process: ProcessKey) {
         guard known[process] == nil, pending.insert(process).inserted else { return }
-        if watched.count < HolderIdentities.maximumWatched, processes.isAlive(process) { watched.insert(process) }
+        if watched.count < OpenerIdentities.maximumWatched, processes.isAlive(process) { watched.insert(process) }
         find(process) { [weak self] identity in
             guard let self, pending.remove(process) != nil else { return }
             known[process] = identity
@@ -48,7 +48,7 @@ final class HolderIdentities {
     }
 
     /// Forgets all others.
-    func keep(_ processes: Set<ProcessKey>) {
+    func forgetAll(except processes: Set<ProcessKey>) {
         known = known.filter { processes.contains($0.key) }
         pending.formIntersection(processes)
         for process in watched where !processes.contains(process) {
