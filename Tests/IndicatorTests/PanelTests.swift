@@ -151,15 +151,18 @@ struct PanelTests {
 
     @Test func permissionsAreOpened() async throws {
         let folder = try TemporaryFolder()
+        let pipe = folder.file("opened")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let reader = try ChildProcess("cat", [pipe])
         let stage = try await IndicatorStage(
-            services: ["org.permd.Settings": ["/bin/sh", "-c", "echo opened >\(folder.file("opened"))"]])
+            services: ["org.permd.Settings": ["/bin/sh", "-c", "echo opened >\(pipe)"]])
         let panel = try await FakePanel(stage.permd.bus)
         try await stage.use()
         let item = try await panel.item()
         try await panel.waitForMenu(of: item) { $0.contains("Permissions…") }
         try await panel.click("Permissions…", of: item)
-        for _ in 0..<20_000 where TemporaryFolder.entries(of: folder.path).isEmpty { _ = try await stage.decisions() }
-        #expect(TemporaryFolder.entries(of: folder.path) == ["opened"])
+        #expect(await reader.output() == "opened\n")
+        withExtendedLifetime(folder) {}
         await stage.end()
     }
 

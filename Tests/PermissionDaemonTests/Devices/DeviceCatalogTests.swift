@@ -88,7 +88,7 @@ struct DeviceCatalogTests {
         #expect(bench.catalog.devices.contains { $0.problem.contains("/dev/video1 does not answer") })
         bench.probe.set { $0.hanging = [:] }
         gate.open()
-        while bench.catalog.worker.stuckThreads > 0 { await Task.yield() }
+        while bench.catalog.worker.stuckThreads > 0 { try? await Task.sleep(for: .milliseconds(1)) }
         bench.source.change(other)
         await bench.settled()
         #expect(bench.catalog.devices.allSatisfy { $0.isUsable })
