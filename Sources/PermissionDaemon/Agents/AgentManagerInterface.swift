@@ -28,10 +28,10 @@ struct AgentManagerInterface {
         let agent = try agentID(call)
         var level = AgentLevel.standard
         let options = try Options(call.arguments[1])
-        if let word = try options.string("level") {
-            guard let known = AgentLevel(rawValue: word) else {
-                let words = AgentLevel.allCases.reversed().map(\.rawValue).joined(separator: ", ")
-                throw PermissionError(.invalidArguments, "there is no level \(quoted(word)); the levels are \(words)")
+        if let name = try options.string("level") {
+            guard let known = AgentLevel(rawValue: name) else {
+                let names = AgentLevel.allCases.reversed().map(\.rawValue).joined(separator: ", ")
+                throw PermissionError(.invalidArguments, "there is no level \(quoted(name)); the levels are \(names)")
             }
             level = known
         }

@@ -42,12 +42,12 @@ enum PortalKinds {
 
     /// Returns the verdict of an entry, or nil if it is undecided. An entry is `yes` or `no`; for the location, it is
     /// the accuracy and the time of the last use.
-    static func verdict(_ words: [String], of question: Question) -> Verdict? {
+    static func verdict(_ texts: [String], of question: Question) -> Verdict? {
         if question == .permission(.location) {
-            guard words.count == 2, let accuracy = words.first, !accuracy.isEmpty else { return nil }
+            guard texts.count == 2, let accuracy = texts.first, !accuracy.isEmpty else { return nil }
             return accuracy == "NONE" ? .deny : .grant
         }
-        switch words {
+        switch texts {
         case ["yes"]: return .grant
         case ["no"]: return .deny
         default: return nil
@@ -59,8 +59,8 @@ enum PortalKinds {
         guard case .dictionary("s", "as", let entries) = value else { return [:] }
         var verdicts: [ExactText: Verdict] = [:]
         for entry in entries {
-            guard let app = entry.key.stringValue, let words = entry.value.strings else { continue }
-            verdicts[ExactText(app)] = verdict(words, of: question)
+            guard let app = entry.key.stringValue, let texts = entry.value.strings else { continue }
+            verdicts[ExactText(app)] = verdict(texts, of: question)
         }
         return verdicts
     }
