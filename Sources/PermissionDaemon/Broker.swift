@@ -237,7 +237,7 @@ final class Broker {
     }
 
     private func devicesChanged(_ changes: [DeviceChange]) {
-        for change in changes { devicesInterface.tell(change) }
+        for change in changes { devicesInterface.notify(change) }
         usage.devicesChanged()
         statuses.refresh(nil)
         for permission in Set(changes.map(\.permission)) { enforcement.tell(nil, permission) }
@@ -245,7 +245,7 @@ final class Broker {
     }
 
     private func usesChanged(_ changes: [UseChange]) {
-        usageInterface.tell(changes)
+        usageInterface.notify(changes)
         indicator.changed(isInUse: !usage.uses.isEmpty)
     }
 

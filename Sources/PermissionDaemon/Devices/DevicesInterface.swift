@@ -22,7 +22,7 @@ struct DevicesInterface {
             readers: .unsandboxed)
     }
 
-    func tell(_ change: DeviceChange) {
+    func notify(_ change: DeviceChange) {
         switch change {
         case .added(let device), .changed(let device):
             subscribers.send("DeviceAdded", [.properties(row(device))])

@@ -20,14 +20,9 @@ final class PolicySet {
     /// Called when rules, settings or errors have changed.
     var onChange: (@LoopActor () -> Void)?
 
-    private struct Answer {
-        var restricted: Set<Permission> = []
-        var granted: Set<Permission> = []
-    }
-
     /// The number of apps whose matching rules are cached: more than run at once on any desktop.
     private static let cachedApps = 4096
-    /// Milliseconds from the first change of a file until it is read. An editor replaces a file in several steps, and
+    /// Milliseconds from the last change of a file until it is read. An editor replaces a file in several steps, and
     /// between them the file restricts nothing.
     private static let settleTime: Int64 = 200
     /// Milliseconds until files are retried that could not be read or watched, for example for lack of descriptors.
@@ -42,7 +37,8 @@ final class PolicySet {
     private var isSaving = false
     private var fileProblems: [PolicyProblem] = []
     private var watchProblem: PolicyProblem?
-    private var answers: [AppID: Answer] = [:]
+    /// The rules that match an app.
+    private var matching: [AppID: [Rule]] = [:]
     private var inotify: Inotify?
     private var settling: LoopTimer?
     private var retry: LoopTimer?
@@ -60,33 +56,22 @@ final class PolicySet {
 
     isolated deinit { inotify?.close() }
 
-    func isRestricted(_ app: AppID, _ permission: Permission) -> Bool {
-        !rules.isEmpty && answer(app).restricted.contains(permission)
-    }
+    func isRestricted(_ app: AppID, _ permission: Permission) -> Bool { rule(.restrict, app, permission) != nil }
 
-    func isGranted(_ app: AppID, _ permission: Permission) -> Bool {
-        !rules.isEmpty && answer(app).granted.contains(permission)
-    }
+    func isGranted(_ app: AppID, _ permission: Permission) -> Bool { rule(.grant, app, permission) != nil }
 
     /// The first matching rule with that action.
     func rule(_ action: Rule.Action, _ app: AppID, _ permission: Permission) -> Rule? {
-        let name = app.description
-        return rules.first { $0.action == action && $0.permissions.contains(permission) && $0.matches(name) }
+        rules.isEmpty ? nil : rules(about: app).first { $0.action == action && $0.permissions.contains(permission) }
     }
 
-    private func answer(_ app: AppID) -> Answer {
-        if let known = answers[app] { return known }
-        var answer = Answer()
+    private func rules(about app: AppID) -> [Rule] {
+        if let known = matching[app] { return known }
         let name = app.description
-        for rule in rules where rule.matches(name) {
-            switch rule.action {
-            case .restrict: answer.restricted.formUnion(rule.permissions)
-            case .grant: answer.granted.formUnion(rule.permissions)
-            }
-        }
-        if answers.count >= PolicySet.cachedApps { answers.removeAll(keepingCapacity: true) }
-        answers[app] = answer
-        return answer
+        let found = rules.filter { $0.matches(name) }
+        if matching.count >= PolicySet.cachedApps { matching.removeAll(keepingCapacity: true) }
+        matching[app] = found
+        return found
     }
 
     // MARK: Reading
@@ -143,7 +128,7 @@ final class PolicySet {
         for problem in result.problems where !fileProblems.contains(problem) { log.error("\(problem.text)") }
         let isChanged = result.rules != rules || result.problems != fileProblems || result.settings != settings
         (rules, settings, fileProblems, lastGood) = (result.rules, result.settings, result.problems, result.lastGood)
-        answers = [:]
+        matching = [:]
         keepLastGood()
         if result.mayPass || watchProblem != nil { tryLater() }
         if isChanged { onChange?() }
@@ -175,7 +160,8 @@ final class PolicySet {
         inotify?.read { _, _, name in
             isOurs = isOurs || PolicySet.isOurs(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
         }
-        guard isOurs, settling == nil else { return }
+        guard isOurs else { return }
+        settling?.cancel()
         settling = Loop.shared.after(milliseconds: PolicySet.settleTime) { [weak self] in
             self?.settling = nil
             self?.read()

@@ -22,7 +22,7 @@ struct UsageInterface {
     }
 
     /// Lists and changes wait for names in the order of their calls, so that no list is older than a change before it.
-    func tell(_ changes: [UseChange]) {
+    func notify(_ changes: [UseChange]) {
         let started = changes.compactMap { change in
             if case .started(let use) = change { use } else { nil }
         }

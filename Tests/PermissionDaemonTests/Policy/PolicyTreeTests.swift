@@ -56,6 +56,12 @@ struct PolicyTreeTests {
             await follow()
         }
 
+        /// Replaces a file in one step: an empty one, for a moment, would restrict nothing.
+        func replace(_ name: String, _ text: String) throws {
+            try root.write(text, to: "new")
+            try #require(rename(root.file("new"), root.file(name)) == 0)
+        }
+
         func path(_ name: String) -> String { root.file("\(PolicyTreeTests.folder)/\(name)") }
 
         /// The permissions restricted for all apps, as `camera microphone …`.
@@ -102,10 +108,12 @@ struct PolicyTreeTests {
         let folder = bench.root.file(PolicyTreeTests.folder)
         switch kind {
         case .large:
-            try bench.root.write(String(repeating: "#\n", count: 1 << 20), to: "\(PolicyTreeTests.folder)/a.conf")
-        case .nul: try bench.root.write("\0", to: "\(PolicyTreeTests.folder)/a.conf")
-        case .halfWritten: try bench.root.write("[Rule r", to: "\(PolicyTreeTests.folder)/a.conf")
-        case .notUTF8: try writeBytes([0x23, 0xFF, 0x0A], path)
+            try bench.replace("\(PolicyTreeTests.folder)/a.conf", String(repeating: "#\n", count: 1 << 20))
+        case .nul: try bench.replace("\(PolicyTreeTests.folder)/a.conf", "\0")
+        case .halfWritten: try bench.replace("\(PolicyTreeTests.folder)/a.conf", "[Rule r")
+        case .notUTF8:
+            try writeBytes([0x23, 0xFF, 0x0A], bench.root.file("new"))
+            try #require(rename(bench.root.file("new"), path) == 0)
         case .notListed:
             // A file name that is not UTF-8: the folder cannot be listed completely.
             close(open(Array("\(folder)/".utf8) + [0xFF] + Array(".conf".utf8)))
@@ -302,7 +310,7 @@ struct PolicyTreeTests {
         let bench = try await Bench(["etc/permd/\(name)": "[Limits]\nWaitingPerApp=1\n[History]\nMaxRows=0\n"])
         try bench.root.write("[Limits]\nWaitingPerApp=10\n", to: "run/permd/permd.conf")
         for text in ["[Limits]\nWaitingPerApp=x\n", "[Limits]\nWaitingPerApp=900000\nnonsense\n"] {
-            try bench.root.write(text, to: "etc/permd/\(name)")
+            try bench.replace("etc/permd/\(name)", text)
             await bench.reload()
             await bench.restart()
             #expect(bench.book.settings.waitingPerApp == 1 && bench.book.settings.historyRows == 0)
