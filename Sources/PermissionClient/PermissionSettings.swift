@@ -12,8 +12,7 @@ public import PermissionModel
 /// ```
 ///
 /// Every call may throw ``ClientError`` of the kinds `noDaemon`, `noBus`, `untrustedOwner` and `daemon`: `accessDenied`
-/// in a sandbox, `storeUnavailable` if the store cannot be read, or written in calls that change it, and
-/// `limitExceeded` for lists of more than 32 MiB, which have to be read in pages.
+/// in a sandbox, and `storeUnavailable` if the store cannot be read, or written in calls that change it.
 public final class PermissionSettings: Sendable {
     let bus: PermissionBus
 
@@ -32,8 +31,7 @@ public final class PermissionSettings: Sendable {
     public func decisions(
         app: String? = nil, question: Question? = nil, limit: Int = 0, offset: Int = 0
     ) async throws(ClientError) -> [DecisionRow] {
-        let filter = PermissionSettings.filter(app, question, limit, offset)
-        return try await rows(BusNames.policy, "ListDecisions", [.properties(filter)], DecisionRow.init)
+        try await pages("ListDecisions", PermissionSettings.filter(app, question), limit, offset, DecisionRow.init)
     }
 
     /// Returns the statuses of every app that has a decision or a pause, or of one app even if it has none
@@ -43,8 +41,8 @@ public final class PermissionSettings: Sendable {
     ///   - app: The identity of an app; nil for all.
     ///   - permission: Only this permission; nil for all.
     public func statuses(app: String? = nil, permission: Permission? = nil) async throws(ClientError) -> [StatusRow] {
-        let filter = PermissionSettings.filter(app, permission.map(Question.permission), 0, 0)
-        return try await rows(BusNames.policy, "ListStatuses", [.properties(filter)], StatusRow.init)
+        let filter = PermissionSettings.filter(app, permission.map(Question.permission))
+        return try await pages("ListStatuses", filter, 0, 0, StatusRow.init)
     }
 
     /// Sets a decision (org.permd.Policy1.SetDecision). It is stored when this method returns.
@@ -98,20 +96,16 @@ public final class PermissionSettings: Sendable {
         app: String? = nil, question: Question? = nil, outcome: Outcome? = nil, since: EpochSeconds? = nil,
         limit: Int = 0, offset: Int = 0
     ) async throws(ClientError) -> [HistoryRow] {
-        var filter = PermissionSettings.filter(app, question, limit, offset)
+        var filter = PermissionSettings.filter(app, question)
         if let outcome { filter["outcome"] = .string(outcome.rawValue) }
         if let since { filter["since"] = .uint64(UInt64(clamping: since)) }
-        return try await rows(BusNames.policy, "ListHistory", [.properties(filter)], HistoryRow.init)
+        return try await pages("ListHistory", filter, limit, offset, HistoryRow.init)
     }
 
-    private static func filter(
-        _ app: String?, _ question: Question?, _ limit: Int, _ offset: Int
-    ) -> [String: Value] {
+    private static func filter(_ app: String?, _ question: Question?) -> [String: Value] {
         var filter: [String: Value] = [:]
         if let app { filter["app"] = .string(app) }
         if let question { filter["permission"] = .string(question.name) }
-        if limit > 0 { filter["limit"] = .uint32(UInt32(clamping: limit)) }
-        if offset > 0 { filter["offset"] = .uint32(UInt32(clamping: offset)) }
         return filter
     }
 
@@ -180,6 +174,31 @@ public final class PermissionSettings: Sendable {
 
     private func call(_ interface: String, _ member: String, _ body: [Value]) async throws(ClientError) -> [Value] {
         try await BusLink.ofSettings(bus).call(interface, member, body)
+    }
+
+    /// The most rows of a reply of permd.
+    private static let pageSize = 1024
+
+    /// Returns the rows of a list of org.permd.Policy1, read in pages until the list ends or there are `limit` rows.
+    private func pages<Row: Sendable>(
+        _ member: String, _ filter: [String: Value], _ limit: Int, _ offset: Int,
+        _ read: @Sendable ([String: Value]) -> Row?
+    ) async throws(ClientError) -> [Row] {
+        var rows: [Row] = []
+        var (filter, left, offset) = (filter, limit > 0 ? limit : .max, max(0, offset))
+        while left > 0 {
+            let count = min(left, PermissionSettings.pageSize)
+            filter["limit"] = .uint32(UInt32(count))
+            filter["offset"] = .uint32(UInt32(clamping: offset))
+            let page = try await call(BusNames.policy, member, [.properties(filter)]).first?.rows
+            guard let page else { throw .unexpected("no rows from \(member)") }
+            // A page may have fewer rows than there is room for: rows that permd cannot read are left out.
+            if page.isEmpty { break }
+            rows += page.compactMap(read)
+            left -= count
+            offset += count
+        }
+        return rows
     }
 
     /// Returns the rows of a list, without those that this version cannot represent, such as rows about a permission

@@ -21,7 +21,7 @@ extension Decision {
     /// - Parameters:
     ///   - now: the wall clock.
     ///   - isAlive: whether exactly this process is running, not a later one with the same process ID.
-    package func holds(
+    package func isInForce(
         at now: @autoclosure () -> EpochSeconds, in scopes: @autoclosure () -> DecisionScopes,
         isAlive: (ProcessKey) -> Bool
     ) -> Bool {

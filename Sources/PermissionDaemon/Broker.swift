@@ -30,7 +30,7 @@ final class Broker {
     private(set) lazy var policyInterface = PolicyInterface(
         calls: self, store: store, policy: policy, devices: devices,
         subscribers: Subscribers(connection: connection, interface: BusNames.policy),
-        listings: Listings { [identifier] in identifier.cached($0) != nil })
+        lists: ListQueue { [identifier] in identifier.cached($0) != nil }, worker: processes.worker)
     private lazy var devicesInterface = DevicesInterface(
         devices: devices, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private(set) lazy var enforcement = EnforcementInterface(
@@ -84,7 +84,7 @@ final class Broker {
                 statusOf: {
                     facts.status(of: $2, for: Caller(connection: "", app: $0, process: $1), assumesDevice: true)
                 },
-                record: { [store] in store.record($0) })
+                record: { [store] in store.history.record($0) })
         agents = AgentLink(connection: connection, worker: processes.worker)
         queue = old?.queue ?? Queue(settings: policy.settings)
         isContinuing = old != nil
@@ -108,22 +108,30 @@ final class Broker {
         enforcement.appUses.onLastEnded = { [weak self] in self?.store.exited($1, of: $0) }
         usage.onChange = { [weak self] in self?.usesChanged($0) }
         usage.devicesChanged()
-        policy.saveLastGood = { [weak self] in self?.saveLastGood($0, $1) }
         policy.onChange = { [weak self] in self?.policyChanged() }
         indicator.changed(isInUse: !usage.uses.isEmpty)
-        store.onReadAgain = { [weak self] in self?.decisionsRead() }
-        store.onWritableAgain = { [weak self] in self?.writeAgain() }
+        store.onRead = { [weak self] in self?.decisionsRead($0) }
+        store.queue.onWritableAgain = { [weak self] in self?.writeAgain() }
         store.onChange = { [weak self] in self?.changed($0) }
-        restore()
+        store.presentApps = { [weak self] in self?.presentApps ?? [] }
+        store.history.limits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
         portalSync.decisions = self
-        portalSync.start()
+        if isContinuing { feed(.settingsChanged(policy.settings)) }
+        // The store answers in order, so nobody's decisions are in memory before this is complete.
+        store.restore { [weak self] in self?.restored($0) }
     }
 
-    private func restore() {
-        feed(isContinuing ? .settingsChanged(policy.settings) : .dismissalsRestored(store.listDismissals()))
-        store.historyLimits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
-        // No answer has to wait: a decision that has ended is not in force, even before this.
-        Loop.shared.post { [store] in store.lookForEnds() }
+    private func restored(_ state: StoredState) {
+        guard !isDetached else { return }
+        if !isContinuing { feed(.dismissalsRestored(state.dismissals)) }
+        policy.saveLastGood = { [weak self] in self?.saveLastGood($0, $1) }
+        portalSync.start(state.portalAnswers)
+        store.lookForEnds()
+    }
+
+    private var presentApps: Set<AppID> {
+        identifier.apps.union(queue.requests.map(\.caller.app)).union(usage.uses.compactMap(\.app))
+            .union(portalSync.knownApps)
     }
 
     // MARK: The queue
@@ -163,7 +171,7 @@ final class Broker {
         case .startAgentService: startAgentService()
         case .commit(let request, let decisions, let rows): commit(request, decisions, rows)
         // Repeated rows, which the store combines, would fill the journal.
-        case .record(let rows): log(store.record(rows))
+        case .record(let rows): log(store.history.record(rows))
         case .saveDismissals(let record): saveDismissals(record)
         case .moved(let request, let old): moved(request, from: old)
         case .lengthChanged(let length): policyInterface.tellLength(length)
@@ -250,7 +258,7 @@ final class Broker {
     }
 
     private func policyChanged() {
-        store.historyLimits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
+        store.history.limits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
         feed(.settingsChanged(policy.settings))
         enforcement.tell(nil, nil)
         lookAgain(at: nil)

@@ -38,11 +38,11 @@ extension Broker: PolicyCalls, PortalDecisions {
             [weak self] result in
             guard let self else { return }
             switch result {
-            case .failure(let error): completion(.failure(error.asPermissionError))
+            case .failure(let error): completion(.failure(error.ofChange))
             case .success:
                 log([row])
-                completion(.success(()))
                 liftThrottle(decision.app, question)
+                completion(.success(()))
             }
         }
     }
@@ -51,27 +51,21 @@ extension Broker: PolicyCalls, PortalDecisions {
         app: AppID?, question: Question?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
     ) {
-        let time = now()
-        store.readAgain()
-        var seen: Set<HistoryRow> = []
         var changes = [Change.removeDismissals(app: app, question: question)]
-        var rows: [HistoryRow] = []
         if let filter = DecisionFilter(app: app, question: question) {
-            changes.append(.remove(filter))
-            rows = ((try? store.listDecisions(filter)) ?? []).map {
-                HistoryRow(
-                    time: time, request: "", app: $0.app, question: .permission($0.permission), outcome: .reset, by: by)
-            }.filter { seen.insert($0).inserted }
+            changes.append(.reset(filter, by: by, at: now()))
         }
-        store.commit(changes, history: rows) { [weak self] result in
+        store.commit(changes, history: []) { [weak self] result in
             guard let self else { return }
+            liftThrottle(app, question)
             switch result {
             case .failure(let error): completion(.failure(error.ofReset))
             case .success(let removed):
-                log(rows)
+                for decision in removed {
+                    log.info("A decision about \(decision.permission.rawValue) for \(decision.app) was reset")
+                }
                 completion(.success(removed.count))
             }
-            liftThrottle(app, question)
         }
     }
 
@@ -85,14 +79,15 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
-    /// Notifies subscribers of decisions that were made or have ended. Their effects are evaluated once for all changes
-    /// of the same turn of the loop, before later calls are handled.
+    /// Notifies enforcement points, subscribers and the apps' connections of decisions that were made or have ended. What
+    /// else depends on them is evaluated once for all changes of the same turn of the loop.
     func changed(_ decisions: [DecisionChange]) {
         guard !isDetached else { return }
         for decision in decisions {
             enforcement.tell(decision.app, decision.permission)
             policyInterface.tellDecision(decision.app, decision.permission, decision.verdict)
         }
+        statuses.refresh(Set(decisions.map(\.app)))
         if changedApps.isEmpty { Loop.shared.later { self.publishChanges() } }
         changedApps.formUnion(decisions.map(\.app))
     }
@@ -111,11 +106,11 @@ extension Broker: PolicyCalls, PortalDecisions {
         feed(.factsChanged)
     }
 
-    /// The store can be read again and may contain further decisions.
-    func decisionsRead() {
-        enforcement.tell(nil, nil)
-        lookAgain(at: nil)
-        store.lookForEnds()
+    /// The decisions of apps were read, and may be others than those known so far; nil means all apps.
+    func decisionsRead(_ apps: Set<AppID>?) {
+        guard !isDetached else { return }
+        if let apps { for app in apps { enforcement.tell(app, nil) } } else { enforcement.tell(nil, nil) }
+        lookAgain(at: apps)
     }
 
     /// Schedules another attempt at a failed background write, for the case that no other write happens.

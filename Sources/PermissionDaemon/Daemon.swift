@@ -107,16 +107,21 @@ final class Daemon {
     private func withParts(_ body: @escaping @LoopActor (Parts) -> Void) {
         if let parts, awaitingParts == nil { return body(parts) }
         awaitingParts?.append(body)
-        guard parts == nil else { return }
+        guard awaitingParts?.count == 1 else { return }
         let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: Daemon.wallClock, log: log)
-        let policy = PolicySet(root: root, lastGood: store.ruleFiles(), worker: worker, log: log)
-        let parts = (store, policy, DeviceCatalog(worker: worker, log: log))
-        self.parts = parts
+        processes.prepare = { [store] in store.load($0, then: $1) }
+        store.restore { [weak self] in self?.start(store, $0.ruleFiles) }
+    }
+
+    private func start(_ store: DecisionStore, _ ruleFiles: [(path: String, text: String)]) {
+        let policy = PolicySet(root: root, lastGood: ruleFiles, worker: worker, log: log)
+        let devices = DeviceCatalog(worker: worker, log: log)
+        parts = (store, policy, devices)
         policy.read {
-            parts.2.start { [weak self] in
+            devices.start { [weak self] in
                 let waiting = self?.awaitingParts ?? []
                 self?.awaitingParts = nil
-                for body in waiting { body(parts) }
+                for body in waiting { body((store, policy, devices)) }
             }
         }
     }

@@ -5,8 +5,7 @@ import PermissionModel
 
 extension Broker {
     func problems() -> [Problem] {
-        store.checkIntegrity()
-        var problems = store.findings.map {
+        var problems = store.queue.problems.map {
             Problem(
                 about: "store", text: $0,
                 advice: "check the folder's free space and owner; permctl export saves the current decisions")

@@ -21,7 +21,9 @@ private final class FakePolicy {
             [
                 Method(name: "ListDecisions", inputs: ["filter": "a{sv}"], outputs: ["decisions": "aa{sv}"]) {
                     [unowned self] call in
-                    call.reply(.rows(decisions.sorted { $0.key < $1.key }.map(\.value)))
+                    let offset = call.arguments[0].properties?["offset"]?.uint32Value ?? 0
+                    call.reply(
+                        .rows(decisions.sorted { $0.key < $1.key }.map(\.value).dropFirst(Int(offset)).map { $0 }))
                 },
                 Method(
                     name: "SetDecision",

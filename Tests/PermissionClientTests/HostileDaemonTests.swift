@@ -166,7 +166,10 @@ struct HostileDaemonTests {
             row(["outcome": "postponed", "by": "committee", "decision": "limit", "duration": "weekdays"]),
             row(["outcome": "granted", "permission": "smell"]), row(["outcome": "denied", "app": "wasm:b"]),
         ]
-        daemon.methodHandler = { daemon.reply(to: $0, [.rows(rows)]) }
+        daemon.methodHandler = { call in
+            let offset = call.body.first?.properties?["offset"]?.uint32Value ?? 0
+            daemon.reply(to: call, [.rows(offset == 0 ? rows : [])])
+        }
         #expect(try daemon.requestName(BusNames.service))
         let settings = PermissionSettings(bus: .address(bus.address))
         #expect(try await settings.history().map(\.outcome.rawValue) == ["granted", "unknown"])

@@ -25,6 +25,7 @@ struct BrokerClockTests {
         let clock = clock
         broker = await DaemonParts(folder, devices: [camera]) { clock.now }.broker(try bus.connect())
         broker.start()
+        await load(caller.app, broker.store)
     }
 
     private func decide(until end: EpochSeconds) async throws {
@@ -39,7 +40,7 @@ struct BrokerClockTests {
     private var isDecided: Bool { broker.facts.status(of: .camera, for: caller) == .denied }
 
     private func rows() throws -> Int64? {
-        try Database(path: folder.file("state/permd.db"), .reading).integer("SELECT count(*) FROM decision")
+        try Database(path: folder.file("state/permd.db"), isReadOnly: true).integer("SELECT count(*) FROM decision")
     }
 
     @Test func aClockThatJumpsBack() async throws {
@@ -56,7 +57,7 @@ struct BrokerClockTests {
         #expect(!isDecided)
         #expect(try rows() == 1)
         broker.store.noticeEnds()
-        try await settled()
+        await written(broker.store)
         #expect(try rows() == 0)
         // It does not return when the clock is set back again.
         clock.advance(by: -3600)
@@ -69,7 +70,7 @@ struct BrokerClockTests {
         clock.advance(by: 1_000_000)
         #expect(!isDecided)
         broker.store.noticeEnds()
-        try await settled()
+        await written(broker.store)
         #expect(try rows() == 0)
         await bus.stop()
     }
@@ -78,12 +79,7 @@ struct BrokerClockTests {
         try await decide(until: 10_010)
         clock.advance(by: 10)
         #expect(!isDecided)
-        #expect(try broker.store.listDecisions().isEmpty)
+        #expect(try await decisions(broker.store).isEmpty)
         await bus.stop()
-    }
-
-    /// Returns when all queued changes are on disk.
-    private func settled() async throws {
-        await withCheckedContinuation { done in broker.store.whenWritten { done.resume() } }
     }
 }

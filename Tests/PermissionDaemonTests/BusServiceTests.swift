@@ -134,10 +134,11 @@ struct BusServiceTests {
             broker.store.commit([.saveDismissals(pause)], history: []) { _ in done.resume() }
         }
         broker.start()
+        await written(broker.store)
         #expect(broker.pauses(app: nil, question: nil).map(\.app) == [app])
         broker.sessionEnded()
         #expect(broker.pauses(app: nil, question: nil).isEmpty)
-        #expect(broker.store.listDismissals().isEmpty)
+        #expect(await restored(broker.store).dismissals.isEmpty)
         broker.detach()
         broker.connection.close()
         await bus.stop()

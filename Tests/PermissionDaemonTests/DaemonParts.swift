@@ -44,8 +44,10 @@ struct DaemonParts {
     var facts: CurrentFacts { CurrentFacts(store: store, policy: policy, devices: devices) }
 
     func broker(_ connection: Connection) -> Broker {
-        Broker(
-            connection: connection, store: store, policy: policy, devices: devices,
-            processes: ProcessIdentifier(worker: Worker()), now: now, log: quietLog)
+        let processes = ProcessIdentifier(worker: Worker())
+        processes.prepare = { [store] in store.load($0, then: $1) }
+        return Broker(
+            connection: connection, store: store, policy: policy, devices: devices, processes: processes, now: now,
+            log: quietLog)
     }
 }

@@ -1,7 +1,8 @@
-// Long lists: complete and in pages, bounded, and with other calls served between their slices.
+// Lists of the store: complete in pages, and bounded.
 
 import DBus
 import Glibc
+import PermissionCore
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -47,10 +48,17 @@ struct ListingsTests {
                 [.properties(filter)])
         }
 
-        var status: Message {
+        func set(_ app: String) -> Message {
             .call(
-                destination: connection.uniqueName, path: BusNames.root, interface: BusNames.access,
-                member: "GetStatus", [.strings(["camera"])])
+                destination: connection.uniqueName, path: BusNames.root, interface: BusNames.policy,
+                member: "SetDecision", [.string(app), .string("camera"), .string("grant"), .properties([:])])
+        }
+
+        /// Pauses the camera for apps.
+        func pause(_ apps: [AppID]) async {
+            broker.feed(
+                .dismissalsRestored(
+                    apps.map { DismissalRecord(app: $0, question: .camera, count: 3, pausedUntil: 9000, since: 1) }))
         }
 
         func rows(_ member: String, limit: Int = 0, offset: Int = 0) async throws -> [String] {
@@ -60,14 +68,6 @@ struct ListingsTests {
             return rows.map { row in
                 ["app", "permission", "decision", "status"].map { row[$0]?.stringValue ?? "-" }.joined(separator: " ")
             }
-        }
-
-        /// How many rows the slices of a list have.
-        func slices(_ open: (PolicyInterface) -> (RowFilter) -> Listings.Slice) throws -> [Int] {
-            let slice = open(broker.policyInterface)(try RowFilter(.properties([:])))
-            var counts: [Int] = []
-            while let rows = try slice() { counts.append(rows.count) }
-            return counts
         }
 
         /// Commits the decisions and returns when all of them are on disk.
@@ -80,7 +80,7 @@ struct ListingsTests {
                     by: .permctl)
                 store.commit([.set(decision)], history: [row]) { _ in }
             }
-            await withCheckedContinuation { done in store.whenWritten { done.resume() } }
+            await written(store)
         }
     }
 
@@ -89,12 +89,12 @@ struct ListingsTests {
             app: AppID(app)!, permission: permission, verdict: .grant, duration: duration, decided: 1, by: .permctl)
     }
 
-    /// More apps than fit into a slice, with persistent and session decisions interleaved.
+    /// Apps with persistent and session decisions interleaved.
     private var many: [Decision] {
-        (0..<200).map { decision("exe:/app\($0)", .camera) }
-            + (0..<200).filter { $0 % 3 == 0 }.map { decision("exe:/app\($0)", .microphone) }
-            + (0..<100).map { decision("exe:/both\($0)", .camera, $0 % 2 == 0 ? .session : .always) }
-            + (0..<150).map { decision("flatpak:org.example.A\($0)", .camera, .session) }
+        (0..<100).map { decision("exe:/app\($0)", .camera) }
+            + (0..<100).filter { $0 % 3 == 0 }.map { decision("exe:/app\($0)", .microphone) }
+            + (0..<50).map { decision("exe:/both\($0)", .camera, $0 % 2 == 0 ? .session : .always) }
+            + (0..<70).map { decision("flatpak:org.example.A\($0)", .camera, .session) }
     }
 
     @Test(arguments: ["ListDecisions", "ListStatuses", "ListHistory"])
@@ -105,148 +105,96 @@ struct ListingsTests {
         let apps = Set(many.map(\.app)).sorted()
         switch member {
         case "ListDecisions":
-            let expected = many.sorted { ($0.app, $0.permission) < ($1.app, $1.permission) }
+            let expected = many.sorted { ($0.app, $0.permission.rawValue) < ($1.app, $1.permission.rawValue) }
             #expect(whole == expected.map { "\($0.app) \($0.permission.rawValue) grant -" })
         case "ListStatuses":
             let asked = whole.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+            #expect(asked.count == 4 * apps.count)
             #expect(asked == apps.flatMap { app in Permission.allCases.map { "\(app) \($0.rawValue)" } })
         default:
             #expect(whole == many.reversed().map { "\($0.app) \($0.permission.rawValue) - -" })
         }
         for (limit, offset) in [(1, 0), (0, 1), (64, 0), (100, 63), (300, 255), (256, 256), (0, 400), (5, 100_000)] {
             let page = try await fixture.rows(member, limit: limit, offset: offset)
-            #expect(page == Array(whole.dropFirst(offset).prefix(limit == 0 ? .max : limit)))
+            let isPart = page == Array(whole.dropFirst(offset).prefix(limit == 0 ? .max : limit))
+            #expect(isPart, "\(limit) from \(offset)")
         }
+        await fixture.end()
+    }
+
+    /// Pauses stand among decisions where their apps do, on whatever page that is.
+    @Test func pausesInPages() async throws {
+        let fixture = try await Fixture()
+        let apps = (0..<40).map { "exe:/app\($0 + 10)" }
+        await fixture.decide(apps.enumerated().filter { $0.offset % 3 != 0 }.map { decision($0.element, .camera) })
+        await fixture.pause(apps.enumerated().filter { $0.offset % 2 == 0 }.map { AppID($0.element)! })
+        let whole = try await fixture.rows("ListDecisions")
+        let expected = apps.enumerated().flatMap { index, app in
+            (index % 3 != 0 ? ["\(app) camera grant -"] : []) + (index % 2 == 0 ? ["\(app) camera pause -"] : [])
+        }
+        #expect(whole == expected)
+        let listed = apps.enumerated().filter { $0.offset % 3 != 0 || $0.offset % 2 == 0 }.map(\.element)
+        for (limit, offset) in [(1, 0), (1, 1), (7, 3), (10, 20), (100, 30), (5, 46), (5, 47), (5, 1000)] {
+            let page = try await fixture.rows("ListDecisions", limit: limit, offset: offset)
+            #expect(page == Array(whole.dropFirst(offset).prefix(limit)), "\(limit) from \(offset)")
+            let statuses = try await fixture.rows("ListStatuses", limit: limit, offset: offset)
+            #expect(statuses.count == min(limit, max(0, 4 * listed.count - offset)))
+        }
+        let statuses = try await fixture.rows("ListStatuses").map { String($0.prefix { $0 != " " }) }
+        #expect(statuses == listed.flatMap { Array(repeating: $0, count: 4) })
         await fixture.end()
     }
 
     // MARK: Bounds
 
-    @Test func slicesAreBounded() async throws {
+    /// A reply has at most 1,024 rows, whatever is asked for.
+    @Test(arguments: ["ListDecisions", "ListStatuses", "ListHistory"])
+    func repliesAreBounded(_ member: String) async throws {
         let fixture = try await Fixture()
-        await fixture.decide((0..<1000).map { decision("exe:/app\($0)", .camera) })
-        for list in [PolicyInterface.decisionRows, PolicyInterface.historyRows] {
-            let slices = try fixture.slices(list)
-            #expect(slices.reduce(0, +) == 1000 && slices.count > 3)
-            #expect(slices.allSatisfy { $0 <= Listings.sliceRows })
+        await fixture.decide((0..<1100).map { decision("exe:/app\($0)", .camera) })
+        for limit in [0, 1024, 1025, Int(UInt32.max)] {
+            #expect(try await fixture.rows(member, limit: limit).count == 1024)
         }
+        let rest = try await fixture.rows(member, offset: 1024).count
+        #expect(rest == (member == "ListStatuses" ? 1024 : 76))
+        #expect(try await fixture.rows(member, offset: 4400).isEmpty)
         await fixture.end()
     }
 
-    /// A service whose only method lists rows of one mebibyte. While `waits` is set, lists do not start.
-    @LoopActor
-    private final class Lists {
-        let client: Connection
-        var begin: [@LoopActor () -> Void] = []
-        var waits = false
-        /// How many slices without rows come first.
-        var emptySlices = 0
-        private let bus: PrivateBus
-        private let service: Connection
-        private let server: ObjectServer
-        private let listings = Listings { _ in true }
-
-        static let row: Listings.Row = ["text": .string(String(repeating: "x", count: 1 << 20))]
-
-        init() async throws {
-            bus = try await PrivateBus()
-            service = try bus.connect()
-            client = try bus.connect()
-            server = ObjectServer(connection: service) { call, _ in call.fail(.invalidArguments) }
-            let list = Method(
-                name: "List", inputs: ["rows": "u", "filler": "s"],
-                outputs: ["rows": "aa{sv}"]
-            ) { [unowned self] in add($0) }
-            server.add(Interface(name: "org.example.Lists", methods: [list]), at: "/")
-        }
-
-        private func add(_ call: MethodCall) {
-            var left = call.arguments[0].uint32Value ?? 0
-            let prepare: @LoopActor (@escaping @LoopActor () -> Void) -> Void = { [unowned self] ready in
-                if waits { begin.append(ready) } else { ready() }
-            }
-            listings.add(call, after: prepare) {
-                { [unowned self] () throws(PermissionError) in
-                    if emptySlices > 0 {
-                        emptySlices -= 1
-                        return []
-                    }
-                    defer { left = left > 0 ? left - 1 : 0 }
-                    return left > 0 ? [Lists.row] : nil
-                }
-            }
-        }
-
-        func message(_ rows: UInt32, _ filler: String = "") -> Message {
-            .call(
-                destination: service.uniqueName, path: "/", interface: "org.example.Lists", member: "List",
-                [.uint32(rows), .string(filler)])
-        }
-
-        var ping: Message {
-            .call(
-                destination: service.uniqueName, path: "/", interface: StandardInterfaces.peer, member: "Ping", [])
-        }
-
-        func connect() throws -> Connection { try bus.connect() }
-
-        func list(_ rows: UInt32) async throws(BusError) -> Int? {
-            try await client.call(message(rows), timeoutMilliseconds: nil).body.first?.rows?.count
-        }
-
-        func end() async {
-            client.close()
-            service.close()
-            await bus.stop()
-        }
-    }
-
-    /// One list is in progress and three calls of one mebibyte wait; a fourth exceeds the limit of one caller.
+    /// Lists wait for their turn, and one caller's do not fill the memory.
     @Test func waitingListsAreBounded() async throws {
-        let lists = try await Lists()
-        lists.waits = true
+        let fixture = try await Fixture()
+        #expect(try await fixture.rows("ListDecisions").isEmpty)
         let answers = EventLog<String>()
-        let filler = String(repeating: "x", count: 1 << 20)
+        let filler = Value.string(String(repeating: "x", count: 1 << 20))
         for _ in 0..<8 {
-            lists.client.call(lists.message(1, filler), timeoutMilliseconds: nil) { result in
+            let message = fixture.message("ListDecisions", ["filler": filler])
+            fixture.client.call(message, timeoutMilliseconds: nil) { result in
                 switch result {
                 case .success: answers.add("rows")
                 case .failure(let error): answers.add(error.name)
                 }
             }
         }
-        let refusals = Array(repeating: ErrorKind.limitExceeded.name, count: 4)
-        #expect(try await answers.wait(for: 4) == refusals)
-        lists.waits = false
-        for ready in lists.begin { ready() }
-        #expect(try await answers.wait(for: 8) == refusals + Array(repeating: "rows", count: 4))
-        await lists.end()
+        let all = try await answers.wait(for: 8)
+        #expect(Set(all).isSubset(of: ["rows", ErrorKind.limitExceeded.name]) && all.contains("rows"))
+        #expect(try await fixture.rows("ListDecisions").isEmpty)
+        await fixture.end()
     }
 
-    /// A list that ends only when others have been answered meanwhile.
-    @Test func otherCallsAreServedBetweenSlices() async throws {
-        let lists = try await Lists()
-        let other = try lists.connect()
-        lists.emptySlices = .max
-        let ends = EventLog<Int?>()
-        lists.client.call(lists.message(2), timeoutMilliseconds: nil) { result in
-            ends.add((try? result.get())?.body.first?.rows?.count)
+    /// A list is answered after the decisions before it, and before those after it.
+    @Test func listsAreReadInTheOrderOfTheCalls() async throws {
+        let fixture = try await Fixture()
+        #expect(try await fixture.rows("ListDecisions").isEmpty)
+        let answers = EventLog<Int>()
+        for number in 0..<20 {
+            fixture.client.call(fixture.set("exe:/app\(number)"), timeoutMilliseconds: nil) { _ in }
+            fixture.client.call(fixture.message("ListDecisions"), timeoutMilliseconds: nil) {
+                answers.add((try? $0.get())?.body.first?.rows?.count ?? -1)
+            }
         }
-        for _ in 0..<20 { _ = try await other.call(lists.ping) }
-        #expect(ends.all.isEmpty)
-        lists.emptySlices = 0
-        #expect(try await ends.wait(for: 1) == [2])
-        other.close()
-        await lists.end()
-    }
-
-    @Test func aListThatIsTooLarge() async throws {
-        let lists = try await Lists()
-        #expect(try await lists.list(3) == 3)
-        let error = await #expect(throws: BusError.self) { try await lists.list(40) }
-        #expect(error?.name == ErrorKind.limitExceeded.name)
-        #expect(error?.message.contains("limit and offset") == true)
-        #expect(try await lists.list(2) == 2)
-        await lists.end()
+        let counts = try await answers.wait(for: 20)
+        #expect(zip(counts, 1...).allSatisfy { $0 >= $1 } && counts == counts.sorted())
+        await fixture.end()
     }
 }

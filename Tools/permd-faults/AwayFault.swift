@@ -1,5 +1,5 @@
-// Removes or replaces the store's files and the rules while decisions are made. Afterwards, every acknowledged decision
-// must exist, or the answer must have been StoreUnavailable; restrictions must stay in force.
+// Removes or replaces the store's files and the rules while decisions are made. Afterwards, every decision that was
+// acknowledged since must exist, or the answer must have been StoreUnavailable; restrictions must stay in force.
 
 import DBus
 import Glibc
@@ -49,13 +49,15 @@ final class AwayFault {
         let harm = harm(of: target, path)
         guard carryOut(harm, path) else { throw TestKitError("\(path) cannot be harmed: error \(errno)") }
         report.count(target.rawValue)
+        // permd opens what is at the path then, and re-creates nothing from memory.
+        if target == .lasting { ledger.mayLoseAll() }
         let when = "round \(round), \(path.split(separator: "/").suffix(2).joined(separator: "/")) \(harm.rawValue)"
         let told = await decide(place, ledger, dice.number(1...10), target, when)
         try await checkRule(place, when)
         guard place.permd.isRunning else { return report.lose("\(when): permd exited") }
         try await place.permd.restart(SIGKILL)
-        // If a decision was acknowledged after the removal, all decisions must be in an existing file. If none was,
-        // they may be lost with the file.
+        // If a decision was acknowledged after the removal, it must be in an existing file. If none was, all may be lost
+        // with the file.
         let mayMiss = target != .rules && told == 0
         do throws(BusError) {
             ledger.check(try await place.rows("ListDecisions"), when, mayMiss: mayMiss)

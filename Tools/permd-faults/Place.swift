@@ -41,10 +41,19 @@ final class Place {
         try await desk.call(Place.message(interface, member, body)).body
     }
 
+    /// The rows of a list of org.permd.Policy1, of all its pages.
     func rows(_ member: String) async throws(BusError) -> [[String: Value]] {
-        let body: [Value] = member == "ListProblems" ? [] : [.properties([:])]
-        let arguments = member == "ListRequests" ? [] : body
-        return try await call(BusNames.policy, member, arguments).first?.rows ?? []
+        if ["ListProblems", "ListRequests"].contains(member) {
+            return try await call(BusNames.policy, member).first?.rows ?? []
+        }
+        var rows: [[String: Value]] = []
+        for offset: UInt32 in stride(from: 0, to: .max, by: 1024) {
+            let filter = Value.properties(["offset": .uint32(offset)])
+            let page = try await call(BusNames.policy, member, [filter]).first?.rows ?? []
+            if page.isEmpty { break }
+            rows += page
+        }
+        return rows
     }
 
     /// The problems that permd reports about the store.

@@ -77,18 +77,23 @@ final class PortalInterface {
         unidentified[handle] = origin
         let window = RequestOptions.isParentWindow(call.string(2)) ? call.string(2) : ""
         identifier.identify(name) { [weak self] caller in
-            // The portal may have closed it meanwhile.
-            guard let self, unidentified[handle] === origin else { return }
+            guard let self else { return }
             guard let caller else { return close(handle) }
-            unidentified[handle] = nil
-            ask(handle, origin, caller, window)
+            let app = PortalApps.asking(caller, id: id)
+            sync.load(app) { [weak self] in
+                // The portal may have closed it meanwhile.
+                guard let self, unidentified[handle] === origin else { return }
+                unidentified[handle] = nil
+                ask(handle, origin, caller, app, window)
+            }
         }
     }
 
-    private func ask(_ handle: String, _ origin: PortalDialogCall, _ caller: Caller, _ window: String) {
+    private func ask(
+        _ handle: String, _ origin: PortalDialogCall, _ caller: Caller, _ app: AppID, _ window: String
+    ) {
         let asking = Caller(
-            connection: caller.connection, app: PortalApps.asking(caller, id: origin.key.appID),
-            process: caller.process, isProxy: caller.isProxy)
+            connection: caller.connection, app: app, process: caller.process, isProxy: caller.isProxy)
         origin.caller = asking
         var request = Request(
             id: requests.newID(), path: handle, caller: asking, questions: [origin.key.question], arrived: now(),

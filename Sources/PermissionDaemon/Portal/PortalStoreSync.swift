@@ -27,8 +27,8 @@ final class PortalStoreSync {
     private let connection: Connection
     private let store: DecisionStore
     private let log: Logger
-    private var rule: PortalSyncRule
-    private var rows: [PortalKey: PortalAnswer]
+    private var rule = PortalSyncRule(given: [:])
+    private var rows: [PortalKey: PortalAnswer] = [:]
     /// Apps by the ID that the portal gave.
     private var apps: [ExactText: Set<AppID>] = [:]
     /// Callers without an app ID whose dialogs were answered, while they are on the bus.
@@ -49,13 +49,13 @@ final class PortalStoreSync {
         self.connection = connection
         self.store = store
         self.log = log
-        let answers = store.portalAnswers()
+    }
+
+    /// - Parameter answers: Answers of permd that portals may have stored.
+    func start(_ answers: [PortalAnswer]) {
         rows = Dictionary(uniqueKeysWithValues: answers.map { ($0.key, $0) })
         rule = PortalSyncRule(given: rows.mapValues(\.verdict))
         for answer in answers { apps[answer.key.exactID, default: []].insert(answer.app) }
-    }
-
-    func start() {
         connection.onOwnerChange(of: BusNames.portalStore) { [weak self] _ in self?.storeChanged() }
         connection.onSignal(
             sender: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
@@ -64,7 +64,18 @@ final class PortalStoreSync {
             if let self, message.sender == owner { entryChanged(message) }
         }
         storeChanged()
-        review()
+        compare(rows.keys) { [weak self] in self?.review() }
+    }
+
+    /// The apps whose decisions the entries are compared with.
+    var knownApps: Set<AppID> { apps.values.reduce(into: []) { $0.formUnion($1) } }
+
+    /// Calls `then` once the decisions of an app are known.
+    func load(_ app: AppID, then: @escaping @LoopActor () -> Void) { store.load(app, then: then) }
+
+    /// Calls `body` once the decisions are known that these entries are compared with, in the order of the calls.
+    private func compare(_ keys: some Sequence<PortalKey>, _ body: @escaping @LoopActor () -> Void) {
+        store.load(keys.flatMap(apps(of:)), then: body)
     }
 
     /// Records the answer to a dialog before it is sent. What the portal may store is on disk when `then` is called.
@@ -149,7 +160,11 @@ final class PortalStoreSync {
         reading = state.left > 0 ? state : nil
         guard state.left == 0 else { return }
         if state.isStale { return read() }
-        perform(rule.read(state.found, at: Loop.uptimeMilliseconds(), by: self))
+        let (found, time, owner) = (state.found, Loop.uptimeMilliseconds(), owner)
+        compare(found.keys) { [weak self] in
+            guard let self, self.owner == owner else { return }
+            perform(rule.read(found, at: time, by: self))
+        }
     }
 
     /// `Changed(table s, id s, deleted b, data v, permissions a{sas})`
@@ -160,7 +175,11 @@ final class PortalStoreSync {
         else { return }
         let isDeleted = message.body[2].boolValue ?? false
         let entries = isDeleted ? [:] : PortalKinds.verdicts(message.body[4], of: question)
-        perform(rule.changed(question, entries, at: Loop.uptimeMilliseconds(), by: self))
+        let (time, owner) = (Loop.uptimeMilliseconds(), owner)
+        compare(entries.keys.map { PortalKey(appID: $0.text, question: question) }) { [weak self] in
+            guard let self, self.owner == owner else { return }
+            perform(rule.changed(question, entries, at: time, by: self))
+        }
     }
 
     // MARK: Effects

@@ -3,6 +3,7 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import System
 
 /// A problem and what to do about it, as `permctl doctor` shows them.
 struct Problem {
@@ -38,24 +39,30 @@ struct PolicyInterface {
     let policy: PolicySet
     let devices: DeviceCatalog
     let subscribers: Subscribers
-    let listings: Listings
+    let lists: ListQueue
+    /// Reads the apps' desktop entries.
+    let worker: Worker
 
     var interface: Interface {
         Interface(
             name: BusNames.policy,
             methods: [
-                listing("ListDecisions", "decisions", after: store.whenWritten, decisionRows),
-                listing("ListStatuses", "statuses", after: store.whenWritten, statusRows),
+                list("ListDecisions", "decisions", decisionRows),
+                list("ListStatuses", "statuses", statusRows),
                 Method(
                     "SetDecision", ["app": "s", "permission": "s", "decision": "s", "options": "a{sv}"],
                     callers: .unsandboxed, setDecision),
                 Method(
                     "Reset", ["app": "s", "permission": "s"], returns: ["removed": "u"], callers: .unsandboxed, reset),
-                listing("ListHistory", "rows", after: store.whenHistoryWritten, historyRows),
-                list("ListRequests", "requests") { $0.reply(.rows(requestRows())) },
-                list("ListRestrictions", "rules") { $0.reply(.rows(restrictionRows())) },
-                list("ListProblems", "problems") { call in
-                    store.whenLookedAt { if call.isWaiting { call.reply(.rows(problemRows())) } }
+                list("ListHistory", "rows", historyRows),
+                Method("ListRequests", returns: ["requests": "aa{sv}"], callers: .unsandboxed) {
+                    $0.reply(.rows(requestRows()))
+                },
+                Method("ListRestrictions", returns: ["rules": "aa{sv}"], callers: .unsandboxed) {
+                    $0.reply(.rows(restrictionRows()))
+                },
+                Method("ListProblems", returns: ["problems": "aa{sv}"], callers: .unsandboxed) { call in
+                    lists.add(call) { done in store.checkIntegrity { done(.success(problemRows())) } }
                 },
             ] + subscribers.methods,
             signals: [
@@ -150,12 +157,6 @@ struct PolicyInterface {
     }
 
     // MARK: Lists
-
-    private func list(
-        _ name: String, _ rows: String, _ handler: @escaping @LoopActor (MethodCall) -> Void
-    ) -> Method {
-        Method(name, returns: [rows: "aa{sv}"], callers: .unsandboxed, handler)
-    }
 
     private func requestRows() -> [[String: Value]] {
         calls.waiting.map { request in

@@ -1,80 +1,70 @@
-// The potentially long lists of org.permd.Policy1: decisions and history.
+// The lists of org.permd.Policy1 that are read from the store: decisions and history, in pages.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
 extension PolicyInterface {
-    /// A method that lists rows of the store by a filter. It waits for pending writes (`written`), so that the list
-    /// contains everything that the caller has been notified of.
-    func listing(
-        _ name: String, _ rows: String, after written: @escaping @LoopActor (@escaping @LoopActor () -> Void) -> Void,
-        _ slices: @escaping @LoopActor (RowFilter) -> Listings.Slice
+    /// A method that lists rows of the store by a filter.
+    func list(
+        _ name: String, _ rows: String, _ read: @escaping @LoopActor (RowFilter, @escaping ListQueue.Completion) -> Void
     ) -> Method {
         Method(name, ["filter": "a{sv}"], returns: [rows: "aa{sv}"], callers: .unsandboxed) {
             call throws(PermissionError) in
             let filter = try RowFilter(call.arguments[0])
-            listings.add(call, after: written) { slices(filter) }
+            lists.add(call) { read(filter, $0) }
         }
     }
 
-    func decisionRows(_ filter: RowFilter) -> Listings.Slice {
-        appSlices(filter) { range throws(PermissionError) in
-            let decisions = try decisions(filter, range)
-            let rows =
-                decisions.map { (app: $0.app, question: Question.permission($0.permission), row: row($0)) }
-                + pauses(filter, range).map { (app: $0.app, question: $0.question, row: row($0)) }
-            // The sort is stable: decisions precede the pause of the same app and permission.
-            return rows.enumerated().sorted {
-                ($0.element.app, $0.element.question, $0.offset) < ($1.element.app, $1.element.question, $1.offset)
-            }.map(\.element.row)
+    /// A row that is in memory or in the file. Decisions stand before the pause of the same app and permission.
+    private struct DecisionRow {
+        let app: AppID
+        let question: String
+        let values: ListQueue.Row
+
+        static func isBefore(_ a: DecisionRow, _ b: DecisionRow) -> Bool {
+            (ExactText(a.app.description), ExactText(a.question)) < (
+                ExactText(b.app.description), ExactText(b.question)
+            )
         }
     }
 
-    func decisions(_ filter: RowFilter, _ range: AppRange) throws(PermissionError) -> [Decision] {
-        guard let decisions = DecisionFilter(app: filter.app, question: filter.question) else { return [] }
-        return try store.listDecisions(decisions, among: range)
-    }
-
-    func pauses(_ filter: RowFilter, _ range: AppRange) -> [Pause] {
-        calls.pauses(app: filter.app, question: filter.question).filter { range.contains($0.app) }
-    }
-
-    /// Returns slices of a list by app: each has the next few apps with rows in the store, or with pauses.
-    func appSlices(
-        _ filter: RowFilter, _ rows: @escaping @LoopActor (AppRange) throws(PermissionError) -> [Listings.Row]
-    ) -> Listings.Slice {
-        var page = RowPage(limit: filter.limit, offset: filter.offset)
-        let paused = calls.pauses(app: filter.app, question: filter.question).map(\.app)
-        var range = AppRange()
-        var isOver = false
-        return { () throws(PermissionError) in
-            guard !isOver, !page.isFull else { return nil }
-            if filter.app == nil {
-                range = try store.appRange(after: range.last, most: Listings.sliceApps, and: paused)
-            }
-            isOver = range.last == nil
-            return page.cut(try rows(range))
+    func decisionRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
+        let held = heldDecisions(filter).map(decisionRow)
+        let paused = calls.pauses(app: filter.app, question: filter.question).map {
+            DecisionRow(app: $0.app, question: $0.question.name, values: row($0))
+        }
+        let others = (held + paused).sorted(by: DecisionRow.isBefore)
+        guard let decisions = filter.decisions else {
+            return done(.success(filter.page.merge([], others, DecisionRow.isBefore).map(\.values)))
+        }
+        store.list(decisions, filter.page.ofFile(others: others.count)) { [self] result in
+            done(
+                result.mapError(\.ofRead).map { stored in
+                    filter.page.merge(stored.map { $0.map(decisionRow) }, others, DecisionRow.isBefore).map(\.values)
+                })
         }
     }
 
-    func historyRows(_ filter: RowFilter) -> Listings.Slice {
-        var left = filter.limit
-        var offset = filter.offset
-        var last: Int64? = .max
-        return { () throws(PermissionError) in
-            guard let before = last, left > 0 else { return nil }
-            let page = try store.listHistory(
-                app: filter.app, question: filter.question, outcome: filter.outcome, since: filter.since,
-                before: before, limit: min(left, Listings.sliceRows), offset: offset)
-            (offset, last) = (0, page.last)
-            left -= page.rows.count
-            return page.rows.map(row)
+    private func decisionRow(_ decision: Decision) -> DecisionRow {
+        DecisionRow(app: decision.app, question: decision.permission.rawValue, values: row(decision))
+    }
+
+    /// The decisions in force that could not be written.
+    func heldDecisions(_ filter: RowFilter) -> [Decision] {
+        store.heldDecisions.filter { filter.decisions?.matches($0) == true && store.isInForce($0) }
+    }
+
+    func historyRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
+        store.history.list(
+            app: filter.app, question: filter.question, outcome: filter.outcome, since: filter.since, filter.page
+        ) { [self] in
+            done($0.mapError(\.ofRead).map { $0.map(row) })
         }
     }
 
-    private func row(_ row: HistoryRow) -> Listings.Row {
-        var result: Listings.Row = [
+    private func row(_ row: HistoryRow) -> ListQueue.Row {
+        var result: ListQueue.Row = [
             "time": .uint64(UInt64(clamping: row.time)), "request": .string(row.request),
             "app": .string(row.app.description), "permission": .string(row.question.name),
             "outcome": .string(row.outcome.rawValue), "by": .string(row.by.rawValue), "count": .uint32(row.count),
@@ -92,8 +82,7 @@ struct RowFilter {
     /// Of the history only.
     let outcome: Outcome?
     let since: EpochSeconds?
-    let limit: Int
-    let offset: Int
+    let page: RowPage
 
     init(_ value: Value) throws(PermissionError) {
         let options = try Options(value)
@@ -101,8 +90,9 @@ struct RowFilter {
         question = try options.question()
         outcome = try options.outcome()
         since = try options.time("since")
-        // 0 means no limit.
-        limit = try options.uint32("limit").flatMap { $0 == 0 ? nil : Int($0) } ?? .max
-        offset = Int(try options.uint32("offset") ?? 0)
+        page = RowPage(limit: Int(try options.uint32("limit") ?? 0), offset: Int(try options.uint32("offset") ?? 0))
     }
+
+    /// Nil if only a question of portals is meant, about which there are no decisions.
+    var decisions: DecisionFilter? { DecisionFilter(app: app, question: question) }
 }

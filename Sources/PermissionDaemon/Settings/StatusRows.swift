@@ -7,23 +7,32 @@ import System
 
 extension PolicyInterface {
     /// The rows of all apps with decisions or pauses, or of the app in the filter, which need not have any.
-    func statusRows(_ filter: RowFilter) -> Listings.Slice {
-        appSlices(filter) { range throws(PermissionError) in
-            let decisions = try decisions(filter, range)
-            let pauses = pauses(filter, range)
-            let apps = filter.app.map { [$0] } ?? Set(decisions.map(\.app) + pauses.map(\.app)).sorted()
-            let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.question) }
-            let decided = Dictionary(grouping: decisions, by: \.app)
-            // For one app only: the name is read from its desktop entry.
-            let name = filter.app.map { SafeText.title(AppDirectory.entry(for: $0).name) }
-            return apps.flatMap { app in
-                permissions.map { permission in
-                    var row = row(
-                        app, permission, decided[app, default: []].filter { $0.permission == permission },
-                        pauses.first { $0.app == app && $0.question == .permission(permission) })
-                    row["app_name"] = name.map { .string($0) }
-                    return row
+    func statusRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
+        let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.question) }
+        guard let decisions = filter.decisions else { return done(.success([])) }
+        let pauses = calls.pauses(app: filter.app, question: filter.question)
+        let held = heldDecisions(filter)
+        let others = Set(filter.app.map { [$0] } ?? pauses.map(\.app) + held.map(\.app))
+        // Each app has a row for each permission.
+        let (offset, end) = (filter.page.offset, filter.page.offset + filter.page.limit)
+        let first = offset / permissions.count
+        let page = RowPage(limit: (end - 1) / permissions.count - first + 1, offset: first)
+        // For one app only: the name is read from its desktop entry.
+        AppDirectory.entries(of: Set(filter.app.map { [$0] } ?? []), by: worker) { [self] names in
+            store.listApps(decisions, page, and: others) { result in
+                let rows = result.mapError(\.ofRead).map { apps in
+                    apps.flatMap { app, stored in
+                        permissions.map { permission in
+                            var row = row(
+                                app, permission,
+                                (stored + held).filter { $0.app == app && $0.permission == permission },
+                                pauses.first { $0.app == app && $0.question == .permission(permission) })
+                            row["app_name"] = names[app].map { .string(SafeText.title($0.name)) }
+                            return row
+                        }
+                    }
                 }
+                done(rows.map { Array($0.dropFirst(offset - first * permissions.count).prefix(filter.page.limit)) })
             }
         }
     }

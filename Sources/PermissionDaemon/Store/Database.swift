@@ -14,7 +14,9 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
 
     /// SQLITE_READONLY_DBMOVED, a macro that Swift does not import.
     private static let moved = SQLITE_READONLY | 4 << 8
-    static let cannotOpen = SQLITE_CANTOPEN
+    /// The state of the store gives the reason.
+    static let noFile = DatabaseError(code: -1, description: "no file is open")
+    static let late = DatabaseError(code: SQLITE_INTERRUPT, description: "the disk did not answer in time")
 
     static func loss(_ path: String) -> DatabaseError {
         DatabaseError(
@@ -22,49 +24,31 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-enum DatabaseMode {
-    /// Created if it does not exist.
-    case writing
-    case reading
-    /// For a file that no process changes, such as one on a read-only disk: without SQLite's log and the files beside
-    /// the database that it would have to create.
-    case unchanging
-}
-
 /// A connection to a file. Two threads never use it at the same time.
 final class Database {
     // SAFETY: opened here, closed in deinit; sqlite3_threadsafe's default (serialized) covers the hand-over to a thread.
     private let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
-    let path: String
-    let mode: DatabaseMode
+    /// Whether ``rows(_:_:_:)`` has met a row that could not be decoded.
+    private(set) var hasDamagedRows = false
     /// KiB of pages cached in memory. The kernel caches the file for all processes, so caching more than the interior
     /// pages of the tables and one group of rows is of no use. SQLite's default is 2 MiB for each connection.
     private static let cacheSize = 256
     private static let isConfigured: Void = csqlite_configure()
 
-    init(path: String, _ mode: DatabaseMode = .writing) throws(DatabaseError) {
+    /// - Parameter isReadOnly: Whether the file must exist, and is not written.
+    init(path: String, isReadOnly: Bool = false) throws(DatabaseError) {
         _ = Database.isConfigured
         var opened: OpaquePointer?
-        var flags = SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
-        var name = path
-        switch mode {
-        case .writing: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-        case .reading: flags |= SQLITE_OPEN_READONLY
-        case .unchanging:
-            flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
-            name = "file:\(Database.escaped(path))?immutable=1"
-        }
-        let result = sqlite3_open_v2(name, &opened, flags, nil)
+        let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        let result = sqlite3_open_v2(path, &opened, access | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW, nil)
         guard result == SQLITE_OK, let opened else {
             let text = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
             sqlite3_close_v2(opened)
             throw DatabaseError(code: result, description: text)
         }
         handle = opened
-        self.path = path
-        self.mode = mode
-        // The two connections of permd contend only during a checkpoint. A longer lock is held by another program.
+        // Another program may hold a lock for a moment, such as one that makes a backup.
         sqlite3_busy_timeout(handle, 2000)
         try execute("PRAGMA cache_size = -\(Database.cacheSize)")
     }
@@ -77,6 +61,9 @@ final class Database {
     /// SQLite silently opens a file that may not be written for reading.
     var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
 
+    /// How many rows this connection has changed.
+    var changes: Int32 { sqlite3_total_changes(handle) }
+
     /// Whether the file at the path is no longer the open one.
     var hasMoved: Bool {
         var moved: Int32 = 0
@@ -84,17 +71,11 @@ final class Database {
         return result != SQLITE_OK || moved != 0
     }
 
-    /// Escapes a path for a URI.
-    static func escaped(_ path: String) -> String {
-        path.utf8.reduce(into: "") { text, byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
-                UInt8(ascii: "_"):
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            default: text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-            }
-        }
+    /// Keeps the files beside the database when the last connection closes: without them, a file on a read-only disk
+    /// could not be read.
+    func keepFilesBeside() {
+        var isKept: Int32 = 1
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)
     }
 
     /// Runs statements without bound values.
@@ -117,18 +98,27 @@ final class Database {
         }
     }
 
-    /// The decoded rows of the result, without those that `decode` returns nil for.
+    /// The decoded rows of the result; nil for those that cannot be decoded.
     func rows<Row>(
         _ sql: String, _ values: [SQLValue] = [], _ decode: (Statement) -> Row?
-    ) throws(DatabaseError) -> [Row] {
-        var rows: [Row] = []
-        try run(sql, values) { if let row = decode($0) { rows.append(row) } }
+    ) throws(DatabaseError) -> [Row?] {
+        var rows: [Row?] = []
+        try run(sql, values) { rows.append(decode($0)) }
+        hasDamagedRows = hasDamagedRows || rows.contains { $0 == nil }
         return rows
+    }
+
+    func validRows<Row>(
+        _ sql: String, _ values: [SQLValue] = [], _ decode: (Statement) -> Row?
+    ) throws(DatabaseError) -> [Row] {
+        try rows(sql, values, decode).compactMap { $0 }
     }
 
     /// The first column of the first row.
     func integer(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Int64? {
-        try rows(sql, values) { $0.optionalInteger(0) }.first
+        var first: Int64?
+        try run(sql, values) { if first == nil { first = $0.optionalInteger(0) } }
+        return first
     }
 
     /// Runs `body` in a transaction, which is rolled back if it throws.

@@ -3,21 +3,15 @@
 import PermissionCore
 import PermissionModel
 
-/// Selects decisions by app and permission, where nil matches all; with `until`, only those that end at that second.
+/// Selects decisions by app and permission, where nil matches all.
 struct DecisionFilter: Sendable, Hashable {
     var app: AppID?
     var permission: Permission?
-    var until: EpochSeconds?
 
-    var condition: RowCondition {
-        var condition = RowCondition(app: app, question: permission.map(Question.permission))
-        if let until { condition.add("until = ?", .integer(until)) }
-        return condition
-    }
+    var condition: RowCondition { RowCondition(app: app, question: permission.map(Question.permission)) }
 
     func matches(_ decision: Decision) -> Bool {
         (app == nil || app == decision.app) && (permission == nil || permission == decision.permission)
-            && (until == nil || until == decision.duration.end)
     }
 }
 
@@ -29,11 +23,38 @@ extension DecisionFilter {
     }
 }
 
+/// Decisions that are over: their rows have no effect, so removing them may fail.
+enum EndedDecisions: Sendable {
+    case until(EpochSeconds)
+    /// `once` decisions of a process that has exited, or those of one app that the process held for it.
+    case process(ProcessKey, of: AppID?, boot: String)
+    /// Those that belong to another session or boot than these.
+    case otherScopes(DecisionScopes)
+
+    fileprivate var condition: RowCondition {
+        var condition = RowCondition()
+        switch self {
+        case .until(let time): condition.add("until <= ?", .integer(time))
+        case .process(let process, let app, let boot):
+            condition = RowCondition(app: app)
+            condition.add("scope = ? AND pid = ? AND start = ?", [.text(boot)] + ProcessKey.columns(process))
+        case .otherScopes(let scopes):
+            condition.add("scope NOT IN (?, ?)", [.text(scopes.session), .text(scopes.boot)])
+        }
+        return condition
+    }
+
+    fileprivate func contains(_ decision: Decision) -> Bool {
+        if case .until(let time) = self { return (decision.duration.end ?? .max) <= time }
+        return true
+    }
+}
+
 enum DecisionRows {
-    static let columns = "app, permission, verdict, lifetime, until, decided, by, scope, pid, start, checksum"
+    private static let columns = "app, permission, verdict, lifetime, until, decided, by, scope, pid, start, checksum"
 
     /// Decodes a row of `columns`. Returns nil if it is not a valid decision or its checksum does not match.
-    static func decision(_ row: Statement) -> Decision? {
+    private static func decision(_ row: Statement) -> Decision? {
         let process = ProcessKey(row, at: 8)
         let checked = (0..<(process == nil ? 8 : 10)).map { row.value($0) }
         guard RowChecksum.of(checked) == row.value(10), let app = AppID(row.text(0)),
@@ -53,15 +74,38 @@ enum DecisionRows {
             process: process, scope: row.optionalText(7))
     }
 
+    /// Nil for rows that cannot be decoded.
+    static func select(
+        _ condition: RowCondition, _ end: String = "", _ database: Database
+    ) throws(DatabaseError) -> [Decision?] {
+        try database.rows("SELECT \(columns) FROM decision\(condition.sql)\(end)", condition.values, decision)
+    }
+
+    /// The decisions about an app, in force or not.
+    static func all(of app: AppID, _ database: Database) throws(DatabaseError) -> [Decision] {
+        try select(RowCondition(app: app), "", database).compactMap { $0 }
+    }
+
+    static func exists(_ condition: RowCondition, of app: AppID, _ database: Database) throws(DatabaseError) -> Bool {
+        var condition = condition
+        condition.add("app = ?", .text(app.description))
+        return try database.integer("SELECT 1 FROM decision\(condition.sql) LIMIT 1", condition.values) != nil
+    }
+
+    /// The apps that have such decisions, sorted; nil for those that cannot be decoded.
+    static func apps(
+        _ condition: RowCondition, _ end: String, _ database: Database
+    ) throws(DatabaseError) -> [AppID?] {
+        try database.rows("SELECT DISTINCT app FROM decision\(condition.sql) ORDER BY app\(end)", condition.values) {
+            AppID($0.text(0))
+        }
+    }
+
     /// A decision about an app also replaces those about its processes; one about a process replaces only its own.
     static func set(_ decision: Decision, _ database: Database) throws(DatabaseError) {
         if decision.process == nil {
             try delete(DecisionFilter(app: decision.app, permission: decision.permission), database)
         }
-        try insert(decision, into: "decision", database)
-    }
-
-    static func insert(_ decision: Decision, into table: String, _ database: Database) throws(DatabaseError) {
         let values: [SQLValue] = [
             .text(decision.app.description), .text(decision.permission.rawValue), .text(decision.verdict.rawValue),
             .text(decision.duration.word.rawValue), .optional(decision.duration.end), .integer(decision.decided),
@@ -70,7 +114,7 @@ enum DecisionRows {
         let process = ProcessKey.columns(decision.process)
         let checked = decision.process == nil ? values : values + process
         try database.run(
-            "INSERT OR REPLACE INTO \(table) (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO decision (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             values + process + [RowChecksum.of(checked)])
     }
 
@@ -78,29 +122,25 @@ enum DecisionRows {
     @discardableResult
     static func delete(_ filter: DecisionFilter, _ database: Database) throws(DatabaseError) -> [Decision] {
         let condition = filter.condition
-        return try database.rows(
+        return try database.validRows(
             "DELETE FROM decision\(condition.sql) RETURNING \(columns)", condition.values, decision)
     }
 
-    static func endProcess(_ process: ProcessKey, of app: AppID?, _ database: Database) throws(DatabaseError) {
-        var condition = RowCondition(app: app)
-        for (column, value) in zip(["pid", "start"], ProcessKey.columns(process)) {
-            condition.add("\(column) = ?", value)
-        }
-        try database.run("DELETE FROM decision\(condition.sql) AND scope IS NOT NULL", condition.values)
-    }
-
-    /// Removes the rows of earlier sessions and boots, except those with a wrong checksum: their content is unknown.
-    static func endScopes(_ current: DecisionScopes, _ database: Database) throws(DatabaseError) {
-        let over = try database.rows(
-            "SELECT \(columns) FROM decision WHERE scope IS NOT NULL AND scope NOT IN (?, ?)",
-            [.text(current.session), .text(current.boot)], decision)
+    /// Deletes the rows of ended decisions and returns them. Rows with a wrong checksum stay: their content is unknown.
+    static func delete(_ ended: EndedDecisions, _ database: Database) throws(DatabaseError) -> [Decision] {
+        if case .otherScopes(let scopes) = ended { try DismissalRows.endOthers(than: scopes.session, database) }
+        let over = try select(ended.condition, "", database).compactMap { $0 }.filter(ended.contains)
         for decision in over {
             try database.run(
-                "DELETE FROM decision WHERE app = ? AND permission = ? AND pid = ? AND start = ? AND scope = ?",
+                "DELETE FROM decision WHERE app = ? AND permission = ? AND pid = ? AND start = ?",
                 [.text(decision.app.description), .text(decision.permission.rawValue)]
-                    + ProcessKey.columns(decision.process) + [.optional(decision.scope)])
+                    + ProcessKey.columns(decision.process))
         }
+        return over
+    }
+
+    static func firstEnd(after time: EpochSeconds, _ database: Database) throws(DatabaseError) -> EpochSeconds? {
+        try database.integer("SELECT min(until) FROM decision WHERE until > ?", [.integer(time)])
     }
 }
 
@@ -116,23 +156,5 @@ extension ProcessKey {
     /// The values of these columns.
     static func columns(_ process: ProcessKey?) -> [SQLValue] {
         [.integer(Int64(process?.pid ?? 0)), .integer(Int64(bitPattern: process?.startTime ?? 0))]
-    }
-}
-
-/// How often each app's prompts were dismissed in a row, and until when they are paused.
-enum DismissalRows {
-    static func save(_ record: DismissalRecord, session: String, _ database: Database) throws(DatabaseError) {
-        if record.isEmpty { return try remove(app: record.app, question: record.question, database) }
-        try database.run(
-            "INSERT OR REPLACE INTO dismissal VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                .text(record.app.description), .text(record.question.name), .text(session),
-                .integer(Int64(record.count)), .optional(record.pausedUntil), .integer(record.since),
-            ])
-    }
-
-    static func remove(app: AppID?, question: Question?, _ database: Database) throws(DatabaseError) {
-        let condition = RowCondition(app: app, question: question)
-        try database.run("DELETE FROM dismissal" + condition.sql, condition.values)
     }
 }

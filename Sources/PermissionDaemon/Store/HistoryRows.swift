@@ -1,29 +1,68 @@
-// The history in the database: written, and trimmed so that no app can push out the rows of others.
+// The history in the database. Repeated rows of a minute become one row with a count, and rows beyond the limit are
+// removed so that no app can push out the rows of others.
 
 import PermissionCore
 import PermissionModel
 
 enum HistoryRows {
-    /// Writes a row. A row whose count was raised keeps its place.
-    static func write(_ numbered: NumberedRow, _ database: Database) throws(DatabaseError) {
-        let row = numbered.row
+    private static let columns = "time, request, app, permission, outcome, by, count, seconds, status"
+    /// The newest rows among which an earlier row is looked for: more than most minutes have.
+    private static let reach: Int64 = 256
+
+    private static func row(_ row: Statement) -> HistoryRow? {
+        guard let app = AppID(row.text(2)), let question = Question(name: row.text(3)),
+            let outcome = Outcome(rawValue: row.text(4)), let by = Author(rawValue: row.text(5))
+        else { return nil }
+        return HistoryRow(
+            time: row.integer(0), request: row.text(1), app: app, question: question, outcome: outcome, by: by,
+            count: UInt32(clamping: row.integer(6)), seconds: row.optionalInteger(7).map { UInt32(clamping: $0) },
+            // Empty for rows that have none.
+            status: Status(rawValue: row.text(8)))
+    }
+
+    /// The newest rows first.
+    static func select(
+        _ condition: RowCondition, limit: Int, offset: Int, _ database: Database
+    ) throws(DatabaseError) -> [HistoryRow] {
+        try database.validRows(
+            "SELECT \(columns) FROM history\(condition.sql) ORDER BY id DESC LIMIT ? OFFSET ?",
+            condition.values + [.integer(Int64(limit)), .integer(Int64(offset))], row)
+    }
+
+    // MARK: Writing
+
+    /// Writes a row, or adds it to an earlier one, which keeps its place.
+    static func write(_ new: HistoryRow, _ database: Database) throws(DatabaseError) {
+        if let (id, earlier) = try earlier(of: new, database) {
+            let sum = earlier.adding(new)
+            return try database.run(
+                "UPDATE history SET count = ?, seconds = ? WHERE id = ?",
+                [.integer(Int64(sum.count)), .optional(sum.seconds.map { Int64($0) }), .integer(id)])
+        }
         try database.run(
-            """
-            INSERT INTO history (id, \(StoreRows.historyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (id) DO UPDATE SET count = excluded.count, seconds = excluded.seconds
-                WHERE app = excluded.app
-            """,
+            "INSERT INTO history (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                .integer(numbered.number), .integer(row.time), .text(row.request), .text(row.app.description),
-                .text(row.question.name), .text(row.outcome.rawValue), .text(row.by.rawValue),
-                .integer(Int64(row.count)), row.seconds.map { .integer(Int64($0)) } ?? .null,
-                row.status.map { .text($0.rawValue) } ?? .null,
+                .integer(new.time), .text(new.request), .text(new.app.description), .text(new.question.name),
+                .text(new.outcome.rawValue), .text(new.by.rawValue), .integer(Int64(new.count)),
+                .optional(new.seconds.map { Int64($0) }), .optional(new.status?.rawValue),
             ])
     }
 
-    static func lastNumber(_ database: Database) throws(DatabaseError) -> Int64 {
-        // No daemon reaches a higher ID. Continuing after one that a failing disk has produced could use up all IDs.
-        try database.integer("SELECT max(id) FROM history WHERE id < ?", [.integer(Int64.max / 4)]) ?? 0
+    private static func earlier(
+        of new: HistoryRow, _ database: Database
+    ) throws(DatabaseError) -> (id: Int64, row: HistoryRow)? {
+        var condition = RowCondition(app: new.app, question: new.question)
+        condition.add("id > (SELECT max(id) FROM history) - ?", .integer(reach))
+        var found: (id: Int64, row: HistoryRow)?
+        try database.run("SELECT \(columns), id FROM history\(condition.sql) ORDER BY id", condition.values) {
+            // Of decisions only the newest counts: a grant, a denial and a grant are three rows.
+            guard let candidate = row($0) else { return }
+            if new.by.isDecision ? candidate.by.isDecision : candidate.repeats(new) {
+                found = ($0.integer(9), candidate)
+            }
+        }
+        guard let found, found.row.repeats(new), found.row.isWithinAMinute(of: new) else { return nil }
+        return found
     }
 
     // MARK: Trimming
@@ -33,25 +72,21 @@ enum HistoryRows {
     /// Selects apps that no program can invent. A program that copies itself gets any number of other identities.
     private static let sandboxed = "(app GLOB 'flatpak:*' OR app GLOB 'snap:*')"
 
-    /// Removes rows beyond the limit. Up to three quarters are for decisions, which only newer decisions push out. Rows
-    /// caused by apps fill the rest, at least a quarter, of which half is for sandboxed apps. Of either half, the app
-    /// with the most rows loses its oldest, so that no app is pushed below its share by another.
+    /// Removes rows beyond the limit, the oldest first, of three parts. Decisions have three quarters of the rows, and
+    /// what decisions leave is for rows that apps cause: half of it for sandboxed apps, half for the others. What one half
+    /// does not use is the other's. Within a half, the app with the most rows loses its oldest.
     static func trim(_ database: Database, rows limit: Int, before oldest: EpochSeconds) throws(DatabaseError) {
         try database.run("DELETE FROM history WHERE time < ?", [.integer(oldest)])
         let total = try count("TRUE", database)
         guard total > limit else { return }
         let causedRows = try count(caused, database)
         let decidedRows = min(total - causedRows, limit - limit / 4)
-        if total - causedRows > decidedRows {
-            try database.run(
-                "DELETE FROM history WHERE id IN (SELECT id FROM history WHERE NOT (\(caused)) ORDER BY id LIMIT ?)",
-                [.integer(Int64(total - causedRows - decidedRows))])
-        }
+        try database.run(
+            "DELETE FROM history WHERE id IN (SELECT id FROM history WHERE NOT (\(caused)) ORDER BY id LIMIT ?)",
+            [.integer(Int64(total - causedRows - decidedRows))])
         let room = limit - decidedRows
-        guard causedRows > room else { return }
         let ofSandboxed = try count("\(caused) AND \(sandboxed)", database)
-        let ofOthers = causedRows - ofSandboxed
-        let keptOfSandboxed = min(ofSandboxed, max(room - room / 2, room - ofOthers))
+        let keptOfSandboxed = min(ofSandboxed, max(room - room / 2, room - (causedRows - ofSandboxed)))
         try trimFairly("\(caused) AND \(sandboxed)", to: keptOfSandboxed, database)
         try trimFairly("\(caused) AND NOT \(sandboxed)", to: room - keptOfSandboxed, database)
     }

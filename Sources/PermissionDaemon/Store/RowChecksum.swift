@@ -24,16 +24,6 @@ enum RowChecksum {
         }
         return .integer(Int64(bitPattern: hash.value))
     }
-
-    /// Adds checksums to rows of an older schema that had none.
-    static func addMissing(_ database: Database) throws(DatabaseError) {
-        let columns = ["app", "permission", "verdict", "duration", "until", "decided", "by"]
-        let rows = try database.rows(
-            "SELECT \(columns.joined(separator: ", ")) FROM decision WHERE seal IS NULL"
-        ) { row in (0..<7).map { row.value($0) } }
-        let match = columns.map { "\($0) IS ?" }.joined(separator: " AND ")
-        for row in rows { try database.run("UPDATE decision SET seal = ? WHERE \(match)", [of(row)] + row) }
-    }
 }
 
 /// The 64-bit FNV-1a hash (RFC 9923).

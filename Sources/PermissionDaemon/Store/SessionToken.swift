@@ -90,7 +90,7 @@ final class SessionToken {
         guard written == text.utf8.count else { return failed(reason) }
         // A file cannot be renamed over a directory.
         if StoreIdentity.File(path)?.kind == S_IFDIR {
-            rename(path, StoreOpening.freeName(path, "replaced", EpochSeconds(time(nil))))
+            rename(path, "\(path).replaced-\(time(nil))")
         }
         guard rename(temporary, path) == 0 else { return failed(errorText()) }
         saved = StoreIdentity.File(path)

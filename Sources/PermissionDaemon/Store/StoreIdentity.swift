@@ -1,4 +1,4 @@
-// Identifies the files that the store's connections have open, to detect when they are not those at their path.
+// Identifies the files that the store has open, to notice when they are not those at their path.
 //
 // SQLite keeps using files that were deleted, moved or replaced; what it writes then is not in the files at the path.
 
@@ -14,16 +14,19 @@ struct StoreIdentity: Sendable {
         let device: UInt64
         let inode: UInt64
         let kind: UInt32
+        let size: Int64
 
         init?(_ path: String) {
             guard let status = stat(linkAt: path) else { return nil }
-            self.init(status)
-        }
-
-        fileprivate init(_ status: stat) {
             device = UInt64(status.st_dev)
             inode = UInt64(status.st_ino)
             kind = status.kind
+            size = Int64(status.st_size)
+        }
+
+        /// Whether this is the same file, and it was not truncated: no file of the store gets shorter while it is open.
+        func continues(_ earlier: File) -> Bool {
+            device == earlier.device && inode == earlier.inode && kind == earlier.kind && size >= earlier.size
         }
     }
 
@@ -31,25 +34,14 @@ struct StoreIdentity: Sendable {
     static let suffixes = ["", "-wal", "-shm"]
 
     private let files: [File]
-    /// In bytes. No file gets shorter while it is open.
-    private let sizes: [Int64]
 
     /// The files at the path now; nil if one is missing or is not a regular file.
     init?(of path: String) {
-        let found = StoreIdentity.suffixes.compactMap { stat(linkAt: path + $0) }.filter { $0.kind == S_IFREG }
-        guard found.count == StoreIdentity.suffixes.count else { return nil }
-        files = found.map { File($0) }
-        sizes = found.map { Int64($0.st_size) }
+        files = StoreIdentity.suffixes.compactMap { File(path + $0) }.filter { $0.kind == S_IFREG }
+        guard files.count == StoreIdentity.suffixes.count else { return nil }
     }
 
-    /// Whether these are the same files and none was truncated.
-    func goesOn(from earlier: StoreIdentity) -> Bool {
-        files == earlier.files && zip(sizes, earlier.sizes).allSatisfy { $0 >= $1 }
-    }
-
-    /// Whether the file at a path is the one that is open as its `suffix`.
-    func isOpen(_ suffix: String, at path: String) -> Bool {
-        guard let index = StoreIdentity.suffixes.firstIndex(of: suffix) else { return false }
-        return File(path + suffix) == files[index]
+    func continues(_ earlier: StoreIdentity) -> Bool {
+        zip(files, earlier.files).allSatisfy { $0.continues($1) }
     }
 }

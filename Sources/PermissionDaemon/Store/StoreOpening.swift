@@ -1,9 +1,9 @@
-// Opens the store: creates folders, sets modes, and handles files that are damaged or have a newer schema.
+// Opens the store's file: creates folders, sets modes, and sets a damaged file aside.
 
 import CLinux
 import CSQLite
+import DBus
 import Glibc
-import PermissionCore
 import PermissionModel
 import System
 
@@ -17,59 +17,44 @@ struct OpenedFile {
     var findings: [String] = []
 }
 
-/// The session that permd continues, and the folder in which earlier versions stored its decisions.
-struct SessionOrigin {
-    var folder: String?
-    var scopes: DecisionScopes
-    /// Receives the login sessions that an earlier version had stored.
-    var logins: ([String]) -> Void = { _ in }
-}
-
 enum StoreOpening {
-    /// Opens the file for reading on the loop and for the writer, and migrates an older one.
-    static func open(_ path: String, _ origin: SessionOrigin, now: EpochSeconds) -> OpenedFile {
+    static func open(_ path: String) -> OpenedFile {
         if let problem = prepareFolder(of: path) { return OpenedFile(state: .readOnly(why: problem)) }
         var opened = OpenedFile()
-        var findings = StoreFiles.lookAt(path)
+        var findings: [String] = []
+        if StoreIdentity.File(path)?.size == 0 {
+            findings.append("\(path) was empty; its former content is unknown now, so apps ask again")
+        }
         do throws(DatabaseError) {
-            do throws(DatabaseError) { opened = try openOnce(path, origin) } catch {
-                guard error.isDamage, let finding = setAside(path, now) else { throw error }
+            do throws(DatabaseError) { opened = try openOnce(path) } catch {
+                guard error.isDamage, let finding = setAside(path) else { throw error }
                 findings.append(finding)
-                opened = try openOnce(path, origin)
+                opened = try openOnce(path)
             }
         } catch {
-            opened.state = .readOnly(
-                why: "\(path) cannot be opened: \(StoreFiles.obstacle(path) ?? error.description)")
+            opened.state = .readOnly(why: "\(path) cannot be opened: \(obstacle(path) ?? error.description)")
         }
-        opened.findings = findings + opened.findings
+        opened.findings = findings
         return opened
     }
 
-    private static func openOnce(_ path: String, _ origin: SessionOrigin) throws(DatabaseError) -> OpenedFile {
+    private static func openOnce(_ path: String) throws(DatabaseError) -> OpenedFile {
         var opened = OpenedFile()
         do throws(DatabaseError) {
             let database = try configured(path)
-            let older = OlderSession(folder: origin.folder, scopes: origin.scopes)
-            let state = try Schema.current.migrate(database) { database throws(DatabaseError) in
-                try older?.add(to: database)
-            }
-            if case .newer(let version) = state { return newer(path, version) }
-            if let older {
-                opened.findings += older.finding.map { [$0] } ?? []
-                origin.logins(older.logins)
-                OlderSession.remove(folder: origin.folder)
-            }
+            let version = try Schema.current.migrate(database)
+            if version > Schema.current.version { return newer(path, version) }
             opened.database = database
             if database.isReadOnly { opened.state = .readOnly(why: "\(path) cannot be written: it is read-only") }
         } catch {
             guard [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(error.code & 0xFF) else { throw error }
             // The existing file can still be read.
-            let (database, version) = try readable(path)
+            let database = try Database(path: path, isReadOnly: true)
+            let version = try Schema.version(of: database)
             if version > Schema.current.version { return newer(path, version) }
             guard version == Schema.current.version else { throw error }
             opened.database = database
-            opened.state = .readOnly(
-                why: "\(path) cannot be written: \(StoreFiles.obstacle(path) ?? error.description)")
+            opened.state = .readOnly(why: "\(path) cannot be written: \(obstacle(path) ?? error.description)")
         }
         // Damage in the first pages is detected here rather than during a request.
         _ = try opened.database?.integer("SELECT count(*) FROM sqlite_master")
@@ -80,26 +65,11 @@ enum StoreOpening {
         return opened
     }
 
-    /// Opens a file for reading, and returns the version of its schema.
-    private static func readable(_ path: String) throws(DatabaseError) -> (Database, Int64) {
-        func opened(_ mode: DatabaseMode) throws(DatabaseError) -> (Database, Int64) {
-            let database = try Database(path: path, mode)
-            return (database, try database.integer("PRAGMA user_version") ?? 0)
-        }
-        do throws(DatabaseError) { return try opened(.reading) } catch {
-            // A file in WAL mode needs files beside it, which permd has removed if it exited cleanly. Never ignore a
-            // log that has content: revoked decisions would hold again.
-            guard [SQLITE_READONLY, SQLITE_CANTOPEN].contains(error.code & 0xFF), StoreFiles.isWhole(path) else {
-                throw error
-            }
-            return try opened(.unchanging)
-        }
-    }
-
-    static func configured(_ path: String) throws(DatabaseError) -> Database {
+    private static func configured(_ path: String) throws(DatabaseError) -> Database {
         let database = try Database(path: path)
         try database.run("PRAGMA journal_mode = WAL")
         try database.execute("PRAGMA synchronous = FULL")
+        database.keepFilesBeside()
         return database
     }
 
@@ -109,24 +79,24 @@ enum StoreOpening {
         return OpenedFile(state: .newer(why: why))
     }
 
+    /// Describes what is in the place of a file: a link, a FIFO, a folder. SQLite's own message is less specific.
+    private static func obstacle(_ path: String) -> String? {
+        for name in [path, path + "-wal", path + "-shm", path + "-journal"] {
+            guard let status = stat(linkAt: name), status.kind != S_IFREG else { continue }
+            return "\(name) is \(status.kindName) instead of a regular file; move it away"
+        }
+        return nil
+    }
+
     /// Moves a damaged file aside. Returns the message to report, or nil if the file cannot be moved.
-    static func setAside(_ path: String, _ now: EpochSeconds) -> String? {
-        let target = freeName(path, "damaged", now)
+    static func setAside(_ path: String) -> String? {
+        let target = "\(path).damaged-\(time(nil))-\(Loop.nanoseconds(of: CLOCK_BOOTTIME))"
         guard rename(path, target) == 0 else { return nil }
         for suffix in StoreIdentity.suffixes.dropFirst() { rename(path + suffix, target + suffix) }
         return "the store was damaged and is set aside as \(target); its content is unknown now, so apps ask again"
     }
 
-    /// A name beside the file that is not in use.
-    static func freeName(_ path: String, _ why: String, _ now: EpochSeconds) -> String {
-        var target = "\(path).\(why)-\(now)"
-        var count = 0
-        while StoreIdentity.File(target) != nil {
-            count += 1
-            target = "\(path).\(why)-\(now)-\(count)"
-        }
-        return target
-    }
+    // MARK: Folders
 
     static func folder(of path: String) -> String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
@@ -152,25 +122,5 @@ enum StoreOpening {
             }
         }
         return nil
-    }
-}
-
-extension StorePaths {
-    /// The locations of the XDG Base Directory specification.
-    static func standard() -> StorePaths {
-        func variable(_ name: String) -> String? {
-            getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
-        }
-        let home = variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
-        let state = variable("XDG_STATE_HOME") ?? home + "/.local/state"
-        return StorePaths(state: state + "/permd", session: variable("XDG_RUNTIME_DIR").map { $0 + "/permd" })
-    }
-}
-
-/// The kernel's ID of this boot.
-enum BootID {
-    static func current() -> String {
-        let text = try? RegularFile.read("/proc/sys/kernel/random/boot_id", maximum: 64)
-        return String(decoding: (text ?? []).prefix { $0 > UInt8(ascii: " ") }, as: UTF8.self)
     }
 }

@@ -1,36 +1,87 @@
-// Converts between rows and values. An invalid row, such as one edited by hand, is skipped.
+// The tables beside decisions and history: dismissals, rule files, answers to portals. An invalid row is left out.
 
 import PermissionCore
 import PermissionModel
 
-enum StoreRows {
-    static let historyColumns = "time, request, app, permission, outcome, by, count, seconds, status"
+/// An answer that a portal was given and may have stored, with the app that it was last requested for.
+struct PortalAnswer: Sendable, Hashable {
+    var key: PortalKey
+    var app: AppID
+    var verdict: Verdict
+}
 
-    static func history(_ row: Statement) -> HistoryRow? {
-        guard let app = AppID(row.text(2)), let question = Question(name: row.text(3)),
-            let outcome = Outcome(rawValue: row.text(4)), let by = Author(rawValue: row.text(5))
-        else { return nil }
-        return HistoryRow(
-            time: row.integer(0), request: row.text(1), app: app, question: question, outcome: outcome, by: by,
-            count: UInt32(clamping: row.integer(6)), seconds: row.optionalInteger(7).map { UInt32(clamping: $0) },
-            // Empty for rows that have none.
-            status: Status(rawValue: row.text(8)))
+/// How often each app's prompts were dismissed in a row, and until when they are paused.
+enum DismissalRows {
+    static func all(session: String, _ database: Database) throws(DatabaseError) -> [DismissalRecord] {
+        try database.validRows(
+            "SELECT app, permission, count, paused_until, since FROM dismissal WHERE session = ?", [.text(session)]
+        ) { row in
+            guard let app = AppID(row.text(0)), let question = Question(name: row.text(1)) else { return nil }
+            return DismissalRecord(
+                app: app, question: question, count: Int(row.integer(2)), pausedUntil: row.optionalInteger(3),
+                since: row.integer(4))
+        }
     }
 
-    /// Columns: portal_app, permission, app, verdict.
-    static func portalAnswer(_ row: Statement) -> PortalAnswer? {
-        guard let question = Question(name: row.text(1)), let app = AppID(row.text(2)),
-            let verdict = Verdict(rawValue: row.text(3))
-        else { return nil }
-        return PortalAnswer(key: PortalKey(appID: row.text(0), question: question), app: app, verdict: verdict)
+    static func save(_ record: DismissalRecord, session: String, _ database: Database) throws(DatabaseError) {
+        if record.isEmpty { return try remove(app: record.app, question: record.question, database) }
+        try database.run(
+            "INSERT OR REPLACE INTO dismissal VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                .text(record.app.description), .text(record.question.name), .text(session),
+                .integer(Int64(record.count)), .optional(record.pausedUntil), .integer(record.since),
+            ])
     }
 
-    /// Columns: app, permission, count, paused_until, since.
-    static func dismissals(_ row: Statement) -> DismissalRecord? {
-        guard let app = AppID(row.text(0)), let question = Question(name: row.text(1)) else { return nil }
-        return DismissalRecord(
-            app: app, question: question, count: Int(row.integer(2)), pausedUntil: row.optionalInteger(3),
-            since: row.integer(4))
+    static func endOthers(than session: String, _ database: Database) throws(DatabaseError) {
+        try database.run("DELETE FROM dismissal WHERE session != ?", [.text(session)])
+    }
+
+    static func remove(app: AppID?, question: Question?, _ database: Database) throws(DatabaseError) {
+        let condition = RowCondition(app: app, question: question)
+        try database.run("DELETE FROM dismissal" + condition.sql, condition.values)
+    }
+}
+
+/// The last valid texts of rule and settings files.
+enum RuleFileRows {
+    static func all(_ database: Database) throws(DatabaseError) -> [(path: String, text: String)] {
+        try database.validRows("SELECT path, text FROM rule_file") { ($0.text(0), $0.text(1)) }
+    }
+
+    static func save(_ path: String, _ text: String, _ database: Database) throws(DatabaseError) {
+        try database.run("INSERT OR REPLACE INTO rule_file VALUES (?, ?)", [.text(path), .text(text)])
+    }
+
+    static func remove(_ path: String, _ database: Database) throws(DatabaseError) {
+        try database.run("DELETE FROM rule_file WHERE path = ?", [.text(path)])
+    }
+}
+
+/// Answers of permd that portals may have stored.
+enum PortalAnswerRows {
+    static func all(_ database: Database) throws(DatabaseError) -> [PortalAnswer] {
+        try database.validRows("SELECT portal_app, permission, app, verdict FROM portal_answer") { row in
+            guard let question = Question(name: row.text(1)), let app = AppID(row.text(2)),
+                let verdict = Verdict(rawValue: row.text(3))
+            else { return nil }
+            return PortalAnswer(key: PortalKey(appID: row.text(0), question: question), app: app, verdict: verdict)
+        }
+    }
+
+    static func save(_ answer: PortalAnswer, _ database: Database) throws(DatabaseError) {
+        try database.run(
+            "INSERT OR REPLACE INTO portal_answer VALUES (?, ?, ?, ?)",
+            [
+                .text(answer.key.appID), .text(answer.key.question.name), .text(answer.app.description),
+                .text(answer.verdict.rawValue),
+            ])
+    }
+
+    static func remove(_ key: PortalKey, _ database: Database) throws(DatabaseError) {
+        try database.run(
+            "DELETE FROM portal_answer WHERE portal_app = ? AND permission = ?",
+            [.text(key.appID), .text(key.question.name)])
     }
 }
 
@@ -43,8 +94,10 @@ struct RowCondition {
         if let question { add("permission = ?", .text(question.name)) }
     }
 
-    mutating func add(_ term: String, _ value: SQLValue) {
+    mutating func add(_ term: String, _ value: SQLValue) { add(term, [value]) }
+
+    mutating func add(_ term: String, _ values: [SQLValue]) {
         sql += (sql.isEmpty ? " WHERE " : " AND ") + term
-        values.append(value)
+        self.values += values
     }
 }

@@ -1,8 +1,9 @@
 // The values that the store takes and returns.
 
-import DBus
+import Glibc
 import PermissionCore
 import PermissionModel
+import System
 
 struct StorePaths: Sendable {
     /// The folder of the database, `$XDG_STATE_HOME/permd`.
@@ -12,12 +13,30 @@ struct StorePaths: Sendable {
 
     var stateFile: String { state + "/permd.db" }
     var sessionFile: String? { session.map { $0 + "/session" } }
+
+    /// The locations of the XDG Base Directory specification.
+    static func standard() -> StorePaths {
+        func variable(_ name: String) -> String? {
+            getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
+        }
+        let home = variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
+        let state = variable("XDG_STATE_HOME") ?? home + "/.local/state"
+        return StorePaths(state: state + "/permd", session: variable("XDG_RUNTIME_DIR").map { $0 + "/permd" })
+    }
+}
+
+/// The kernel's ID of this boot.
+enum BootID {
+    static func current() -> String {
+        let text = try? RegularFile.read("/proc/sys/kernel/random/boot_id", maximum: 64)
+        return String(decoding: (text ?? []).prefix { $0 > UInt8(ascii: " ") }, as: UTF8.self)
+    }
 }
 
 /// Whether the store can be read and written. The reasons are sentences without a full stop.
 enum StoreState: Sendable, Equatable {
     case writable
-    /// Nothing can be written, and possibly nothing read. The next change retries.
+    /// Nothing can be written, and possibly nothing read. The next change tries again.
     case readOnly(why: String)
     /// Written by a newer permd; left untouched and unread.
     case newer(why: String)
@@ -35,7 +54,9 @@ enum StoreState: Sendable, Equatable {
 struct StoreError: Error, Sendable, CustomStringConvertible {
     let reason: String
     var description: String { reason }
-    var asPermissionError: PermissionError { PermissionError(.storeUnavailable, "nothing was changed: \(reason)") }
+
+    var ofRead: PermissionError { PermissionError(.storeUnavailable, "the store cannot be read: \(reason)") }
+    var ofChange: PermissionError { PermissionError(.storeUnavailable, "nothing was changed: \(reason)") }
     var ofReset: PermissionError {
         let effect = "the decisions in memory were revoked, but may hold again after a restart of permd"
         return PermissionError(.storeUnavailable, "\(effect): \(reason)")
@@ -49,10 +70,18 @@ struct DecisionChange: Sendable, Hashable {
     var verdict: Verdict?
 }
 
+/// What a daemon that starts goes on with, apart from decisions.
+struct StoredState: Sendable {
+    var dismissals: [DismissalRecord] = []
+    var ruleFiles: [(path: String, text: String)] = []
+    var portalAnswers: [PortalAnswer] = []
+}
+
 enum Change: Sendable {
     /// A decision about an app replaces all others for that app and permission; one about a process, only its own.
     case set(Decision)
-    case remove(DecisionFilter)
+    /// Removes decisions, with a row of history for each app and permission.
+    case reset(DecisionFilter, by: Author, at: EpochSeconds)
     case saveDismissals(DismissalRecord)
     case removeDismissals(app: AppID?, question: Question?)
     case saveRuleFile(path: String, text: String)
@@ -65,85 +94,43 @@ enum Change: Sendable {
     var decision: Decision? {
         if case .set(let decision) = self { decision } else { nil }
     }
-}
 
-/// Obsolete rows. They have no effect, so removing them may fail.
-enum Removal: Sendable, Hashable {
-    case decisions(DecisionFilter)
-    /// `once` decisions of a process that has exited, or those of one app that the process holds for it.
-    case process(ProcessKey, AppID?)
-    /// Rows that belong to another session or boot than these.
-    case otherScopes(DecisionScopes)
-}
-
-/// An answer that a portal was given and may have stored, with the app that it was last requested for.
-struct PortalAnswer: Sendable, Hashable {
-    var key: PortalKey
-    var app: AppID
-    var verdict: Verdict
-}
-
-/// Changes that are made together, with their rows of history.
-struct StoreJob: Sendable {
-    enum Aim: Sendable {
-        /// The job completes after all earlier jobs.
-        case wait
-        /// The writer checks that the files still exist.
-        case look
-        /// The writer trims the history.
-        case trim
+    /// Which decisions are reset, if any.
+    var reset: DecisionFilter? {
+        if case .reset(let filter, _, _) = self { filter } else { nil }
     }
 
-    var removals: [Removal] = []
-    var changes: [Change] = []
-    var history: [NumberedRow] = []
-    /// The session that dismissals belong to.
-    var session = ""
-    /// The purpose of an empty job.
-    var aim = Aim.wait
-    var isEmpty: Bool { removals.isEmpty && changes.isEmpty && history.isEmpty }
-    /// Called on the loop with the decisions that the changes removed, or the reason why nothing was changed.
-    var completion: @Sendable @LoopActor (Result<[Decision], DatabaseError>) -> Void = { _ in }
-
-    /// Makes the changes within a transaction. Returns the decisions that the changes removed.
-    func apply(to database: Database) throws(DatabaseError) -> [Decision] {
-        for removal in removals {
-            switch removal {
-            case .decisions(let filter): try DecisionRows.delete(filter, database)
-            case .process(let process, let app): try DecisionRows.endProcess(process, of: app, database)
-            case .otherScopes(let current):
-                try DecisionRows.endScopes(current, database)
-                try database.run("DELETE FROM dismissal WHERE session != ?", [.text(current.session)])
-            }
-        }
-        var removed: [Decision] = []
-        for change in changes { removed += try apply(change, database) }
-        for row in history { try HistoryRows.write(row, database) }
-        return removed
-    }
-
-    private func apply(_ change: Change, _ database: Database) throws(DatabaseError) -> [Decision] {
-        switch change {
+    /// Makes the change within a transaction. Returns the decisions that it removed.
+    func apply(to database: Database, in scopes: DecisionScopes) throws(DatabaseError) -> [Decision] {
+        switch self {
         case .set(let decision): try DecisionRows.set(decision, database)
-        case .remove(let filter): return try DecisionRows.delete(filter, database)
-        case .saveDismissals(let record): try DismissalRows.save(record, session: session, database)
+        case .reset(let filter, let author, let time): return try reset(filter, author, time, scopes, database)
+        case .saveDismissals(let record): try DismissalRows.save(record, session: scopes.session, database)
         case .removeDismissals(let app, let question):
             try DismissalRows.remove(app: app, question: question, database)
-        case .saveRuleFile(let path, let text):
-            try database.run("INSERT OR REPLACE INTO rule_file VALUES (?, ?)", [.text(path), .text(text)])
-        case .removeRuleFile(let path): try database.run("DELETE FROM rule_file WHERE path = ?", [.text(path)])
-        case .savePortalAnswer(let answer):
-            try database.run(
-                "INSERT OR REPLACE INTO portal_answer VALUES (?, ?, ?, ?)",
-                [
-                    .text(answer.key.appID), .text(answer.key.question.name), .text(answer.app.description),
-                    .text(answer.verdict.rawValue),
-                ])
-        case .removePortalAnswer(let key):
-            try database.run(
-                "DELETE FROM portal_answer WHERE portal_app = ? AND permission = ?",
-                [.text(key.appID), .text(key.question.name)])
+        case .saveRuleFile(let path, let text): try RuleFileRows.save(path, text, database)
+        case .removeRuleFile(let path): try RuleFileRows.remove(path, database)
+        case .savePortalAnswer(let answer): try PortalAnswerRows.save(answer, database)
+        case .removePortalAnswer(let key): try PortalAnswerRows.remove(key, database)
         }
         return []
+    }
+
+    private func reset(
+        _ filter: DecisionFilter, _ author: Author, _ time: EpochSeconds, _ scopes: DecisionScopes, _ database: Database
+    ) throws(DatabaseError) -> [Decision] {
+        // Whether the process of a `once` decision is running is judged elsewhere; its end removes the row.
+        let removed = try DecisionRows.delete(filter, database).filter {
+            $0.isInForce(at: time, in: scopes) { _ in true }
+        }
+        var seen: Set<DecisionFilter> = []
+        for decision in removed
+        where seen.insert(DecisionFilter(app: decision.app, permission: decision.permission)).inserted {
+            let row = HistoryRow(
+                time: time, request: "", app: decision.app, question: .permission(decision.permission), outcome: .reset,
+                by: author)
+            try HistoryRows.write(row, database)
+        }
+        return removed
     }
 }

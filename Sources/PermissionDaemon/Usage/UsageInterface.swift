@@ -40,7 +40,7 @@ struct UsageInterface {
     }
 
     private func list(_ call: MethodCall) {
-        let uses = usage.uses
+        let uses = Array(usage.uses.prefix(RowPage.maximum))
         names(of: uses) { names in call.reply(.rows(uses.map { UsageInterface.row($0, names) })) }
     }
 

@@ -68,7 +68,8 @@ struct PortalStoreSyncTests {
 
         /// Starts, and waits until the store has been read.
         func start() async throws {
-            sync.start()
+            await load(Bench.app, parts.store)
+            sync.start(await restored(parts.store).portalAnswers)
             _ = try await portals.lookups.wait(for: PortalKinds.decided.count)
             try await settle()
         }
@@ -77,6 +78,7 @@ struct PortalStoreSyncTests {
         func settle() async throws {
             for peer in [connection, portals.service.connection, connection] {
                 _ = try await peer.call(.busCall("GetId"), timeoutMilliseconds: nil)
+                await written(parts.store)
             }
         }
 
@@ -86,7 +88,7 @@ struct PortalStoreSyncTests {
             await commit([.set(decision)])
         }
 
-        func reset() async { await commit([.remove(DecisionFilter())]) }
+        func reset() async { await commit([.reset(DecisionFilter(), by: .permctl, at: 0)]) }
 
         private func commit(_ changes: [Change]) async {
             await withCheckedContinuation { done in
@@ -113,7 +115,7 @@ struct PortalStoreSyncTests {
         try await bench.start()
         await bench.decide(.grant)
         await bench.note(.grant)
-        #expect(bench.parts.store.portalAnswers().map(\.key) == [Bench.camera])
+        #expect(await restored(bench.parts.store).portalAnswers.map(\.key) == [Bench.camera])
         // The portal's own copy of the answer is no news.
         bench.portals.write("devices camera", "org.example.App", ["yes"])
         try await bench.settle()
@@ -142,7 +144,7 @@ struct PortalStoreSyncTests {
         bench.portals.write("devices camera", "org.example.App", ["no"])
         let app = try #require(PortalApps.app(id: "org.example.App"))
         #expect(try await bench.decisions.settled.wait(for: 1) == ["\(app) camera deny"])
-        await withCheckedContinuation { done in bench.parts.store.whenWritten { done.resume() } }
+        await written(bench.parts.store)
         bench.portals.write("devices camera", "org.example.App", nil)
         #expect(try await bench.decisions.forgotten.wait(for: 1) == ["\(app) camera"])
         await bench.end()
@@ -192,7 +194,7 @@ struct PortalStoreSyncTests {
         bench.portals.write("screenshot screenshot", "org.example.Other", ["no"])
         try await bench.settle()
         #expect(bench.decisions.settled.all.isEmpty && bench.portals.deletions.all.isEmpty)
-        #expect(bench.parts.store.portalAnswers().isEmpty)
+        #expect(await restored(bench.parts.store).portalAnswers.isEmpty)
         await bench.end()
     }
 
@@ -200,7 +202,7 @@ struct PortalStoreSyncTests {
     @Test(arguments: ["flatpak:org.example.Hostile", "snap:hostile"])
     func aSandboxedOwnerOfTheNameIsNotBelieved(_ owner: String) async throws {
         let bench = try await Bench(owner: owner, ["org.example.App": "yes"])
-        bench.sync.start()
+        bench.sync.start([])
         _ = try await bench.identifier.asked.wait(for: 1)
         bench.portals.write("devices camera", "org.example.App", ["no"])
         try await bench.settle()

@@ -18,7 +18,7 @@ struct HistoryTests {
 
     private func database() throws -> Database {
         let database = try Database(path: ":memory:")
-        _ = try Schema.current.migrate(database)
+        try Schema.current.migrate(database)
         return database
     }
 
@@ -41,9 +41,10 @@ struct HistoryTests {
         mutating func add(_ app: String, _ by: Author = .nobody, times: Int = 1) throws {
             for _ in 0..<times {
                 number += 1
+                // An hour apart, so that none is merged with another.
                 let row = HistoryRow(
-                    time: 1000, request: "", app: AppID(app)!, question: .camera, outcome: .withdrawn, by: by)
-                try HistoryRows.write(NumberedRow(number: number, row: row), database)
+                    time: 3600 * number, request: "", app: AppID(app)!, question: .camera, outcome: .withdrawn, by: by)
+                try HistoryRows.write(row, database)
                 try HistoryRows.trim(database, rows: limit, before: 0)
             }
         }
@@ -108,33 +109,47 @@ struct HistoryTests {
         #expect(try play.count("TRUE") == 0)
     }
 
-    /// The rows of older files have no count, so each counts once.
-    @Test func olderFiles() throws {
-        let database = try Database(path: ":memory:")
-        _ = try Schema(steps: Array(Schema.current.steps.prefix(3)))
-            .migrate(database)
-        try database.execute("INSERT INTO history VALUES (7, 1, '', 'exe:/a', 'camera', 'granted', 'person')")
-        #expect(try Schema.current.migrate(database) == .ready)
-        #expect(try database.integer("SELECT count FROM history WHERE id = 7") == 1)
-        #expect(try HistoryRows.lastNumber(database) == 7)
-        try database.execute(
-            "INSERT INTO history (id, time, request, app, permission, outcome, by) VALUES (\(Int64.max), 1, '', 'exe:/a', 'camera', 'granted', '')"
-        )
-        #expect(try HistoryRows.lastNumber(database) == 7)
+    /// Within a minute, by the wall clock.
+    @Test func repeatsInTheFileAreOneRow() throws {
+        let database = try database()
+        func write(_ outcome: Outcome, _ time: EpochSeconds, _ by: Author = .nobody, _ status: Status? = nil) throws {
+            var row = HistoryRow(
+                time: time, request: "", app: AppID("exe:/a")!, question: .camera, outcome: outcome, by: by)
+            row.status = status
+            try HistoryRows.write(row, database)
+        }
+        func counts() throws -> [UInt32] {
+            try HistoryRows.select(RowCondition(), limit: 99, offset: 0, database).map(\.count)
+        }
+        for time in [1000, 1001, 1059, 1060, 1059] as [EpochSeconds] { try write(.withdrawn, time) }
+        // A clock that was set back begins a new row.
+        #expect(try counts() == [1, 1, 3])
+        // Rows between do not matter, unless they are decisions: a grant, a denial and a grant are three rows.
+        try write(.failed, 1060)
+        try write(.granted, 1060, .person)
+        try write(.withdrawn, 1060)
+        try write(.granted, 1061, .person)
+        #expect(try counts() == [2, 1, 2, 1, 3])
+        try write(.denied, 1062, .person)
+        try write(.granted, 1063, .person)
+        try write(.granted, 1063, .permctl)
+        #expect(try counts() == [1, 1, 1, 2, 1, 2, 1, 3])
+        // Uses with another status are other rows.
+        try write(.used, 1064, .nobody, .granted)
+        try write(.used, 1064, .nobody, .denied)
+        try write(.used, 1064, .nobody, .granted)
+        #expect(try counts() == [1, 2, 1, 1, 1, 2, 1, 2, 1, 3])
     }
 
     private func listed(_ store: DecisionStore) async throws -> [String] {
-        await withCheckedContinuation { done in store.whenHistoryWritten { done.resume() } }
-        return try store.listHistory(app: nil, question: nil, since: nil, limit: 100_000).rows.map {
-            "\($0.app.name) \($0.outcome.rawValue) \($0.count)"
-        }
+        try await history(store).map { "\($0.app.name) \($0.outcome.rawValue) \($0.count)" }
     }
 
     /// Repeated rows are counted in memory, and written when the history is listed or the store is closed.
     @Test func repeatsAreOneRow() async throws {
         let store = open()
         for _ in 0..<10_000 {
-            store.record([row("exe:/a", .withdrawn), row("exe:/a", .unavailable)])
+            store.history.record([row("exe:/a", .withdrawn), row("exe:/a", .unavailable)])
         }
         #expect(try await listed(store) == ["/a unavailable 10000", "/a withdrawn 10000"])
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
@@ -142,7 +157,7 @@ struct HistoryTests {
                 done.resume(with: $0.map { _ in }.mapError { $0 as any Error })
             }
         }
-        store.record([row("exe:/a", .withdrawn)])
+        store.history.record([row("exe:/a", .withdrawn)])
         await close(store)
         let again = open()
         // A row whose count increases keeps its place.
@@ -155,13 +170,12 @@ struct HistoryTests {
         let store = open()
         var use = row("exe:/a", .used)
         (use.seconds, use.status) = (7, .denied)
-        store.record([use, row("exe:/b", .withdrawn)])
+        store.history.record([use, row("exe:/b", .withdrawn)])
         #expect(try await listed(store) == ["/b withdrawn 1", "/a used 1"])
-        store.record([use])
-        await withCheckedContinuation { done in store.whenHistoryWritten { done.resume() } }
-        let rows = try store.listHistory(app: nil, question: nil, outcome: .used, since: nil, limit: 9).rows
+        store.history.record([use])
+        let rows = try await history(store, outcome: .used)
         #expect(rows.map(\.seconds) == [14] && rows.map(\.status) == [.denied] && rows.map(\.count) == [2])
-        let others = try store.listHistory(app: nil, question: nil, outcome: .withdrawn, since: nil, limit: 9).rows
+        let others = try await history(store, outcome: .withdrawn)
         #expect(others.map(\.seconds) == [nil] && others.map(\.status) == [nil])
         await close(store)
     }
@@ -170,10 +184,11 @@ struct HistoryTests {
     @Test func writesAreBounded() async throws {
         let store = open()
         try await commit(store, .removeDismissals(app: nil, question: nil))
+        await written(store)
         let size = try bytesWritten()
         let start = Loop.uptimeMilliseconds()
         for number in 0..<5000 {
-            store.record([row("exe:/a", Outcome.allCases[number % Outcome.allCases.count])])
+            store.history.record([row("exe:/a", Outcome.allCases[number % Outcome.allCases.count])])
             if number % 100 == 0 {
                 await withCheckedContinuation { done in store.whenWritten { done.resume() } }
             }
@@ -196,14 +211,14 @@ struct HistoryTests {
     @Test func aTrimmingThatFails() async throws {
         let store = open()
         try await commit(store, .removeDismissals(app: nil, question: nil))
-        store.historyLimits = (rows: 2, days: 90)
-        for app in ["exe:/a", "exe:/b", "exe:/c"] { store.record([row(app, .withdrawn)]) }
+        store.history.limits = (rows: 2, days: 90)
+        for app in ["exe:/a", "exe:/b", "exe:/c"] { store.history.record([row(app, .withdrawn)]) }
         try Database(path: folder.file("state/permd.db")).execute(
             "CREATE TRIGGER full BEFORE DELETE ON history BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
         #expect(try await listed(store).count == 3)
         try await commit(store, .removeDismissals(app: nil, question: nil))
         try Database(path: folder.file("state/permd.db")).execute("DROP TRIGGER full")
-        store.record([row("exe:/d", .withdrawn)])
+        store.history.record([row("exe:/d", .withdrawn)])
         #expect(try await listed(store) == ["/d withdrawn 1", "/c withdrawn 1"])
         await close(store)
     }

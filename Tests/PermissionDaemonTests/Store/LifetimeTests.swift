@@ -24,6 +24,13 @@ struct LifetimeTests {
         openStore(paths, now: { [clock] in clock.now }, processes: processes)
     }
 
+    /// A store with the decisions of the app in memory.
+    private func opened() async -> DecisionStore {
+        let store = open()
+        await load(app, store)
+        return store
+    }
+
     private func decision(_ permission: Permission, _ duration: Duration) -> Decision {
         Decision(
             app: app, permission: permission, verdict: .grant, duration: duration, decided: 1, by: .person,
@@ -70,12 +77,12 @@ struct LifetimeTests {
     }
 
     private func rows() throws -> Int64? {
-        try Database(path: paths.stateFile, .reading).integer("SELECT count(*) FROM decision")
+        try Database(path: paths.stateFile, isReadOnly: true).integer("SELECT count(*) FROM decision")
     }
 
     @Test(arguments: [Obstacle.none, .fullDisk])
     func theSessionEnds(_ obstacle: Obstacle) async throws {
-        let store = open()
+        let store = await opened()
         try await decideAll(store)
         try await commit(
             store,
@@ -88,22 +95,22 @@ struct LifetimeTests {
         #expect(changes.all == ["camera -"])
         await written(store)
         #expect(try rows() == (obstacle == .none ? 3 : 4))
-        #expect(store.listDismissals().isEmpty)
+        #expect(await restored(store).dismissals.isEmpty)
         // The state that permd finds if it is killed here and started again.
-        let again = open()
+        let again = await opened()
         #expect(inForce(again) == [.microphone, .bluetooth, .location])
-        #expect(again.listDismissals().isEmpty)
+        #expect(await restored(again).dismissals.isEmpty)
         await close(again)
         await close(store)
     }
 
     /// The store cannot be read, so only decisions in memory are known.
     @Test func theSessionEndsWithANewerStore() async throws {
-        let first = open()
+        let first = await opened()
         try await decideAll(first)
         await close(first)
         try obstruct(.newerSchema)
-        let store = open()
+        let store = await opened()
         #expect(inForce(store).isEmpty)
         store.holdInMemory(decision(.location, .once))
         #expect(inForce(store) == [.location])
@@ -111,37 +118,39 @@ struct LifetimeTests {
         store.endSession()
         #expect(inForce(store) == [.location])
         // A reset fails for the file, but removes the decisions in memory.
-        await #expect(throws: StoreError.self) { try await commit(store, .remove(DecisionFilter(app: app))) }
+        await #expect(throws: StoreError.self) {
+            try await commit(store, .reset(DecisionFilter(app: app), by: .permctl, at: 1000))
+        }
         #expect(inForce(store).isEmpty && changes.all == ["location -"])
         await close(store)
         try Database(path: paths.stateFile).execute("PRAGMA user_version = \(Schema.current.version)")
-        let again = open()
+        let again = await opened()
         #expect(inForce(again) == [.microphone, .bluetooth, .location])
         await close(again)
     }
 
     /// The session's token cannot be written either.
     @Test func theSessionEndsWithoutARuntimeFolder() async throws {
-        let store = open()
+        let store = await opened()
         try await decideAll(store)
         try #require(system("rm -r \(folder.file("run")) && echo >\(folder.file("run"))") == 0)
         store.endSession()
         #expect(inForce(store) == [.microphone, .bluetooth, .location])
-        #expect(store.findings.contains { $0.contains("decisions for the session are forgotten") })
+        #expect(store.queue.problems.contains { $0.contains("decisions for the session are forgotten") })
         // A session decision is not acknowledged, because a restarted permd would not recognize its session.
         await #expect(throws: StoreError.self) { try await commit(store, .set(decision(.camera, .session))) }
         #expect(inForce(store) == [.microphone, .bluetooth, .location])
         try await commit(store, .set(decision(.camera, .until(3000))))
-        try await commit(store, .remove(DecisionFilter(app: app, permission: .camera)))
+        try await commit(store, .reset(DecisionFilter(app: app, permission: .camera), by: .permctl, at: 1000))
         await close(store)
-        let again = open()
+        let again = await opened()
         #expect(inForce(again) == [.microphone, .bluetooth, .location])
         await close(again)
     }
 
     @Test(arguments: [Obstacle.none, .fullDisk])
     func anUntilDecisionEnds(_ obstacle: Obstacle) async throws {
-        let store = open()
+        let store = await opened()
         try await decideAll(store)
         try obstruct(obstacle)
         let changes = changes(of: store)
@@ -153,22 +162,24 @@ struct LifetimeTests {
         store.noticeEnds()
         #expect(changes.all == ["microphone -"])
         await written(store)
-        // The end is reported once and is final, even if the clock is set back.
+        #expect(try await !list(store).contains("grant until"))
+        // The end is reported once, even if the clock is set back.
         clock.advance(by: -1000)
         store.noticeEnds()
         #expect(changes.all == ["microphone -"] && !inForce(store).contains(.microphone))
-        #expect(try !list(store).contains("grant until"))
+        clock.advance(by: 1000)
         guard obstacle != .none else { return await close(store) }
         #expect(try rows() == 4)
         try mend()
-        try await commit(store, .removeDismissals(app: nil, question: nil))
+        store.noticeEnds()
+        await written(store)
         #expect(try rows() == 3 && !inForce(store).contains(.microphone))
         await close(store)
     }
 
     /// With a slow disk the decision has ended before it is stored.
     @Test func anUntilDecisionThatEndsWhileItIsWritten() async throws {
-        let store = open()
+        let store = await opened()
         let changes = changes(of: store)
         store.commit([.set(decision(.microphone, .until(1001)))], history: []) { _ in }
         clock.advance(by: 5)
@@ -197,7 +208,7 @@ struct LifetimeTests {
 
     @Test(arguments: [Obstacle.none, .fullDisk])
     func aProcessExits(_ obstacle: Obstacle) async throws {
-        let store = open()
+        let store = await opened()
         try await decideAll(store)
         try obstruct(obstacle)
         let changes = changes(of: store)
@@ -211,15 +222,15 @@ struct LifetimeTests {
     }
 
     @Test func aProcessExitsWhilePermdIsNotRunning() async throws {
-        let first = open()
+        let first = await opened()
         try await decideAll(first)
         await close(first)
         processes.exit(process)
-        let store = open()
+        let store = await opened()
         let changes = changes(of: store)
-        #expect(try inForce(store) == [.camera, .microphone, .bluetooth] && list(store).count == 3)
+        #expect(inForce(store) == [.camera, .microphone, .bluetooth])
         store.lookForEnds()
-        #expect(changes.all == ["location -"])
+        #expect(try await changes.wait(for: 1) == ["location -"])
         await written(store)
         #expect(try rows() == 3)
         await close(store)
@@ -227,17 +238,18 @@ struct LifetimeTests {
 
     @Test(arguments: [Obstacle.none, .fullDisk])
     func everythingIsReset(_ obstacle: Obstacle) async throws {
-        let store = open()
+        let store = await opened()
         try await decideAll(store)
         try obstruct(obstacle)
         let changes = changes(of: store)
-        let reset = Change.remove(DecisionFilter(app: app))
+        let reset = Change.reset(DecisionFilter(app: app), by: .permctl, at: 1000)
         if obstacle == .none {
             try await commit(store, reset)
         } else {
             await #expect(throws: StoreError.self) { try await commit(store, reset) }
         }
-        #expect(try inForce(store).isEmpty && list(store).isEmpty)
+        #expect(inForce(store).isEmpty)
+        #expect(try await list(store).isEmpty)
         #expect(changes.all.sorted() == ["bluetooth -", "camera -", "location -", "microphone -"])
         guard obstacle != .none else { return await close(store) }
         // Once the store can be written, the rows are removed before any other change.
@@ -245,16 +257,16 @@ struct LifetimeTests {
         try await commit(store, .set(decision(.camera, .always)))
         #expect(try inForce(store) == [.camera] && rows() == 1)
         await close(store)
-        let again = open()
+        let again = await opened()
         #expect(inForce(again) == [.camera])
         await close(again)
     }
 
     /// The number of resets kept in memory is bounded; a further reset fails and removes nothing later.
     @Test func moreResetsThanCanBeKept() async throws {
-        let store = open()
+        let store = await opened()
         try await decideAll(store)
-        let others = (0..<DecisionStore.maximumVoid).map { AppID("exe:/other\($0)")! }
+        let others = (0..<DecisionMemory.maximumVoid).map { AppID("exe:/other\($0)")! }
         for other in others {
             let decision = Decision(
                 app: other, permission: .camera, verdict: .deny, duration: .always, decided: 1, by: .permctl)
@@ -262,25 +274,29 @@ struct LifetimeTests {
         }
         await written(store)
         try obstruct(.fullDisk)
-        for other in others { store.commit([.remove(DecisionFilter(app: other))], history: []) { _ in } }
-        await #expect(throws: StoreError.self) { try await commit(store, .remove(DecisionFilter(app: app))) }
+        for other in others {
+            store.commit([.reset(DecisionFilter(app: other), by: .permctl, at: 1000)], history: []) { _ in }
+        }
+        await #expect(throws: StoreError.self) {
+            try await commit(store, .reset(DecisionFilter(app: app), by: .permctl, at: 1000))
+        }
         #expect(inForce(store) == Permission.allCases)
-        #expect(store.findings.contains { $0.contains("resets could not be written") }, "\(store.findings)")
+        #expect(store.queue.problems.contains { $0.contains("resets could not be written") }, "\(store.queue.problems)")
         try mend()
         try await commit(store, .removeDismissals(app: nil, question: nil))
         #expect(try inForce(store) == Permission.allCases && rows() == 4)
         await close(store)
     }
 
-    /// A decision that was queued behind a failed reset is not silently removed by it.
+    /// A reset that fails does not remove what is decided after it, in the same group of jobs or later.
     @Test func aDecisionQueuedBehindAFailedReset() async throws {
-        let store = open()
+        let store = await opened()
         try await commit(store, .set(decision(.camera, .always)), .set(decision(.location, .always)))
         try Database(path: paths.stateFile).execute(
             "CREATE TRIGGER full BEFORE DELETE ON decision WHEN old.permission = 'location' BEGIN SELECT RAISE(ABORT, 'full'); END"
         )
         let results = EventLog<String>()
-        store.commit([.remove(DecisionFilter(app: app))], history: []) {
+        store.commit([.reset(DecisionFilter(app: app), by: .permctl, at: 1000)], history: []) {
             results.add("reset \((try? $0.get()) != nil)")
         }
         store.commit([.set(decision(.camera, .until(5000)))], history: []) {
@@ -291,7 +307,8 @@ struct LifetimeTests {
         #expect(inForce(store).isEmpty)
         try Database(path: paths.stateFile).execute("DROP TRIGGER full")
         try await commit(store, .set(decision(.camera, .until(5000))))
-        #expect(try inForce(store) == [.camera] && list(store) == ["grant until"])
+        #expect(inForce(store) == [.camera])
+        #expect(try await list(store) == ["grant until"])
         await close(store)
     }
 
@@ -299,25 +316,26 @@ struct LifetimeTests {
 
     @Test(arguments: ["", "permd session 1\na\nboot\n\n0\n", "nonsense", "permd session 1\na\nboot\n\n"])
     func aDamagedTokenEndsTheSession(_ content: String) async throws {
-        let store = open()
+        let store = await opened()
         try await decideAll(store)
         await close(store)
         try folder.write(content, to: "run/session")
-        let again = open()
+        let again = await opened()
         #expect(inForce(again) == [.microphone, .bluetooth, .location])
-        #expect(again.findings.contains { $0.contains("decisions for the session have ended") })
+        #expect(again.queue.problems.contains { $0.contains("decisions for the session have ended") })
         await close(again)
     }
 
     @Test func aTokenOfAnotherBoot() async throws {
-        let store = open()
+        let store = await opened()
         try await decideAll(store)
         store.session.keep(logins: ["1"])
         await close(store)
         let again = openStore(paths, boot: "another", processes: processes)
+        await load(app, again)
         // After a reboot, a process with the same PID and start time is a different process.
         #expect(inForce(again) == [.microphone, .bluetooth])
-        #expect(again.session.logins.isEmpty && again.findings.isEmpty)
+        #expect(again.session.logins.isEmpty && again.queue.problems.isEmpty)
         await close(again)
     }
 
@@ -325,40 +343,36 @@ struct LifetimeTests {
 
     /// It reports an error instead of an empty list.
     @Test func aClosedStoreHasNoAnswers() async throws {
-        let store = open()
+        let store = await opened()
         try await decideAll(store)
         await close(store)
-        #expect(store.state == .closed)
-        #expect(throws: PermissionError.self) { try list(store) }
-        #expect(throws: PermissionError.self) {
-            try store.listHistory(app: nil, question: nil, since: nil, limit: 1)
-        }
+        #expect(store.queue.state == .closed)
+        await #expect(throws: StoreError.self) { try await list(store) }
+        await #expect(throws: StoreError.self) { try await history(store) }
     }
 
-    /// The writer closes a damaged file before it is renamed, so what it acknowledges later is in the new file.
-    @Test func aDamagedFileIsNotRenamedUnderTheWriter() async throws {
-        let first = open()
+    /// What is acknowledged after the file was found to be damaged is in the new file.
+    @Test func aFileThatIsDamagedWhilePermdRuns() async throws {
+        let first = await opened()
         try await decide(0..<300, first)
         await close(first)
-        let store = open()
+        let store = await opened()
         let results = EventLog<Bool>()
         try damage()
         for number in 300..<900 {
             store.commit([.set(decision(number))], history: []) { results.add((try? $0.get()) != nil) }
-            // The reader finds the damage while the writer is busy.
-            if number == 600 { _ = store.decision(AppID("exe:/somebody")!, .camera, for: process) }
         }
         try await results.wait(for: 600)
         await written(store)
-        #expect(store.state == .writable)
-        #expect(store.findings.contains { $0.contains("set aside") }, "\(store.findings)")
+        #expect(store.queue.state == .writable)
+        #expect(store.queue.problems.contains { $0.contains("set aside") }, "\(store.queue.problems)")
         try await decide(900..<1000, store)
-        let there = try store.listDecisions()
+        let there = try await decisions(store)
         #expect(there.count >= 100)
         await close(store)
-        let again = open()
-        #expect(try again.listDecisions() == there)
-        #expect(again.findings.isEmpty, "\(again.findings)")
+        let again = await opened()
+        #expect(try await decisions(again) == there)
+        #expect(again.queue.problems.isEmpty, "\(again.queue.problems)")
         await close(again)
     }
 

@@ -50,11 +50,45 @@ func close(_ store: DecisionStore) async {
     await withCheckedContinuation { done in store.close { done.resume() } }
 }
 
+/// The decisions in force in the file, by app and permission.
 @LoopActor
-func list(_ store: DecisionStore) throws -> [String] {
-    try store.listDecisions().map {
-        "\($0.verdict.rawValue) \($0.duration.word.rawValue)"
+func decisions(_ store: DecisionStore) async throws -> [Decision] {
+    var all: [Decision] = []
+    for offset in stride(from: 0, to: .max, by: RowPage.maximum) {
+        let range = RowPage(offset: offset).ofFile(others: 0)
+        let page = try await withCheckedThrowingContinuation { done in
+            store.list(DecisionFilter(), range) { done.resume(with: $0.mapError { $0 as any Error }) }
+        }
+        if page.isEmpty { break }
+        all += page.compactMap { $0 }
     }
+    return all
+}
+
+@LoopActor
+func list(_ store: DecisionStore) async throws -> [String] {
+    try await decisions(store).map { "\($0.verdict.rawValue) \($0.duration.word.rawValue)" }
+}
+
+@LoopActor
+func history(_ store: DecisionStore, outcome: Outcome? = nil) async throws -> [HistoryRow] {
+    try await withCheckedThrowingContinuation { done in
+        store.history.list(app: nil, question: nil, outcome: outcome, RowPage()) {
+            done.resume(with: $0.mapError { $0 as any Error })
+        }
+    }
+}
+
+/// What a daemon that starts now would go on with.
+@LoopActor
+func restored(_ store: DecisionStore) async -> StoredState {
+    await withCheckedContinuation { done in store.restore { done.resume(returning: $0) } }
+}
+
+/// Reads the decisions of an app into memory.
+@LoopActor
+func load(_ app: AppID, _ store: DecisionStore) async {
+    await withCheckedContinuation { done in store.load(app) { done.resume() } }
 }
 
 /// Returns when every queued change is on disk or has failed.

@@ -1,0 +1,45 @@
+// Lists that are read from the store, one at a time, so that other callers' decisions are read and written in between.
+
+import DBus
+import PermissionModel
+
+@LoopActor
+final class ListQueue {
+    typealias Row = [String: Value]
+    typealias Completion = @LoopActor (Result<[Row], PermissionError>) -> Void
+
+    private struct Job {
+        let call: MethodCall
+        let read: @LoopActor (@escaping Completion) -> Void
+    }
+
+    private let isThere: @LoopActor (_ connection: String) -> Bool
+    /// Round-robin by caller, with the limits of waiting calls.
+    private let waiting = CallScheduler<Job>()
+    private var isReading = false
+
+    /// - Parameter isThere: Whether a caller is still on the bus.
+    init(isThere: @escaping @LoopActor (_ connection: String) -> Bool) { self.isThere = isThere }
+
+    /// Replies with the rows, `aa{sv}`, that `read` passes when it is the call's turn.
+    func add(_ call: MethodCall, _ read: @escaping @LoopActor (@escaping Completion) -> Void) {
+        let job = Job(call: call, read: read)
+        guard waiting.add(job, of: call.sender, content: call.message.contentSize) == .waits else {
+            return call.fail(.limitExceeded, "too many lists are waiting; wait for answers before calling again")
+        }
+        guard !isReading else { return }
+        isReading = true
+        readNext()
+    }
+
+    private func readNext() {
+        while let job = waiting.take() {
+            guard job.call.isWaiting, isThere(job.call.sender) else { continue }
+            return job.read { [self] result in
+                if job.call.isWaiting { job.call.answer(result.map { [.rows($0)] }) }
+                Loop.shared.afterPoll { self.readNext() }
+            }
+        }
+        isReading = false
+    }
+}

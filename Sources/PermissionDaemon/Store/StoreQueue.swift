@@ -1,0 +1,146 @@
+// The store's jobs: queued on the loop and run in order by a worker of its own. Those that have gathered while others ran
+// become the next group, with one transaction and one write to the disk.
+
+import DBus
+import Logging
+import System
+
+@LoopActor
+final class StoreQueue {
+    /// The most jobs in a group. It bounds how long the first of them waits, and the completions in one turn of the loop.
+    private static let groupSize = 64
+
+    private let path: String
+    private let file: StoreFile
+    private let log: Logger
+    private let worker = Worker(threads: 1)
+    private var waiting: [StoreJob] = []
+    private var isRunning = false
+    private var isHanging = false
+    /// Nil until the file was opened or could not be.
+    private(set) var state: StoreState?
+    /// Problems of the file, and those noted here.
+    private var findings: [String] = []
+    private var notes: [String] = []
+
+    /// The resets that could not be written so far.
+    var owed: @LoopActor () -> [DecisionFilter] = { [] }
+    /// Called when the decisions in the file may be others than those read so far.
+    var onReopened: (@LoopActor () -> Void)?
+    /// Called when a change was written after others could not be.
+    var onWritableAgain: (@LoopActor () -> Void)?
+
+    init(path: String, log: Logger) {
+        self.path = path
+        self.log = log
+        file = StoreFile(path: path)
+    }
+
+    /// The current problems, each as a sentence.
+    var problems: [String] {
+        switch state {
+        case .writable, .closed, nil: notes + findings
+        case .newer(let why): notes + findings + [why]
+        case .readOnly(let why): notes + findings + ["\(why); decisions hold for the asking process only"]
+        }
+    }
+
+    func note(_ finding: String) {
+        guard !notes.contains(finding) else { return }
+        notes.append(finding)
+        log.error("\(finding)")
+    }
+
+    // MARK: Jobs
+
+    /// Runs `body` in the worker, and `then` on the loop with what it returned. Completions run in the order of the jobs.
+    ///
+    /// - Parameters:
+    ///   - writes: Whether it changes the database.
+    ///   - resets: Those among the changes.
+    func add<Value: Sendable>(
+        writes: Bool = false, resets: [DecisionFilter] = [],
+        _ body: @escaping @Sendable (Database) throws(DatabaseError) -> Value,
+        then: @escaping @LoopActor (Result<Value, StoreError>) -> Void
+    ) {
+        let job = StoreJob(
+            writes: writes, resets: resets,
+            run: { (database) throws(DatabaseError) in
+                let value = try body(database)
+                return { then(.success(value)) }
+            }, fail: { then(.failure($0)) })
+        waiting.append(job)
+        guard !isRunning else { return }
+        isRunning = true
+        // Calls that arrive in the same turn become one group.
+        Loop.shared.later { self.runNext() }
+    }
+
+    /// Adds the result of SQLite's check of the file to the problems, and then calls `then`.
+    func checkIntegrity(then: @escaping @LoopActor () -> Void) {
+        add { [file] (database) throws(DatabaseError) in
+            try file.checkIntegrity(database)
+        } then: { _ in
+            then()
+        }
+    }
+
+    /// Closes the file once all jobs have run. Those that are added afterwards fail.
+    func close(then: @escaping @LoopActor () -> Void) {
+        add { _ in
+        } then: { [self] _ in
+            worker.run(about: path) { [file] in
+                file.close()
+            } then: { [self] _ in
+                state = .closed
+                then()
+            }
+        }
+    }
+
+    private func runNext() {
+        guard !waiting.isEmpty else {
+            isRunning = false
+            return
+        }
+        let group = Array(waiting.prefix(StoreQueue.groupSize))
+        waiting.removeFirst(group.count)
+        let owed = owed()
+        let end = Loop.uptimeMilliseconds() + Worker.deadline
+        worker.run(about: path) { [file] in
+            file.run(group, owed: owed, before: end)
+        } then: { [self] report in
+            if let report { adopt(report) } else { hang() }
+            let hung = StoreError(reason: state?.why ?? "")
+            for completion in report?.completions ?? group.map({ job in { job.fail(hung) } }) { completion() }
+            runNext()
+        }
+    }
+
+    /// The disk does not answer. The worker fails further jobs at once until it does.
+    private func hang() {
+        isHanging = true
+        become(.readOnly(why: "\(path) does not answer"))
+    }
+
+    private func adopt(_ report: StoreFile.Report) {
+        for finding in report.findings where !findings.contains(finding) { log.error("\(finding)") }
+        findings = report.findings
+        let isFirst = state == nil
+        let couldWrite = state == .writable
+        become(report.state)
+        // Posted, so that these do not run before the completions of the jobs.
+        if report.isReopened || isHanging, !isFirst { Loop.shared.later { self.onReopened?() } }
+        isHanging = false
+        guard report.state == .writable, !couldWrite, !isFirst else { return }
+        log.notice("The store can be written again")
+        Loop.shared.later { self.onWritableAgain?() }
+    }
+
+    /// Sets the state, and logs a reason that has changed.
+    private func become(_ state: StoreState) {
+        guard self.state != state else { return }
+        self.state = state
+        if state.why != nil, let problem = problems.last { log.error("\(problem)") }
+    }
+}
