@@ -93,12 +93,17 @@ struct DecisionMemory {
 
     /// Removes decisions. Returns those that no reset had revoked before.
     mutating func remove(where isOver: (Decision) -> Bool) -> [Decision] {
+        removeRows(where: isOver).filter { !isVoid($0) } + removeHeld(where: isOver)
+    }
+
+    @discardableResult
+    private mutating func removeRows(where isOver: (Decision) -> Bool) -> [Decision] {
         let over = rows.values.flatMap { $0.all.filter(isOver) }
         for decision in over {
             if decision.process == nil { rows[decision.app]?.ofApp[decision.permission] = nil }
             rows[decision.app]?.ofProcesses.removeAll { $0 == decision }
         }
-        return over.filter { !isVoid($0) } + removeHeld(where: isOver)
+        return over
     }
 
     @discardableResult
@@ -122,13 +127,8 @@ struct DecisionMemory {
 
     /// All resets are on disk.
     mutating func resetsWritten() {
-        guard !void.isEmpty else { return }
-        for app in rows.keys {
-            for decision in rows[app]?.all ?? [] where isVoid(decision) {
-                if decision.process == nil { rows[app]?.ofApp[decision.permission] = nil }
-                rows[app]?.ofProcesses.removeAll { $0 == decision }
-            }
-        }
+        let written = void
         void = []
+        if !written.isEmpty { removeRows { decision in written.contains { $0.matches(decision) } } }
     }
 }

@@ -72,27 +72,13 @@ enum HistoryRows {
     /// Selects apps that no program can invent. A program that copies itself gets any number of other identities.
     private static let sandboxed = "(app GLOB 'flatpak:*' OR app GLOB 'snap:*')"
 
-    /// Removes rows beyond the limit, the oldest first, of three parts. Decisions have three quarters of the rows, and
-    /// what decisions leave is for rows that apps cause: half of it for sandboxed apps, half for the others. What one half
-    /// does not use is the other's. Within a half, the app with the most rows loses its oldest.
+    /// Removes rows beyond the limit. Half of them are for decisions, a quarter for what sandboxed apps cause, a quarter
+    /// for what others do. In each part the app with the most rows loses its oldest.
     static func trim(_ database: Database, rows limit: Int, before oldest: EpochSeconds) throws(DatabaseError) {
         try database.run("DELETE FROM history WHERE time < ?", [.integer(oldest)])
-        let total = try count("TRUE", database)
-        guard total > limit else { return }
-        let causedRows = try count(caused, database)
-        let decidedRows = min(total - causedRows, limit - limit / 4)
-        try database.run(
-            "DELETE FROM history WHERE id IN (SELECT id FROM history WHERE NOT (\(caused)) ORDER BY id LIMIT ?)",
-            [.integer(Int64(total - causedRows - decidedRows))])
-        let room = limit - decidedRows
-        let ofSandboxed = try count("\(caused) AND \(sandboxed)", database)
-        let keptOfSandboxed = min(ofSandboxed, max(room - room / 2, room - (causedRows - ofSandboxed)))
-        try trimFairly("\(caused) AND \(sandboxed)", to: keptOfSandboxed, database)
-        try trimFairly("\(caused) AND NOT \(sandboxed)", to: room - keptOfSandboxed, database)
-    }
-
-    private static func count(_ condition: String, _ database: Database) throws(DatabaseError) -> Int {
-        Int(try database.integer("SELECT count(*) FROM history WHERE \(condition)") ?? 0)
+        try trimFairly("NOT (\(caused))", to: limit - 2 * (limit / 4), database)
+        try trimFairly("\(caused) AND \(sandboxed)", to: limit / 4, database)
+        try trimFairly("\(caused) AND NOT \(sandboxed)", to: limit / 4, database)
     }
 
     /// Keeps the newest row of every app before the second newest of any, and so on.

@@ -1,4 +1,5 @@
-// Decide, commit, enforce, notify: whoever enforces or follows decisions hears of one before the app that asked.
+// Decide, commit, enforce, notify: whoever enforces or follows decisions hears of one before the app that asked, or the
+// program that made it.
 
 import DBus
 import PermissionModel
@@ -10,8 +11,12 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct AnswerOrderTests {
-    /// One connection asks, enforces and follows decisions, so that the bus keeps the order of all it gets.
-    private func signals(isWritable: Bool) async throws -> [String] {
+    /// One connection asks or decides, enforces and follows decisions, so that the bus keeps the order of all it gets.
+    ///
+    /// - Parameter act: Called with the connection, its app, and what gets the last event.
+    private func signals(
+        isWritable: Bool = true, _ act: (Connection, AppID, EventLog<String>) async throws -> Void
+    ) async throws -> [String] {
         let folder = try TemporaryFolder()
         // A file in the place of the store's folder.
         if !isWritable { _ = try folder.write("", to: "state") }
@@ -35,9 +40,10 @@ struct AnswerOrderTests {
             }
         }
         for interface in [BusNames.policy, BusNames.enforcement] { _ = try await call(client, interface, "Subscribe") }
-        _ = try await call(
-            client, BusNames.access, "RequestAccess", [.strings([Permission.bluetooth.rawValue]), .properties([:])])
-        try await got.first("the response") { $0.hasSuffix("Response") }
+        _ = try await call(client, BusNames.access, "GetStatus", [.strings([])])
+        let app = try #require(broker.identifier.cached(client.uniqueName)?.app)
+        try await act(client, app, got)
+        try await got.first("the answer") { $0.hasSuffix("Response") }
         withExtendedLifetime(service) {}
         broker.detach()
         for connection in [client, agent.connection, broker.connection] { connection.close() }
@@ -48,17 +54,49 @@ struct AnswerOrderTests {
     private func call(
         _ client: Connection, _ interface: String, _ member: String, _ body: [Value] = []
     ) async throws -> Message {
-        let message = Message.call(
-            destination: BusNames.service, path: BusNames.root, interface: interface, member: member, body)
-        return try await client.call(message, timeoutMilliseconds: nil)
+        try await client.call(message(interface, member, body), timeoutMilliseconds: nil)
+    }
+
+    private func message(_ interface: String, _ member: String, _ body: [Value]) -> Message {
+        .call(destination: BusNames.service, path: BusNames.root, interface: interface, member: member, body)
+    }
+
+    /// Makes changes one after the other, and logs the reply to the last.
+    private func change(_ client: Connection, _ got: EventLog<String>, _ calls: [(String, [Value])]) {
+        for (index, (member, body)) in calls.enumerated() {
+            client.call(message(BusNames.policy, member, body), timeoutMilliseconds: nil) { _ in
+                if index == calls.count - 1 { got.add("Response") }
+            }
+        }
     }
 
     @Test(arguments: [true, false])
     func theAppHearsOfADecisionLast(isWritable: Bool) async throws {
-        #expect(
-            try await signals(isWritable: isWritable) == [
-                "\(BusNames.enforcement).StatusChanged", "\(BusNames.policy).DecisionChanged",
-                "\(BusNames.access).StatusChanged", "\(BusNames.request).Response",
-            ])
+        let got = try await signals(isWritable: isWritable) { client, _, _ in
+            _ = try await call(
+                client, BusNames.access, "RequestAccess", [.strings([Permission.bluetooth.rawValue]), .properties([:])])
+        }
+        #expect(got == AnswerOrderTests.signals + ["\(BusNames.request).Response"])
+    }
+
+    private static let signals = [
+        "\(BusNames.enforcement).StatusChanged", "\(BusNames.policy).DecisionChanged",
+        "\(BusNames.access).StatusChanged",
+    ]
+
+    @Test func theDeciderIsAnsweredLast() async throws {
+        let decision: [Value] = [.string("bluetooth"), .string("deny"), .properties([:])]
+        let set = try await signals { client, app, got in
+            change(client, got, [("SetDecision", [.string(app.description)] + decision)])
+        }
+        // The end of pauses is announced, too.
+        let lifted = "\(BusNames.enforcement).StatusChanged"
+        #expect(set == AnswerOrderTests.signals + [lifted, "Response"])
+        let reset = try await signals { client, app, got in
+            change(
+                client, got,
+                [("SetDecision", [.string(app.description)] + decision), ("Reset", [.string(""), .string("")])])
+        }
+        #expect(reset.suffix(5) == AnswerOrderTests.signals + [lifted, "Response"])
     }
 }
