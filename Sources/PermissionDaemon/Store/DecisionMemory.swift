@@ -33,6 +33,7 @@ struct DecisionMemory {
     private(set) var void: Set<DecisionFilter> = []
 
     var apps: Set<AppID> { Set(rows.keys) }
+    var appCount: Int { rows.count }
     var heldDecisions: [Decision] { held.values.flatMap(\.values) }
 
     func has(_ app: AppID) -> Bool { rows[app] != nil }

@@ -157,9 +157,9 @@ final class DecisionStore {
     }
 
     private func makeRoom() {
-        guard memory.apps.count > mostApps, let present = presentApps?() else { return }
+        guard memory.appCount > mostApps, let present = presentApps?() else { return }
         memory.keep(present)
-        mostApps = DecisionStore.keptApps + memory.apps.count
+        mostApps = DecisionStore.keptApps + memory.appCount
     }
 
     // MARK: Changing

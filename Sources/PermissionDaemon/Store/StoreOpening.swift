@@ -90,7 +90,7 @@ enum StoreOpening {
 
     /// Moves a damaged file aside. Returns the message to report, or nil if the file cannot be moved.
     static func setAside(_ path: String) -> String? {
-        let target = "\(path).damaged-\(time(nil))-\(Loop.nanoseconds(of: CLOCK_BOOTTIME))"
+        let target = "\(path).damaged-\(Loop.nanoseconds(of: CLOCK_REALTIME))"
         guard rename(path, target) == 0 else { return nil }
         for suffix in StoreIdentity.suffixes.dropFirst() { rename(path + suffix, target + suffix) }
         return "the store was damaged and is set aside as \(target); its content is unknown now, so apps ask again"
