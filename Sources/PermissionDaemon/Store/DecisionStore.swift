@@ -173,6 +173,8 @@ final class DecisionStore {
             // Reported in the order of the calls.
             return whenWritten { then(.failure(StoreError(reason: "the session's token cannot be written"))) }
         }
+        // Rows that wait are older than those of these changes.
+        self.history.write()
         let (changes, scopes) = (changes.map(scoped), session.scopes)
         queue.add(writes: true, resets: changes.compactMap(\.reset)) { (database) throws(DatabaseError) in
             var removed: [Decision] = []

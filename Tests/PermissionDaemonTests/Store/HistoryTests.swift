@@ -159,11 +159,15 @@ struct HistoryTests {
                 done.resume(with: $0.map { _ in }.mapError { $0 as any Error })
             }
         }
+        // A row that waits is older than one that is written at once.
+        store.history.record([row("exe:/c", .withdrawn)])
+        try await commit(store, .removeDismissals(app: nil, question: nil))
         store.history.record([row("exe:/a", .withdrawn)])
         await close(store)
         let again = open()
         // A row whose count increases keeps its place.
-        #expect(try await listed(again) == ["/b granted 1", "/a unavailable 10000", "/a withdrawn 10001"])
+        #expect(
+            try await listed(again) == ["/c withdrawn 1", "/b granted 1", "/a unavailable 10000", "/a withdrawn 10001"])
         await close(again)
     }
 
