@@ -118,13 +118,6 @@ public final class MethodCall {
     /// Whether a reply is still expected, as far as this side knows.
     public var isWaiting: Bool { !isAnswered && connection.isConnected && message.expectsReply }
 
-    /// Sends an already encoded method return, which the caller still owns.
-    func send(encoded reply: OpaquePointer) {
-        guard !isAnswered else { return }
-        isAnswered = true
-        if message.expectsReply { connection.send(encoded: reply) }
-    }
-
     public func fail(name: String, body: [Value]) {
         guard !isAnswered else { return }
         isAnswered = true

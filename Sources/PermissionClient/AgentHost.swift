@@ -263,7 +263,7 @@ private final class AgentServer {
             let entries = decisions.sorted { $0.key < $1.key }.map { question, decision in
                 var values: [String: Value] = [
                     "decision": .string(decision.verdict.rawValue),
-                    "duration": .string(decision.duration.word.rawValue),
+                    "duration": .string(decision.duration.kind.rawValue),
                 ]
                 if let end = decision.duration.end { values["until"] = .uint64(UInt64(clamping: end)) }
                 if !decision.choices.isEmpty { values["choices"] = .stringTable(decision.choices) }

@@ -61,7 +61,7 @@ public struct AgentPrompt: Sendable, Identifiable {
     /// then.
     public let items: [Item]
     /// The durations for which a grant may be in force.
-    public let durations: [Duration.Word]
+    public let durations: [Duration.Kind]
     /// The window of the app, `x11:XID` or `wayland:HANDLE`; empty for none.
     public let parentWindow: String
     /// When the app asked.
@@ -97,7 +97,7 @@ public struct AgentPrompt: Sendable, Identifiable {
     /// Creates a prompt, for tests and previews of an agent.
     public init(
         app: String, appName: String, appIcon: String = "", isSandboxed: Bool = false,
-        explanation: Explanation? = nil, items: [Item], durations: [Duration.Word] = Duration.Word.allCases,
+        explanation: Explanation? = nil, items: [Item], durations: [Duration.Kind] = Duration.Kind.allCases,
         parentWindow: String = "", since: EpochSeconds? = nil, pause: UInt32? = nil,
         behind: Behind = Behind(count: 0, apps: [])
     ) {
@@ -129,7 +129,7 @@ public struct AgentPrompt: Sendable, Identifiable {
                 question: question, deviceName: SafeText.title(row.text("device_name")),
                 reason: SafeText.body(row.text("reason")), dialog: AgentPrompt.dialog(row))
         }
-        let offered = (details["durations"]?.strings ?? []).compactMap(Duration.Word.init(rawValue:))
+        let offered = (details["durations"]?.strings ?? []).compactMap(Duration.Kind.init(rawValue:))
         durations = offered.enumerated().filter { !offered[..<$0.offset].contains($0.element) }.map(\.element)
         parentWindow = details.text("parent_window")
         since = details["since"]?.uint64Value.map { EpochSeconds(clamping: $0) }

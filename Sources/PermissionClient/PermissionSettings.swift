@@ -56,7 +56,7 @@ public final class PermissionSettings: Sendable {
     public func set(
         _ verdict: Verdict, app: String, permission: Permission, duration: Duration = .always
     ) async throws(ClientError) {
-        var options: [String: Value] = ["duration": .string(duration.word.rawValue)]
+        var options: [String: Value] = ["duration": .string(duration.kind.rawValue)]
         if let end = duration.end { options["until"] = .uint64(UInt64(clamping: end)) }
         _ = try await call(
             BusNames.policy, "SetDecision",

@@ -26,7 +26,7 @@ public enum PromptChoice: Sendable, CaseIterable {
     /// Returns the answers that are possible with these durations. `deny` always is.
     ///
     /// - Parameter durations: ``AgentPrompt/durations``.
-    public static func offered(_ durations: [Duration.Word]) -> [PromptChoice] {
-        allCases.filter { $0 == .deny || durations.contains($0.decision.duration.word) }
+    public static func offered(_ durations: [Duration.Kind]) -> [PromptChoice] {
+        allCases.filter { $0 == .deny || durations.contains($0.decision.duration.kind) }
     }
 }

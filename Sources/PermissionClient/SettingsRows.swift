@@ -21,7 +21,7 @@ public struct DecisionRow: Sendable, Hashable {
     /// What was decided.
     public let decision: Kind
     /// How long it is in force; nil for a pause, and for a value that this version does not know.
-    public let duration: Duration.Word?
+    public let duration: Duration.Kind?
     /// When the decision or the pause ends; nil if it has no fixed end.
     public let until: EpochSeconds?
     /// When the decision was made, or when the pause began.
@@ -36,7 +36,7 @@ public struct DecisionRow: Sendable, Hashable {
         self.app = app
         self.question = question
         self.decision = Kind(rawValue: decision) ?? .unknown
-        duration = row["duration"]?.stringValue.flatMap(Duration.Word.init(rawValue:))
+        duration = row["duration"]?.stringValue.flatMap(Duration.Kind.init(rawValue:))
         until = row.seconds("until")
         decided = row.seconds("decided") ?? 0
         by = row["by"]?.stringValue.flatMap(Author.init(rawValue:)) ?? .nobody

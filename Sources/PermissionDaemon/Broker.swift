@@ -126,7 +126,7 @@ final class Broker {
         if !isContinuing { feed(.dismissalsRestored(state.dismissals)) }
         policy.saveLastGood = { [weak self] in self?.saveLastGood($0, $1) }
         portalSync.start(state.portalAnswers)
-        store.lookForEnds()
+        store.findEnds()
     }
 
     private var presentApps: Set<AppID> {
@@ -148,7 +148,7 @@ final class Broker {
             let instant = Instant(epoch: now(), uptime: Loop.uptimeMilliseconds())
             for effect in queue.handle(next, at: instant, in: facts) { perform(effect) }
             // A request that failed for lack of an agent can be made again.
-            if case .agentArrived = next { enforcement.tell(nil, nil) }
+            if case .agentArrived = next { enforcement.notify(nil, nil) }
         }
     }
 
@@ -159,7 +159,7 @@ final class Broker {
         case .respond(let request, let reply): respond(request, reply)
         case .forget(let request):
             request.origin.forget()
-            policyInterface.tellRequest(request, Outcome.withdrawn.rawValue)
+            policyInterface.notifyRequest(request, Outcome.withdrawn.rawValue)
         case .showPrompt(let agent, let prompt): show(prompt, to: agent)
         case .updatePrompt(_, let id, let behind): agents.update(id, behind)
         case .withdrawPrompt(let agent, let id, let why): agents.withdraw(id, from: agent, why: why)
@@ -174,7 +174,7 @@ final class Broker {
         case .record(let rows): log(store.history.record(rows))
         case .saveDismissals(let record): saveDismissals(record)
         case .moved(let request, let old): moved(request, from: old)
-        case .lengthChanged(let length): policyInterface.tellLength(length)
+        case .lengthChanged(let length): policyInterface.notifyLength(length)
         case .startTimer(let id, let milliseconds):
             timers[id]?.cancel()
             timers[id] = Loop.shared.after(milliseconds: milliseconds) { [weak self] in
@@ -189,7 +189,7 @@ final class Broker {
     private func respond(_ request: Request, _ reply: Reply) {
         publishChanges()
         if request.place != nil { log("is answered: \(reply.text)", of: request) }
-        policyInterface.tellRequest(request, reply.code.text)
+        policyInterface.notifyRequest(request, reply.code.text)
         request.origin.respond(reply)
     }
 
@@ -198,7 +198,7 @@ final class Broker {
         request.origin.moved(from: old ?? Place(), to: place)
         // Requests that are answered at once never get here, so they cannot fill the journal.
         if old == nil { log("asks for \(request.questions.map(\.name).joined(separator: ", "))", of: request) }
-        if old?.state != place.state { policyInterface.tellRequest(request, place.state.rawValue) }
+        if old?.state != place.state { policyInterface.notifyRequest(request, place.state.rawValue) }
     }
 
     private func startAgentService() {
@@ -248,7 +248,7 @@ final class Broker {
         for change in changes { devicesInterface.notify(change) }
         usage.devicesChanged()
         statuses.refresh(nil)
-        for permission in Set(changes.map(\.permission)) { enforcement.tell(nil, permission) }
+        for permission in Set(changes.map(\.permission)) { enforcement.notify(nil, permission) }
         feed(.factsChanged)
     }
 
@@ -260,8 +260,8 @@ final class Broker {
     private func policyChanged() {
         store.history.limits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
         feed(.settingsChanged(policy.settings))
-        enforcement.tell(nil, nil)
-        lookAgain(at: nil)
+        enforcement.notify(nil, nil)
+        reevaluate(nil)
     }
 
     private func saveLastGood(_ files: LastGoodFiles.Changes, _ then: @escaping @LoopActor (Bool) -> Void) {

@@ -16,17 +16,17 @@ extension Broker: PolicyCalls, PortalDecisions {
                 indicator.answered(decisions)
             case .failure(let error):
                 log.error("Decisions could not be written and hold for the asking process only: \(error)")
-                for decision in decisions { holdInMemory(decision, request.caller) }
+                for decision in decisions { setInMemory(decision, request.caller) }
             }
             feed(.committed(request.id))
         }
     }
 
     /// Keeps a decision that could not be written in memory, as a `once` decision for the requesting process.
-    private func holdInMemory(_ decision: Decision, _ caller: Caller) {
-        var held = decision
-        held.process = decision.process ?? caller.process
-        store.holdInMemory(held)
+    private func setInMemory(_ decision: Decision, _ caller: Caller) {
+        var onlyOnce = decision
+        onlyOnce.process = decision.process ?? caller.process
+        store.setInMemory(onlyOnce)
     }
 
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
@@ -84,8 +84,8 @@ extension Broker: PolicyCalls, PortalDecisions {
     func changed(_ decisions: [DecisionChange]) {
         guard !isDetached else { return }
         for decision in decisions {
-            enforcement.tell(decision.app, decision.permission)
-            policyInterface.tellDecision(decision.app, decision.permission, decision.verdict)
+            enforcement.notify(decision.app, decision.permission)
+            policyInterface.notifyDecision(decision.app, decision.permission, decision.verdict)
         }
         statuses.refresh(Set(decisions.map(\.app)))
         if changedApps.isEmpty { Loop.shared.later { self.publishChanges() } }
@@ -96,11 +96,11 @@ extension Broker: PolicyCalls, PortalDecisions {
         guard !isDetached, !changedApps.isEmpty else { return }
         let apps = changedApps
         changedApps = []
-        lookAgain(at: apps)
+        reevaluate(apps)
     }
 
     /// Re-evaluates everything that depends on decisions and rules about these apps; nil means all apps.
-    func lookAgain(at apps: Set<AppID>?) {
+    func reevaluate(_ apps: Set<AppID>?) {
         statuses.refresh(apps)
         portalSync.review()
         feed(.factsChanged)
@@ -109,8 +109,8 @@ extension Broker: PolicyCalls, PortalDecisions {
     /// The decisions of apps were read, and may be others than those known so far; nil means all apps.
     func decisionsRead(_ apps: Set<AppID>?) {
         guard !isDetached else { return }
-        if let apps { for app in apps { enforcement.tell(app, nil) } } else { enforcement.tell(nil, nil) }
-        lookAgain(at: apps)
+        if let apps { for app in apps { enforcement.notify(app, nil) } } else { enforcement.notify(nil, nil) }
+        reevaluate(apps)
     }
 
     /// Schedules another attempt at a failed background write, for the case that no other write happens.
@@ -161,6 +161,6 @@ extension Broker: PolicyCalls, PortalDecisions {
 
     private func liftThrottle(_ app: AppID?, _ question: Question?) {
         feed(.throttleLifted(app: app, question: question))
-        enforcement.tell(app, question?.permission)
+        enforcement.notify(app, question?.permission)
     }
 }

@@ -20,14 +20,14 @@ public enum Duration: Sendable, Hashable {
     case always
 
     /// The value of the key `duration` on the bus.
-    public enum Word: String, Sendable, CaseIterable {
+    public enum Kind: String, Sendable, CaseIterable {
         case once, session, until, always
     }
 
     /// The duration that the keys `duration` and `until` give. Returns nil for ``until(_:)`` without a time, and ignores
     /// the time for the other durations.
-    public init?(_ word: Word, until end: EpochSeconds?) {
-        switch (word, end) {
+    public init?(_ kind: Kind, until end: EpochSeconds?) {
+        switch (kind, end) {
         case (.once, _): self = .once
         case (.session, _): self = .session
         case (.until, let end?): self = .until(end)
@@ -37,7 +37,7 @@ public enum Duration: Sendable, Hashable {
     }
 
     /// The value of the key `duration` on the bus.
-    public var word: Word {
+    public var kind: Kind {
         switch self {
         case .once: .once
         case .session: .session

@@ -165,7 +165,7 @@ public final class ScriptedAgent {
     public static func values(_ decisions: [Question: ItemDecision]) -> [Value] {
         let entries = decisions.sorted { $0.key < $1.key }.map { question, decision in
             var values: [String: Value] = [
-                "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.word.rawValue),
+                "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.kind.rawValue),
             ]
             if let end = decision.duration.end { values["until"] = .uint64(UInt64(clamping: end)) }
             return DictionaryEntry(.string(question.name), .properties(values))

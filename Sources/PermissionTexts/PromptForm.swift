@@ -16,7 +16,7 @@ public struct PromptForm: Sendable {
     private var selections: [[String: String]]
 
     /// Everything is switched on, and the shortest duration is chosen.
-    public init(_ items: [AgentPrompt.Item], _ durations: [Duration.Word]) {
+    public init(_ items: [AgentPrompt.Item], _ durations: [Duration.Kind]) {
         self.items = items
         isOn = items.map { _ in true }
         selections = items.map { item in

@@ -108,7 +108,7 @@ final class WindowBench {
     }
 
     /// How long the decision that the store has is in force; nil if there is none.
-    func decision(of app: TestApp, _ permission: Permission) async throws -> Duration.Word? {
+    func decision(of app: TestApp, _ permission: Permission) async throws -> Duration.Kind? {
         let settings = PermissionSettings(bus: .address(permd.bus.address))
         return try await settings.decisions(app: app.id.description, question: .permission(permission)).first?.duration
     }

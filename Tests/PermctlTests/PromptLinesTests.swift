@@ -11,7 +11,7 @@ import Testing
 @Suite
 struct PromptLinesTests {
     private func prompt(
-        _ words: String, _ questions: [Question], _ durations: [Duration.Word] = Duration.Word.allCases,
+        _ words: String, _ questions: [Question], _ durations: [Duration.Kind] = Duration.Kind.allCases,
         dialog: PortalDialog? = nil
     ) -> AgentPrompt {
         AgentPrompt(
@@ -77,7 +77,7 @@ struct PromptLinesTests {
 
     /// Without a duration that is known, nothing can be allowed.
     @Test func onlyOfferedDurationsHaveKeys() {
-        func answers(_ durations: [Duration.Word]) -> [String] {
+        func answers(_ durations: [Duration.Kind]) -> [String] {
             texts(PromptLines(prompt("a", [.camera], durations)).lines).filter { $0.hasPrefix("[") }
         }
         #expect(answers([.always]) == ["[1] Always", "[2] Don't allow", "[3] Not now", "[?] Details"])

@@ -256,7 +256,7 @@ struct QueueScript {
     }
 
     private func describe(_ decision: Decision) -> String {
-        let end = decision.duration.end.map { String($0) } ?? decision.duration.word.rawValue
+        let end = decision.duration.end.map { String($0) } ?? decision.duration.kind.rawValue
         return
             "\(decision.permission.rawValue)=\(decision.verdict.rawValue)/\(end)\(decision.process == nil ? "" : "!")"
     }

@@ -47,7 +47,7 @@ struct ErrorTableTests {
 
     @Test func durationsHaveTheirKeywordAndEnd() {
         let durations: [Duration] = [.once, .session, .until(7), .always]
-        #expect(durations.map(\.word) == [.once, .session, .until, .always])
+        #expect(durations.map(\.kind) == [.once, .session, .until, .always])
         #expect(durations.map(\.end) == [nil, nil, 7, nil])
     }
 }

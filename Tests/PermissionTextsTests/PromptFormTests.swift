@@ -7,9 +7,9 @@ import Testing
 
 @Suite
 struct PromptFormTests {
-    private static let all = Duration.Word.allCases
+    private static let all = Duration.Kind.allCases
 
-    private func form(_ questions: Question..., durations: [Duration.Word] = all) -> PromptForm {
+    private func form(_ questions: Question..., durations: [Duration.Kind] = all) -> PromptForm {
         PromptForm(
             questions.map { AgentPrompt.Item(question: $0, deviceName: "", reason: "") }, durations)
     }

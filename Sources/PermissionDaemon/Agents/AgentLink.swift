@@ -135,7 +135,7 @@ final class AgentLink {
 
     private static func readItem(_ fields: [String: Value]) -> ItemDecision? {
         guard let verdict = fields["decision"]?.stringValue.flatMap(Verdict.init(rawValue:)),
-            let word = fields["duration"]?.stringValue.flatMap(Duration.Word.init(rawValue:)),
+            let word = fields["duration"]?.stringValue.flatMap(Duration.Kind.init(rawValue:)),
             let duration = Duration(word, until: fields["until"]?.uint64Value.map { EpochSeconds(clamping: $0) })
         else { return nil }
         guard let choices = fields["choices"] else { return ItemDecision(verdict: verdict, duration: duration) }

@@ -13,7 +13,7 @@ enum PromptDetails {
         let request = prompt.request
         let app = request.caller.app
         // The portal stores the answers to its own questions, so there is no duration to choose.
-        let durations = prompt.items.allSatisfy { $0.permission == nil } ? [.once] : Duration.Word.allCases
+        let durations = prompt.items.allSatisfy { $0.permission == nil } ? [.once] : Duration.Kind.allCases
         var details: [String: Value] = [
             "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entries[app], app)),
             "app_icon": .string(icon(entries[app]?.icon ?? "")), "sandboxed": .bool(request.caller.isSandboxed),

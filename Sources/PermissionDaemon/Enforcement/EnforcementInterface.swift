@@ -47,7 +47,7 @@ struct EnforcementInterface {
     }
 
     /// Something about the app and permission has changed; nil means any.
-    func tell(_ app: AppID?, _ permission: Permission?) {
+    func notify(_ app: AppID?, _ permission: Permission?) {
         subscribers.send(
             "StatusChanged", [.string(app?.description ?? ""), .string(permission?.rawValue ?? "")])
     }

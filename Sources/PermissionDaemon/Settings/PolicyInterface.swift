@@ -73,13 +73,13 @@ struct PolicyInterface {
             properties: [Property("ProgramVersion", "s") { _ in .string(calls.version) }], readers: .unsandboxed)
     }
 
-    func tellDecision(_ app: AppID, _ permission: Permission, _ verdict: Verdict?) {
+    func notifyDecision(_ app: AppID, _ permission: Permission, _ verdict: Verdict?) {
         subscribers.send(
             "DecisionChanged",
             [.string(app.description), .string(permission.rawValue), .string(verdict?.rawValue ?? "")])
     }
 
-    func tellRequest(_ request: Request, _ state: String) {
+    func notifyRequest(_ request: Request, _ state: String) {
         subscribers.send(
             "RequestChanged",
             [
@@ -88,7 +88,7 @@ struct PolicyInterface {
             ])
     }
 
-    func tellLength(_ length: Int) { subscribers.send("QueueChanged", [.uint32(UInt32(length))]) }
+    func notifyLength(_ length: Int) { subscribers.send("QueueChanged", [.uint32(UInt32(length))]) }
 
     // MARK: Decisions
 
@@ -108,9 +108,9 @@ struct PolicyInterface {
     }
 
     private func parseDuration(_ options: Options) throws(PermissionError) -> Duration {
-        let word = try options.string("duration") ?? Duration.Word.always.rawValue
+        let word = try options.string("duration") ?? Duration.Kind.always.rawValue
         let until = try options.time("until")
-        switch Duration.Word(rawValue: word) {
+        switch Duration.Kind(rawValue: word) {
         case .always: return .always
         case .session: return .session
         case .until:
@@ -140,7 +140,7 @@ struct PolicyInterface {
     func row(_ decision: Decision) -> [String: Value] {
         var row: [String: Value] = [
             "app": .string(decision.app.description), "permission": .string(decision.permission.rawValue),
-            "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.word.rawValue),
+            "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.kind.rawValue),
             "decided": .uint64(UInt64(clamping: decision.decided)), "by": .string(decision.by.rawValue),
         ]
         if let end = decision.duration.end { row["until"] = .uint64(UInt64(clamping: end)) }
@@ -150,7 +150,7 @@ struct PolicyInterface {
     func row(_ pause: Pause) -> [String: Value] {
         [
             "app": .string(pause.app.description), "permission": .string(pause.question.name),
-            "decision": .string("pause"), "duration": .string(Duration.Word.until.rawValue),
+            "decision": .string("pause"), "duration": .string(Duration.Kind.until.rawValue),
             "until": .uint64(UInt64(clamping: pause.until)), "decided": .uint64(UInt64(clamping: pause.since)),
             "by": .string(Author.guard.rawValue),
         ]

@@ -30,11 +30,11 @@ extension PolicyInterface {
     }
 
     func decisionRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
-        let held = heldDecisions(filter).map(decisionRow)
+        let unwritten = unwrittenDecisions(filter).map(decisionRow)
         let paused = calls.pauses(app: filter.app, question: filter.question).map {
             DecisionRow(app: $0.app, question: $0.question.name, values: row($0))
         }
-        let others = (held + paused).sorted(by: DecisionRow.isBefore)
+        let others = (unwritten + paused).sorted(by: DecisionRow.isBefore)
         guard let decisions = filter.decisions else {
             return done(.success(filter.page.merge([], others, DecisionRow.isBefore).map(\.values)))
         }
@@ -51,8 +51,8 @@ extension PolicyInterface {
     }
 
     /// The decisions in force that could not be written.
-    func heldDecisions(_ filter: RowFilter) -> [Decision] {
-        store.heldDecisions.filter { filter.decisions?.matches($0) == true && store.isInForce($0) }
+    func unwrittenDecisions(_ filter: RowFilter) -> [Decision] {
+        store.unwrittenDecisions.filter { filter.decisions?.matches($0) == true && store.isInForce($0) }
     }
 
     func historyRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {

@@ -11,8 +11,8 @@ extension PolicyInterface {
         let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.question) }
         guard let decisions = filter.decisions else { return done(.success([])) }
         let pauses = calls.pauses(app: filter.app, question: filter.question)
-        let held = heldDecisions(filter)
-        let others = Set(filter.app.map { [$0] } ?? pauses.map(\.app) + held.map(\.app))
+        let unwritten = unwrittenDecisions(filter)
+        let others = Set(filter.app.map { [$0] } ?? pauses.map(\.app) + unwritten.map(\.app))
         // Each app has a row for each permission.
         let (offset, end) = (filter.page.offset, filter.page.offset + filter.page.limit)
         let first = offset / permissions.count
@@ -25,7 +25,7 @@ extension PolicyInterface {
                         permissions.map { permission in
                             var row = row(
                                 app, permission,
-                                (stored + held).filter { $0.app == app && $0.permission == permission },
+                                (stored + unwritten).filter { $0.app == app && $0.permission == permission },
                                 pauses.first { $0.app == app && $0.question == .permission(permission) })
                             row["app_name"] = names[app].map { .string(SafeText.title($0.name)) }
                             return row

@@ -28,7 +28,7 @@ final class EndTimer {
 
 extension DecisionStore {
     /// Notices decisions that ended while nothing watched for it, and waits for the next end.
-    func lookForEnds() {
+    func findEnds() {
         var ofProcesses = RowCondition()
         ofProcesses.add("scope = ?", .text(session.scopes.boot))
         queue.add { [ofProcesses] (database) throws(DatabaseError) in

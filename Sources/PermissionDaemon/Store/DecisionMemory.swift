@@ -28,13 +28,13 @@ struct DecisionMemory {
 
     private var rows: [AppID: Rows] = [:]
     /// Decisions that could not be written. They are in force for the asking process until it exits.
-    private var held: [ProcessKey: [Subject: Decision]] = [:]
+    private var unwritten: [ProcessKey: [Subject: Decision]] = [:]
     /// Selects decisions whose reset could not be written.
     private(set) var void: Set<DecisionFilter> = []
 
     var apps: Set<AppID> { Set(rows.keys) }
     var appCount: Int { rows.count }
-    var heldDecisions: [Decision] { held.values.flatMap(\.values) }
+    var unwrittenDecisions: [Decision] { unwritten.values.flatMap(\.values) }
 
     func has(_ app: AppID) -> Bool { rows[app] != nil }
 
@@ -47,7 +47,7 @@ struct DecisionMemory {
         _ app: AppID, _ permission: Permission, for process: ProcessKey, _ isInForce: (Decision) -> Bool
     ) -> Decision? {
         if let decision = appDecision(app, permission, isInForce) { return decision }
-        if !held.isEmpty, let decision = held[process]?[Subject(app: app, permission: permission)],
+        if !unwritten.isEmpty, let decision = unwritten[process]?[Subject(app: app, permission: permission)],
             isInForce(decision)
         {
             return decision
@@ -64,7 +64,7 @@ struct DecisionMemory {
 
     /// Those about single processes of the app.
     func processDecisions(_ app: AppID) -> [Decision] {
-        (rows[app]?.ofProcesses ?? []).filter { !isVoid($0) } + heldDecisions.filter { $0.app == app }
+        (rows[app]?.ofProcesses ?? []).filter { !isVoid($0) } + unwrittenDecisions.filter { $0.app == app }
     }
 
     // MARK: Changes
@@ -75,13 +75,13 @@ struct DecisionMemory {
         for decision in decisions { rows[app]?.add(decision) }
     }
 
-    mutating func keep(_ apps: Set<AppID>) { rows = rows.filter { apps.contains($0.key) } }
+    mutating func retain(_ apps: Set<AppID>) { rows = rows.filter { apps.contains($0.key) } }
 
     /// A decision is on disk.
     mutating func set(_ decision: Decision) {
         rows[decision.app]?.add(decision)
         if let process = decision.process {
-            held[process]?[Subject(app: decision.app, permission: decision.permission)] = nil
+            unwritten[process]?[Subject(app: decision.app, permission: decision.permission)] = nil
         } else {
             removeHeld { $0.app == decision.app && $0.permission == decision.permission }
         }
@@ -89,7 +89,7 @@ struct DecisionMemory {
 
     /// A decision could not be written.
     mutating func hold(_ decision: Decision, for process: ProcessKey) {
-        held[process, default: [:]][Subject(app: decision.app, permission: decision.permission)] = decision
+        unwritten[process, default: [:]][Subject(app: decision.app, permission: decision.permission)] = decision
     }
 
     /// Removes decisions. Returns those that no reset had revoked before.
@@ -109,11 +109,11 @@ struct DecisionMemory {
 
     @discardableResult
     private mutating func removeHeld(where isOver: (Decision) -> Bool) -> [Decision] {
-        let over = heldDecisions.filter(isOver)
+        let over = unwrittenDecisions.filter(isOver)
         for decision in over {
             guard let process = decision.process else { continue }
-            held[process]?[Subject(app: decision.app, permission: decision.permission)] = nil
-            if held[process]?.isEmpty == true { held[process] = nil }
+            unwritten[process]?[Subject(app: decision.app, permission: decision.permission)] = nil
+            if unwritten[process]?.isEmpty == true { unwritten[process] = nil }
         }
         return over
     }

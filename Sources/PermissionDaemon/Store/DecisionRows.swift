@@ -62,7 +62,7 @@ enum DecisionRows {
             let by = Author(rawValue: row.text(6))
         else { return nil }
         let duration: Duration
-        switch (Duration.Word(rawValue: row.text(3)), row.optionalInteger(4), row.optionalText(7), row.integer(8)) {
+        switch (Duration.Kind(rawValue: row.text(3)), row.optionalInteger(4), row.optionalText(7), row.integer(8)) {
         case (.always, nil, nil, 0): duration = .always
         case (.until, let end?, nil, 0): duration = .until(end)
         case (.session, nil, .some, 0): duration = .session
@@ -108,7 +108,7 @@ enum DecisionRows {
         }
         let values: [SQLValue] = [
             .text(decision.app.description), .text(decision.permission.rawValue), .text(decision.verdict.rawValue),
-            .text(decision.duration.word.rawValue), .optional(decision.duration.end), .integer(decision.decided),
+            .text(decision.duration.kind.rawValue), .optional(decision.duration.end), .integer(decision.decided),
             .text(decision.by.rawValue), .optional(decision.scope),
         ]
         let process = ProcessKey.columns(decision.process)

@@ -78,7 +78,7 @@ final class DecisionStore {
     }
 
     /// The decisions that could not be written.
-    var heldDecisions: [Decision] { memory.heldDecisions }
+    var unwrittenDecisions: [Decision] { memory.unwrittenDecisions }
 
     /// Whether a reset has revoked a decision that is in the file.
     func isRevoked(_ decision: Decision) -> Bool { memory.isVoid(decision) }
@@ -153,12 +153,12 @@ final class DecisionStore {
     /// The file was opened again: what it says now counts.
     private func readAgain() {
         read(Array(memory.apps.union(unread))) { [weak self] _ in self?.onRead?(nil) }
-        lookForEnds()
+        findEnds()
     }
 
     private func makeRoom() {
         guard memory.appCount > mostApps, let present = presentApps?() else { return }
-        memory.keep(present)
+        memory.retain(present)
         mostApps = DecisionStore.keptApps + memory.appCount
     }
 
@@ -214,8 +214,8 @@ final class DecisionStore {
         var gone: [Decision] = []
         for change in changes {
             if let filter = change.reset {
-                let held = memory.heldDecisions
-                gone += memory.remove(where: filter.matches).filter { held.contains($0) && isInForce($0) }
+                let unwritten = memory.unwrittenDecisions
+                gone += memory.remove(where: filter.matches).filter { unwritten.contains($0) && isInForce($0) }
             } else if let decision = change.decision {
                 memory.set(decision)
             }
@@ -241,7 +241,7 @@ final class DecisionStore {
     }
 
     /// Keeps a decision that could not be written, for one process, until that process or permd exits.
-    func holdInMemory(_ decision: Decision) {
+    func setInMemory(_ decision: Decision) {
         guard let process = decision.process else { return }
         var decision = decision
         decision.duration = .once

@@ -64,7 +64,7 @@ struct MonitorVerb: AsyncParsableCommand {
         let now = TimeText.now()
         guard !json else {
             let record: Record = [
-                "time": now, "kind": kind, "text": text, "duration": duration?.word.rawValue, "until": duration?.end,
+                "time": now, "kind": kind, "text": text, "duration": duration?.kind.rawValue, "until": duration?.end,
             ]
             return try Output.json(record, pretty: false)
         }

@@ -98,7 +98,7 @@ struct ImportVerb: AsyncParsableCommand {
             guard seen.insert(Array("\(permission.rawValue) \(record.app)".utf8)).inserted else {
                 throw wrong("\(record.permission) for \(record.app) is listed twice")
             }
-            guard let word = Duration.Word(rawValue: record.duration), word != .once else {
+            guard let word = Duration.Kind(rawValue: record.duration), word != .once else {
                 throw wrong("“\(record.duration)” is not always, session or until")
             }
             let end = record.until ?? -1

@@ -179,7 +179,7 @@ struct AgentLinkTests {
         case .answered(.dismissed): "dismissed"
         case .answered(.answered(let items)):
             items.sorted { $0.key < $1.key }
-                .map { "\($0.key.name)=\($0.value.verdict.rawValue)/\($0.value.duration.word.rawValue)" }
+                .map { "\($0.key.name)=\($0.value.verdict.rawValue)/\($0.value.duration.kind.rawValue)" }
                 .joined(separator: ",")
         case .failed(let why): "failed: \(why)"
         case .left: "left"

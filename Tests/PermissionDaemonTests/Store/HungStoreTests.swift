@@ -39,7 +39,7 @@ struct HungStoreTests {
         var held = Decision(
             app: app, permission: .location, verdict: .grant, duration: .always, decided: 1, by: .person)
         held.process = process
-        store.holdInMemory(held)
+        store.setInMemory(held)
         #expect(store.decision(app, .location, for: process)?.verdict == .grant)
         // When it answers, the decision is known without being asked for.
         let read = EventLog<Bool>()

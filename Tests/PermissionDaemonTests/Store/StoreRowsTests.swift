@@ -91,7 +91,7 @@ struct StoreRowsTests {
             #expect(store.decision(app, .camera, for: process)?.process == nil)
             await close(store)
             let again = open()
-            #expect(try await list(again) == ["deny \(duration.word.rawValue)"])
+            #expect(try await list(again) == ["deny \(duration.kind.rawValue)"])
             try await commit(again, .reset(DecisionFilter(), by: .permctl, at: 1000))
             #expect(try await list(again).isEmpty)
             await close(again)
@@ -139,7 +139,7 @@ struct StoreRowsTests {
         await load(app, again)
         #expect(again.appDecision(app, .camera) == nil)
         #expect(again.queue.problems.contains { $0.contains("damaged rows") })
-        again.lookForEnds()
+        again.findEnds()
         try await commit(
             again,
             .set(

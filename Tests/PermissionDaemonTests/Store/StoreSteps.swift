@@ -67,7 +67,7 @@ func decisions(_ store: DecisionStore) async throws -> [Decision] {
 
 @LoopActor
 func list(_ store: DecisionStore) async throws -> [String] {
-    try await decisions(store).map { "\($0.verdict.rawValue) \($0.duration.word.rawValue)" }
+    try await decisions(store).map { "\($0.verdict.rawValue) \($0.duration.kind.rawValue)" }
 }
 
 @LoopActor
