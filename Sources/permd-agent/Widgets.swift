@@ -28,6 +28,11 @@ final class Widgets {
     static func label(_ text: String, _ style: String? = nil) -> Widget {
         let widget = cadw_label_new(text, 0)!
         gtk_label_set_lines(cadw_label(widget), maximumLines)
+        // Where a word is broken, no hyphen that is not in it: a path would read as another.
+        let attributes = pango_attr_list_new()
+        pango_attr_list_insert(attributes, pango_attr_insert_hyphens_new(0))
+        gtk_label_set_attributes(cadw_label(widget), attributes)
+        pango_attr_list_unref(attributes)
         // Combining marks that a font draws far above or below the line must not cover other text.
         gtk_widget_set_overflow(widget, GTK_OVERFLOW_HIDDEN)
         if let style { gtk_widget_add_css_class(widget, style) }
