@@ -4,7 +4,6 @@
 
 import CLinux
 import Glibc
-import System
 
 /// The files of an open database in WAL mode, by device and inode number, which is not reused while the file is open. A
 /// replaced folder is detected because its files differ. Opens no file: closing a descriptor of the database would
@@ -17,10 +16,11 @@ struct StoreIdentity: Sendable {
         let size: Int64
 
         init?(_ path: String) {
-            guard let status = stat(linkAt: path) else { return nil }
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return nil }
             device = UInt64(status.st_dev)
             inode = UInt64(status.st_ino)
-            kind = status.kind
+            kind = status.st_mode & S_IFMT
             size = Int64(status.st_size)
         }
 

@@ -82,7 +82,8 @@ enum StoreOpening {
     /// Describes what is in the place of a file: a link, a FIFO, a folder. SQLite's own message is less specific.
     private static func obstacle(_ path: String) -> String? {
         for name in [path, path + "-wal", path + "-shm", path + "-journal"] {
-            guard let status = stat(linkAt: name), status.kind != S_IFREG else { continue }
+            var status = stat()
+            guard lstat(name, &status) == 0, status.kind != S_IFREG else { continue }
             return "\(name) is \(status.kindName) instead of a regular file; move it away"
         }
         return nil
@@ -104,7 +105,8 @@ enum StoreOpening {
     static func prepareFolder(of path: String) -> String? {
         let folder = folder(of: path)
         if let problem = makeFolders(folder) { return problem }
-        guard let status = stat(linkAt: folder) else { return "\(folder) cannot be accessed: \(errorText())" }
+        var status = stat()
+        guard lstat(folder, &status) == 0 else { return "\(folder) cannot be accessed: \(errorText())" }
         guard status.kind == S_IFDIR else { return "\(folder) is not a folder" }
         guard status.st_uid == geteuid() else { return "\(folder) belongs to another user" }
         if status.st_mode & 0o077 != 0 { chmod(folder, 0o700) }
