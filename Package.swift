@@ -22,14 +22,18 @@ let windowTargets: [Target] =
             swiftSettings: strict),
         .testTarget(
             name: "AgentWindowTests",
-            dependencies: ["permd-agent", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit"],
+            dependencies: [
+                "permd-agent", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit", "TestSupport",
+            ],
             exclude: ["color.py", "icons.py", "look.py"], swiftSettings: strict),
         .executableTarget(
             name: "permd-settings", dependencies: ["PermissionClient", "PermissionTexts", "System", "CAdwaita"],
             swiftSettings: strict),
         .testTarget(
             name: "SettingsWindowTests",
-            dependencies: ["permd-settings", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit"],
+            dependencies: [
+                "permd-settings", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit", "TestSupport",
+            ],
             exclude: ["look.py"], swiftSettings: strict),
     ]
 
@@ -51,7 +55,9 @@ let pipeWireTargets: [Target] =
             swiftSettings: strict),
         .testTarget(
             name: "PipeWireTests",
-            dependencies: ["permd-pipewire", "CPipeWire", "DBus", "PermissionModel", "PermissionTestKit"],
+            dependencies: [
+                "permd-pipewire", "CPipeWire", "DBus", "PermissionModel", "PermissionTestKit", "TestSupport",
+            ],
             swiftSettings: strict),
     ]
 
@@ -135,6 +141,9 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "PermissionTestKit", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
+        .target(
+            name: "TestSupport", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
+            path: "Tests/TestSupport", swiftSettings: strict),
         .executableTarget(
             name: "permd-mockdevices", dependencies: ["CUMockdev", "CLinux"], path: "Tools/permd-mockdevices",
             swiftSettings: strict),
@@ -145,15 +154,19 @@ let package = Package(
             name: "permd-scripted-agent", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
             path: "Tools/permd-scripted-agent", swiftSettings: strict),
         .executableTarget(
-            name: "permd-faults", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "CLinux"],
+            name: "permd-faults",
+            dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport", "CLinux"],
             path: "Tools/permd-faults", swiftSettings: strict),
         .executableTarget(
-            name: "permd-bench", dependencies: ["CDBus", "DBus", "PermissionTestKit"], path: "Tools/permd-bench",
+            name: "permd-bench", dependencies: ["CDBus", "DBus", "PermissionTestKit", "TestSupport"],
+            path: "Tools/permd-bench",
             exclude: ["peers"], swiftSettings: strict),
         .executableTarget(
             name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
 
-        .testTarget(name: "DBusTests", dependencies: ["CDBus", "DBus", "PermissionTestKit"], swiftSettings: strict),
+        .testTarget(
+            name: "DBusTests", dependencies: ["CDBus", "DBus", "PermissionTestKit", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(name: "PermissionModelTests", dependencies: ["PermissionModel"], swiftSettings: strict),
         .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
         .testTarget(
@@ -163,27 +176,32 @@ let package = Package(
             dependencies: [
                 "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "System", "DBus", "CLinux",
                 "CGLib",
-                "PermissionTestKit",
+                "PermissionTestKit", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "PermissionClientTests", dependencies: ["PermissionClient", "DBus", "PermissionTestKit"],
+            name: "PermissionClientTests",
+            dependencies: ["PermissionClient", "DBus", "PermissionTestKit", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "PermissionTextsTests", dependencies: ["PermissionTexts", "PermissionClient", "PermissionTestKit"],
+            name: "PermissionTextsTests",
+            dependencies: ["PermissionTexts", "PermissionClient", "PermissionTestKit", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "IndicatorTests", dependencies: ["permd-indicator", "DBus", "PermissionModel", "PermissionTestKit"],
+            name: "IndicatorTests",
+            dependencies: ["permd-indicator", "DBus", "PermissionModel", "PermissionTestKit", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "PermctlTests",
             dependencies: [
-                "permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit", "PermissionTexts",
+                "permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit", "TestSupport",
+                "PermissionTexts",
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "SystemTests", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "CLinux"],
+            name: "SystemTests",
+            dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport", "CLinux"],
             exclude: ["reuse.py"], swiftSettings: strict),
     ] + windowTargets + pipeWireTargets + fuzzTargets
 )

@@ -68,7 +68,7 @@ public struct TestKitError: Error, Sendable, CustomStringConvertible {
 
     public init(_ description: String) { self.description = description }
 
-    static func system(_ what: String, _ code: Int32) -> TestKitError {
+    package static func system(_ what: String, _ code: Int32) -> TestKitError {
         TestKitError("\(what): \(String(cString: strerror(code)))")
     }
 }

@@ -2,6 +2,7 @@
 
 import DBus
 import PermissionTestKit
+import TestSupport
 
 extension FakeDaemon {
     /// Takes the place of the bench's own daemon.

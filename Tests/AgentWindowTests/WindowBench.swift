@@ -5,6 +5,7 @@ import Foundation
 import PermissionClient
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 final class WindowBench {

@@ -5,6 +5,7 @@ import DBus
 import Foundation
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 final class IndicatorStage {

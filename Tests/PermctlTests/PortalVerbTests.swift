@@ -3,6 +3,7 @@
 import DBus
 import Foundation
 import PermissionTestKit
+import TestSupport
 import Testing
 
 /// An installation of xdg-desktop-portal under a prefix of its own, and a home. A script prints the version.

@@ -3,6 +3,7 @@
 import PermissionClient
 import PermissionTestKit
 import PermissionTexts
+import TestSupport
 import Testing
 
 @Suite

@@ -2,6 +2,7 @@
 
 import DBus
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 final class LinkMonitor {

@@ -5,6 +5,7 @@ import CPipeWire
 import DBus
 import Glibc
 import PermissionTestKit
+import TestSupport
 
 /// A client of PipeWire with streams that want to record. They do not ask the session manager to link them, which takes
 /// WirePlumber a minute for a thousand.

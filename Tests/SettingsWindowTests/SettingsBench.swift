@@ -4,6 +4,7 @@ import DBus
 import Foundation
 import PermissionClient
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 final class SettingsBench {

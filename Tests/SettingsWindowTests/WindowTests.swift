@@ -4,6 +4,7 @@ import DBus
 import Foundation
 import PermissionClient
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)), .serialized)

@@ -5,6 +5,7 @@ import Foundation
 import Glibc
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 final class PortalStage {

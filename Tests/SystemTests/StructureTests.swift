@@ -18,8 +18,9 @@ struct StructureTests {
 
     /// The folder of a module; programs that are not installed are in Tools.
     private static func folder(of module: String) -> String {
-        let tool = "Tools/\(module)"
-        return FileManager.default.fileExists(atPath: project.appending(path: tool).path) ? tool : "Sources/\(module)"
+        let folders = ["Tools/\(module)", "Tests/\(module)"]
+        return folders.first { FileManager.default.fileExists(atPath: project.appending(path: $0).path) }
+            ?? "Sources/\(module)"
     }
 
     /// The table of ARCHITECTURE.md: `| module | does | may import |`.

@@ -3,6 +3,7 @@
 import DBus
 import Foundation
 import PermissionTestKit
+import TestSupport
 
 extension Bench {
     /// Each caller is a connection to the bus, and each group is on a file system of its own.

@@ -6,6 +6,7 @@ import Glibc
 import PermissionTestKit
 import ProcessIdentity
 import Synchronization
+import TestSupport
 
 final class FakeBus: Sendable {
     enum Form: CaseIterable {

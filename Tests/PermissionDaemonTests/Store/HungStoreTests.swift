@@ -5,6 +5,7 @@ import PermissionCore
 import PermissionModel
 import PermissionTestKit
 import System
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon

@@ -4,6 +4,7 @@ import DBus
 import Logging
 import PermissionTestKit
 import System
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon

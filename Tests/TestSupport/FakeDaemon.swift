@@ -2,6 +2,7 @@
 
 package import DBus
 package import PermissionModel
+package import PermissionTestKit
 
 @LoopActor
 package final class FakeDaemon {

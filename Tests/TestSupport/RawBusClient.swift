@@ -3,6 +3,7 @@
 import DBus
 import Dispatch
 import Glibc
+package import PermissionTestKit
 
 /// A message that is encoded without any validation (D-Bus specification, "Message Format"), in little-endian order.
 package struct RawMessage: Sendable {

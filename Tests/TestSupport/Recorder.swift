@@ -3,6 +3,7 @@
 package import DBus
 import Glibc
 package import PermissionModel
+package import PermissionTestKit
 
 /// A program that records from a ``SoundServer``.
 @LoopActor

@@ -2,6 +2,7 @@
 
 package import DBus
 import PermissionModel
+package import PermissionTestKit
 
 @LoopActor
 package final class FakePortal {

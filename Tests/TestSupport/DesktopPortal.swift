@@ -3,6 +3,7 @@
 package import DBus
 import Glibc
 import PermissionModel
+package import PermissionTestKit
 
 @LoopActor
 package final class DesktopPortal {

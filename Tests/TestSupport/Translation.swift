@@ -1,6 +1,7 @@
 // A language with its locale and compiled catalog in a folder of its own.
 
 import Glibc
+import PermissionTestKit
 
 package struct Translation: Sendable {
     /// The variables that select the language. The locale and the catalog exist as long as the value does.

@@ -3,6 +3,7 @@
 
 package import DBus
 import Glibc
+package import PermissionTestKit
 
 /// A private sound server with permd and permd-pipewire.
 @LoopActor

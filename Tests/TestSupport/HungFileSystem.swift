@@ -2,6 +2,7 @@
 
 import DBus
 import Glibc
+package import PermissionTestKit
 
 /// A FUSE file system over a file or folder, which answers only the kernel's first request (fuse(4)).
 package final class HungFileSystem: Sendable {

@@ -2,6 +2,7 @@
 
 package import DBus
 import Glibc
+package import PermissionTestKit
 
 /// A TCP or UDP socket that is bound to a free port of 127.0.0.1. A TCP socket listens.
 package struct LoopbackSocket: Sendable {
