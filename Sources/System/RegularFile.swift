@@ -29,7 +29,7 @@ package enum RegularFile {
     }
 
     /// Whether certainly no file has that name. A broken link is not absent.
-    package static func isAbsent(_ path: String) -> Bool { stat(linkAt: path) == nil && errno == ENOENT }
+    package static func isAbsent(_ path: String) -> Bool { FileStatus(path) == nil && errno == ENOENT }
 
     /// Follows links. As in systemd, a link to /dev/null is an empty file, which masks lower files of its name.
     package static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
@@ -37,12 +37,12 @@ package enum RegularFile {
         guard stat(path, &status) == 0 else { throw Failure(system: errno, at: path) }
         if isNull(status) { return [] }
         // Checked before opening, because opening a device may start it.
-        guard status.kind == S_IFREG else { throw Failure("this is \(status.kindName), not a regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw irregular(status) }
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard fd >= 0 else { throw Failure(system: errno, at: path) }
         defer { close(fd) }
         guard fstat(fd, &status) == 0 else { throw Failure(system: errno, at: path) }
-        guard status.kind == S_IFREG else { throw Failure("this is \(status.kindName), not a regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw irregular(status) }
         let content = try content(fd, path, maximum)
         var after = stat()
         guard fstat(fd, &after) == 0, after.st_size == status.st_size,
@@ -64,34 +64,14 @@ package enum RegularFile {
         }
     }
 
+    private static func irregular(_ status: stat) -> Failure {
+        Failure("this is \(FileStatus(status).kindName), not a regular file")
+    }
+
     private static func isNull(_ status: stat) -> Bool {
-        status.kind == S_IFCHR && major(status.st_rdev) == 1 && minor(status.st_rdev) == 3
+        status.st_mode & S_IFMT == S_IFCHR && major(status.st_rdev) == 1 && minor(status.st_rdev) == 3
     }
 
     private static func major(_ number: dev_t) -> UInt64 { UInt64(number) >> 8 & 0xFFF }
     private static func minor(_ number: dev_t) -> UInt64 { UInt64(number) & 0xFF }
-
-}
-
-extension stat {
-    /// The status of a file or of a link itself; nil if there is none, with the reason in errno.
-    package init?(linkAt path: String) {
-        self.init()
-        guard lstat(path, &self) == 0 else { return nil }
-    }
-
-    /// Whether it is a regular file, a folder, a link and so on.
-    package var kind: UInt32 { st_mode & S_IFMT }
-
-    /// The kind in words, with an article.
-    package var kindName: String {
-        switch kind {
-        case S_IFREG: "a regular file"
-        case S_IFIFO: "a FIFO"
-        case S_IFSOCK: "a socket"
-        case S_IFDIR: "a folder"
-        case S_IFLNK: "a symbolic link"
-        default: "a device"
-        }
-    }
 }

@@ -20,7 +20,7 @@ final class SessionToken {
     /// The IDs of the user's login sessions in logind.
     private(set) var logins: [String] = []
     /// The file with the current token; nil if there is none.
-    private var saved: StoreIdentity.File?
+    private var saved: FileStatus?
     /// Called with each problem, as a sentence.
     var onFinding: ((String) -> Void)?
     /// Problems found while reading the file.
@@ -36,7 +36,7 @@ final class SessionToken {
         do throws(RegularFile.Failure) {
             let read = try SessionToken.read(path)
             if read.scopes.boot == boot {
-                (scopes, logins, saved) = (read.scopes, read.logins, StoreIdentity.File(path))
+                (scopes, logins, saved) = (read.scopes, read.logins, FileStatus(path))
             }
         } catch {
             guard !error.isAbsent else { return }
@@ -63,7 +63,7 @@ final class SessionToken {
     @discardableResult
     func ensureSaved() -> Bool {
         guard let path else { return true }
-        if let saved, StoreIdentity.File(path) == saved { return true }
+        if let saved, FileStatus(path) == saved { return true }
         let wasSaved = saved != nil
         guard save() else { return false }
         if wasSaved { onFinding?("\(path) was deleted or replaced while permd ran; it was written again") }
@@ -89,11 +89,11 @@ final class SessionToken {
         close(fd)
         guard written == text.utf8.count else { return failed(reason) }
         // A file cannot be renamed over a directory.
-        if StoreIdentity.File(path)?.kind == S_IFDIR {
+        if FileStatus(path)?.kind == S_IFDIR {
             rename(path, "\(path).replaced-\(time(nil))")
         }
         guard rename(temporary, path) == 0 else { return failed(errorText()) }
-        saved = StoreIdentity.File(path)
+        saved = FileStatus(path)
         return true
     }
 

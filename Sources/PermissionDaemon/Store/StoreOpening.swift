@@ -22,7 +22,7 @@ enum StoreOpening {
         if let problem = prepareFolder(of: path) { return OpenedFile(state: .readOnly(why: problem)) }
         var opened = OpenedFile()
         var findings: [String] = []
-        if StoreIdentity.File(path)?.size == 0 {
+        if FileStatus(path)?.size == 0 {
             findings.append("\(path) was empty; its former content is unknown now, so apps ask again")
         }
         do throws(DatabaseError) {
@@ -82,8 +82,7 @@ enum StoreOpening {
     /// Describes what is in the place of a file: a link, a FIFO, a folder. SQLite's own message is less specific.
     private static func obstacle(_ path: String) -> String? {
         for name in [path, path + "-wal", path + "-shm", path + "-journal"] {
-            var status = stat()
-            guard lstat(name, &status) == 0, status.kind != S_IFREG else { continue }
+            guard let status = FileStatus(name), status.kind != S_IFREG else { continue }
             return "\(name) is \(status.kindName) instead of a regular file; move it away"
         }
         return nil
@@ -105,11 +104,10 @@ enum StoreOpening {
     static func prepareFolder(of path: String) -> String? {
         let folder = folder(of: path)
         if let problem = makeFolders(folder) { return problem }
-        var status = stat()
-        guard lstat(folder, &status) == 0 else { return "\(folder) cannot be accessed: \(errorText())" }
+        guard let status = FileStatus(folder) else { return "\(folder) cannot be accessed: \(errorText())" }
         guard status.kind == S_IFDIR else { return "\(folder) is not a folder" }
-        guard status.st_uid == geteuid() else { return "\(folder) belongs to another user" }
-        if status.st_mode & 0o077 != 0 { chmod(folder, 0o700) }
+        guard status.owner == geteuid() else { return "\(folder) belongs to another user" }
+        if status.mode & 0o077 != 0 { chmod(folder, 0o700) }
         return nil
     }
 

@@ -65,7 +65,7 @@ struct ManagedFile {
 
     /// Returns the content; nil if there is no such file.
     private func read() throws(Failure) -> [UInt8]? {
-        guard let status = stat(linkAt: path) else { return nil }
+        guard let status = FileStatus(path) else { return nil }
         guard status.kind != S_IFLNK else {
             throw refusal("is a symbolic link; permctl does not change what it points to")
         }
@@ -78,7 +78,7 @@ struct ManagedFile {
     /// Replaces the content in one step: another program sees the old content or the new one. Creates the folder.
     private func write(_ content: [UInt8]) throws(Failure) {
         ManagedFile.makeFolder(folder)
-        let mode = stat(linkAt: path).map { $0.st_mode & 0o7777 } ?? 0o644
+        let mode = FileStatus(path)?.mode ?? 0o644
         let temporary = "\(path).permctl-\(getpid())"
         let fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         defer { if fd >= 0 { close(fd) } }

@@ -5,6 +5,7 @@ import Glibc
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
+import System
 import Testing
 
 @testable import PermissionDaemon
@@ -48,8 +49,8 @@ struct StoreMendingTests {
         try await commit(store, set(.deny))
         await close(store)
         // They stay beside the database, since without them it cannot be read on a read-only disk.
-        #expect(StoreIdentity.File(paths.stateFile + "-wal")?.size == 0)
-        #expect(StoreIdentity.File(paths.stateFile + "-shm") != nil)
+        #expect(FileStatus(paths.stateFile + "-wal")?.size == 0)
+        #expect(FileStatus(paths.stateFile + "-shm") != nil)
         try obstruct()
         let again = await opened()
         #expect(
