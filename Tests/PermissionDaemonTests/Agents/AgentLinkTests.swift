@@ -51,8 +51,8 @@ struct AgentLinkTests {
             link.show(
                 Prompt(
                     id: Bench.prompt, request: Bench.request, items: [.camera],
-                    behind: RequestsBehind(count: 0, apps: []), pause: nil), to: id, deviceName: { _ in "" }
-            ) { [results] in results.add($0) }
+                    behind: RequestsBehind(count: 0, apps: []), pause: nil), to: id, deviceName: { _ in "" },
+                { [results] in results.add($0) })
             shown += 1
             return try await calls.wait(for: shown)[shown - 1]
         }
