@@ -98,7 +98,7 @@ final class DamageFault {
             }
         }
         // SQLite ignores what follows damage in its log, as it ignores a transaction that was not completed.
-        let isReported = !what.hasPrefix("permd.db-wal")
+        let isReported = !what.contains("permd.db-wal")
         for _ in 0..<200 where isReported && missing > 0 && !isLogged() { await Place.pause(milliseconds: 5) }
         if isReported, missing > 0, problems.isEmpty {
             report.lose("\(when): \(missing) decisions are missing, and ListProblems does not report it")
