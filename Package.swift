@@ -49,7 +49,8 @@ let pipeWireTargets: [Target] =
         .executableTarget(
             name: "permd-pipewire",
             dependencies: [
-                "CaptureRules", "EnforcementClient", "DBus", "PermissionModel", "ProcessIdentity", "System", "CLinux",
+                "CaptureRules", "EnforcementClient", "DBus", "PermissionModel", "ProcessIdentity", "System", "Journal",
+                "CLinux",
                 "CSystemd", "CPipeWire", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -101,21 +102,21 @@ let package = Package(
         .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionModel", swiftSettings: strict),
         .target(
-            name: "System",
+            name: "Journal",
             dependencies: [
-                "DBus", "PermissionModel", "CLinux", "CSystemd", .product(name: "Logging", package: "swift-log"),
+                "DBus", "PermissionModel", "System", "CLinux", "CSystemd",
+                .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: strict),
+        .target(name: "System", dependencies: ["DBus", "PermissionModel", "CLinux"], swiftSettings: strict),
         .target(
-            name: "ProcessIdentity",
-            dependencies: [
-                "DBus", "PermissionModel", "System", "CLinux", .product(name: "Logging", package: "swift-log"),
-            ], swiftSettings: strict),
+            name: "ProcessIdentity", dependencies: ["DBus", "PermissionModel", "System", "CLinux"],
+            swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(
             name: "PermissionDaemon",
             dependencies: [
-                "DBus", "PermissionModel", "PermissionCore", "ProcessIdentity", "System", "CDBus", "CLinux", "CSystemd",
-                "CSQLite", "CInih",
+                "DBus", "PermissionModel", "PermissionCore", "ProcessIdentity", "System", "Journal", "CDBus", "CLinux",
+                "CSystemd", "CSQLite", "CInih",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -174,7 +175,8 @@ let package = Package(
         .testTarget(
             name: "PermissionDaemonTests",
             dependencies: [
-                "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "System", "DBus", "CLinux",
+                "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "System", "Journal", "DBus",
+                "CLinux",
                 "CGLib",
                 "PermissionTestKit", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),

@@ -2,6 +2,7 @@
 
 import DBus
 import Glibc
+import Journal
 import Logging
 import PermissionModel
 import System

@@ -5,6 +5,7 @@ import CaptureRules
 import DBus
 import EnforcementClient
 import Glibc
+import Journal
 import Logging
 import PermissionModel
 import ProcessIdentity

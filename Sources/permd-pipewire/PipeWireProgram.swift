@@ -4,6 +4,7 @@ import CPipeWire
 import CSystemd
 import DBus
 import Glibc
+import Journal
 import Logging
 import System
 

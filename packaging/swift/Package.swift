@@ -16,9 +16,12 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionModel", swiftSettings: strict),
-        .target(name: "ProcessIdentity", dependencies: ["PermissionModel", "CLinux"], swiftSettings: strict),
+        .target(name: "System", dependencies: ["DBus", "PermissionModel", "CLinux"], swiftSettings: strict),
         .target(
-            name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity"],
+            name: "ProcessIdentity", dependencies: ["DBus", "PermissionModel", "System", "CLinux"],
+            swiftSettings: strict),
+        .target(
+            name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity", "System"],
             swiftSettings: strict),
     ]
 )

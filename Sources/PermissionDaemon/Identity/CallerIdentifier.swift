@@ -1,6 +1,7 @@
 // Identifies the app behind each connection once, and forgets it when the connection closes.
 
 import DBus
+import Journal
 import Logging
 import PermissionModel
 import ProcessIdentity
@@ -42,7 +43,8 @@ final class CallerIdentifier: CallerLookup {
     ) {
         refusals = BoundedLog(log, "connections were not identified")
         olderBus = OlderBus(
-            connection, reader: processes.identity.reader, log: log, continuing: old?.olderBus)
+            connection, reader: processes.identity.reader, continuing: old?.olderBus,
+            warn: { log.notice("\($0)") })
         connections = ConnectionIdentifier(connection, processes, proof: olderBus)
         // One match rule: with one for each caller, thousands of callers would slow down the bus.
         connection.onSignal(

@@ -2,6 +2,7 @@
 // journal.
 
 import DBus
+import Journal
 import Logging
 import PermissionCore
 import PermissionModel

@@ -5,7 +5,6 @@
 // not hold the socket.
 
 import DBus
-import Logging
 import PermissionModel
 import System
 
@@ -22,7 +21,7 @@ final class ConnectionSockets {
     let processes: ConnectionProcesses
     private let connection: Connection
     private let reader: ProcessReader
-    private let log: Logger
+    private let warn: @LoopActor (String) -> Void
     private var sockets: BusSockets?
     /// Searches never hang, as they ask the kernel alone: nothing that hangs elsewhere delays them.
     private let worker = Worker(threads: 1)
@@ -30,10 +29,10 @@ final class ConnectionSockets {
     private var isBlind = false
     private var checks: [Int32: [(name: String, completion: @LoopActor (UnknownProcess?) -> Void)]] = [:]
 
-    init(connection: Connection, reader: ProcessReader, log: Logger) {
+    init(connection: Connection, reader: ProcessReader, warn: @escaping @LoopActor (String) -> Void) {
         self.connection = connection
         self.reader = reader
-        self.log = log
+        self.warn = warn
         processes = ConnectionProcesses(connection: connection)
     }
 
@@ -116,7 +115,7 @@ final class ConnectionSockets {
             case .failed(let reason): throw UnknownProcess(reason: "the kernel did not report its sockets: \(reason)")
             case .unsupported:
                 isBlind = true
-                log.notice(
+                warn(
                     "The kernel does not report which process holds a socket to the bus (unix_diag), and the bus gives no pidfds: a program that delays its Hello can be mistaken for the process that has its process ID by then"
                 )
                 return nil

@@ -4,7 +4,6 @@
 // connection, and hold a socket for each connection with its ID.
 
 package import DBus
-package import Logging
 package import PermissionModel
 
 @LoopActor
@@ -12,10 +11,15 @@ package final class OlderBus: ProcessProof {
     private let times: ConnectionTimes
     private let sockets: ConnectionSockets
 
-    /// - Parameter old: The same for a lost connection. What it knows is kept, so that losing it makes no caller look new.
-    package init(_ connection: Connection, reader: ProcessReader, log: Logger, continuing old: OlderBus?) {
+    /// - Parameters:
+    ///   - old: The same for a lost connection. What it knows is kept, so that losing it makes no caller look new.
+    ///   - warn: Gets a sentence for the administrator.
+    package init(
+        _ connection: Connection, reader: ProcessReader, continuing old: OlderBus?,
+        warn: @escaping @LoopActor (String) -> Void
+    ) {
         times = ConnectionTimes(connection: connection, continuing: old?.times)
-        sockets = ConnectionSockets(connection: connection, reader: reader, log: log)
+        sockets = ConnectionSockets(connection: connection, reader: reader, warn: warn)
         times.onAppeared = { [processes = sockets.processes] in processes.appeared($0) }
     }
 

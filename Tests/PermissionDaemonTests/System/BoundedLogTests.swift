@@ -1,6 +1,7 @@
 // Log lines that any caller can cause do not fill the journal.
 
 import DBus
+@testable import Journal
 import Logging
 import PermissionTestKit
 import System

@@ -1,5 +1,6 @@
 // Log lines as written to stderr.
 
+@testable import Journal
 import Logging
 import System
 import Testing

@@ -2,6 +2,7 @@
 
 import DBus
 import Glibc
+@testable import Journal
 import Logging
 import PermissionCore
 import PermissionModel

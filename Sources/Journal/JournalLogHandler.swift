@@ -5,6 +5,7 @@ import CSystemd
 import Glibc
 package import Logging
 import PermissionModel
+import System
 
 package struct JournalLogHandler: LogHandler {
     /// The maximum length of a line in scalars: more than any message of permd with two paths in it.
