@@ -1,13 +1,13 @@
 // Log lines that any caller can cause do not fill the journal.
 
 import DBus
-@testable import Journal
 import Logging
 import PermissionTestKit
 import System
 import TestSupport
 import Testing
 
+@testable import Journal
 @testable import PermissionDaemon
 
 @Suite(.timeLimit(.minutes(1)))

@@ -1,10 +1,10 @@
 // Log lines as written to stderr.
 
-@testable import Journal
 import Logging
 import System
 import Testing
 
+@testable import Journal
 @testable import PermissionDaemon
 
 @Suite

@@ -2,7 +2,6 @@
 
 import DBus
 import Glibc
-@testable import Journal
 import Logging
 import PermissionCore
 import PermissionModel
@@ -10,6 +9,7 @@ import PermissionTestKit
 import ProcessIdentity
 import System
 
+@testable import Journal
 @testable import PermissionDaemon
 
 @LoopActor
