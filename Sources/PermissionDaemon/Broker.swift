@@ -47,8 +47,8 @@ final class Broker {
     /// Milliseconds until a failed write is retried. Failing disks are usually repaired by hand.
     static let rewriteTime: Int64 = 300_000
     var rewriteTimer: LoopTimer?
-    /// Apps with changed decisions whose effects have not been evaluated yet.
-    var changedApps: Set<AppID> = []
+    /// Whether portals and the queue have not heard of changed decisions yet.
+    var hasChanges = false
     /// Events that wait until the effects of earlier ones are complete.
     private var inbox: [QueueEvent] = []
     private var isFeeding = false
@@ -289,7 +289,7 @@ final class Broker {
         log.info("\(app) \(step)", metadata: ["request": "\(request.path)", "app": "\(app)"])
     }
 
-    func log(_ rows: [HistoryRow]) {
+    func log(_ rows: some Sequence<HistoryRow>) {
         for row in rows {
             log.info(
                 "\(row.question.name) for \(row.app): \(row.outcome.rawValue)",

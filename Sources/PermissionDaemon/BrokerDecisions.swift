@@ -51,9 +51,10 @@ extension Broker: PolicyCalls, PortalDecisions {
         app: AppID?, question: Question?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
     ) {
+        let time = now()
         var changes = [Change.removeDismissals(app: app, question: question)]
         if let filter = DecisionFilter(app: app, question: question) {
-            changes.append(.reset(filter, by: by, at: now()))
+            changes.append(.reset(filter, by: by, at: time))
         }
         store.commit(changes, history: []) { [weak self] result in
             guard let self else { return }
@@ -61,9 +62,7 @@ extension Broker: PolicyCalls, PortalDecisions {
             switch result {
             case .failure(let error): completion(.failure(error.ofReset))
             case .success(let removed):
-                for decision in removed {
-                    log.info("A decision about \(decision.permission.rawValue) for \(decision.app) was reset")
-                }
+                log(Set(removed.map { HistoryRow(resetOf: $0, by: by, at: time) }))
                 completion(.success(removed.count))
             }
         }
@@ -88,22 +87,26 @@ extension Broker: PolicyCalls, PortalDecisions {
             policyInterface.notifyDecision(decision.app, decision.permission, decision.verdict)
         }
         statuses.refresh(Set(decisions.map(\.app)))
-        if changedApps.isEmpty { Loop.shared.later { self.publishChanges() } }
-        changedApps.formUnion(decisions.map(\.app))
+        if !hasChanges { Loop.shared.later { self.publishChanges() } }
+        hasChanges = true
     }
 
+    /// Passes changed decisions to portals and the queue.
     func publishChanges() {
-        guard !isDetached, !changedApps.isEmpty else { return }
-        let apps = changedApps
-        changedApps = []
-        reevaluate(apps)
+        guard !isDetached, hasChanges else { return }
+        hasChanges = false
+        reviewRequests()
+    }
+
+    private func reviewRequests() {
+        portalSync.review()
+        feed(.factsChanged)
     }
 
     /// Re-evaluates everything that depends on decisions and rules about these apps; nil means all apps.
     func reevaluate(_ apps: Set<AppID>?) {
         statuses.refresh(apps)
-        portalSync.review()
-        feed(.factsChanged)
+        reviewRequests()
     }
 
     /// The decisions of apps were read, and may be others than those known so far; nil means all apps.

@@ -110,7 +110,7 @@ final class Daemon {
         guard awaitingParts?.count == 1 else { return }
         let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: Daemon.wallClock, log: log)
         processes.prepare = { [store] in store.load($0, then: $1) }
-        store.restore { [weak self] in self?.start(store, $0.ruleFiles) }
+        store.readRuleFiles { [weak self] in self?.start(store, $0) }
     }
 
     private func start(_ store: DecisionStore, _ ruleFiles: [(path: String, text: String)]) {

@@ -14,8 +14,8 @@ package enum Folders {
         getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The specification says that relative paths are ignored.
-    private static func path(_ name: String) -> String? { variable(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
+    /// A path in an environment variable; nil if it is relative, as the specification says.
+    package static func path(_ name: String) -> String? { variable(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
 
     private static func list(_ name: String, _ standard: String) -> [String] {
         (variable(name) ?? standard).split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }

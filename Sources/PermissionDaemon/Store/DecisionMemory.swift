@@ -83,18 +83,18 @@ struct DecisionMemory {
         if let process = decision.process {
             unwritten[process]?[Subject(app: decision.app, permission: decision.permission)] = nil
         } else {
-            removeHeld { $0.app == decision.app && $0.permission == decision.permission }
+            removeUnwritten { $0.app == decision.app && $0.permission == decision.permission }
         }
     }
 
     /// A decision could not be written.
-    mutating func hold(_ decision: Decision, for process: ProcessKey) {
+    mutating func setUnwritten(_ decision: Decision, for process: ProcessKey) {
         unwritten[process, default: [:]][Subject(app: decision.app, permission: decision.permission)] = decision
     }
 
     /// Removes decisions. Returns those that no reset had revoked before.
     mutating func remove(where isOver: (Decision) -> Bool) -> [Decision] {
-        removeRows(where: isOver).filter { !isVoid($0) } + removeHeld(where: isOver)
+        removeRows(where: isOver).filter { !isVoid($0) } + removeUnwritten(where: isOver)
     }
 
     @discardableResult
@@ -108,7 +108,7 @@ struct DecisionMemory {
     }
 
     @discardableResult
-    private mutating func removeHeld(where isOver: (Decision) -> Bool) -> [Decision] {
+    private mutating func removeUnwritten(where isOver: (Decision) -> Bool) -> [Decision] {
         let over = unwrittenDecisions.filter(isOver)
         for decision in over {
             guard let process = decision.process else { continue }
@@ -123,7 +123,7 @@ struct DecisionMemory {
         guard void.count < DecisionMemory.maximumVoid else { return nil }
         let revoked = rows.values.flatMap { $0.all.filter { filter.matches($0) && !isVoid($0) } }
         void.insert(filter)
-        return revoked + removeHeld(where: filter.matches)
+        return revoked + removeUnwritten(where: filter.matches)
     }
 
     /// All resets are on disk.

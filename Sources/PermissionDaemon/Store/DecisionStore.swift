@@ -109,13 +109,18 @@ final class DecisionStore {
         read(apps.filter { !memory.has($0) }) { _ in then() }
     }
 
+    /// Reads the last valid texts of rule and settings files; none, if that fails.
+    func readRuleFiles(then: @escaping @LoopActor ([(path: String, text: String)]) -> Void) {
+        queue.add(RuleFileRows.all) { then((try? $0.get()) ?? []) }
+    }
+
     /// Reads what a daemon that starts goes on with; nothing, if that fails.
     func restore(then: @escaping @LoopActor (StoredState) -> Void) {
         let session = session.scopes.session
         queue.add { (database) throws(DatabaseError) in
             StoredState(
                 dismissals: try DismissalRows.all(session: session, database),
-                ruleFiles: try RuleFileRows.all(database), portalAnswers: try PortalAnswerRows.all(database))
+                portalAnswers: try PortalAnswerRows.all(database))
         } then: {
             then((try? $0.get()) ?? StoredState())
         }
@@ -246,7 +251,7 @@ final class DecisionStore {
         var decision = decision
         decision.duration = .once
         decision.scope = session.scopes.boot
-        memory.hold(decision, for: process)
+        memory.setUnwritten(decision, for: process)
         notify([decision], [])
     }
 

@@ -16,12 +16,9 @@ struct StorePaths: Sendable {
 
     /// The locations of the XDG Base Directory specification.
     static func standard() -> StorePaths {
-        func variable(_ name: String) -> String? {
-            getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
-        }
-        let home = variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
-        let state = variable("XDG_STATE_HOME") ?? home + "/.local/state"
-        return StorePaths(state: state + "/permd", session: variable("XDG_RUNTIME_DIR").map { $0 + "/permd" })
+        let home = Folders.path("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
+        let state = Folders.path("XDG_STATE_HOME") ?? home + "/.local/state"
+        return StorePaths(state: state + "/permd", session: Folders.path("XDG_RUNTIME_DIR").map { $0 + "/permd" })
     }
 }
 
@@ -70,10 +67,9 @@ struct DecisionChange: Sendable, Hashable {
     var verdict: Verdict?
 }
 
-/// What a daemon that starts goes on with, apart from decisions.
+/// What a daemon that starts goes on with, apart from decisions and rule files.
 struct StoredState: Sendable {
     var dismissals: [DismissalRecord] = []
-    var ruleFiles: [(path: String, text: String)] = []
     var portalAnswers: [PortalAnswer] = []
 }
 
@@ -126,11 +122,16 @@ enum Change: Sendable {
         var seen: Set<DecisionFilter> = []
         for decision in removed
         where seen.insert(DecisionFilter(app: decision.app, permission: decision.permission)).inserted {
-            let row = HistoryRow(
-                time: time, request: "", app: decision.app, question: .permission(decision.permission), outcome: .reset,
-                by: author)
-            try HistoryRows.write(row, database)
+            try HistoryRows.write(HistoryRow(resetOf: decision, by: author, at: time), database)
         }
         return removed
+    }
+}
+
+extension HistoryRow {
+    init(resetOf decision: Decision, by author: Author, at time: EpochSeconds) {
+        self.init(
+            time: time, request: "", app: decision.app, question: .permission(decision.permission), outcome: .reset,
+            by: author)
     }
 }
