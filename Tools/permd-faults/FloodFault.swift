@@ -150,14 +150,7 @@ enum Flooder {
         while answers < width { await Place.pause(milliseconds: 1) }
         answers = 0
         Report.say("flooding")
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            var token: WatchToken?
-            token = Loop.shared.watch(unowned: STDIN_FILENO, .readable) { _ in
-                token?.cancel()
-                token = nil
-                continuation.resume()
-            }
-        }
+        await Place.waitForInput()
         Report.say("answers \(answers)")
         return 0
     }

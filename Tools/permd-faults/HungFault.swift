@@ -162,11 +162,7 @@ final class HungFault {
     }
 
     private func threads(of place: Place) -> Int {
-        guard let folder = opendir("/proc/\(place.permd.pid)/task") else { return 0 }
-        defer { closedir(folder) }
-        var count = -2
-        while readdir(folder) != nil { count += 1 }
-        return count
+        place.count("task")
     }
 
     /// A sandboxed app whose `/.flatpak-info` hangs is nobody, not a program outside any sandbox.
@@ -274,7 +270,7 @@ enum HungCaller {
             }
             let refused = try await answers.wait(for: connections.count).count { $0 == ErrorKind.accessDenied.name }
             Report.say("refused \(refused) slowest \(Loop.uptimeMilliseconds() - start)")
-            await waitForEndOfInput()
+            await Place.waitForInput()
             try await hung.end()
             return 0
         } catch {
@@ -288,16 +284,5 @@ enum HungCaller {
     /// The name of the error; nil if there is none.
     private static func error(_ answer: Result<Message, BusError>) -> String? {
         if case .failure(let error) = answer { error.name } else { nil }
-    }
-
-    private static func waitForEndOfInput() async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            var token: WatchToken?
-            token = Loop.shared.watch(unowned: STDIN_FILENO, .readable) { _ in
-                token?.cancel()
-                token = nil
-                continuation.resume()
-            }
-        }
     }
 }

@@ -94,12 +94,28 @@ final class Place {
         return words.count > 1 ? (Int(words[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE))) / 1024 : 0
     }
 
-    func descriptors() -> Int {
-        guard let folder = opendir("/proc/\(permd.pid)/fd") else { return 0 }
+    func descriptors() -> Int { count("fd") }
+
+    /// The number of entries of permd's folder in /proc.
+    func count(_ folder: String) -> Int {
+        guard let folder = opendir("/proc/\(permd.pid)/\(folder)") else { return 0 }
         defer { closedir(folder) }
-        var count = 0
+        // Without `.` and `..`.
+        var count = -2
         while readdir(folder) != nil { count += 1 }
         return count
+    }
+
+    /// Waits until there is input, or its end.
+    static func waitForInput() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            var token: WatchToken?
+            token = Loop.shared.watch(unowned: STDIN_FILENO, .readable) { _ in
+                token?.cancel()
+                token = nil
+                continuation.resume()
+            }
+        }
     }
 
     func end() async {
