@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 package import PermissionModel
+import System
 
 extension ProcessReader {
     /// The most descriptors that are read. Reading one blocks the caller for up to 3 µs. Compositors and browsers have
@@ -24,7 +25,7 @@ final class DescriptorFolder {
 
     init(_ path: String) throws(UnknownProcess) {
         guard let stream = opendir(path) else {
-            throw UnknownProcess(reason: "its descriptors cannot be read: \(String(cString: strerror(errno)))")
+            throw UnknownProcess(reason: "its descriptors cannot be read: \(errorText())")
         }
         self.stream = stream
     }
@@ -49,7 +50,7 @@ final class DescriptorFolder {
 }
 
 /// A process that has a device open.
-package struct DeviceOpener: Sendable, Hashable {
+package struct OpenDescriptors: Sendable, Hashable {
     package let process: ProcessKey
     /// The device number.
     package let device: UInt64
@@ -65,9 +66,9 @@ extension ProcessReader {
     /// hands them over. A process that may not be inspected is not found. Takes 16 ms for 20,000 descriptors.
     ///
     /// - Parameter processes: Where to look; in all processes if nil.
-    package func openers(of devices: Set<UInt64>, in processes: [Int32]? = nil) -> [DeviceOpener] {
+    package func openers(of devices: Set<UInt64>, in processes: [Int32]? = nil) -> [OpenDescriptors] {
         let own = getpid()
-        var found: [DeviceOpener] = []
+        var found: [OpenDescriptors] = []
         func visit(_ pid: Int32) -> Bool {
             if pid != own { found += openers(of: devices, in: pid) }
             return found.count < ProcessReader.maximumOpeners
@@ -76,7 +77,7 @@ extension ProcessReader {
         return found
     }
 
-    private func openers(of devices: Set<UInt64>, in pid: Int32) -> [DeviceOpener] {
+    private func openers(of devices: Set<UInt64>, in pid: Int32) -> [OpenDescriptors] {
         guard let folder = try? DescriptorFolder("\(root)/\(pid)/fd") else { return [] }
         var found: [UInt64: Int] = [:]
         var count = 0
@@ -88,7 +89,7 @@ extension ProcessReader {
             found[device, default: 0] += 1
         }
         guard !found.isEmpty, let process = try? key(pid) else { return [] }
-        return found.map { DeviceOpener(process: process, device: $0.key, descriptors: $0.value) }
+        return found.map { OpenDescriptors(process: process, device: $0.key, descriptors: $0.value) }
     }
 }
 

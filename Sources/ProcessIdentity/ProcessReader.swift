@@ -176,6 +176,4 @@ package struct ProcessReader: Sendable {
         }
         return content
     }
-
-    private func errorText() -> String { String(cString: strerror(errno)) }
 }

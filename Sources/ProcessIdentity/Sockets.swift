@@ -2,6 +2,7 @@
 
 import CLinux
 import Glibc
+import System
 
 /// A socket that a process holds.
 package struct ProcessSocket: Sendable, Hashable {
@@ -62,7 +63,7 @@ package final class UnixSockets: Sendable {
     private static func refusal(_ error: Int32) -> Refusal {
         switch error {
         case ENOENT, EOPNOTSUPP, EPROTONOSUPPORT, EAFNOSUPPORT, EINVAL, EPERM, EACCES: .unsupported
-        default: .failed(String(cString: strerror(error)))
+        default: .failed(errorText(error))
         }
     }
 }

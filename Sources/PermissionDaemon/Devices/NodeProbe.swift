@@ -121,7 +121,7 @@ enum NodeProblem {
         case ENOENT: "\(node) does not exist; let udev create it, or pass it into the container"
         case ENODEV, ENXIO: "\(node) no longer has hardware behind it; plug it in again"
         case ETIMEDOUT: "\(node) does not answer: its driver or hardware hangs; plug it in again, or see journalctl -k"
-        default: "\(node) cannot be opened: \(String(cString: strerror(code))); see journalctl -k"
+        default: "\(node) cannot be opened: \(errorText(code)); see journalctl -k"
         }
     }
 }

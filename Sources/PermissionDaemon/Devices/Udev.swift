@@ -3,6 +3,7 @@
 import CSystemd
 import DBus
 import Glibc
+import System
 
 @LoopActor
 final class Udev: DeviceSource {
@@ -98,7 +99,7 @@ final class Udev: DeviceSource {
         let failure = open()
         guard failure < 0 else { return pump() }
         close()
-        problems.append("devices cannot be watched: \(String(cString: strerror(-failure)))")
+        problems.append("devices cannot be watched: \(errorText(-failure))")
     }
 
     private func open() -> Int32 {
@@ -174,7 +175,7 @@ final class Udev: DeviceSource {
         if result < 0 {
             // The descriptor would stay ready, and the loop would spin.
             token?.cancel()
-            problems.append("devices are no longer watched: \(String(cString: strerror(-result)))")
+            problems.append("devices are no longer watched: \(errorText(-result))")
         }
         report()
     }

@@ -203,8 +203,8 @@ final class OpenNodes {
             let openings = node.activity.openings.filter { $0.process.map { identities[$0] != nil } ?? true }
             onOpeners?(
                 node.followed.device,
-                openings.map { holding in
-                    (holding.process, holding.since, holding.process.map { node.recording.contains($0) } ?? false)
+                openings.map { opening in
+                    (opening.process, opening.since, opening.process.map { node.recording.contains($0) } ?? false)
                 })
         }
     }

@@ -42,7 +42,7 @@ struct ManagedFile {
             try write(original)
             return "restored \(path)"
         }
-        guard unlink(path) == 0 else { throw refusal("cannot be removed: \(String(cString: strerror(errno)))") }
+        guard unlink(path) == 0 else { throw refusal("cannot be removed: \(errorText())") }
         rmdir(folder)
         return "removed \(path)"
     }
@@ -85,7 +85,7 @@ struct ManagedFile {
         guard fd >= 0, Glibc.write(fd, content, content.count) == content.count, fchmod(fd, mode) == 0, fsync(fd) == 0,
             rename(temporary, path) == 0
         else {
-            let problem = String(cString: strerror(errno))
+            let problem = errorText()
             unlink(temporary)
             throw refusal("cannot be written: \(problem)")
         }

@@ -21,7 +21,7 @@ struct PortalFolder {
         for target in backends + [installation.backendElsewhere].compactMap({ $0 }) {
             let link = "\(PortalFolder.path)/\(target.split(separator: "/").last ?? "")"
             guard symlink(target, link) != 0 else { continue }
-            let problem = String(cString: strerror(errno))
+            let problem = errorText()
             PortalFolder.remove()
             throw Failure(.no, "\(link) cannot be made: \(problem); nothing was changed")
         }

@@ -24,13 +24,13 @@ struct DeviceSearchTests {
         try folder.write("pos:\t0\nflags:\t\(flags)\nmnt_id:\t9\n", to: "\(pid)/fdinfo/\(number)")
     }
 
-    private func search(_ root: String, in processes: [Int32]? = nil) -> [DeviceOpener] {
+    private func search(_ root: String, in processes: [Int32]? = nil) -> [OpenDescriptors] {
         ProcessReader(root: root).openers(of: [UInt64(terminal.number)], in: processes)
             .sorted { $0.process.pid < $1.process.pid }
     }
 
-    private func opener(_ pid: Int32, _ descriptors: Int) -> DeviceOpener {
-        DeviceOpener(
+    private func opener(_ pid: Int32, _ descriptors: Int) -> OpenDescriptors {
+        OpenDescriptors(
             process: ProcessKey(pid: pid, startTime: 777), device: UInt64(terminal.number), descriptors: descriptors)
     }
 
@@ -80,7 +80,7 @@ struct DeviceSearchTests {
         let shell = try ChildProcess(
             "sh", ["-c", "exec 3<>\"$0\" 4<>\"$0\"; echo open; exec cat", terminal.path], standardInput: .pipe)
         // Programs in containers may have a terminal with the same number, from another instance of devpts.
-        func found() -> DeviceOpener? { search("/proc").first { $0.process.pid == shell.pid } }
+        func found() -> OpenDescriptors? { search("/proc").first { $0.process.pid == shell.pid } }
         for await line in shell.lines where line == "open" { break }
         let reader = ProcessReader()
         let opener = try #require(found())
