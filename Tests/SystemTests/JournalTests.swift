@@ -46,6 +46,12 @@ struct JournalTests {
                 destination: BusNames.service, path: BusNames.root, interface: BusNames.access,
                 member: "RequestAccess", [.strings(["camera"]), .properties(["handle_token": .string("t")])]))
         try await journal.log.first("the request") { $0.contains("PERMD_REQUEST=/org/permd/request/1_") }
+        _ = try await desk.call(
+            .call(
+                destination: BusNames.service, path: BusNames.root, interface: BusNames.policy, member: "Reset",
+                [.string("exe:/usr/bin/a"), .string("camera")]))
+        let reset = try await journal.log.first("the reset") { $0.contains("PERMD_OUTCOME=reset") }
+        #expect(reset.contains("PERMD_APP=exe:/usr/bin/a\n") && reset.contains("PERMD_PERMISSION=camera\n"))
         desk.close()
         permd.terminate()
         _ = await permd.waitForExit()
