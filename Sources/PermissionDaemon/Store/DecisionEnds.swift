@@ -31,7 +31,7 @@ extension DecisionStore {
     func findEnds() {
         var ofProcesses = RowCondition()
         ofProcesses.add("scope = ?", .text(session.scopes.boot))
-        queue.add { [ofProcesses] (database) throws(DatabaseError) in
+        queue.add(inBackground: true) { [ofProcesses] (database) throws(DatabaseError) in
             try DecisionRows.select(ofProcesses, "", database)
         } then: { [weak self] result in
             for case let decision? in (try? result.get()) ?? [] { self?.watch(decision) }
@@ -49,7 +49,7 @@ extension DecisionStore {
     func noticeEnds() {
         let time = now()
         end(.until(time)) { ($0.duration.end ?? .max) <= time }
-        queue.add { (database) throws(DatabaseError) in
+        queue.add(inBackground: true) { (database) throws(DatabaseError) in
             try DecisionRows.firstEnd(after: time, database)
         } then: { [weak self] result in
             if case .success(let end?) = result { self?.awaitEnd(end) }
@@ -77,7 +77,7 @@ extension DecisionStore {
     private func end(_ ended: EndedDecisions, _ isOver: @escaping (Decision) -> Bool) {
         let known = forget(where: isOver)
         notify([], known)
-        queue.add(writes: true) { (database) throws(DatabaseError) in
+        queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
             try DecisionRows.delete(ended, database)
         } then: { [weak self] result in
             guard let self else { return }

@@ -257,7 +257,7 @@ final class DecisionStore {
 
     /// Calls `body` once everything queued before is on disk or has failed.
     func whenWritten(_ body: @escaping @LoopActor () -> Void) {
-        queue.add { _ in
+        queue.add(inBackground: true) { _ in
         } then: { _ in
             body()
         }

@@ -13,6 +13,8 @@ struct StoreJob: Sendable {
     typealias Completion = @LoopActor () -> Void
 
     let writes: Bool
+    /// Whether nobody waits for what it does. If files are lost before it, the next job of another kind fails, too.
+    let isBackground: Bool
     /// The resets among the changes.
     let resets: [DecisionFilter]
     /// Runs within the group's transaction. Returns what to do once that is committed.
@@ -76,7 +78,7 @@ final class StoreFile: @unchecked Sendable {
         do throws(DatabaseError) { return try attempt(jobs, owed, end) } catch {
             // In another file than the one that the jobs were meant for, they would succeed.
             let isFinal = error.isLoss || error.isDamage || jobs.count == 1
-            let why = failed(error)
+            let why = failed(error, inBackground: jobs.allSatisfy(\.isBackground))
             if isFinal { return jobs.map { job in { job.fail(why) } } }
         }
         var owed = owed
@@ -87,7 +89,7 @@ final class StoreFile: @unchecked Sendable {
                 return completions[0]
             } catch {
                 owed += job.resets
-                let why = failed(error)
+                let why = failed(error, inBackground: job.isBackground)
                 return { job.fail(why) }
             }
         }
@@ -141,11 +143,11 @@ final class StoreFile: @unchecked Sendable {
     }
 
     /// Returns the error for the jobs that failed.
-    private func failed(_ error: DatabaseError) -> StoreError {
+    private func failed(_ error: DatabaseError, inBackground: Bool) -> StoreError {
         switch error {
         case _ where error.isLoss:
             report("\(error.description) while permd ran; the file that is there now is used")
-            open()
+            if !inBackground { open() }
             return StoreError(reason: error.description)
         case _ where error.isDamage:
             (database, identity) = (nil, nil)

@@ -43,7 +43,7 @@ final class StoreHistory {
         timer = nil
         let rows = waiting.takeAll()
         guard !rows.isEmpty else { return }
-        queue.add(writes: true) { (database) throws(DatabaseError) in
+        queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
             for row in rows { try HistoryRows.write(row, database) }
         } then: { [weak self] result in
             // They are written with the next rows.
@@ -61,7 +61,7 @@ final class StoreHistory {
         guard untrimmed > 0 else { return }
         untrimmed = 0
         let (limits, oldest) = (limits, now() - Int64(limits.days) * 86_400)
-        queue.add(writes: true) { (database) throws(DatabaseError) in
+        queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
             try HistoryRows.trim(database, rows: limits.rows, before: oldest)
         } then: { [weak self] result in
             if case .failure = result { self?.untrimmed += 1 }

@@ -58,13 +58,14 @@ final class StoreQueue {
     /// - Parameters:
     ///   - writes: Whether it changes the database.
     ///   - resets: Those among the changes.
+    ///   - inBackground: Whether nobody waits for what it does.
     func add<Value: Sendable>(
-        writes: Bool = false, resets: [DecisionFilter] = [],
+        writes: Bool = false, resets: [DecisionFilter] = [], inBackground: Bool = false,
         _ body: @escaping @Sendable (Database) throws(DatabaseError) -> Value,
         then: @escaping @LoopActor (Result<Value, StoreError>) -> Void
     ) {
         let job = StoreJob(
-            writes: writes, resets: resets,
+            writes: writes, isBackground: inBackground, resets: resets,
             run: { (database) throws(DatabaseError) in
                 let value = try body(database)
                 return { then(.success(value)) }
