@@ -34,10 +34,6 @@ extension Connection {
         return Connection.isOwner(try answer.get())
     }
 
-    public func releaseName(_ name: String) {
-        send(.busCall("ReleaseName", [.string(name)], noReply: true))
-    }
-
     /// Calls a method of the bus itself. Passes the first value of the reply; nil after an error, or if there is none.
     public func askBus(_ member: String, _ arguments: Value..., then: @escaping @LoopActor (Value?) -> Void) {
         call(.busCall(member, arguments)) { then((try? $0.get())?.body.first) }

@@ -25,9 +25,8 @@ extension Message {
         dbus_message_set_auto_start(raw, mayAutoStart ? 1 : 0)
         var iterator = DBusMessageIter()
         dbus_message_iter_init_append(raw, &iterator)
-        var size = BodySize(path: path)
         do throws(EncodingError) {
-            for value in body { try append(value, &iterator, &size, depth: 0) }
+            for value in body { try append(value, &iterator) }
         } catch {
             dbus_message_unref(raw)
             throw error
@@ -69,141 +68,67 @@ extension Message {
     }
 }
 
-extension Value {
-    /// Appends the value to a message whose body has the size `size`, at a nesting depth of `depth` containers.
-    func append(to iterator: inout DBusMessageIter, _ size: inout BodySize, depth: Int) throws(EncodingError) {
-        try DBus.append(self, &iterator, &size, depth: depth)
-    }
-}
-
-/// The maximum nesting of containers (D-Bus specification, "Valid Signatures"). A receiver disconnects a sender that
-/// exceeds it; dbus-broker passes the message on, and then disconnects the receiver, which finds it invalid.
-private let maximumDepth = 64
-
-/// The size of a message's body in bytes, as marshaled (D-Bus specification, "Marshaling"). The limits are enforced
-/// here for the same reason as `maximumDepth`; libdbus does not enforce them for senders.
-struct BodySize {
-    /// The maximum size of an array (D-Bus specification, "Container types").
-    private static let maximumArray = 64 << 20
-    /// The maximum size of a message (D-Bus specification, "Message Format").
-    private static let maximumMessage = 128 << 20
-    /// More than all header fields but the path together: names and signatures have at most 255 bytes.
-    private static let fields = 4 << 10
-
-    private(set) var bytes = 0
-    private let maximum: Int
-
-    init(path: String?) { maximum = BodySize.maximumMessage - BodySize.fields - (path?.utf8.count ?? 0) }
-
-    /// Adds `count` bytes with the given alignment.
-    mutating func add(_ count: Int, alignment: Int) throws(EncodingError) {
-        bytes = (bytes + alignment - 1) & -alignment + count
-        guard bytes <= maximum else {
-            throw EncodingError("the message is longer than \(BodySize.maximumMessage >> 20) MiB")
-        }
-    }
-
-    /// Adds what precedes the content of a container. Returns where the content starts.
-    mutating func open(_ type: Int32, _ signature: String?) throws(EncodingError) -> Int {
-        switch type {
-        case CDBUS_TYPE_ARRAY:
-            try add(4, alignment: 4)
-            try add(0, alignment: BodySize.alignment(signature?.utf8.first))
-        case CDBUS_TYPE_VARIANT: try add((signature?.utf8.count ?? 0) + 2, alignment: 1)
-        default: try add(0, alignment: 8)
-        }
-        return bytes
-    }
-
-    /// The alignment of values whose signature begins with `code`.
-    private static func alignment(_ code: UInt8?) -> Int {
-        switch code.map(UnicodeScalar.init) {
-        case "y", "g", "v": 1
-        case "n", "q": 2
-        case "x", "t", "d", "(", "{": 8
-        default: 4
-        }
-    }
-
-    /// Throws if an array whose first element begins at `start` is longer than permitted.
-    func checkArray(from start: Int) throws(EncodingError) {
-        guard bytes - start <= BodySize.maximumArray else {
-            throw EncodingError("an array is longer than \(BodySize.maximumArray >> 20) MiB")
-        }
-    }
-}
-
-private func append(
-    _ value: Value, _ iterator: inout DBusMessageIter, _ size: inout BodySize, depth: Int
-) throws(EncodingError) {
+private func append(_ value: Value, _ iterator: inout DBusMessageIter) throws(EncodingError) {
     switch value {
-    case .byte(var number): try appendBasic(&iterator, &size, CDBUS_TYPE_BYTE, &number)
+    case .byte(var number): appendBasic(&iterator, CDBUS_TYPE_BYTE, &number)
     case .bool(let flag):
         var number: dbus_bool_t = flag ? 1 : 0
-        try appendBasic(&iterator, &size, CDBUS_TYPE_BOOLEAN, &number)
-    case .int16(var number): try appendBasic(&iterator, &size, CDBUS_TYPE_INT16, &number)
-    case .uint16(var number): try appendBasic(&iterator, &size, CDBUS_TYPE_UINT16, &number)
-    case .int32(var number): try appendBasic(&iterator, &size, CDBUS_TYPE_INT32, &number)
-    case .uint32(var number): try appendBasic(&iterator, &size, CDBUS_TYPE_UINT32, &number)
-    case .int64(var number): try appendBasic(&iterator, &size, CDBUS_TYPE_INT64, &number)
-    case .uint64(var number): try appendBasic(&iterator, &size, CDBUS_TYPE_UINT64, &number)
-    case .double(var number): try appendBasic(&iterator, &size, CDBUS_TYPE_DOUBLE, &number)
-    case .string(let text): try appendText(&iterator, &size, CDBUS_TYPE_STRING, text) { _ in true }
+        appendBasic(&iterator, CDBUS_TYPE_BOOLEAN, &number)
+    case .int16(var number): appendBasic(&iterator, CDBUS_TYPE_INT16, &number)
+    case .uint16(var number): appendBasic(&iterator, CDBUS_TYPE_UINT16, &number)
+    case .int32(var number): appendBasic(&iterator, CDBUS_TYPE_INT32, &number)
+    case .uint32(var number): appendBasic(&iterator, CDBUS_TYPE_UINT32, &number)
+    case .int64(var number): appendBasic(&iterator, CDBUS_TYPE_INT64, &number)
+    case .uint64(var number): appendBasic(&iterator, CDBUS_TYPE_UINT64, &number)
+    case .double(var number): appendBasic(&iterator, CDBUS_TYPE_DOUBLE, &number)
+    case .string(let text): try appendText(&iterator, CDBUS_TYPE_STRING, text) { _ in true }
     case .objectPath(let text):
-        try appendText(&iterator, &size, CDBUS_TYPE_OBJECT_PATH, text) { dbus_validate_path($0, nil) != 0 }
+        try appendText(&iterator, CDBUS_TYPE_OBJECT_PATH, text) { dbus_validate_path($0, nil) != 0 }
     case .signature(let text):
-        try appendText(&iterator, &size, CDBUS_TYPE_SIGNATURE, text) { dbus_signature_validate($0, nil) != 0 }
+        try appendText(&iterator, CDBUS_TYPE_SIGNATURE, text) { dbus_signature_validate($0, nil) != 0 }
     case .unixFD(let descriptor):
         var fd = descriptor.raw
-        try size.add(4, alignment: 4)
         guard fd >= 0, dbus_message_iter_append_basic(&iterator, CDBUS_TYPE_UNIX_FD, &fd) != 0 else {
             throw EncodingError("the descriptor is closed, or the process has no free descriptor to duplicate it")
         }
     case .array(let element, let values):
-        try appendContainer(&iterator, &size, depth, CDBUS_TYPE_ARRAY, element) { (inner, size) throws(EncodingError) in
+        try appendContainer(&iterator, CDBUS_TYPE_ARRAY, element) { inner throws(EncodingError) in
             for value in values {
                 guard value.signature == element else {
                     throw EncodingError("an array of \(element) contains an element of type \(value.signature)")
                 }
-                try append(value, &inner, &size, depth: depth + 1)
+                try append(value, &inner)
             }
         }
     case .dictionary(let key, let content, let entries):
-        try appendContainer(&iterator, &size, depth, CDBUS_TYPE_ARRAY, "{\(key)\(content)}") {
-            (inner, size) throws(EncodingError) in
-            for entry in entries { try append(entry, key, content, &inner, &size, depth: depth + 1) }
+        try appendContainer(&iterator, CDBUS_TYPE_ARRAY, "{\(key)\(content)}") { inner throws(EncodingError) in
+            for entry in entries { try append(entry, key, content, &inner) }
         }
     case .structure(let fields):
         guard !fields.isEmpty else { throw EncodingError("a structure must have at least one field") }
-        try appendContainer(&iterator, &size, depth, CDBUS_TYPE_STRUCT, nil) { (inner, size) throws(EncodingError) in
-            for field in fields { try append(field, &inner, &size, depth: depth + 1) }
+        try appendContainer(&iterator, CDBUS_TYPE_STRUCT, nil) { inner throws(EncodingError) in
+            for field in fields { try append(field, &inner) }
         }
     case .variant(let content):
-        try appendContainer(&iterator, &size, depth, CDBUS_TYPE_VARIANT, content.signature) {
-            (inner, size) throws(EncodingError) in
-            try append(content, &inner, &size, depth: depth + 1)
+        try appendContainer(&iterator, CDBUS_TYPE_VARIANT, content.signature) { inner throws(EncodingError) in
+            try append(content, &inner)
         }
     }
 }
 
 private func append(
-    _ entry: DictionaryEntry, _ key: String, _ value: String, _ iterator: inout DBusMessageIter, _ size: inout BodySize,
-    depth: Int
+    _ entry: DictionaryEntry, _ key: String, _ value: String, _ iterator: inout DBusMessageIter
 ) throws(EncodingError) {
     guard entry.key.signature == key, entry.value.signature == value else {
         throw EncodingError("an entry does not match the dictionary's types \(key) and \(value)")
     }
-    try appendContainer(&iterator, &size, depth, CDBUS_TYPE_DICT_ENTRY, nil) { (inner, size) throws(EncodingError) in
-        try append(entry.key, &inner, &size, depth: depth + 1)
-        try append(entry.value, &inner, &size, depth: depth + 1)
+    try appendContainer(&iterator, CDBUS_TYPE_DICT_ENTRY, nil) { inner throws(EncodingError) in
+        try append(entry.key, &inner)
+        try append(entry.value, &inner)
     }
 }
 
-/// Appends a value of a type whose marshaled size and alignment are the size of `T`.
-private func appendBasic<T: BitwiseCopyable>(
-    _ iterator: inout DBusMessageIter, _ size: inout BodySize, _ type: Int32, _ value: inout T
-) throws(EncodingError) {
-    try size.add(MemoryLayout<T>.size, alignment: MemoryLayout<T>.size)
+private func appendBasic<T: BitwiseCopyable>(_ iterator: inout DBusMessageIter, _ type: Int32, _ value: inout T) {
     let ok = dbus_message_iter_append_basic(&iterator, type, &value)
     precondition(ok != 0, "out of memory building a message")
 }
@@ -214,12 +139,9 @@ private func withWholeText<Result>(_ text: String, _ body: (UnsafePointer<CChar>
 }
 
 private func appendText(
-    _ iterator: inout DBusMessageIter, _ size: inout BodySize, _ type: Int32, _ text: String,
+    _ iterator: inout DBusMessageIter, _ type: Int32, _ text: String,
     _ isValid: (UnsafePointer<CChar>) -> Bool
 ) throws(EncodingError) {
-    // The length, the text and a NUL.
-    let prefix = type == CDBUS_TYPE_SIGNATURE ? 1 : 4
-    try size.add(prefix + text.utf8.count + 1, alignment: prefix)
     let ok = withWholeText(text) { pointer -> Bool in
         guard isValid(pointer) else { return false }
         var pointer: UnsafePointer<CChar>? = pointer
@@ -230,10 +152,9 @@ private func appendText(
 }
 
 private func appendContainer(
-    _ iterator: inout DBusMessageIter, _ size: inout BodySize, _ depth: Int, _ type: Int32, _ signature: String?,
-    _ content: (inout DBusMessageIter, inout BodySize) throws(EncodingError) -> Void
+    _ iterator: inout DBusMessageIter, _ type: Int32, _ signature: String?,
+    _ content: (inout DBusMessageIter) throws(EncodingError) -> Void
 ) throws(EncodingError) {
-    guard depth < maximumDepth else { throw EncodingError("more than \(maximumDepth) levels of nested containers") }
     if let signature {
         // Must be one complete type: libdbus would also accept two.
         let whole = type == CDBUS_TYPE_ARRAY ? "a" + signature : signature
@@ -246,9 +167,7 @@ private func appendContainer(
         throw EncodingError("out of memory building a message")
     }
     do throws(EncodingError) {
-        let start = try size.open(type, signature)
-        try content(&inner, &size)
-        if type == CDBUS_TYPE_ARRAY { try size.checkArray(from: start) }
+        try content(&inner)
     } catch {
         dbus_message_iter_abandon_container(&iterator, &inner)
         throw error

@@ -7,21 +7,12 @@ import CLinux
 /// The watches of one connection. libdbus may have two on one descriptor, for reading and writing.
 @LoopActor
 final class Watches {
-    private final class Place {
-        let descriptor: Int32
-        var watches: [OpaquePointer] = []
-        var token: WatchToken?
-
-        init(_ descriptor: Int32) { self.descriptor = descriptor }
-    }
-
     /// Called when reading resumes after libdbus paused it. Messages read before the pause are not dispatched until
     /// requested again.
     var onResume: (@LoopActor () -> Void)?
 
     private let connection: OpaquePointer
-    /// Usually a single entry, so a linear search is faster than a dictionary.
-    private var places: [Place] = []
+    private var tokens: [OpaquePointer: WatchToken] = [:]
 
     init(connection: OpaquePointer) {
         self.connection = connection
@@ -42,8 +33,8 @@ final class Watches {
 
     func uninstall() {
         dbus_connection_set_watch_functions(connection, nil, nil, nil, nil, nil)
-        for place in places { place.token?.cancel() }
-        places = []
+        for token in tokens.values { token.cancel() }
+        tokens = [:]
     }
 
     private nonisolated static func with(
@@ -57,72 +48,43 @@ final class Watches {
         LoopActor.assumeIsolated { body(watches, pointer) }
     }
 
-    private func place(of watch: OpaquePointer) -> Place? {
-        let descriptor = dbus_watch_get_unix_fd(watch)
-        return places.first { $0.descriptor == descriptor }
-    }
-
     private func add(_ watch: OpaquePointer) {
-        let place = place(of: watch) ?? Place(dbus_watch_get_unix_fd(watch))
-        if place.watches.isEmpty { places.append(place) }
-        place.watches.append(watch)
-        update(place)
-    }
-
-    private func remove(_ watch: OpaquePointer) {
-        guard let place = place(of: watch) else { return }
-        place.watches.removeAll { $0 == watch }
-        if place.watches.isEmpty {
-            place.token?.cancel()
-            places.removeAll { $0 === place }
-        } else {
-            update(place)
+        let descriptor = dbus_watch_get_unix_fd(watch)
+        tokens[watch] = Loop.shared.watch(unowned: descriptor, Watches.interest(of: watch)) { [unowned self] in
+            handle(watch, $0)
         }
     }
 
+    private func remove(_ watch: OpaquePointer) { tokens.removeValue(forKey: watch)?.cancel() }
+
+    /// Interest changes twice per message sent; epoll is updated only if the change persists until the loop sleeps.
     private func toggled(_ watch: OpaquePointer) {
-        if let place = place(of: watch) { update(place) }
-        let isReading = dbus_watch_get_flags(watch) & DBUS_WATCH_READABLE.rawValue != 0
-        if isReading, dbus_watch_get_enabled(watch) != 0 { onResume?() }
+        let interest = Watches.interest(of: watch)
+        tokens[watch]?.events = interest
+        if interest.contains(.readable) { onResume?() }
     }
 
-    private func update(_ place: Place) {
-        // Interest changes twice per message sent; epoll is updated only if the change persists until the loop sleeps.
+    /// The events that the watch is for; none while it is disabled.
+    private static func interest(of watch: OpaquePointer) -> IOEvents {
+        guard dbus_watch_get_enabled(watch) != 0 else { return [] }
+        let flags = dbus_watch_get_flags(watch)
         var events: IOEvents = []
-        for watch in place.watches where dbus_watch_get_enabled(watch) != 0 {
-            let flags = dbus_watch_get_flags(watch)
-            if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
-            if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
-        }
-        if let token = place.token {
-            token.events = events
-        } else {
-            place.token = Loop.shared.watch(unowned: place.descriptor, events) { [unowned self, unowned place] in
-                handle(place, $0)
-            }
-        }
+        if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
+        if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
+        return events
     }
 
-    /// Reads available data, unless reading is paused.
+    /// Reads available data, unless reading is paused. One of the watches is for reading.
     func readAgain() {
-        for place in places where place.token?.events.contains(.readable) == true {
-            handle(place, .readable)
-        }
+        if let watch = tokens.first(where: { $0.value.events.contains(.readable) })?.key { handle(watch, .readable) }
     }
 
-    private func handle(_ place: Place, _ events: IOEvents) {
-        for watch in place.watches {
-            // Handling one watch may remove the other or close the connection.
-            guard place.watches.contains(watch), places.contains(where: { $0 === place }) else { continue }
-            guard dbus_watch_get_enabled(watch) != 0 else { continue }
-            let wanted = dbus_watch_get_flags(watch)
-            var flags: UInt32 = 0
-            if events.contains(.readable) { flags |= DBUS_WATCH_READABLE.rawValue }
-            if events.contains(.writable) { flags |= DBUS_WATCH_WRITABLE.rawValue }
-            flags &= wanted
-            if events.contains(.hangup) { flags |= DBUS_WATCH_HANGUP.rawValue }
-            if events.contains(.error) { flags |= DBUS_WATCH_ERROR.rawValue }
-            if flags != 0 { dbus_watch_handle(watch, flags) }
-        }
+    private func handle(_ watch: OpaquePointer, _ events: IOEvents) {
+        var flags: UInt32 = 0
+        if events.contains(.readable) { flags |= DBUS_WATCH_READABLE.rawValue }
+        if events.contains(.writable) { flags |= DBUS_WATCH_WRITABLE.rawValue }
+        if events.contains(.hangup) { flags |= DBUS_WATCH_HANGUP.rawValue }
+        if events.contains(.error) { flags |= DBUS_WATCH_ERROR.rawValue }
+        dbus_watch_handle(watch, flags)
     }
 }

@@ -2,6 +2,7 @@
 
 import DBus
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(3)))
