@@ -3,6 +3,7 @@
 import DBus
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 /// Stands for the daemon: stores decisions, and refuses those for one app.

@@ -6,6 +6,7 @@ import Logging
 import PermissionModel
 import PermissionTestKit
 import System
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon

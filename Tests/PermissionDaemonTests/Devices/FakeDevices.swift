@@ -8,6 +8,7 @@ import PermissionModel
 import PermissionTestKit
 import Synchronization
 import System
+import TestSupport
 
 @testable import PermissionDaemon
 

@@ -3,6 +3,7 @@
 import DBus
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 final class FakePortalStore {

@@ -4,6 +4,7 @@ import DBus
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon

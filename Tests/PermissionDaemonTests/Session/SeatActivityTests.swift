@@ -2,6 +2,7 @@
 
 import DBus
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon

@@ -3,6 +3,7 @@
 import DBus
 import Glibc
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @testable import System

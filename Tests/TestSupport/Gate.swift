@@ -3,10 +3,10 @@
 import Glibc
 
 /// What a thread waits for, as for a file system that hangs.
-public final class Gate: Sendable {
+package final class Gate: Sendable {
     private let ends: (read: Int32, write: Int32)
 
-    public init() {
+    package init() {
         var pair: [Int32] = [0, 0]
         pipe(&pair)
         ends = (pair[0], pair[1])
@@ -17,12 +17,12 @@ public final class Gate: Sendable {
         close(ends.write)
     }
 
-    public func wait() {
+    package func wait() {
         var byte: UInt8 = 0
         _ = read(ends.read, &byte, 1)
     }
 
-    public func open() {
+    package func open() {
         var byte: UInt8 = 0
         _ = write(ends.write, &byte, 1)
     }

@@ -1,7 +1,8 @@
 // A logind controlled by a test, on a bus of its own that replaces the system bus.
 
-public import DBus
-public import Glibc
+package import DBus
+import Glibc
+package import PermissionTestKit
 
 /// A fake logind. Its sessions belong to the user of this process by default.
 ///
@@ -12,7 +13,7 @@ public import Glibc
 /// logind.change("1", isLocked: true)
 /// ```
 @LoopActor
-public final class FakeLogind {
+package final class FakeLogind {
     private struct Session {
         var user: UInt32
         var kind: String
@@ -30,7 +31,7 @@ public final class FakeLogind {
     private var sessions: [String: Session] = [:]
     private var waiting: [MethodCall] = []
     /// Whether ListSessions is answered only when this becomes false.
-    public var isSlow = false {
+    package var isSlow = false {
         didSet {
             guard !isSlow else { return }
             waiting.forEach(list)
@@ -38,9 +39,9 @@ public final class FakeLogind {
         }
     }
     /// The callers of ListSessions.
-    public let listings = EventLog<String>()
+    package let listings = EventLog<String>()
 
-    public init(_ kind: PrivateBus.Kind = .daemon) async throws {
+    package init(_ kind: PrivateBus.Kind = .daemon) async throws {
         bus = try await PrivateBus(kind)
         connection = try bus.connect()
         server = ObjectServer(connection: connection) { call, text in
@@ -64,25 +65,25 @@ public final class FakeLogind {
     }
 
     /// The environment in which permd uses this bus as the system bus.
-    public var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] }
+    package var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] }
 
-    public var address: String { bus.address }
+    package var address: String { bus.address }
 
     /// - Parameter seat: Empty for a remote session.
-    public func add(
+    package func add(
         _ id: String, user: UInt32 = getuid(), kind: String = "user", isActive: Bool = true, isLocked: Bool = false,
         seat: String = "seat0"
     ) {
         sessions[id] = Session(user: user, kind: kind, isActive: isActive, isLocked: isLocked, seat: seat)
-        tell("SessionNew", id)
+        announce("SessionNew", id)
     }
 
-    public func remove(_ id: String) {
+    package func remove(_ id: String) {
         sessions[id] = nil
-        tell("SessionRemoved", id)
+        announce("SessionRemoved", id)
     }
 
-    public func change(_ id: String, isActive: Bool? = nil, isLocked: Bool? = nil) {
+    package func change(_ id: String, isActive: Bool? = nil, isLocked: Bool? = nil) {
         if let isActive { sessions[id]?.isActive = isActive }
         if let isLocked { sessions[id]?.isLocked = isLocked }
         connection.send(
@@ -92,7 +93,7 @@ public final class FakeLogind {
     }
 
     /// Stops logind and its bus.
-    public func stop() async {
+    package func stop() async {
         connection.close()
         await bus.stop()
     }
@@ -131,7 +132,7 @@ public final class FakeLogind {
         ]
     }
 
-    private func tell(_ member: String, _ id: String) {
+    private func announce(_ member: String, _ id: String) {
         connection.send(
             .signal(
                 path: FakeLogind.root, interface: "\(FakeLogind.name).Manager", member: member,
