@@ -129,7 +129,8 @@ let package = Package(
             name: "permd-indicator", dependencies: ["PermissionClient", "PermissionTexts", "DBus", "System"],
             swiftSettings: strict),
         .target(
-            name: "EnforcementClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity", "System"],
+            name: "EnforcementClient",
+            dependencies: ["DBus", "PermissionModel", "PermissionClient", "ProcessIdentity", "System"],
             swiftSettings: strict),
         .target(name: "CaptureRules", dependencies: ["PermissionModel"], swiftSettings: strict),
         .executableTarget(name: "permd", dependencies: ["PermissionDaemon"], swiftSettings: strict),

@@ -3,7 +3,6 @@
 
 package import DBus
 package import PermissionModel
-package import ProcessIdentity
 
 @LoopActor
 package final class EnforcementPoint {
@@ -17,22 +16,19 @@ package final class EnforcementPoint {
     /// Called when something else may have changed: whom to ask, whether permd is there, whether a request may be made.
     package var onChange: (@LoopActor () -> Void)?
     private let permissions: [Permission]
-    private lazy var link = PermdLink(source: source, processes: processes) { [weak self] in self?.happened($0) }
+    private lazy var link = PermdLink(source: source) { [weak self] in self?.happened($0) }
     private let source: String
-    private let processes: ProcessIdentifier
 
     /// - Parameters:
     ///   - source: What it calls itself in permd's list of uses, such as `pipewire`.
     ///   - permissions: Those of the devices that it stands before.
-    ///   - processes: Identifies permd.
-    package init(source: String, permissions: [Permission], processes: ProcessIdentifier) {
+    package init(source: String, permissions: [Permission]) {
         self.source = source
-        self.processes = processes
         self.permissions = permissions
     }
 
     /// Throws if there is no session bus. It is needed at the start only; later it is waited for.
-    package func start() throws(BusError) { try link.start() }
+    package func start() throws { try link.start() }
 
     /// A subject got at a device past this program, which cut it off.
     package func reportBypass(_ subject: Subject, _ permission: Permission, device: String) {

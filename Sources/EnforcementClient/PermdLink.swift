@@ -1,9 +1,8 @@
-// The connection to permd: org.permd.Enforcement1 on the session bus. It is opened again after a loss, of the bus or of
-// permd.
+// The link to permd: org.permd.Enforcement1 on the session bus, joined again after a loss of the bus or of permd.
 
 import DBus
+import PermissionClient
 import PermissionModel
-import ProcessIdentity
 import System
 
 @LoopActor
@@ -17,51 +16,38 @@ final class PermdLink {
     }
 
     private let source: String
-    private let processes: ProcessIdentifier
     private let onEvent: @LoopActor (Event) -> Void
-    private var connection: Connection?
-    /// The unique name of permd, once it was identified and has answered.
+    /// A sandboxed or unidentified owner of permd's name is not believed.
+    private let link = BusLink(.session, identifiesDaemon: true)
+    /// The unique name of permd, once it has answered.
     private var daemon: String?
     private var backoff = Backoff(first: 100, longest: 10_000)
-    private var isSearching = false
+    /// How often permd was joined; only the last time counts.
+    private var joins = 0
     private var responses: [String: @LoopActor (Message) -> Void] = [:]
 
     /// - Parameter source: The name of the enforcement point.
-    init(source: String, processes: ProcessIdentifier, onEvent: @escaping @LoopActor (Event) -> Void) {
+    init(source: String, onEvent: @escaping @LoopActor (Event) -> Void) {
         self.source = source
-        self.processes = processes
         self.onEvent = onEvent
     }
 
     /// Throws if there is no session bus. It is needed at the start only; later it is waited for.
-    func start() throws(BusError) { try open() }
+    func start() throws(ClientError) {
+        link.onConnect = { [weak self] connection in
+            connection.onSignal(path: BusNames.root, interface: BusNames.enforcement, addMatch: false) {
+                self?.signalled($0)
+            }
+            connection.onSignal(interface: BusNames.request, member: "Response", addMatch: false) {
+                self?.answered($0)
+            }
+        }
+        _ = try link.open()
+        _ = link.onDaemonChange { [weak self] isThere in if isThere { self?.join() } else { self?.lostDaemon() } }
+        join()
+    }
 
     var isReady: Bool { daemon != nil }
-
-    private func open() throws(BusError) {
-        let opened = try Connection.open(.session)
-        connection = opened
-        opened.onDisconnect { [weak self] in self?.lostBus() }
-        opened.onOwnerChange(of: BusNames.service) { [weak self] in self?.ownerChanged($0) }
-        opened.onSignal(path: BusNames.root, interface: BusNames.enforcement, addMatch: false) { [weak self] in
-            self?.signalled($0)
-        }
-        opened.onSignal(interface: BusNames.request, member: "Response", addMatch: false) { [weak self] in
-            self?.answered($0)
-        }
-        search()
-    }
-
-    private func lostBus() {
-        connection = nil
-        lostDaemon()
-        retry()
-    }
-
-    private func ownerChanged(_ owner: String?) {
-        lostDaemon()
-        if owner != nil { search() }
-    }
 
     private func lostDaemon() {
         guard daemon != nil else { return }
@@ -70,57 +56,34 @@ final class PermdLink {
         onEvent(.left)
     }
 
-    private func retry() {
-        Loop.shared.after(milliseconds: backoff.next()) { [weak self] in
-            guard let self, daemon == nil else { return }
-            if connection != nil { return search() }
-            do throws(BusError) { try open() } catch { retry() }
-        }
-    }
-
-    // MARK: Finding permd
-
-    /// The bus starts permd if it can. A sandboxed or unidentified owner of its name is not believed.
-    private func search() {
-        guard let connection, !isSearching else { return }
-        isSearching = true
-        let identifier = ConnectionIdentifier(connection, processes)
-        let owner = BusNameOwner(BusNames.service, on: connection) { identifier.objection(to: $0, $1) }
-        owner.find(starts: true) { [weak self] found in
-            self?.isSearching = false
-            guard let self, self.connection === connection else { return }
-            guard case .success(let found) = found else { return retry() }
-            subscribe(found)
-        }
-    }
-
-    private func subscribe(_ owner: String) {
-        guard let connection else { return }
-        connection.call(message(to: owner, BusNames.enforcement, "Subscribe")) { [weak self] reply in
-            guard let self, case .success = reply else {
-                self?.retry()
-                return
-            }
-            daemon = owner
-            backoff.reset()
-            readAsk()
-        }
-    }
-
-    private func readAsk() {
-        guard let connection, let daemon else { return }
-        let question = Message.call(
-            destination: daemon, path: BusNames.root, interface: StandardInterfaces.properties, member: "Get",
-            [.string(BusNames.enforcement), .string("Ask")])
-        connection.call(question) { [weak self] reply in
-            guard let self, self.daemon == daemon else { return }
-            guard case .success(let message) = reply, case .variant(let value)? = message.body.first,
-                let ask = value.stringValue.flatMap(AskScope.init(rawValue:))
-            else {
+    /// Subscribes, and reads whom to ask about. The bus starts permd if it can.
+    private func join() {
+        joins += 1
+        let number = joins
+        Task {
+            let ask = try? await subscribe()
+            guard number == joins else { return }
+            guard let ask, let owner = link.believed else {
                 lostDaemon()
                 return retry()
             }
+            daemon = owner
+            backoff.reset()
             onEvent(.came(ask: ask))
+        }
+    }
+
+    private func subscribe() async throws(ClientError) -> AskScope? {
+        _ = try await link.call(BusNames.enforcement, "Subscribe")
+        let body = try await link.call(
+            StandardInterfaces.properties, "Get", [.string(BusNames.enforcement), .string("Ask")])
+        guard case .variant(let value)? = body.first else { return nil }
+        return value.stringValue.flatMap(AskScope.init(rawValue:))
+    }
+
+    private func retry() {
+        Loop.shared.after(milliseconds: backoff.next()) { [weak self] in
+            if let self, daemon == nil { join() }
         }
     }
 
@@ -132,7 +95,7 @@ final class PermdLink {
         else { return }
         guard permission.isEmpty || Permission(rawValue: permission) != nil else { return }
         // Without an app, `Ask` may be what has changed.
-        if app.isEmpty { readAsk() } else { onEvent(.changed(app: app)) }
+        if app.isEmpty { join() } else { onEvent(.changed(app: app)) }
     }
 
     private func answered(_ message: Message) {
@@ -169,7 +132,7 @@ final class PermdLink {
         _ who: Value, _ permission: Permission, device: String, number: UInt64,
         _ body: @escaping @LoopActor (RequestEnd) -> Void
     ) -> String? {
-        guard let connection, daemon != nil else { return nil }
+        guard daemon != nil, let connection = try? link.open() else { return nil }
         let token = "\(source.replacing("-", with: "_"))\(number)"
         let path = BusNames.requestPath(owner: connection.uniqueName, token: token)
         var options: [String: Value] = ["handle_token": .string(token)]
@@ -199,7 +162,7 @@ final class PermdLink {
     /// Withdraws a request, if it is still there.
     func close(_ path: String) {
         responses[path] = nil
-        guard let connection, let daemon else { return }
+        guard let daemon, let connection = try? link.open() else { return }
         connection.send(
             .call(destination: daemon, path: path, interface: BusNames.request, member: "Close", noReply: true))
     }
@@ -245,17 +208,13 @@ final class PermdLink {
         _ member: String, interface: String = BusNames.enforcement, _ body: [Value],
         _ completion: @escaping @LoopActor (Result<[Value], Failure>) -> Void
     ) {
-        guard let connection, let daemon else { return }
-        connection.call(message(to: daemon, interface, member, body)) { [weak self] reply in
+        guard let daemon, let connection = try? link.open() else { return }
+        let message = Message.call(
+            destination: daemon, path: BusNames.root, interface: interface, member: member, body)
+        connection.call(message) { [weak self] reply in
             guard let self, self.daemon == daemon else { return }
             completion(reply.map(\.body).mapError(Failure.init))
         }
-    }
-
-    private func message(
-        to daemon: String, _ interface: String, _ member: String, _ body: [Value] = []
-    ) -> Message {
-        .call(destination: daemon, path: BusNames.root, interface: interface, member: member, body)
     }
 
     /// An error of a call.

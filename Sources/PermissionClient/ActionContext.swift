@@ -70,7 +70,7 @@ public final class ActionContext: Sendable {
         do { try await line.beginRequest() } catch { throw ClientError.actionOver }
         defer { Loop.shared.post { [line] in line.endRequest() } }
         let result = try await RequestRun.perform(order, on: BusLink.shared(center.bus), onPhase: onPhase)
-        if result.heldSeconds > 0, hold.seconds > 0 { await hold.note() }
+        if result.heldSeconds > 0, hold.seconds > 0 { await hold.begin() }
         return result
     }
 
@@ -119,7 +119,7 @@ private final class ActionHold: Sendable {
 
     init(seconds: Int) { self.seconds = seconds }
 
-    @LoopActor func note() { isKept = true }
+    @LoopActor func begin() { isKept = true }
 
     /// Gives up the place, at the end of the outermost action.
     @LoopActor func release(on bus: PermissionBus) async {

@@ -23,10 +23,10 @@ public protocol PromptPresenter: Sendable {
 ///
 /// See <doc:WritingAnAgent>.
 public final class AgentHost: Sendable {
-    private let bus: PermissionBus
-    private let level: AgentLevel
-    private let presenter: any PromptPresenter
-    private let ownsServiceName: Bool
+    fileprivate let bus: PermissionBus
+    fileprivate let level: AgentLevel
+    fileprivate let presenter: any PromptPresenter
+    fileprivate let ownsServiceName: Bool
 
     /// Creates an agent. It is registered by ``run(onEvent:)``.
     ///
@@ -54,9 +54,11 @@ public final class AgentHost: Sendable {
     /// - Parameter onEvent: Called when the agent is registered and when the daemon leaves the bus.
     /// - Throws: ``ClientError`` if the first registration fails.
     public func run(onEvent: @escaping @Sendable (AgentEvent) -> Void = { _ in }) async throws(ClientError) {
-        let server = await AgentServer(bus, level, presenter, ownsServiceName, onEvent)
+        let server = await AgentServer(self, onEvent)
         try await server.register()
-        await server.untilCancelled()
+        let (cancelled, source) = AsyncStream<Never>.makeStream()
+        for await _ in cancelled {}
+        source.finish()
         await server.leave()
     }
 }
@@ -89,27 +91,19 @@ private final class AgentServer {
     private static let maximumPrompts = 4
 
     private let link: BusLink
-    private let level: AgentLevel
-    private let presenter: any PromptPresenter
+    private let host: AgentHost
     private let path = "/org/permd/agent/1"
-    private let ownsServiceName: Bool
     private let onEvent: @Sendable (AgentEvent) -> Void
     private var server: ObjectServer?
     private var open: [PromptKey: OpenPrompt] = [:]
     /// Ends when the presenter has returned from the last prompt.
     private var lastShown: Task<Void, Never>?
     private var listener: Subscription?
-    private var cancelled: CheckedContinuation<Void, Never>?
 
-    init(
-        _ bus: PermissionBus, _ level: AgentLevel, _ presenter: any PromptPresenter, _ ownsServiceName: Bool,
-        _ onEvent: @escaping @Sendable (AgentEvent) -> Void
-    ) {
+    init(_ host: AgentHost, _ onEvent: @escaping @Sendable (AgentEvent) -> Void) {
         // A connection of its own, which is closed when the agent ends.
-        link = BusLink(bus, identifiesDaemon: true)
-        self.level = level
-        self.presenter = presenter
-        self.ownsServiceName = ownsServiceName
+        link = BusLink(host.bus, identifiesDaemon: true)
+        self.host = host
         self.onEvent = onEvent
     }
 
@@ -121,7 +115,7 @@ private final class AgentServer {
         do throws(ClientError) {
             _ = try await link.call(
                 BusNames.agentManager, "RegisterAgent",
-                [.objectPath(path), .properties(["level": .string(level.rawValue), "updates": .bool(true)])])
+                [.objectPath(path), .properties(["level": .string(host.level.rawValue), "updates": .bool(true)])])
         } catch {
             if !isRegistered { link.close() }
             throw error
@@ -143,19 +137,6 @@ private final class AgentServer {
         }
     }
 
-    func untilCancelled() async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                if Task.isCancelled { continuation.resume() } else { cancelled = continuation }
-            }
-        } onCancel: {
-            Loop.shared.post { [self] in
-                cancelled?.resume()
-                cancelled = nil
-            }
-        }
-    }
-
     /// Closes the connection, which unregisters the agent; an open prompt goes to the next agent. Returns when the
     /// presenter has returned.
     func leave() async {
@@ -171,7 +152,7 @@ private final class AgentServer {
 
     private func serve(_ connection: Connection) {
         // Another agent may own the name already; both can be registered.
-        if ownsServiceName { _ = try? connection.requestName(BusNames.agentService) }
+        if host.ownsServiceName { _ = try? connection.requestName(BusNames.agentService) }
         let server = ObjectServer(connection: connection) { call, explanation in
             call.fail(name: ErrorKind.invalidArguments.name, body: [.string(explanation), .bool(false)])
         }
@@ -224,7 +205,7 @@ private final class AgentServer {
         }
         let link = PromptLink()
         let prompt = AgentPrompt(id: path, details, link)
-        let presenter = presenter
+        let presenter = host.presenter
         let before = lastShown
         let task = Task {
             // A withdrawn prompt may take a moment to disappear.

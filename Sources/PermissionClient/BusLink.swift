@@ -1,13 +1,17 @@
 // A bus connection that is reopened after a loss, and the owner of org.permd on it.
 
-import DBus
+package import DBus
 import PermissionModel
 import System
 
 @LoopActor
-final class BusLink {
-    private static var links: [PermissionBus: BusLink] = [:]
-    private static var settingsLinks: [PermissionBus: BusLink] = [:]
+package final class BusLink {
+    private struct Kind: Hashable {
+        let bus: PermissionBus
+        let identifiesDaemon: Bool
+    }
+
+    private static var links: [Kind: BusLink] = [:]
 
     private let bus: PermissionBus
     /// Whether the owner of org.permd is identified before its signals count and before it is called. A sandboxed app
@@ -23,35 +27,28 @@ final class BusLink {
     /// The unique name of the owner that was identified.
     private var identified: String?
     /// The unique name from which calls and signals are accepted as the daemon's.
-    var believed: String? { identifiesDaemon && identified != owner ? nil : owner }
+    package var believed: String? { identifiesDaemon && identified != owner ? nil : owner }
     private var listeners: [UInt64: @LoopActor (Bool) -> Void] = [:]
     private var lastListener: UInt64 = 0
     /// Called with each new connection, before anything is sent on it.
-    var onConnect: (@LoopActor (Connection) -> Void)?
+    package var onConnect: (@LoopActor (Connection) -> Void)?
 
-    /// The link that all centers of this process share.
-    static func shared(_ bus: PermissionBus) -> BusLink {
-        if let link = links[bus] { return link }
-        let link = BusLink(bus)
-        links[bus] = link
+    /// The link that all centers of this process share; or, if it identifies the daemon, all settings.
+    static func shared(_ bus: PermissionBus, identifiesDaemon: Bool = false) -> BusLink {
+        let kind = Kind(bus: bus, identifiesDaemon: identifiesDaemon)
+        if let link = links[kind] { return link }
+        let link = BusLink(bus, identifiesDaemon: identifiesDaemon)
+        links[kind] = link
         return link
     }
 
-    /// The link that all settings of this process share. It identifies the daemon.
-    static func ofSettings(_ bus: PermissionBus) -> BusLink {
-        if let link = settingsLinks[bus] { return link }
-        let link = BusLink(bus, identifiesDaemon: true)
-        settingsLinks[bus] = link
-        return link
-    }
-
-    init(_ bus: PermissionBus, identifiesDaemon: Bool = false) {
+    package init(_ bus: PermissionBus, identifiesDaemon: Bool = false) {
         self.bus = bus
         self.identifiesDaemon = identifiesDaemon
     }
 
     /// Returns the connection, and opens it if necessary. If it was lost before, the listeners are notified.
-    func open() throws(ClientError) -> Connection {
+    package func open() throws(ClientError) -> Connection {
         if isClosed {
             throw ClientError(kind: .noBus, message: "this connection to the bus was closed", isRetryable: false)
         }
@@ -70,7 +67,7 @@ final class BusLink {
             if isLost {
                 isLost = false
                 // In a later turn of the loop, after the notification of the loss.
-                Loop.shared.later { [weak self] in self?.tell(true) }
+                Loop.shared.later { [weak self] in self?.notify(true) }
             }
             return opened
         } catch {
@@ -98,11 +95,11 @@ final class BusLink {
         owner = now
         if identified != now { identified = nil }
         // If another daemon replaced this one in one step, listeners see a loss and a return.
-        if before != nil { tell(false) }
-        if now != nil { tell(true) }
+        if before != nil { notify(false) }
+        if now != nil { notify(true) }
     }
 
-    private func tell(_ isThere: Bool) {
+    private func notify(_ isThere: Bool) {
         for (_, listener) in listeners.sorted(by: { $0.key < $1.key }) { listener(isThere) }
     }
 
@@ -114,7 +111,7 @@ final class BusLink {
         isLost = true
         // In a later turn of the loop, because this may be called within `open`.
         Loop.shared.later { [weak self] in
-            self?.tell(false)
+            self?.notify(false)
             self?.retry()
         }
     }
@@ -129,7 +126,7 @@ final class BusLink {
     }
 
     /// Calls `body` when the daemon appears (true) and disappears (false), until the subscription is cancelled.
-    func onDaemonChange(_ body: @escaping @LoopActor (Bool) -> Void) -> Subscription {
+    package func onDaemonChange(_ body: @escaping @LoopActor (Bool) -> Void) -> Subscription {
         lastListener += 1
         let id = lastListener
         listeners[id] = body
@@ -139,51 +136,29 @@ final class BusLink {
     // MARK: Calls
 
     /// Calls a method of the daemon's root object. The bus starts the daemon if necessary.
-    func call(_ interface: String, _ member: String, _ body: [Value] = []) async throws(ClientError) -> [Value] {
+    package func call(
+        _ interface: String, _ member: String, _ body: [Value] = []
+    ) async throws(ClientError) -> [Value] {
         let connection = try open()
-        do throws(BusError) {
-            guard identifiesDaemon else {
-                return try await connection.call(.ofDaemon(BusNames.service, interface, member, body)).body
-            }
-            if let known = identified {
-                let answer = try await called(known, on: connection, interface, member, body)
-                if let answer { return answer }
+        func message(to name: String) -> Message {
+            .call(destination: name, path: BusNames.root, interface: interface, member: member, body)
+        }
+        guard identifiesDaemon else { return try await connection.ask(message(to: BusNames.service)) }
+        if let known = identified {
+            do throws(BusError) { return try await connection.call(message(to: known)).body } catch {
+                let hasLeft = [BusError.Name.serviceUnknown, BusError.Name.nameHasNoOwner].contains(error.name)
+                guard hasLeft else { throw ClientError(error) }
                 identified = nil
             }
-        } catch {
-            throw ClientError(error)
         }
         let owner = try await TrustedOwner.find(BusNames.service, on: connection)
         identified = owner
-        do throws(BusError) {
-            return try await connection.call(.ofDaemon(owner, interface, member, body)).body
-        } catch {
-            throw ClientError(error)
-        }
-    }
-
-    /// Calls a daemon that was identified before. Returns nil if it has left the bus, so that another one can be
-    /// called.
-    private func called(
-        _ owner: String, on connection: Connection, _ interface: String, _ member: String, _ body: [Value]
-    ) async throws(BusError) -> [Value]? {
-        do throws(BusError) {
-            return try await connection.call(.ofDaemon(owner, interface, member, body)).body
-        } catch {
-            guard [BusError.Name.serviceUnknown, BusError.Name.nameHasNoOwner].contains(error.name) else { throw error }
-            return nil
-        }
+        return try await connection.ask(message(to: owner))
     }
 
     /// Whether the bus can start a program for that name.
     func canStart(_ name: String) async throws(ClientError) -> Bool {
-        let connection = try open()
-        do throws(BusError) {
-            let names = try await connection.call(.busCall("ListActivatableNames")).body.first?.strings
-            return names?.contains(name) == true
-        } catch {
-            throw ClientError(error)
-        }
+        try await open().ask(.busCall("ListActivatableNames")).first?.strings?.contains(name) == true
     }
 
     /// Subscribes to a signal that the daemon sends as unicast, which needs no match rule.
@@ -198,11 +173,9 @@ final class BusLink {
     }
 }
 
-extension Message {
-    /// A call of the daemon's root object.
-    fileprivate static func ofDaemon(
-        _ destination: String, _ interface: String, _ member: String, _ body: [Value]
-    ) -> Message {
-        .call(destination: destination, path: BusNames.root, interface: interface, member: member, body)
+extension Connection {
+    /// Calls a method and returns the arguments of the reply.
+    fileprivate func ask(_ message: Message) async throws(ClientError) -> [Value] {
+        do throws(BusError) { return try await call(message).body } catch { throw ClientError(error) }
     }
 }

@@ -140,7 +140,7 @@ public final class PermissionSettings: Sendable {
 
     /// Returns whether the bus can start an agent: whether the name `org.permd.Agent` is activatable.
     public func canStartAgent() async throws(ClientError) -> Bool {
-        try await BusLink.ofSettings(bus).canStart(BusNames.agentService)
+        try await BusLink.shared(bus, identifiesDaemon: true).canStart(BusNames.agentService)
     }
 
     /// Returns whether prompts may be shown now: not while every session of the user is locked or in the background
@@ -173,7 +173,7 @@ public final class PermissionSettings: Sendable {
     // MARK: The bus
 
     private func call(_ interface: String, _ member: String, _ body: [Value]) async throws(ClientError) -> [Value] {
-        try await BusLink.ofSettings(bus).call(interface, member, body)
+        try await BusLink.shared(bus, identifiesDaemon: true).call(interface, member, body)
     }
 
     /// The most rows of a reply of permd.

@@ -6,14 +6,14 @@ import DBus
 extension PermissionSettings {
     /// Whether the bus can start the window.
     package func hasWindow() async -> Bool {
-        (try? await BusLink.ofSettings(bus).canStart(BusLink.window)) == true
+        (try? await BusLink.shared(bus, identifiesDaemon: true).canStart(BusLink.window)) == true
     }
 
     /// - Parameters:
     ///   - app: The app whose page is shown; nil for the whole window.
     ///   - token: Lets the window come to the front (xdg-activation); may be empty.
     package func openWindow(at app: String? = nil, token: String) async {
-        try? await BusLink.ofSettings(bus).openWindow(app, token)
+        try? await BusLink.shared(bus, identifiesDaemon: true).openWindow(app, token)
     }
 }
 

@@ -44,39 +44,64 @@ final class RequestRun {
     private let order: RequestOrder
     private let token: String
     private let onPhase: @LoopActor (RequestPhase) -> Void
-    private let onEnd: @LoopActor (Result<RequestResult, ClientError>) -> Void
     private var state = State.lost
     private var wasAccepted = false
     private var isCancelled = false
     private var path = ""
     private var place = (isShowing: false, position: 0)
-    private var told: RequestPhase?
+    private var lastPhase: RequestPhase?
     private var signals: [Subscription] = []
     private var listener: Subscription?
+    private var result: Result<RequestResult, any Error>?
+    private var continuation: CheckedContinuation<RequestResult, any Error>?
 
-    /// `onEnd` is called once, after the phase `settled` if there is an answer, and never after ``cancel()``.
-    init(
-        _ link: BusLink, _ order: RequestOrder, onPhase: @escaping @LoopActor (RequestPhase) -> Void,
-        onEnd: @escaping @LoopActor (Result<RequestResult, ClientError>) -> Void
-    ) {
+    /// Makes a request and returns its answer, after the phase `settled`. Cancelling the Task withdraws it and throws
+    /// `CancellationError`.
+    static func perform(
+        _ order: RequestOrder, on link: BusLink, onPhase: @escaping @LoopActor (RequestPhase) -> Void
+    ) async throws -> RequestResult {
+        let run = RequestRun(link, order, onPhase)
+        return try await withTaskCancellationHandler {
+            run.start()
+            return try await run.answer()
+        } onCancel: {
+            Loop.shared.post { run.cancel() }
+        }
+    }
+
+    private init(_ link: BusLink, _ order: RequestOrder, _ onPhase: @escaping @LoopActor (RequestPhase) -> Void) {
         self.link = link
         self.order = order
         self.onPhase = onPhase
-        self.onEnd = onEnd
         RequestRun.lastToken += 1
         token = order.options.token ?? "client\(RequestRun.lastToken)"
     }
 
-    func start() {
+    private func start() {
         guard !isCancelled else { return }
         listener = link.onDaemonChange { [self] in daemonChanged($0) }
         ask()
     }
 
-    /// Withdraws the request. No callback follows.
-    func cancel() {
+    private func answer() async throws -> RequestResult {
+        try await withCheckedThrowingContinuation { waiter in
+            // The answer may have come in the suspension before this closure runs.
+            if let result { waiter.resume(with: result) } else { continuation = waiter }
+        }
+    }
+
+    private func finish(_ result: Result<RequestResult, any Error>) {
+        guard self.result == nil else { return }
+        self.result = result
+        continuation?.resume(with: result)
+        continuation = nil
+    }
+
+    /// Withdraws the request. No phase follows.
+    private func cancel() {
         guard state != .over else { return }
         isCancelled = true
+        finish(.failure(CancellationError()))
         if state == .waiting { close() }
         // Before the reply, the object may not exist yet; it is closed after the reply.
         if state != .asking { end() }
@@ -152,8 +177,8 @@ final class RequestRun {
         if let word = values["State"]?.stringValue { place.isShowing = word == "showing" }
         if let position = values["Position"]?.uint32Value { place.position = Int(position) }
         let phase: RequestPhase = place.isShowing ? .showing : .queued(position: place.position)
-        guard phase != told else { return }
-        told = phase
+        guard phase != lastPhase else { return }
+        lastPhase = phase
         onPhase(phase)
     }
 
@@ -168,7 +193,7 @@ final class RequestRun {
             heldSeconds: results["hold"]?.uint32Value.map(Int.init) ?? 0)
         end()
         onPhase(.settled(result))
-        onEnd(.success(result))
+        finish(.success(result))
     }
 
     private func failed(_ results: [String: Value]) {
@@ -193,14 +218,14 @@ final class RequestRun {
             // The daemon crashed: this call makes the bus start it again. A daemon that was stopped is in the state
             // `lost` already, and is not started against the user's will.
             state = .lost
-            told = nil
+            lastPhase = nil
             ask()
         }
     }
 
     private func fail(_ error: ClientError) {
         end()
-        if !isCancelled { onEnd(.failure(error)) }
+        finish(.failure(error))
     }
 
     private func end() {
@@ -209,46 +234,5 @@ final class RequestRun {
         signals = []
         listener?.cancel()
         listener = nil
-    }
-}
-
-extension RequestRun {
-    /// Makes a request and returns its answer. Cancelling the Task withdraws it and throws `CancellationError`.
-    static func perform(
-        _ order: RequestOrder, on link: BusLink, onPhase: @escaping @LoopActor (RequestPhase) -> Void
-    ) async throws -> RequestResult {
-        let end = RequestEnd()
-        let run = RequestRun(
-            link, order, onPhase: onPhase, onEnd: { end.reach($0.mapError { $0 as any Error }) })
-        return try await withTaskCancellationHandler {
-            run.start()
-            return try await end.wait()
-        } onCancel: {
-            Loop.shared.post {
-                run.cancel()
-                end.reach(.failure(CancellationError()))
-            }
-        }
-    }
-}
-
-/// Waits for the end of a run.
-@LoopActor
-private final class RequestEnd {
-    private var result: Result<RequestResult, any Error>?
-    private var continuation: CheckedContinuation<RequestResult, any Error>?
-
-    func reach(_ result: Result<RequestResult, any Error>) {
-        guard self.result == nil else { return }
-        self.result = result
-        continuation?.resume(with: result)
-        continuation = nil
-    }
-
-    func wait() async throws -> RequestResult {
-        try await withCheckedThrowingContinuation { waiter in
-            // Check the result here: it may have been set in the suspension before this closure runs.
-            if let result { waiter.resume(with: result) } else { continuation = waiter }
-        }
     }
 }

@@ -84,7 +84,7 @@ private final class SettingsFollower {
         for (interface, member, read) in handlers {
             signals.append(
                 try link.onSignal(interface, member) { [weak self] message in
-                    if let event = read(message.body) { self?.tell(event) }
+                    if let event = read(message.body) { self?.report(event) }
                 })
         }
         for interface in [BusNames.policy, BusNames.devices, BusNames.usage] {
@@ -93,7 +93,7 @@ private final class SettingsFollower {
     }
 
     /// Adds an event. If an older event was dropped for it, also adds `missed`, unless that is already there.
-    private func tell(_ event: SettingsEvent) {
+    private func report(_ event: SettingsEvent) {
         guard case .dropped(let lost) = stream.yield(event) else {
             isMarked = false
             return
@@ -106,12 +106,12 @@ private final class SettingsFollower {
     private func daemonChanged(_ isThere: Bool) {
         guard !isOver else { return }
         guard isThere else {
-            tell(.daemonLost)
+            report(.daemonLost)
             return
         }
         Task {
             // If the daemon leaves again, another loss follows.
-            if (try? await subscribe()) != nil { tell(.daemonBack) }
+            if (try? await subscribe()) != nil { report(.daemonBack) }
         }
     }
 

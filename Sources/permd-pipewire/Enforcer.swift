@@ -37,7 +37,6 @@ final class Enforcer {
     private var enforcement = Enforcement()
     private var marks = SessionManagerMarks()
     private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
-    private let processes: ProcessIdentifier
     private let permd: EnforcementPoint
     /// Between attempts to reach PipeWire, until which nobody new records.
     private var backoff = Backoff(longest: 2000)
@@ -61,12 +60,10 @@ final class Enforcer {
     init(log: Logger) {
         self.log = log
         bypasses = BoundedLog(log, "links past permd were cut")
-        processes = ProcessIdentifier(worker: Worker())
-        permd = EnforcementPoint(
-            source: "pipewire", permissions: CaptureKind.all.map(\.permission), processes: processes)
+        permd = EnforcementPoint(source: "pipewire", permissions: CaptureKind.all.map(\.permission))
     }
 
-    func start() throws(BusError) {
+    func start() throws {
         if !owners.canIdentify {
             log.error(
                 "The kernel does not report the peers of sockets, so nobody can be identified and nobody records. Load its module: modprobe unix_diag"
@@ -270,7 +267,8 @@ final class Enforcer {
     }
 }
 
-extension Enforcer: PipeWireObserver {
+/// What PipeWire has. The calls of one turn are followed by one ``settled()``.
+extension Enforcer {
     func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
         mirror.add(id, kind, properties)
         changed(isUrgent: kind != .client && !mirror.graph.isPlaying(id))
@@ -317,8 +315,10 @@ extension Enforcer: PipeWireObserver {
         }
     }
 
+    /// - Parameter name: The name of its socket.
     func serverKnown(name: String) { owners.serverName = Array(name.utf8) }
 
+    /// Everything that was there at the beginning has been reported, with its properties.
     func listed() {
         isListed = true
         changed(isUrgent: true)
@@ -333,6 +333,7 @@ extension Enforcer: PipeWireObserver {
         if isUrgent { self.isUrgent = true }
     }
 
+    /// PipeWire has gone. Nothing follows.
     func disconnected() {
         connection = nil
         mirror = GraphMirror()

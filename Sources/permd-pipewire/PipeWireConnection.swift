@@ -4,23 +4,6 @@ import CPipeWire
 import DBus
 import Glibc
 
-/// Receives what PipeWire has. The calls of one turn are followed by one ``settled()``.
-@LoopActor
-protocol PipeWireObserver: AnyObject {
-    func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties)
-    func removed(_ id: UInt32)
-    func clientChanged(_ id: UInt32, _ properties: Properties)
-    func nodeChanged(_ id: UInt32, isRunning: Bool, _ properties: Properties?)
-    func metadataChanged(_ id: UInt32, subject: UInt32, key: String?, value: String?)
-    /// - Parameter name: The name of its socket.
-    func serverKnown(name: String)
-    /// Everything that was there at the beginning has been reported, with its properties.
-    func listed()
-    func settled()
-    /// PipeWire has gone. Nothing follows.
-    func disconnected()
-}
-
 enum ObjectKind { case client, node, port, link, metadata }
 
 /// The properties of an object. Valid only during the call that passes them.
@@ -48,11 +31,11 @@ final class PipeWireConnection {
     private let core: OpaquePointer
     private let registry: OpaquePointer
     private var hooks: Hooks
-    private weak var observer: (any PipeWireObserver)?
+    fileprivate weak var observer: Enforcer?
     private var watch: WatchToken?
     private var bound: [UInt32: Bound] = [:]
     private var isOpen = true
-    /// Whether ``PipeWireObserver/settled()`` follows in this turn of the loop.
+    /// Whether ``Enforcer/settled()`` follows in this turn of the loop.
     private var isSettling = false
     private var answers = 0
 
@@ -61,7 +44,7 @@ final class PipeWireConnection {
     enum Failure: Error { case noServer, noMemory }
 
     /// Connects. What is there is reported in later turns.
-    init(_ observer: any PipeWireObserver) throws(Failure) {
+    init(_ observer: Enforcer) throws(Failure) {
         guard let loop = pw_loop_new(nil) else { throw .noMemory }
         // Without a configuration: only the modules that are needed, and no thread with realtime priority.
         let settings = pw_properties_new_string("config.name = null")
@@ -198,18 +181,6 @@ final class PipeWireConnection {
         answers += 1
         if answers == 1 { _ = cpipewire_core_sync(core, CPIPEWIRE_ID_CORE, 0) } else { observer?.listed() }
     }
-
-    fileprivate func serverSaid(name: String) { observer?.serverKnown(name: name) }
-
-    fileprivate func clientSaid(_ id: UInt32, _ properties: Properties) { observer?.clientChanged(id, properties) }
-
-    fileprivate func nodeSaid(_ id: UInt32, _ isRunning: Bool, _ properties: Properties?) {
-        observer?.nodeChanged(id, isRunning: isRunning, properties)
-    }
-
-    fileprivate func metadataSaid(_ id: UInt32, _ subject: UInt32, _ key: String?, _ value: String?) {
-        observer?.metadataChanged(id, subject: subject, key: key, value: value)
-    }
 }
 
 /// An object that a factory made. It lives on without this program if it lingers.
@@ -293,7 +264,7 @@ private enum EventTables {
         $0.version = CPIPEWIRE_CORE_EVENTS
         $0.info = { context, info in
             guard let context, let name = info?.pointee.name.map({ String(cString: $0) }), !name.isEmpty else { return }
-            on(context) { (connection: PipeWireConnection) in connection.serverSaid(name: name) }
+            on(context) { (connection: PipeWireConnection) in connection.observer?.serverKnown(name: name) }
         }
         $0.done = { context, id, _ in
             guard let context else { return }
@@ -326,7 +297,7 @@ private enum EventTables {
             else { return }
             // SAFETY: used within this call only, on this thread.
             nonisolated(unsafe) let properties = Properties(raw: raw)
-            on(context) { (object: Bound) in object.connection.clientSaid(object.id, properties) }
+            on(context) { (object: Bound) in object.connection.observer?.clientChanged(object.id, properties) }
         }
     }
     static let node = table(pw_node_events()) {
@@ -337,7 +308,9 @@ private enum EventTables {
             let hasProperties = info.pointee.change_mask & CPIPEWIRE_NODE_PROPERTIES != 0
             // SAFETY: used within this call only, on this thread.
             nonisolated(unsafe) let properties = hasProperties ? Properties(raw: info.pointee.props) : nil
-            on(context) { (object: Bound) in object.connection.nodeSaid(object.id, isRunning, properties) }
+            on(context) { (object: Bound) in
+                object.connection.observer?.nodeChanged(object.id, isRunning: isRunning, properties)
+            }
         }
     }
     static let metadata = table(pw_metadata_events()) {
@@ -345,7 +318,9 @@ private enum EventTables {
         $0.property = { context, subject, key, _, value in
             guard let context else { return 0 }
             let (key, value) = (key.map { String(cString: $0) }, value.map { String(cString: $0) })
-            on(context) { (object: Bound) in object.connection.metadataSaid(object.id, subject, key, value) }
+            on(context) { (object: Bound) in
+                object.connection.observer?.metadataChanged(object.id, subject: subject, key: key, value: value)
+            }
             return 0
         }
     }

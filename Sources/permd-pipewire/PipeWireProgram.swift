@@ -43,8 +43,8 @@ enum PipeWireProgram {
             sd_notify(0, "READY=1\nSTATUS=Watching who records")
             log.notice("ready: the clients of PipeWire are dealt with")
         }
-        do throws(BusError) { try enforcer.start() } catch {
-            log.error("\(error.message)")
+        do { try enforcer.start() } catch {
+            log.error("\(error)")
             return ExitStatus.unavailable
         }
         Loop.shared.run()
