@@ -9,12 +9,13 @@ extension Connection {
     /// The timeout of one wait for the socket, in milliseconds.
     private static let wait: Int32 = 1000
 
-    /// Requests a well-known name without queueing for it. `completion` runs once, on the loop, with false if another
-    /// connection owns the name.
+    /// Requests a well-known name. `completion` runs once, on the loop, with false if another connection owns the name.
+    ///
+    /// - Parameter queues: Whether the bus then gives it to this connection as soon as it is free.
     public func requestName(
-        _ name: String, completion: @escaping @LoopActor (Result<Bool, BusError>) -> Void
+        _ name: String, queues: Bool = false, completion: @escaping @LoopActor (Result<Bool, BusError>) -> Void
     ) {
-        call(Connection.nameRequest(name)) { completion($0.map(Connection.isOwner)) }
+        call(Connection.nameRequest(name, queues: queues)) { completion($0.map(Connection.isOwner)) }
     }
 
     /// A blocking variant for program startup. Calls that arrive meanwhile wait.
@@ -39,8 +40,8 @@ extension Connection {
         call(.busCall(member, arguments)) { then((try? $0.get())?.body.first) }
     }
 
-    private static func nameRequest(_ name: String) -> Message {
-        .busCall("RequestName", [.string(name), .uint32(UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE))])
+    private static func nameRequest(_ name: String, queues: Bool = false) -> Message {
+        .busCall("RequestName", [.string(name), .uint32(queues ? 0 : UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE))])
     }
 
     private static func isOwner(_ reply: Message) -> Bool {

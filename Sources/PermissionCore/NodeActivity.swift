@@ -1,4 +1,4 @@
-// When the processes that have a device's node open are looked up, and which of them count: an open that ends within
+// When the processes that have a device's node open are searched for, and which of them count: an open that ends within
 // the probe time is none. Programs that only ask what a device can do hold it for a few milliseconds.
 
 public import PermissionModel
@@ -22,9 +22,6 @@ public struct NodeActivity: Sendable {
     /// An open that ends within this time is a probe. Udev's and those of `v4l2-ctl` last less than 30 milliseconds, those
     /// of desktops that list cameras up to some hundred.
     public static let probeTime: Int64 = 500
-    /// How long after an open all processes are looked up: later than most probes end, and early enough that the look,
-    /// which may take a while, has ended at the probe time. Only those found are looked up again then.
-    static let searchTime: Int64 = 250
 
     private struct Seen {
         let first: Int64
@@ -33,16 +30,11 @@ public struct NodeActivity: Sendable {
         var isConfirmed: Bool
     }
 
-    /// When all processes are looked up next; nil if there is no need.
+    /// When all processes are searched next; nil if there is no need.
     public private(set) var due: Int64?
-    /// When the processes that were found are looked up again, and count if they still have it open.
-    public private(set) var judgeDue: Int64?
     private var seen: [ProcessKey: Seen] = [:]
     private var lastOpen: Int64 = 0
-    /// Whether nothing was opened since the last look through all processes began.
-    private var isComplete = false
-    /// Whether that look certainly found all, as ALSA does, so that there are no hidden ones.
-    private var seesAll = false
+    private var lastClose: Int64 = 0
     /// When the first open happened that is not settled; nil if there is none.
     private var openedAt: EpochSeconds?
     /// The events since everything was settled, and the descriptors that there were then.
@@ -70,7 +62,7 @@ public struct NodeActivity: Sendable {
     public var processes: Set<ProcessKey> { Set(seen.keys) }
 
     /// Whether a close may end a use.
-    public var isOpen: Bool { !seen.isEmpty || hiddenSince != nil }
+    private var isOpen: Bool { !seen.isEmpty || hiddenSince != nil }
 
     // MARK: Events
 
@@ -82,6 +74,9 @@ public struct NodeActivity: Sendable {
         events.closes += new.closes
         events.endsWithOpen = new.endsWithOpen
         if new.opens > 0 { expect(now, epoch) }
+        guard new.closes > 0 else { return }
+        lastClose = now
+        if isOpen { searchNow(now) }
     }
 
     /// A process has exited. Another one may have inherited its descriptors, without an event.
@@ -89,70 +84,53 @@ public struct NodeActivity: Sendable {
         guard let gone = seen.removeValue(forKey: process) else { return }
         // The other one has had it open for as long.
         openedAt = min(openedAt ?? gone.since, gone.since)
-        isComplete = false
-        due = min(due ?? now, now)
+        lastClose = now
+        searchNow(now)
     }
 
-    /// An open that is looked up soon. Further opens do not delay that.
+    private mutating func searchNow(_ now: Int64) { due = min(due ?? now, now) }
+
+    /// An open that is searched for when it is no probe any more. Further opens do not delay that.
     private mutating func expect(_ now: Int64, _ epoch: EpochSeconds) {
         lastOpen = now
-        isComplete = false
-        judgeDue = nil
         openedAt = openedAt ?? epoch
-        due = due ?? now + NodeActivity.searchTime
+        due = due ?? now + NodeActivity.probeTime
     }
 
-    // MARK: Looks
+    // MARK: Searches
 
     /// All processes that have the node open, with the number of their descriptors.
     /// - Parameters:
-    ///   - start: when the look began; it ends now.
-    ///   - seesAll: whether these are certainly all.
-    public mutating func foundAll(
-        _ found: [ProcessKey: Int], from start: Int64, to now: Int64, epoch: EpochSeconds, seesAll: Bool
+    ///   - start: when the search began.
+    ///   - seesAll: whether these are certainly all, as ALSA knows them, so that there are no hidden ones.
+    public mutating func found(
+        _ found: [ProcessKey: Int], from start: Int64, epoch: EpochSeconds, seesAll: Bool
     ) {
+        // What was closed during the search may have been found nevertheless.
+        let isCurrent = lastClose <= start
+        let isSettled = isCurrent && start - lastOpen >= NodeActivity.probeTime
         seen = Dictionary(
             uniqueKeysWithValues: found.map { process, descriptors in
                 var entry =
-                    seen[process]
-                    ?? Seen(first: start, since: openedAt ?? epoch, descriptors: 0, isConfirmed: false)
+                    seen[process] ?? Seen(first: start, since: openedAt ?? epoch, descriptors: 0, isConfirmed: false)
                 entry.descriptors = descriptors
+                // While others open it again and again, whoever is seen for the probe time counts.
+                let isOld = start - entry.first >= NodeActivity.probeTime
+                entry.isConfirmed = entry.isConfirmed || isSettled || isOld
                 return (process, entry)
             })
-        isComplete = start > lastOpen
-        self.seesAll = seesAll
-        due = isComplete ? nil : lastOpen + NodeActivity.searchTime
-        judgeDue = isComplete ? lastOpen + NodeActivity.probeTime : nil
-        judge(now, epoch)
-    }
-
-    /// The processes seen before that still have it open, after a close or at the time to judge.
-    public mutating func foundKnown(_ found: [ProcessKey: Int], at now: Int64, epoch: EpochSeconds) {
-        seen = seen.filter { found[$0.key] ?? 0 > 0 }
-        for (process, descriptors) in found { seen[process]?.descriptors = descriptors }
-        judge(now, epoch)
-        // Without an open that waits, everything is known.
-        if due == nil, judgeDue == nil { settle() }
-    }
-
-    private mutating func judge(_ now: Int64, _ epoch: EpochSeconds) {
-        countClosesOfHidden()
+        due = isSettled ? nil : lastOpen + NodeActivity.probeTime
+        if !isCurrent, isOpen { due = lastClose }
         if seesAll { hiddenSince = nil }
-        let isSettled = isComplete && now - lastOpen >= NodeActivity.probeTime
-        // While others open it again and again, whoever is seen for the probe time counts.
-        for (process, entry) in seen where isSettled || now - entry.first >= NodeActivity.probeTime {
-            seen[process]?.isConfirmed = true
-        }
-        guard isSettled, judgeDue != nil else { return }
-        let gained = descriptors - settledDescriptors
-        if !seesAll, hiddenSince == nil, events.endsWithOpen, events.opens - events.closes > max(0, gained) {
+        if isCurrent { countClosesOfHidden() }
+        if isSettled { settle(epoch, seesAll) }
+    }
+
+    private mutating func settle(_ epoch: EpochSeconds, _ seesAll: Bool) {
+        let gained = max(0, descriptors - settledDescriptors)
+        if !seesAll, hiddenSince == nil, events.endsWithOpen, events.opens - events.closes > gained {
             hiddenSince = openedAt ?? epoch
         }
-        judgeDue = nil
-        settle()
-    }
-
-    private mutating func settle() {
         openedAt = nil
         events = NodeEvents()
         settledDescriptors = descriptors

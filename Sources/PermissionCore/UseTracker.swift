@@ -4,10 +4,9 @@ public import PermissionModel
 
 /// All uses of devices. Does no I/O and has no clock.
 public struct UseTracker: Sendable {
-    /// The most reports of one enforcement point that have not ended: more streams than any desktop records.
-    public static let maximumOfPoint = 384
-    /// The same for all enforcement points together. With the next, it is the 1,024 rows of a list.
-    static let maximumReported = 768
+    /// The most reports that have not ended: more streams than any desktop records. With the next, it is the 1,024 rows
+    /// of a list.
+    public static let maximumReported = 768
     /// The most uses of open nodes. They have a limit of their own, so that no enforcement point can keep them from
     /// being listed.
     public static let maximumDirect = 256
@@ -112,7 +111,10 @@ public struct UseTracker: Sendable {
     ) throws(PermissionError) -> (number: UInt32, changes: [UseChange]) {
         let device = UsedDevice(permission: report.permission, id: report.device, name: report.deviceName)
         let subject = Subject(report.app, report.pid, DeviceKey(device))
-        try checkLimits(of: connection)
+        guard entries.values.reduce(0, { $0 + $1.reports.values.reduce(0, +) }) < UseTracker.maximumReported else {
+            throw PermissionError(
+                .limitExceeded, "enforcement points may report \(UseTracker.maximumReported) uses")
+        }
         var changes: [UseChange] = []
         if points[connection, default: []].insert(report.permission).inserted {
             changes = reconcileServers([report.permission], now)
@@ -124,16 +126,9 @@ public struct UseTracker: Sendable {
         return (entries[subject]?.use.number ?? 0, changes)
     }
 
-    private func checkLimits(of connection: String) throws(PermissionError) {
-        let own = entries.values.reduce(0) { $0 + $1.reports[connection, default: 0] }
-        guard own < UseTracker.maximumOfPoint else {
-            throw PermissionError(.limitExceeded, "an enforcement point may report \(UseTracker.maximumOfPoint) uses")
-        }
-        let all = entries.values.reduce(0) { $0 + $1.reports.values.reduce(0, +) }
-        guard all < UseTracker.maximumReported else {
-            throw PermissionError(
-                .limitExceeded, "all enforcement points may report \(UseTracker.maximumReported) uses")
-        }
+    /// The sandboxed apps whose uses the enforcement point has reported.
+    public func sandboxedApps(reportedBy connection: String) -> Set<AppID> {
+        Set(entries.filter { $0.value.reports[connection] != nil }.compactMap(\.key.app).filter(\.isSandboxed))
     }
 
     /// Ends one report; nil if the enforcement point has no such use.

@@ -36,7 +36,7 @@ final class Broker {
     private(set) lazy var enforcement = EnforcementInterface(
         identifier: identifier, processes: processes, facts: facts, policy: policy,
         subscribers: Subscribers(connection: connection, interface: BusNames.enforcement), uses: usage,
-        appUses: AppUses(), objects: objects, requests: self)
+        objects: objects, requests: self, onLastUse: { [store] in store.exited($1, of: $0) })
     private lazy var usageInterface = UsageInterface(
         usage: usage, subscribers: Subscribers(connection: connection, interface: BusNames.usage),
         worker: processes.worker)
@@ -44,9 +44,6 @@ final class Broker {
         policy.settings.indicator == .yes
     }
     private var timers: [TimerID: LoopTimer] = [:]
-    /// Milliseconds until a failed write is retried. Failing disks are usually repaired by hand.
-    static let rewriteTime: Int64 = 300_000
-    var rewriteTimer: LoopTimer?
     /// Whether portals and the queue have not heard of changed decisions yet.
     var hasChanges = false
     /// Events that wait until the effects of earlier ones are complete.
@@ -104,8 +101,7 @@ final class Broker {
     /// Connects to the events of the components and restores the state of earlier runs.
     func start() {
         identifier.onLeft = { [weak self] in self?.left($0) }
-        devices.follow { [weak self] in self?.devicesChanged($0) }
-        enforcement.appUses.onLastEnded = { [weak self] in self?.store.exited($1, of: $0) }
+        devices.onChange = { [weak self] in self?.devicesChanged($0) }
         usage.onChange = { [weak self] in self?.usesChanged($0) }
         usage.devicesChanged()
         policy.onChange = { [weak self] in self?.policyChanged() }
@@ -124,7 +120,7 @@ final class Broker {
     private func restored(_ state: StoredState) {
         guard !isDetached else { return }
         if !isContinuing { feed(.dismissalsRestored(state.dismissals)) }
-        policy.saveLastGood = { [weak self] in self?.saveLastGood($0, $1) }
+        policy.onValidTexts = { [weak self] in self?.saveValidTexts($0, $1, $2) }
         portalSync.start(state.portalAnswers)
         store.findEnds()
     }
@@ -230,7 +226,8 @@ final class Broker {
 
     // MARK: Other events
 
-    private func left(_ name: String) {
+    private func left(_ caller: Caller) {
+        let name = caller.connection
         feed(.callerLeft(name))
         feed(.agentLeft(connection: name))
         statuses.left(name)
@@ -240,8 +237,7 @@ final class Broker {
         devicesInterface.subscribers.left(name)
         enforcement.subscribers.left(name)
         usageInterface.subscribers.left(name)
-        usage.left(name)
-        enforcement.appUses.left(name)
+        enforcement.endUses(of: caller) { _ in usage.left(name) }
     }
 
     private func devicesChanged(_ changes: [DeviceChange]) {
@@ -264,14 +260,15 @@ final class Broker {
         reevaluate(nil)
     }
 
-    private func saveLastGood(_ files: LastGoodFiles.Changes, _ then: @escaping @LoopActor (Bool) -> Void) {
+    private func saveValidTexts(
+        _ texts: [ExactText: ExactText], _ removed: [ExactText], _ then: @escaping @LoopActor (Bool) -> Void
+    ) {
         let changes: [Change] =
-            files.texts.map { .saveRuleFile(path: $0.path, text: $0.text) }
-            + files.removed.map { .removeRuleFile(path: $0) }
-        store.commit(changes, history: []) { [weak self, log] result in
+            texts.map { .saveRuleFile(path: $0.key.text, text: $0.value.text) }
+            + removed.map { .removeRuleFile(path: $0.text) }
+        store.commit(changes, history: []) { [log] result in
             if case .failure(let error) = result {
                 log.error("A fallback copy of the policy files could not be saved: \(error)")
-                self?.writeLater()
             }
             then((try? result.get()) != nil)
         }

@@ -116,17 +116,9 @@ extension Broker: PolicyCalls, PortalDecisions {
         reevaluate(apps)
     }
 
-    /// Schedules another attempt at a failed background write, for the case that no other write happens.
-    func writeLater() {
-        guard rewriteTimer == nil else { return }
-        rewriteTimer = Loop.shared.after(milliseconds: Broker.rewriteTime) { [weak self] in self?.writeAgain() }
-    }
-
     /// Retries the background writes that failed.
     func writeAgain() {
-        rewriteTimer?.cancel()
-        rewriteTimer = nil
-        policy.keepLastGood()
+        policy.saveValidTexts()
         portalSync.readAgain()
     }
 
@@ -138,10 +130,9 @@ extension Broker: PolicyCalls, PortalDecisions {
         if facts.portalVerdict(of: permission, for: app) == verdict { return completion(true) }
         let decision = Decision(
             app: app, permission: permission, verdict: verdict, duration: .always, decided: now(), by: .person)
-        settle(decision) { [weak self, log] result in
+        settle(decision) { [log] result in
             if case .failure(let error) = result {
                 log.error("An entry of the portals' store could not be saved as a decision: \(error)")
-                self?.writeLater()
             }
             completion((try? result.get()) != nil)
         }

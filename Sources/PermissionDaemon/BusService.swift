@@ -12,8 +12,6 @@ final class BusService {
     let broker: Broker
     private let server: ObjectServer
     private let authorizer: Authorizer
-    /// Set while another program owns the name of the portal backend.
-    private var backendWatch: Subscription?
 
     init(_ broker: Broker) {
         self.broker = broker
@@ -32,26 +30,17 @@ final class BusService {
         authorizer.guardCalls(of: server)
     }
 
-    /// Requests the name of the portal backend, again whenever it becomes free. Everything else works without it.
+    /// Requests the name of the portal backend, or queues for it. Everything else works without it.
     func servePortals() {
-        broker.connection.requestName(BusNames.portalBackend) { [weak self, log = broker.log] result in
+        broker.connection.requestName(BusNames.portalBackend, queues: true) { [log = broker.log] result in
             switch result {
-            case .success(true):
-                self?.backendWatch?.cancel()
-                self?.backendWatch = nil
-            case .success(false): self?.waitForBackend()
+            case .success(true): break
+            case .success(false):
+                log.error(
+                    "Another program owns \(BusNames.portalBackend), so portals do not use permd until it is free")
             case .failure(let error):
                 log.error("The bus does not let permd own \(BusNames.portalBackend): \(error.message)")
             }
         }
-    }
-
-    private func waitForBackend() {
-        guard backendWatch == nil else { return }
-        broker.log.error("Another program owns \(BusNames.portalBackend), so portals do not use permd until it is free")
-        backendWatch = broker.connection.whenNameVanishes(BusNames.portalBackend) { [weak self] in self?.servePortals()
-        }
-        // The name may have been released before the bus received the match rule.
-        servePortals()
     }
 }

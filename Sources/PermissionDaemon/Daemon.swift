@@ -114,7 +114,7 @@ final class Daemon {
     }
 
     private func start(_ store: DecisionStore, _ ruleFiles: [(path: String, text: String)]) {
-        let policy = PolicySet(root: root, lastGood: ruleFiles, worker: worker, log: log)
+        let policy = PolicySet(root: root, saved: ruleFiles, worker: worker, log: log)
         let devices = DeviceCatalog(worker: worker, log: log)
         parts = (store, policy, devices)
         policy.read {

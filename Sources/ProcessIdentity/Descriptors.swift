@@ -64,16 +64,13 @@ extension ProcessReader {
 
     /// Finds the processes that have one of these devices open, but for this one: permd opens devices for apps, and
     /// hands them over. A process that may not be inspected is not found. Takes 16 ms for 20,000 descriptors.
-    ///
-    /// - Parameter processes: Where to look; in all processes if nil.
-    package func openers(of devices: Set<UInt64>, in processes: [Int32]? = nil) -> [OpenDescriptors] {
+    package func openers(of devices: Set<UInt64>) -> [OpenDescriptors] {
         let own = getpid()
         var found: [OpenDescriptors] = []
-        func visit(_ pid: Int32) -> Bool {
+        try? forEachProcess { pid in
             if pid != own { found += openers(of: devices, in: pid) }
             return found.count < ProcessReader.maximumOpeners
         }
-        if let processes { _ = processes.allSatisfy(visit) } else { try? forEachProcess(visit) }
         return found
     }
 

@@ -118,13 +118,11 @@ struct UseTrackerTests {
     }
 
     @Test mutating func limitsOfReports() throws {
-        for number in 0..<UseTracker.maximumOfPoint { _ = try report("exe:/a\(number)") }
-        #expect(isLimited(":1.1"))
+        for number in 0..<UseTracker.maximumReported { _ = try report("exe:/a\(number)", by: ":1.\(1 + number % 2)") }
+        #expect(isLimited(":1.1") && isLimited(":1.3"))
         #expect(end(1) == ["-1 at \(time)"])
         // Further streams of the same app count as well.
         #expect(try report("exe:/a3").changes == [] && isLimited(":1.1"))
-        for number in 0..<UseTracker.maximumOfPoint { _ = try report("exe:/a\(number)", by: ":1.2") }
-        #expect(isLimited(":1.3"))
         _ = tracker.left(":1.2", at: 1)
         #expect(!isLimited(":1.3"))
         // Open nodes are listed nevertheless.

@@ -35,7 +35,7 @@ struct DaemonParts {
         store = DecisionStore(
             paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: now,
             log: quietLog)
-        policy = PolicySet(root: folder.path, lastGood: [], worker: Worker(), log: quietLog)
+        policy = PolicySet(root: folder.path, saved: [], worker: Worker(), log: quietLog)
         devices = DeviceCatalog(
             worker: Worker(), log: quietLog, source: FakeSource(records), kinds: DeviceKinds.all, probe: FakeProbe())
         await devices.started()

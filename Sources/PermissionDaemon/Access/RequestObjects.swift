@@ -125,15 +125,10 @@ struct RequestObjects {
 
     /// Throws if the owner already uses that token.
     private func newPath(_ id: RequestID, owner: String, token: String?) throws(PermissionError) -> String {
-        var path = BusNames.requestPath(owner: owner, token: token ?? "permd\(id.number)")
-        // The caller may have chosen a token of this form itself.
-        var suffix = 0
-        while requests.queue.request(at: path) != nil {
-            if let token {
-                throw PermissionError(.invalidArguments, "handle_token \(token) is in use by an unfinished request")
-            }
-            suffix += 1
-            path = BusNames.requestPath(owner: owner, token: "permd\(id.number)_\(suffix)")
+        let token = token ?? "permd\(id.number)"
+        let path = BusNames.requestPath(owner: owner, token: token)
+        guard requests.queue.request(at: path) == nil else {
+            throw PermissionError(.invalidArguments, "handle_token \(token) is in use by an unfinished request")
         }
         return path
     }

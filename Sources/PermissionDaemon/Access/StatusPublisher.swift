@@ -11,7 +11,6 @@ final class StatusPublisher {
     }
 
     private var entries: [String: Entry] = [:]
-    private var namesOf: [AppID: Set<String>] = [:]
     private let connection: Connection
     private let status: @LoopActor (Permission, Caller) -> Status
 
@@ -24,22 +23,13 @@ final class StatusPublisher {
     func add(_ caller: Caller) {
         guard entries[caller.connection] == nil else { return }
         entries[caller.connection] = Entry(caller: caller, sent: statuses(of: caller))
-        namesOf[caller.app, default: []].insert(caller.connection)
     }
 
-    func left(_ name: String) {
-        guard let entry = entries.removeValue(forKey: name) else { return }
-        namesOf[entry.caller.app]?.remove(name)
-        if namesOf[entry.caller.app]?.isEmpty == true { namesOf[entry.caller.app] = nil }
-    }
+    func left(_ name: String) { entries[name] = nil }
 
     /// Re-evaluates the statuses for the connections of these apps; nil means all apps.
     func refresh(_ apps: Set<AppID>?) {
-        if let apps {
-            for app in apps { for name in namesOf[app] ?? [] { refresh(name) } }
-        } else {
-            for name in Array(entries.keys) { refresh(name) }
-        }
+        for (name, entry) in entries where apps?.contains(entry.caller.app) ?? true { refresh(name) }
     }
 
     private func refresh(_ name: String) {

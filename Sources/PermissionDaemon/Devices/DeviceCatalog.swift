@@ -30,7 +30,8 @@ final class DeviceCatalog {
     private let source: any DeviceSource
     private let probe: any NodeProbe
     private let geoclue: GeoClueProbe?
-    private var onChange: (@LoopActor ([DeviceChange]) -> Void)?
+    /// Called with the changes of the snapshot.
+    var onChange: (@LoopActor ([DeviceChange]) -> Void)?
     /// The usable devices of each permission come first, and the default device before all others.
     private(set) var found: [Permission: [FoundDevice]] = [:]
     private var names = DeviceNames()
@@ -71,9 +72,6 @@ final class DeviceCatalog {
         refresh(Set(kinds.map(\.permission)))
         whenAnswered(completion)
     }
-
-    /// Reports all changes from now on.
-    func follow(onChange: @escaping @LoopActor ([DeviceChange]) -> Void) { self.onChange = onChange }
 
     /// Scans all devices again and examines every node again, then calls `completion`.
     func rescan(_ completion: @escaping @LoopActor () -> Void) {

@@ -44,7 +44,9 @@ final class GeoClueProbe {
 
     /// Examines the service again, and forgets that it has failed.
     func askAgain() {
-        if system.connection == nil { system.tryNow() } else { find(isNew: true) }
+        guard system.connection != nil else { return system.tryNow() }
+        if !isRunning { device = nil }
+        find()
     }
 
     /// Starts the service if it does not run.
@@ -60,8 +62,7 @@ final class GeoClueProbe {
         if isOwned { ask() } else { find() }
     }
 
-    /// - Parameter isNew: Whether a service that does not run counts as usable even if it has failed before.
-    private func find(isNew: Bool = false) {
+    private func find() {
         system.connection?.askBus("NameHasOwner", .string(GeoClueProbe.service)) { [weak self] isOwned in
             guard let self else { return }
             isRunning = isOwned?.boolValue == true
@@ -71,7 +72,7 @@ final class GeoClueProbe {
                 let isStartable = names?.strings?.contains(GeoClueProbe.service) == true
                 if !isStartable {
                     become(nil)
-                } else if isNew || device == nil {
+                } else if device == nil {
                     become(GeoClueProbe.device(problem: ""))
                 }
             }

@@ -16,13 +16,9 @@ final class Udev: DeviceSource {
     private var context: Unmanaged<Udev>?
     private(set) var problems: [String] = []
     private var subsystems: [String] = []
-    /// No report is sent until this timer fires.
-    private var reportTimer: LoopTimer?
 
     /// Large enough for a burst of hot-plug events. The kernel may grant less.
     private static let receiveBuffer = 8 << 20
-    /// Milliseconds between two reports, so that constant plugging in and out does not delay other work.
-    private static let reportInterval: Int64 = 50
     /// The number of descriptors that scanning a device needs at once, and one to spare.
     private static let descriptors = 4
 
@@ -177,17 +173,8 @@ final class Udev: DeviceSource {
             token?.cancel()
             problems.append("devices are no longer watched: \(errorText(-result))")
         }
-        report()
-    }
-
-    private func report() {
-        guard !pending.isEmpty, reportTimer == nil else { return }
         let events = pending
         pending = []
-        reportTimer = Loop.shared.after(milliseconds: Udev.reportInterval) { [weak self] in
-            self?.reportTimer = nil
-            self?.report()
-        }
-        onEvents?(events)
+        if !events.isEmpty { onEvents?(events) }
     }
 }

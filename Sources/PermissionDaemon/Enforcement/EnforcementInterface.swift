@@ -14,9 +14,11 @@ struct EnforcementInterface {
     let policy: PolicySet
     let subscribers: Subscribers
     let uses: DeviceUsage
-    let appUses: AppUses
     let objects: RequestObjects
     unowned let requests: any RequestQueue
+    /// Called with an app, when its last use that a point reported has ended, and with the point's process: that process
+    /// holds what was granted once to an app whose own process the point does not know.
+    let onLastUse: @LoopActor (AppID, ProcessKey) -> Void
     private let waiting = WaitingCalls()
 
     /// Requests of one enforcement point that may be in progress, a quarter of all that may wait by default: a point in
@@ -77,16 +79,23 @@ struct EnforcementInterface {
             deviceName: try details.string("device_name") ?? "",
             status: facts.status(of: permission, for: subject.caller, assumesDevice: true),
             isBypass: try details.bool("bypassed") ?? false)
-        let number = try uses.reportUse(report, by: call.sender)
-        if subject.pidfd == nil, !report.isBypass { appUses.began(number, of: report.app, by: subject.caller) }
-        call.reply(.uint32(number))
+        call.reply(.uint32(try uses.reportUse(report, by: call.sender)))
     }
 
     private func endUse(_ call: MethodCall) throws(PermissionError) {
         let number = call.arguments[0].uint32Value ?? 0
-        try uses.endUse(number, by: call.sender)
+        let point = try identifier.caller(of: call)
+        try endUses(of: point) { (name) throws(PermissionError) in try uses.endUse(number, by: name) }
         call.reply()
-        appUses.ended(number, by: call.sender)
+    }
+
+    /// Runs `body`, which ends uses that the point has reported.
+    func endUses<Failure>(of point: Caller, _ body: (String) throws(Failure) -> Void) throws(Failure) {
+        let before = uses.sandboxedApps(reportedBy: point.connection)
+        try body(point.connection)
+        for app in before.subtracting(uses.sandboxedApps(reportedBy: point.connection)) {
+            onLastUse(app, point.process)
+        }
     }
 
     /// Calls `body` once it is known who is meant.

@@ -28,7 +28,7 @@ extension CallerLookup {
 @LoopActor
 final class CallerIdentifier: CallerLookup {
     /// Called when a connection that was identified has left the bus.
-    var onLeft: (@LoopActor (String) -> Void)?
+    var onLeft: (@LoopActor (Caller) -> Void)?
 
     private let connections: ConnectionIdentifier
     private let refusals: BoundedLog
@@ -92,6 +92,6 @@ final class CallerIdentifier: CallerLookup {
     private func left(_ name: String) {
         olderBus.vanished(name)
         identified(name, .failure(UnknownProcess(reason: "it has left the bus")))
-        if known.removeValue(forKey: name) != nil { onLeft?(name) }
+        if let caller = known.removeValue(forKey: name) { onLeft?(caller) }
     }
 }

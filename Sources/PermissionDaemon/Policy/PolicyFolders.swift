@@ -9,7 +9,7 @@ import System
 struct FolderListing: Sendable {
     let folder: String
     var names: [String] = []
-    /// Why the folder could not be listed completely. Its known files then count as files with an error.
+    /// Why the folder could not be listed completely.
     var failure: RegularFile.Failure?
 }
 
@@ -44,17 +44,7 @@ struct PolicyFolders: Sendable {
         Result { () throws(RegularFile.Failure) in try RegularFile.read(path, maximum: maximumFile) }
     }
 
-    /// - Parameter known: Paths of files that were valid once. They are looked up if their folder cannot be listed.
-    func listings(known: Set<ExactText>) -> [FolderListing] {
-        folders.map { folder in
-            var listing = FolderListing(reading: folder)
-            guard listing.failure != nil else { return listing }
-            // Below a broken link, every file seems not to exist.
-            let isThere = access(folder, F_OK) == 0
-            listing.add(known) { !isThere || !RegularFile.isAbsent("\(folder)/\($0)") }
-            return listing
-        }
-    }
+    func listings() -> [FolderListing] { folders.map(FolderListing.init(reading:)) }
 
     /// Watches the folders; for each that does not exist, its nearest existing parent. Returns the first problem.
     func watch(_ inotify: Inotify) -> PolicyProblem? {
@@ -74,22 +64,20 @@ struct PolicyFolders: Sendable {
 
     // MARK: What follows from that
 
-    /// The known files alone, if the folders do not answer.
-    func unanswered(known: Set<ExactText>) -> [FolderListing] {
-        folders.map { folder in
-            var listing = FolderListing(folder: folder, failure: .unanswered)
-            listing.add(known) { _ in true }
-            return listing
-        }
-    }
-
-    func files(_ listings: [FolderListing]) -> ListedFiles {
+    /// - Parameters:
+    ///   - listings: Nil if the folders do not answer.
+    ///   - known: Paths of files that were valid once. They stay while their folder cannot be listed.
+    func files(_ listings: [FolderListing]?, known: Set<ExactText>) -> ListedFiles {
         var files = ListedFiles()
         var (rules, settings): ([ExactText: String], [ExactText: String]) = ([:], [:])
-        for listing in listings {
-            if let failure = listing.failure { files.unreadable.append((listing.folder, failure)) }
+        for listing in listings ?? folders.map({ FolderListing(folder: $0, failure: .unanswered) }) {
+            var names = listing.names
+            if let failure = listing.failure {
+                files.unreadable.append((listing.folder, failure))
+                names += PolicyFolders.names(of: known, in: listing.folder)
+            }
             let isBase = bases.contains(listing.folder)
-            for name in listing.names {
+            for name in names {
                 let path = "\(listing.folder)/\(name)"
                 let isFirst = isBase && files.settings.isEmpty
                 guard isBase ? name == "permd.conf" && isFirst : name.hasSuffix(".conf") && !name.hasPrefix(".") else {
@@ -108,6 +96,12 @@ struct PolicyFolders: Sendable {
         files.rules = rules.sorted { $0.key < $1.key }.map(\.value)
         files.settings += settings.sorted { $0.key < $1.key }.map(\.value)
         return files
+    }
+
+    private static func names(of paths: Set<ExactText>, in folder: String) -> [String] {
+        let prefix = Array("\(folder)/".utf8)
+        return paths.filter { $0.text.utf8.starts(with: prefix) }
+            .map { String(decoding: $0.text.utf8.dropFirst(prefix.count), as: UTF8.self) }
     }
 }
 
@@ -132,17 +126,5 @@ extension FolderListing {
             }
         }
         if errno != 0 { failure = RegularFile.Failure(system: errno, at: folder) }
-    }
-
-    /// Adds those of these files that are in the folder and that `mayExist` does not rule out.
-    fileprivate mutating func add(_ known: Set<ExactText>, mayExist: (String) -> Bool) {
-        let prefix = Array("\(folder)/".utf8)
-        let listed = Set(names.map { ExactText($0) })
-        for path in known where path.text.utf8.starts(with: prefix) {
-            let name = String(decoding: path.text.utf8.dropFirst(prefix.count), as: UTF8.self)
-            if !name.utf8.contains(UInt8(ascii: "/")), !listed.contains(ExactText(name)), mayExist(name) {
-                names.append(name)
-            }
-        }
     }
 }

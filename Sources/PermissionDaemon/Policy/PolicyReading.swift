@@ -22,76 +22,77 @@ extension PolicyProblem {
 }
 
 struct PolicyReading {
+    /// The content of each file that was read, by path.
+    typealias Contents = [ExactText: Result<[UInt8], RegularFile.Failure>]
+
     private(set) var rules: [Rule] = []
     private(set) var settings = Settings()
     private(set) var problems: [PolicyProblem] = []
     /// Whether a retry may help even if no file changes.
     private(set) var mayPass = false
-    private(set) var lastGood: LastGoodFiles
+    /// The last valid text of each file, by path.
+    private(set) var validTexts: [ExactText: ExactText]
+    private let contents: Contents
 
-    init(
-        _ files: ListedFiles, _ contents: [ExactText: Result<[UInt8], RegularFile.Failure>], lastGood: LastGoodFiles
-    ) {
-        self.lastGood = lastGood
+    init(_ files: ListedFiles, _ contents: Contents, validTexts: [ExactText: ExactText]) {
+        self.contents = contents
+        self.validTexts = validTexts
         for (folder, failure) in files.unreadable {
-            add(folder, 0, "\(failure.reason); what its files restricted or set before stays", failure)
+            fail(folder, 0, "\(failure.reason); what its files restricted or set before stays")
+            mayPass = mayPass || failure.isPassing
         }
-        for path in files.rules { readRules(path, contents[ExactText(path)] ?? .failure(.unanswered)) }
-        for path in files.settings { readSettings(path, contents[ExactText(path)] ?? .failure(.unanswered)) }
-        self.lastGood.drop(except: files.present)
+        for path in files.rules {
+            let found = read(path, "what it restricted before stays restricted") {
+                (text) throws(FileProblem) in try Rule.read(text, file: path)
+            }
+            rules += found.map { $0.isCurrent ? $0.value : $0.value.filter { $0.action == .restrict } } ?? []
+        }
+        for path in files.settings {
+            let before = settings
+            // All settings of an earlier version: the defaults may allow more.
+            let found = read(path, "what it set before stays") {
+                (text) throws(FileProblem) in try SettingsFile.read(text, over: before)
+            }
+            settings = found?.value ?? before
+        }
+        self.validTexts = self.validTexts.filter { files.present.contains($0.key) }
     }
 
-    private mutating func add(_ file: String, _ line: Int, _ message: String, _ failure: RegularFile.Failure? = nil) {
+    private mutating func fail(_ file: String, _ line: Int, _ message: String) {
         problems.append(PolicyProblem(file: file, line: line, message: message))
-        mayPass = mayPass || failure?.isPassing == true
     }
 
-    /// Of an invalid file, only the restrictions of its last valid version apply.
-    private mutating func readRules(_ path: String, _ content: Result<[UInt8], RegularFile.Failure>) {
-        let good = read(path, content, "what it restricted before stays restricted") {
-            (text) throws(FileProblem) in try Rule.read(text, file: path)
-        }
-        if let good {
-            rules += good
-        } else if let text = lastGood[path], let old = try? Rule.read(text, file: path) {
-            rules += old.filter { $0.action == .restrict }
-        }
-    }
-
-    /// Of an invalid file, the last valid version applies: the defaults may allow more.
-    private mutating func readSettings(_ path: String, _ content: Result<[UInt8], RegularFile.Failure>) {
-        let before = settings
-        let good = read(path, content, "what it set before stays") {
-            (text) throws(FileProblem) in try SettingsFile.read(text, over: before)
-        }
-        if let good {
-            settings = good
-        } else if let text = lastGood[path], let old = try? SettingsFile.read(text, over: before) {
-            settings = old
-        }
-    }
-
-    /// Parses a file. The text of a valid one becomes the last valid one; of an invalid one, adds the error.
+    /// What the file says; of one with an error, what its last valid version said.
     private mutating func read<Value>(
-        _ path: String, _ content: Result<[UInt8], RegularFile.Failure>, _ consequence: String,
-        _ parse: (String) throws(FileProblem) -> Value
-    ) -> Value? {
-        let end = lastGood[path] == nil ? "the file is ignored" : "the file is ignored, but \(consequence)"
-        switch content {
-        case .failure(let failure): add(path, 0, "\(failure.reason); \(end)", failure)
+        _ path: String, _ consequence: String, _ parse: (String) throws(FileProblem) -> Value
+    ) -> (value: Value, isCurrent: Bool)? {
+        let key = ExactText(path)
+        do throws(FileProblem) {
+            let text = try text(of: key)
+            let value = try parse(text)
+            validTexts[key] = ExactText(text)
+            return (value, true)
+        } catch {
+            let known = validTexts[key]
+            fail(
+                path, error.line,
+                "\(error.message); the file is ignored\(known == nil ? "" : ", but \(consequence)")")
+            guard let known, let value = try? parse(known.text) else { return nil }
+            return (value, false)
+        }
+    }
+
+    private mutating func text(of path: ExactText) throws(FileProblem) -> String {
+        switch contents[path] ?? .failure(.unanswered) {
+        case .failure(let failure):
+            // A file that has vanished since it was listed is read again, too.
+            mayPass = mayPass || failure.isPassing || failure.isAbsent
+            throw FileProblem(line: 0, message: failure.reason)
         case .success(let bytes):
             guard let text = String(validating: bytes, as: UTF8.self) else {
-                add(path, 0, "the file is not UTF-8; \(end)")
-                return nil
+                throw FileProblem(line: 0, message: "the file is not UTF-8")
             }
-            do throws(FileProblem) {
-                let value = try parse(text)
-                lastGood.keep(text, of: path)
-                return value
-            } catch {
-                add(path, error.line, "\(error.message); \(end)")
-            }
+            return text
         }
-        return nil
     }
 }

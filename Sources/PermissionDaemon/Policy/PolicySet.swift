@@ -10,48 +10,47 @@ import System
 final class PolicySet {
     private(set) var rules: [Rule] = []
     /// Errors in files, and reasons why changes may go unnoticed.
-    var problems: [PolicyProblem] { fileProblems + (watchProblem.map { [$0] } ?? []) }
+    private(set) var problems: [PolicyProblem] = []
     private(set) var settings = Settings()
-    /// Saves and removes last valid texts of files in the store, then reports whether that is on disk.
-    typealias Saving = @LoopActor (LastGoodFiles.Changes, _ then: @escaping @LoopActor (Bool) -> Void) -> Void
-    var saveLastGood: Saving? {
-        didSet { keepLastGood() }
+    /// Saves texts of files in the store and removes others, then reports whether that is on disk.
+    typealias Saving =
+        @LoopActor (
+            _ texts: [ExactText: ExactText], _ removed: [ExactText], _ then: @escaping @LoopActor (Bool) -> Void
+        ) -> Void
+    var onValidTexts: Saving? {
+        didSet { saveValidTexts() }
     }
     /// Called when rules, settings or errors have changed.
     var onChange: (@LoopActor () -> Void)?
 
-    /// The number of apps whose matching rules are cached: more than run at once on any desktop.
-    private static let cachedApps = 4096
     /// Milliseconds from the last change of a file until it is read. An editor replaces a file in several steps, and
     /// between them the file restricts nothing.
     private static let settleTime: Int64 = 200
     /// Milliseconds until files are retried that could not be read or watched, for example for lack of descriptors.
     private static let retryTime: Int64 = 10_000
-    /// A file that vanishes between listing and reading makes a reading wrong; one that keeps vanishing is an error.
-    private static let maximumAttempts = 3
 
     private let folders: PolicyFolders
     private let worker: Worker
     private let log: Logger
-    private var lastGood: LastGoodFiles
+    /// The last valid text of each file, by path, and what the store has of that.
+    private var (validTexts, savedTexts): ([ExactText: ExactText], [ExactText: ExactText])
     private var isSaving = false
-    private var fileProblems: [PolicyProblem] = []
-    private var watchProblem: PolicyProblem?
-    /// The rules that match an app.
-    private var matching: [AppID: [Rule]] = [:]
     private var inotify: Inotify?
     private var settling: LoopTimer?
     private var retry: LoopTimer?
-    /// What waits for the reading that is under way, and for the next one; nil if there is none.
-    private var reading: [@LoopActor () -> Void]?
-    private var next: [@LoopActor () -> Void]?
+    /// The number of the newest reading. An older one that is still under way changes nothing.
+    private var reading = 0
+    private var waiting: [@LoopActor () -> Void] = []
 
     /// Has no rules until ``read(_:)`` has ended.
-    init(root: String, lastGood: [(path: String, text: String)], worker: Worker, log: Logger) {
+    ///
+    /// - Parameter saved: The texts that earlier runs have saved.
+    init(root: String, saved: [(path: String, text: String)], worker: Worker, log: Logger) {
         folders = PolicyFolders(root: root)
         self.worker = worker
         self.log = log
-        self.lastGood = LastGoodFiles(lastGood)
+        savedTexts = Dictionary(saved.map { (ExactText($0.path), ExactText($0.text)) }) { _, last in last }
+        validTexts = savedTexts
     }
 
     isolated deinit { inotify?.close() }
@@ -62,16 +61,7 @@ final class PolicySet {
 
     /// The first matching rule with that action.
     func rule(_ action: Rule.Action, _ app: AppID, _ permission: Permission) -> Rule? {
-        rules.isEmpty ? nil : rules(about: app).first { $0.action == action && $0.permissions.contains(permission) }
-    }
-
-    private func rules(about app: AppID) -> [Rule] {
-        if let known = matching[app] { return known }
-        let name = app.description
-        let found = rules.filter { $0.matches(name) }
-        if matching.count >= PolicySet.cachedApps { matching.removeAll(keepingCapacity: true) }
-        matching[app] = found
-        return found
+        rules.first { $0.action == action && $0.permissions.contains(permission) && $0.matches(app) }
     }
 
     // MARK: Reading
@@ -79,36 +69,27 @@ final class PolicySet {
     /// Reads everything again, then calls `completion`. A folder or file that does not answer in time is one with an
     /// error.
     func read(_ completion: @escaping @LoopActor () -> Void = {}) {
-        guard reading == nil else {
-            next = (next ?? []) + [completion]
-            return
-        }
-        reading = [completion]
-        list(attempt: 1)
-    }
-
-    private func list(attempt: Int) {
+        waiting.append(completion)
+        reading += 1
+        let number = reading
         inotify = inotify ?? Inotify { [weak self] in self?.filesChanged() }
         let unwatched = inotify == nil ? PolicyProblem(unwatched: "/", Inotify.reason(errno)) : nil
-        let known = lastGood.paths
         worker.run(about: "rule files") { [folders, inotify] in
             // Watch first, so that no change between the listing and the watch is lost.
-            (watch: inotify.map(folders.watch) ?? unwatched, listings: folders.listings(known: known))
+            (unwatched: inotify.map(folders.watch) ?? unwatched, listings: folders.listings())
         } then: { [weak self] found in
-            guard let self else { return }
-            let problem = found?.watch
-            if let problem, problem != watchProblem { log.warning("\(problem.text)") }
-            watchProblem = problem
-            let files = folders.files(found?.listings ?? folders.unanswered(known: known))
-            read(files, then: { [weak self] in self?.adopt(files, $0, attempt) })
+            guard let self, number == reading else { return }
+            let files = folders.files(found?.listings, known: Set(validTexts.keys))
+            read(files) { [weak self] contents in
+                guard let self, number == reading else { return }
+                adopt(PolicyReading(files, contents, validTexts: validTexts), found?.unwatched)
+            }
         }
     }
 
-    private typealias Contents = [ExactText: Result<[UInt8], RegularFile.Failure>]
-
-    private func read(_ files: ListedFiles, then completion: @escaping @LoopActor (Contents) -> Void) {
+    private func read(_ files: ListedFiles, then completion: @escaping @LoopActor (PolicyReading.Contents) -> Void) {
         let paths = files.rules + files.settings
-        var contents: Contents = [:]
+        var contents: PolicyReading.Contents = [:]
         guard !paths.isEmpty else { return completion(contents) }
         for path in paths {
             worker.run(about: path) {
@@ -120,36 +101,31 @@ final class PolicySet {
         }
     }
 
-    private func adopt(_ files: ListedFiles, _ contents: Contents, _ attempt: Int) {
-        if attempt < PolicySet.maximumAttempts, contents.values.contains(where: \.isAbsent) {
-            return list(attempt: attempt + 1)
-        }
-        let result = PolicyReading(files, contents, lastGood: lastGood)
-        for problem in result.problems where !fileProblems.contains(problem) { log.error("\(problem.text)") }
-        let isChanged = result.rules != rules || result.problems != fileProblems || result.settings != settings
-        (rules, settings, fileProblems, lastGood) = (result.rules, result.settings, result.problems, result.lastGood)
-        matching = [:]
-        keepLastGood()
-        if result.mayPass || watchProblem != nil { tryLater() }
+    private func adopt(_ result: PolicyReading, _ unwatched: PolicyProblem?) {
+        let found = result.problems + (unwatched.map { [$0] } ?? [])
+        for problem in found where !problems.contains(problem) { log.error("\(problem.text)") }
+        let isChanged = result.rules != rules || found != problems || result.settings != settings
+        (rules, settings, problems, validTexts) = (result.rules, result.settings, found, result.validTexts)
+        saveValidTexts()
+        if result.mayPass || unwatched != nil { readLater() }
         if isChanged { onChange?() }
-        let done = reading ?? []
-        reading = next
-        next = nil
-        if reading != nil { list(attempt: 1) }
+        let done = waiting
+        waiting = []
         for completion in done { completion() }
     }
 
-    /// Saves the texts that are not saved yet. If that fails, it is retried after the next reading and when the store
+    /// Saves the texts if the store has others. If that fails, it is retried after the next reading and when the store
     /// can be written again.
-    func keepLastGood() {
-        guard let saveLastGood, !isSaving, let changes = lastGood.unsaved else { return }
+    func saveValidTexts() {
+        guard let onValidTexts, !isSaving, validTexts != savedTexts else { return }
         isSaving = true
-        saveLastGood(changes) { [weak self] isSaved in
+        let texts = validTexts
+        onValidTexts(texts, savedTexts.keys.filter { texts[$0] == nil }) { [weak self] isSaved in
             guard let self else { return }
             isSaving = false
             guard isSaved else { return }
-            lastGood.saved(changes)
-            keepLastGood()
+            savedTexts = texts
+            saveValidTexts()
         }
     }
 
@@ -175,17 +151,11 @@ final class PolicySet {
             || ["permd", "policy.d", "permd.conf.d", "etc", "run", "usr", "lib"].contains(name)
     }
 
-    private func tryLater() {
+    private func readLater() {
         guard retry == nil else { return }
         retry = Loop.shared.after(milliseconds: PolicySet.retryTime) { [weak self] in
             self?.retry = nil
             self?.read()
         }
-    }
-}
-
-extension Result<[UInt8], RegularFile.Failure> {
-    fileprivate var isAbsent: Bool {
-        if case .failure(let failure) = self { failure.isAbsent } else { false }
     }
 }

@@ -16,7 +16,10 @@ struct Rule: Sendable, Hashable {
     let line: Int
 
     /// Whether a pattern matches the whole identity (fnmatch(3) without flags, so `*` also matches `/`).
-    func matches(_ app: String) -> Bool { apps.contains { fnmatch($0.text, app, 0) == 0 } }
+    func matches(_ app: AppID) -> Bool {
+        let name = app.description
+        return apps.contains { fnmatch($0.text, name, 0) == 0 }
+    }
 
     /// The rules of a file. Throws the first error in it.
     static func read(_ text: String, file: String) throws(FileProblem) -> [Rule] {

@@ -155,6 +155,9 @@ extension DeviceUsage {
         apply(changes)
     }
 
+    /// The sandboxed apps whose uses the connection has reported.
+    func sandboxedApps(reportedBy connection: String) -> Set<AppID> { tracker.sandboxedApps(reportedBy: connection) }
+
     private func bypassed(_ report: UseReport) {
         record([
             HistoryRow(

@@ -35,10 +35,7 @@ final class InotifyOpenings: OpeningSource {
             inotify?.remove(watch)
             drop(watch)
         }
-        guard !wanted.isEmpty else {
-            shut()
-            return [:]
-        }
+        guard !wanted.isEmpty else { return [:] }
         inotify = inotify ?? Inotify { [weak self] in self?.read() }
         guard let inotify else {
             let failure = Inotify.reason(errno)
@@ -49,13 +46,7 @@ final class InotifyOpenings: OpeningSource {
         return failures
     }
 
-    isolated deinit { shut() }
-
-    /// A user may have a limited number of inotify instances.
-    private func shut() {
-        inotify?.close()
-        inotify = nil
-    }
+    isolated deinit { inotify?.close() }
 
     /// Watches the file that is at the path now, in place of the one that was there before. Returns why that fails.
     private func add(_ node: String, to inotify: Inotify) -> String? {

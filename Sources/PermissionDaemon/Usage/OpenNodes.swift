@@ -19,8 +19,8 @@ struct FollowedNode {
 
 @LoopActor
 final class OpenNodes {
-    /// Milliseconds between two searches of all processes, and between two of those that had a node open.
-    private static let pause: (all: Int64, known: Int64) = (100, 20)
+    /// Milliseconds between two searches.
+    private static let pause: Int64 = 100
     /// Milliseconds of pause for each millisecond of a search: searches take a tenth of a processor at most, however
     /// many processes there are and however often nodes are opened.
     private static let pausePerSearch: Int64 = 9
@@ -49,10 +49,8 @@ final class OpenNodes {
     private var nodes: [String: Node] = [:]
     private var isSearching = false
     private var timer: LoopTimer?
-    /// Nodes that were closed since the last search.
-    private var closed: Set<String> = []
     /// The uptime in milliseconds at which the next search may begin.
-    private var earliest: (all: Int64, known: Int64) = (0, 0)
+    private var earliest: Int64 = 0
     /// Why nodes cannot be watched.
     private var failures: [String: String] = [:]
     /// Called with all processes that have the device open.
@@ -86,7 +84,6 @@ final class OpenNodes {
                 continue
             }
             nodes[path] = nil
-            closed.remove(path)
             onOpeners?(old.followed.device, [])
         }
         let unwatched = failures
@@ -102,10 +99,7 @@ final class OpenNodes {
 
     private func received(_ events: [String: NodeEvents]) {
         let (uptime, epoch) = (Loop.uptimeMilliseconds(), now())
-        for (node, new) in events {
-            nodes[node]?.activity.record(new, at: uptime, epoch: epoch)
-            if new.closes > 0, nodes[node]?.activity.isOpen == true { closed.insert(node) }
-        }
+        for (node, new) in events { nodes[node]?.activity.record(new, at: uptime, epoch: epoch) }
         schedule()
     }
 
@@ -121,80 +115,40 @@ final class OpenNodes {
     private func schedule() {
         timer?.cancel()
         timer = nil
-        guard !isSearching else { return }
-        let uptime = Loop.uptimeMilliseconds()
-        let all = nodes.values.compactMap(\.activity.due).min().map { max($0, earliest.all) }
-        if let all, all <= uptime { return search(Set(nodes.keys), inAll: true, uptime) }
-        let known = (nodes.values.compactMap(\.activity.judgeDue) + (closed.isEmpty ? [] : [uptime])).min()
-            .map { max($0, earliest.known) }
-        if let known, known <= uptime {
-            let due = nodes.filter { $0.value.activity.judgeDue ?? .max <= uptime }.keys
-            return search(closed.union(due), inAll: false, uptime)
-        }
-        guard let next = [all, known].compactMap({ $0 }).min() else { return }
-        timer = Loop.shared.after(milliseconds: next - uptime) { [weak self] in self?.schedule() }
+        guard !isSearching, let due = nodes.values.compactMap(\.activity.due).min() else { return }
+        let wait = max(due, earliest) - Loop.uptimeMilliseconds()
+        if wait <= 0 { return search() }
+        timer = Loop.shared.after(milliseconds: wait) { [weak self] in self?.schedule() }
     }
 
-    /// - Parameter inAll: Whether to search all processes; otherwise those that had one of the nodes open.
-    private func search(_ paths: Set<String>, inAll: Bool, _ start: Int64) {
-        closed = []
+    private func search() {
         isSearching = true
-        let searched = nodes.filter { paths.contains($0.key) }.values
+        let start = Loop.uptimeMilliseconds()
         let search = OpenerSearch(
-            reader: reader, nodes: searched.map { ($0.followed.path, $0.followed.number, $0.followed.isKnownToALSA) },
-            processes: inAll ? nil : Set(searched.flatMap(\.activity.processes)).map(\.pid))
+            reader: reader,
+            nodes: nodes.values.map { ($0.followed.path, $0.followed.number, $0.followed.isKnownToALSA) })
         worker.run(about: "openers of devices", deadline: OpenNodes.deadline, search.run) { [weak self] found in
             guard let self else { return }
-            guard let found else { return failed(paths) }
-            let pause = found.duration * OpenNodes.pausePerSearch
-            let end = Loop.uptimeMilliseconds()
-            if inAll {
-                earliest.all = end + max(pause, OpenNodes.pause.all)
-            } else {
-                earliest.known = end + max(pause, OpenNodes.pause.known)
-            }
-            adopt(found, of: paths, inAll: inAll, from: start)
+            isSearching = false
+            let pause = found.map { max($0.duration * OpenNodes.pausePerSearch, OpenNodes.pause) }
+            earliest = Loop.uptimeMilliseconds() + (pause ?? OpenNodes.retryTime)
+            if let found { adopt(found, from: start) }
+            schedule()
         }
     }
 
-    private func failed(_ paths: Set<String>) {
-        isSearching = false
-        closed.formUnion(paths)
-        let next = Loop.uptimeMilliseconds() + OpenNodes.retryTime
-        earliest = (next, next)
-        schedule()
-    }
-
-    private func adopt(_ found: FoundOpeners, of paths: Set<String>, inAll: Bool, from start: Int64) {
+    private func adopt(_ found: FoundOpeners, from start: Int64) {
         // A process that has closed the node meanwhile is no hidden one.
         openings.read()
-        let (uptime, epoch) = (Loop.uptimeMilliseconds(), now())
-        for path in paths where nodes[path] != nil {
-            let openers = found.openers[path] ?? [:]
+        let epoch = now()
+        for path in nodes.keys {
             nodes[path]?.recording = found.recording[path] ?? []
-            if inAll {
-                let seesAll = found.recording[path] != nil
-                nodes[path]?.activity.foundAll(openers, from: start, to: uptime, epoch: epoch, seesAll: seesAll)
-            } else {
-                nodes[path]?.activity.foundKnown(openers, at: uptime, epoch: epoch)
-            }
+            nodes[path]?.activity.found(
+                found.openers[path] ?? [:], from: start, epoch: epoch, seesAll: found.recording[path] != nil)
         }
-        identify(nodes.values.flatMap { $0.activity.openings.compactMap(\.process) }[...])
-    }
-
-    /// One process at a time, between which other events are handled.
-    private func identify(_ processes: ArraySlice<ProcessKey>) {
-        let new = processes.drop { identities[$0] != nil }
-        guard let first = new.first else { return publish() }
-        identities.identify(first)
-        Loop.shared.afterPoll { [weak self] in self?.identify(new.dropFirst()) }
-    }
-
-    private func publish() {
-        isSearching = false
+        for process in nodes.values.flatMap(\.activity.openings).compactMap(\.process) { identities.identify(process) }
         publishOpeners()
         identities.forgetAll(except: Set(nodes.values.flatMap(\.activity.processes)))
-        schedule()
     }
 
     /// Processes are left out until they are identified.

@@ -17,13 +17,11 @@ struct FoundOpeners: Sendable {
 struct OpenerSearch: Sendable {
     let reader: ProcessReader
     let nodes: [(path: String, number: UInt64, isKnownToALSA: Bool)]
-    /// Where to search; in all processes if nil.
-    let processes: [Int32]?
 
     @Sendable func run() -> FoundOpeners {
         let start = Loop.nanoseconds(of: CLOCK_MONOTONIC)
         var found = FoundOpeners()
-        let openers = reader.openers(of: Set(nodes.map(\.number)), in: processes)
+        let openers = reader.openers(of: Set(nodes.map(\.number)))
         for (path, number, isKnownToALSA) in nodes {
             for opener in openers where opener.device == number {
                 found.openers[path, default: [:]][opener.process] = opener.descriptors

@@ -63,7 +63,7 @@ struct DeviceCatalogTests {
             worker: Worker(), log: quietLog, source: source, kinds: [ReaderKind(), ScreenKind()], probe: FakeProbe())
         await catalog.started()
         var changes: [[DeviceChange]] = []
-        catalog.follow { changes.append($0) }
+        catalog.onChange = { changes.append($0) }
         #expect(source.watched == ["reader", "reader_switch"])
         #expect(catalog.devices.map(\.id) == ["reader0", "screen"] && catalog.isUsable(.bluetooth))
         #expect(catalog.canOpen(.bluetooth) && !catalog.canOpen(.camera) && !catalog.canOpen(.location))

@@ -132,7 +132,7 @@ final class CatalogBench {
         catalog = DeviceCatalog(
             worker: Worker(), log: quietLog, source: source, kinds: DeviceKinds.all, probe: probe)
         await catalog.started()
-        catalog.follow { [weak self] in self?.changes.append($0) }
+        catalog.onChange = { [weak self] in self?.changes.append($0) }
     }
 
     func ids(_ permission: Permission) -> [String] {

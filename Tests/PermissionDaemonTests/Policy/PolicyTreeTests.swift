@@ -37,14 +37,14 @@ struct PolicyTreeTests {
 
         private static func book(_ root: TemporaryFolder, _ saved: [String: String]) -> PolicySet {
             PolicySet(
-                root: root.path, lastGood: saved.map { ($0.key, $0.value) }, worker: Worker(), log: quietLog)
+                root: root.path, saved: saved.map { ($0.key, $0.value) }, worker: Worker(), log: quietLog)
         }
 
         private func follow() async {
-            book.saveLastGood = { [weak self] changes, then in
+            book.onValidTexts = { [weak self] texts, removed, then in
                 guard let self, isStoreWritable else { return then(false) }
-                for (path, text) in changes.texts { saved[path] = text }
-                for path in changes.removed { saved[path] = nil }
+                for (path, text) in texts { saved[path.text] = text.text }
+                for path in removed { saved[path.text] = nil }
                 then(true)
             }
             await reload()
@@ -302,7 +302,7 @@ struct PolicyTreeTests {
         await bench.reload()
         #expect(bench.saved.isEmpty)
         bench.isStoreWritable = true
-        bench.book.keepLastGood()
+        bench.book.saveValidTexts()
         #expect(Array(bench.saved.values) == [PolicyTreeTests.good])
     }
 
@@ -334,7 +334,7 @@ struct PolicyTreeTests {
             ("[Rule a]\rApps=*\r", 1, "control character 13"),
             ("[Rule a]\nApps=\u{1B}[31m\n", 2, "control character 27"),
             ("[Rule \(String(repeating: "n", count: 45))]\nApps=*\n", 1, "longer than 49"),
-            ("[Rule a]\nApps=*\u{2028}Action=grant\nPermissions=camera\nAction=restrict\nAction=grant\n", 4, "twice"),
+            ("[Rule a]\nApps=*\u{2028}Action=grant\nPermissions=camera\nAction=restrict\nAction=grant\n", 5, "twice"),
             ("# a\u{85}[Rule b]\n[Rule c]\n", 2, "[Rule c]"),
         ]
         for (text, line, word) in wrong {

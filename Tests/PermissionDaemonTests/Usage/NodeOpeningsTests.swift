@@ -38,7 +38,6 @@ struct NodeOpeningsTests {
         openAndClose(a)
         openAndClose(b)
         #expect(try await log.wait(for: 4)[3] == [b: NodeEvents(opens: 1, closes: 1)])
-        // Without nodes, no instance of inotify is kept.
         #expect(openings.watch([]) == [:])
         openAndClose(b)
         #expect(openings.watch([a]) == [:])

@@ -54,7 +54,7 @@ final class UsageBench {
         usage.onChange = { for change in $0 { changes.add(UsageBench.text(change)) } }
         bench = self
         await catalog.started()
-        catalog.follow { [usage] _ in usage.devicesChanged() }
+        catalog.onChange = { [usage] _ in usage.devicesChanged() }
         usage.devicesChanged()
     }
 
