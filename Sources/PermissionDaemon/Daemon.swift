@@ -186,7 +186,8 @@ final class Daemon {
         outage = Outage()
         if isAgain { return tryLater() }
         // Pending writes belong to the lost service, which must see them completed.
-        parts?.store.whenWritten { self.reconnect() }
+        guard let parts else { return reconnect() }
+        parts.store.whenWritten { self.reconnect() }
     }
 
     private func reconnect() {

@@ -5,7 +5,5 @@ import PermissionModel
 struct ThermometerKind: DeviceKind {
     let permission = Permission.thermometer
     let subsystems: [String] = []
-    let nodeUse = NodeUse.none
-    let watch = NodeWatch.none
     var permanent: [Device] { [Device(permission: permission, id: "thermometer", name: "Thermometer")] }
 }

@@ -49,9 +49,8 @@ struct AccessInterface {
 
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
-        let asked = try RequestOptions(call.arguments[0], call.arguments[1])
-        try objects.take(call, asked, by: caller)
-        devices.areWanted(asked.permissions)
+        let permissions = try objects.take(call, call.arguments[0], call.arguments[1], by: caller)
+        devices.areWanted(permissions)
     }
 
     private func getStatus(_ call: MethodCall) throws(PermissionError) {

@@ -102,25 +102,32 @@ struct RequestObjects {
         ObjectTree(interfaces: { interfaces(at: $0, for: $1) }, children: { children(of: $0, for: $1) })
     }
 
-    /// Takes the request of a call, whose sender owns the object.
+    /// Takes the request of a call, whose sender owns the object. Returns what it asks for.
     ///
     /// - Parameters:
     ///   - device: The name of the device that an enforcement point has at hand.
     ///   - pidfd: The process that the request ends with, if it is not the owner.
+    @discardableResult
     func take(
-        _ call: MethodCall, _ options: RequestOptions, by caller: Caller, device: String? = nil,
+        _ call: MethodCall, _ permissions: Value, _ options: Value, by caller: Caller, device: String? = nil,
         endingWith pidfd: UnixFD? = nil
-    ) throws(PermissionError) {
+    ) throws(PermissionError) -> [Permission] {
+        let permissions = try parsePermissions(permissions)
+        guard !permissions.isEmpty else {
+            throw PermissionError(.invalidArguments, "the list of permissions is empty")
+        }
+        let options = try Options(options)
         let id = requests.newID()
-        let path = try newPath(id, owner: call.sender, token: options.token)
+        let path = try newPath(id, owner: call.sender, token: try options.handleToken())
         let object = RequestObject(path: path, call: call, connection: connection)
-        if let pidfd { object.end(with: pidfd) { [weak requests] in requests?.feed(.closed(id)) } }
         var request = Request(
-            id: id, path: path, caller: caller, questions: options.permissions.map(Question.permission),
-            arrived: now(), origin: object)
-        options.apply(to: &request)
+            id: id, path: path, caller: caller, questions: permissions.map(Question.permission), arrived: now(),
+            origin: object)
+        try request.read(options)
         request.device = device
+        if let pidfd { object.end(with: pidfd) { [weak requests] in requests?.feed(.closed(id)) } }
         requests.feed(.requested(request))
+        return permissions
     }
 
     /// Throws if the owner already uses that token.

@@ -6,8 +6,6 @@ import PermissionModel
 struct BluetoothKind: DeviceKind {
     let permission = Permission.bluetooth
     let subsystems = ["bluetooth", "rfkill"]
-    let nodeUse = NodeUse.none
-    let watch = NodeWatch.none
 
     /// `hci0` is an adapter, `hci0:64` one of its connections.
     func mayBeDevice(_ record: DeviceRecord) -> Bool {

@@ -9,7 +9,7 @@ struct CameraKind: DeviceKind {
     let permission = Permission.camera
     let subsystems = ["video4linux"]
     let nodeUse = NodeUse.readingAndWriting
-    let watch = NodeWatch.openers
+    let isWatched = true
 
     /// Whether a node captures video and is no touch panel or codec. The metadata node of a UVC camera does not.
     static func isCamera(_ flags: UInt32) -> Bool {

@@ -18,32 +18,22 @@ struct Device: Sendable, Hashable {
 }
 
 enum DeviceChange: Sendable, Hashable {
+    /// It is new, or its node, name or usability has changed.
     case added(Device)
     case removed(Permission, id: String)
-    /// Its node, name or usability has changed.
-    case changed(Device)
 
     var permission: Permission {
         switch self {
-        case .added(let device), .changed(let device): device.permission
+        case .added(let device): device.permission
         case .removed(let permission, _): permission
         }
     }
 
-    /// The changes from one snapshot to the next: first what was removed, then what was added, then what changed.
+    /// The changes from one snapshot of a permission to the next: first what was removed, then what was added.
     static func between(_ old: [Device], _ new: [Device]) -> [DeviceChange] {
-        struct Key: Hashable {
-            let permission: Permission
-            let id: String
-            init(_ device: Device) { (permission, id) = (device.permission, device.id) }
-        }
-        let before = Dictionary(old.map { (Key($0), $0) }, uniquingKeysWith: { first, _ in first })
-        let after = Set(new.map(Key.init))
-        let removed = old.filter { !after.contains(Key($0)) }.map { DeviceChange.removed($0.permission, id: $0.id) }
-        let added = new.filter { before[Key($0)] == nil }.map(DeviceChange.added)
-        let changed = new.filter { device in before[Key(device)].map { $0 != device } ?? false }
-            .map(DeviceChange.changed)
-        return removed + added + changed
+        let present = Set(new.map(\.id))
+        let removed = old.filter { !present.contains($0.id) }
+        return removed.map { .removed($0.permission, id: $0.id) } + new.filter { !old.contains($0) }.map { .added($0) }
     }
 }
 

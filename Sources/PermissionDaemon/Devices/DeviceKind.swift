@@ -12,22 +12,13 @@ enum NodeUse {
     case readingAndWriting
 }
 
-/// How uses of a kind's nodes are noticed.
-enum NodeWatch {
-    /// Not at all, or only by what enforcement points report.
-    case none
-    /// By who has a node open.
-    case openers
-    /// By that, and by ALSA, which knows who records.
-    case openersAndCaptures
-}
-
 protocol DeviceKind: Sendable {
     var permission: Permission { get }
     /// The udev subsystems of the devices, and of what determines whether they are usable.
     var subsystems: [String] { get }
     var nodeUse: NodeUse { get }
-    var watch: NodeWatch { get }
+    /// Whether who has a node open is a use. Otherwise uses are only what enforcement points report.
+    var isWatched: Bool { get }
     /// Devices that are always there, for a permission that needs no hardware.
     var permanent: [Device] { get }
     /// Whether an entry of sysfs may be a device. If there is a node to open, the node is examined next.
@@ -44,6 +35,10 @@ protocol DeviceKind: Sendable {
 }
 
 extension DeviceKind {
+    var nodeUse: NodeUse { .none }
+
+    var isWatched: Bool { false }
+
     var permanent: [Device] { [] }
 
     func mayBeDevice(_ record: DeviceRecord) -> Bool { false }

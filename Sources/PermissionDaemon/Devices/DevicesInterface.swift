@@ -24,7 +24,7 @@ struct DevicesInterface {
 
     func notify(_ change: DeviceChange) {
         switch change {
-        case .added(let device), .changed(let device):
+        case .added(let device):
             subscribers.send("DeviceAdded", [.properties(row(device))])
         case .removed(let permission, let id):
             subscribers.send("DeviceRemoved", [.string(permission.rawValue), .string(id)])

@@ -7,7 +7,7 @@ struct MicrophoneKind: DeviceKind {
     let permission = Permission.microphone
     let subsystems = ["sound"]
     let nodeUse = NodeUse.readingAndWriting
-    let watch = NodeWatch.openersAndCaptures
+    let isWatched = true
 
     func mayBeDevice(_ record: DeviceRecord) -> Bool {
         !record.node.isEmpty && MicrophoneKind.captureStream(record.sysname) != nil

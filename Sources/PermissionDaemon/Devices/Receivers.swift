@@ -7,7 +7,6 @@ struct LocationKind: DeviceKind {
     let permission = Permission.location
     let subsystems = ["gnss"]
     let nodeUse = NodeUse.reading
-    let watch = NodeWatch.none
 
     func mayBeDevice(_ record: DeviceRecord) -> Bool { !record.node.isEmpty }
 

@@ -55,13 +55,13 @@ struct EnforcementInterface {
     }
 
     private func requestAccess(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {
-        let options = try RequestOptions(call.arguments[1], call.arguments[2])
-        let device = try options.deviceName()
+        let device = SafeText.title(try Options(call.arguments[2]).string("device_name") ?? "")
         let count = requests.queue.requests.count { $0.caller.connection == call.sender }
         guard count < EnforcementInterface.requestsPerPoint else {
             throw PermissionError(.limitExceeded, "this enforcement point has \(count) requests in progress")
         }
-        try objects.take(call, options, by: subject.caller, device: device, endingWith: subject.pidfd)
+        try objects.take(
+            call, call.arguments[1], call.arguments[2], by: subject.caller, device: device, endingWith: subject.pidfd)
     }
 
     private func getStatus(_ call: MethodCall, of subject: EnforcementSubject) throws(PermissionError) {

@@ -75,7 +75,7 @@ final class PortalInterface {
         let key = PortalKey(appID: id, question: PortalKinds.question(icon: dialog.icon))
         let origin = PortalDialogCall(call, dialog, key, sync: sync)
         unidentified[handle] = origin
-        let window = RequestOptions.isParentWindow(call.string(2)) ? call.string(2) : ""
+        let window = Request.isParentWindow(call.string(2)) ? call.string(2) : ""
         identifier.identify(name) { [weak self] caller in
             guard let self else { return }
             guard let caller else { return close(handle) }

@@ -56,14 +56,13 @@ final class DeviceUsage {
     /// Follows the devices that the catalog has now, if their nodes are watched.
     func devicesChanged() {
         nodes.follow(
-            devices.kinds.filter { $0.watch != .none }.flatMap { kind in
+            devices.kinds.filter(\.isWatched).flatMap { kind in
                 devices.found[kind.permission, default: []].compactMap { found in
                     let device = found.device
                     guard !device.node.isEmpty, let number = found.number else { return nil }
                     return FollowedNode(
                         path: device.node, number: number,
-                        device: UsedDevice(permission: device.permission, id: device.id, name: device.name),
-                        isKnownToALSA: kind.watch == .openersAndCaptures)
+                        device: UsedDevice(permission: device.permission, id: device.id, name: device.name))
                 }
             })
     }

@@ -12,7 +12,6 @@ final class IndicatorService {
     /// The setting `[Indicator] Enabled`.
     private let isEnabled: @LoopActor () -> Bool
     private var isInUse = false
-    private var hasLogged = false
 
     init(connection: Connection, log: Logger, isEnabled: @escaping @LoopActor () -> Bool) {
         self.connection = connection
@@ -37,11 +36,9 @@ final class IndicatorService {
     private func start() {
         guard isEnabled() else { return }
         let start = Message.busCall("StartServiceByName", [.string(BusNames.indicatorService), .uint32(0)])
-        connection.call(start) { [weak self] result in
-            guard case .failure(let error) = result, error.name != BusError.Name.serviceUnknown, let self, !hasLogged
-            else { return }
-            hasLogged = true
-            log.info("The indicator could not be started; this is logged once: \(error.message)")
+        connection.call(start) { [log] result in
+            guard case .failure(let error) = result, error.name != BusError.Name.serviceUnknown else { return }
+            log.info("The indicator could not be started: \(error.message)")
         }
     }
 }

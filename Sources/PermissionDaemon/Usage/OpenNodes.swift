@@ -8,13 +8,11 @@ import ProcessIdentity
 import System
 
 /// A node whose openers are followed.
-struct FollowedNode {
+struct FollowedNode: Sendable, Hashable {
     let path: String
     /// dev_t
     let number: UInt64
-    var device: UsedDevice
-    /// Whether ALSA knows who records from it.
-    let isKnownToALSA: Bool
+    let device: UsedDevice
 }
 
 @LoopActor
@@ -30,15 +28,10 @@ final class OpenNodes {
     private static let retryTime: Int64 = 10_000
 
     private struct Node {
-        var followed: FollowedNode
+        let followed: FollowedNode
         var activity = NodeActivity()
         /// The processes that ALSA records for.
         var recording: Set<ProcessKey> = []
-
-        func isSame(as other: FollowedNode) -> Bool {
-            followed.device.permission == other.device.permission && followed.device.id == other.device.id
-                && followed.number == other.number
-        }
     }
 
     private let openings: any OpeningSource
@@ -78,11 +71,7 @@ final class OpenNodes {
     /// Watches these nodes and no others.
     func follow(_ followed: [FollowedNode]) {
         let wanted = Dictionary(followed.map { ($0.path, $0) }) { first, _ in first }
-        for (path, old) in nodes {
-            if let new = wanted[path], old.isSame(as: new) {
-                nodes[path]?.followed.device.name = new.device.name
-                continue
-            }
+        for (path, old) in nodes where wanted[path] != old.followed {
             nodes[path] = nil
             onOpeners?(old.followed.device, [])
         }
@@ -124,9 +113,7 @@ final class OpenNodes {
     private func search() {
         isSearching = true
         let start = Loop.uptimeMilliseconds()
-        let search = OpenerSearch(
-            reader: reader,
-            nodes: nodes.values.map { ($0.followed.path, $0.followed.number, $0.followed.isKnownToALSA) })
+        let search = OpenerSearch(reader: reader, nodes: nodes.values.map(\.followed))
         worker.run(about: "openers of devices", deadline: OpenNodes.deadline, search.run) { [weak self] found in
             guard let self else { return }
             isSearching = false

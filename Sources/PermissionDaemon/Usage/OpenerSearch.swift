@@ -16,17 +16,17 @@ struct FoundOpeners: Sendable {
 
 struct OpenerSearch: Sendable {
     let reader: ProcessReader
-    let nodes: [(path: String, number: UInt64, isKnownToALSA: Bool)]
+    let nodes: [FollowedNode]
 
     @Sendable func run() -> FoundOpeners {
         let start = Loop.nanoseconds(of: CLOCK_MONOTONIC)
         var found = FoundOpeners()
         let openers = reader.openers(of: Set(nodes.map(\.number)))
-        for (path, number, isKnownToALSA) in nodes {
-            for opener in openers where opener.device == number {
-                found.openers[path, default: [:]][opener.process] = opener.descriptors
+        for node in nodes {
+            for opener in openers where opener.device == node.number {
+                found.openers[node.path, default: [:]][opener.process] = opener.descriptors
             }
-            if isKnownToALSA { addCaptures(of: path, to: &found) }
+            addCaptures(of: node.path, to: &found)
         }
         found.duration = (Loop.nanoseconds(of: CLOCK_MONOTONIC) - start) / 1_000_000
         return found

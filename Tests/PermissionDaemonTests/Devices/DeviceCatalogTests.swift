@@ -30,7 +30,6 @@ struct DeviceCatalogTests {
         let permission = Permission.bluetooth
         let subsystems = ["reader", "reader_switch"]
         let nodeUse = NodeUse.reading
-        let watch = NodeWatch.none
 
         func mayBeDevice(_ record: DeviceRecord) -> Bool { record.subsystem == "reader" }
 
@@ -48,8 +47,6 @@ struct DeviceCatalogTests {
     private struct ScreenKind: DeviceKind {
         let permission = Permission.location
         let subsystems: [String] = []
-        let nodeUse = NodeUse.none
-        let watch = NodeWatch.none
         var permanent: [Device] { [Device(permission: permission, id: "screen", name: "Screen")] }
     }
 
@@ -156,7 +153,7 @@ struct DeviceCatalogTests {
         await bench.settled()
         let id = "pci0000:00/usb1/1-1/1-1:1.0-video-index0"
         let device = Device(permission: .camera, id: id, node: "/dev/video1", name: "Camera at /dev/video1")
-        #expect(bench.changes == [[.changed(device)]])
+        #expect(bench.changes == [[.added(device)]])
     }
 
     @Test func anotherCameraAtTheSameNodeIsProbedAgain() async {
