@@ -52,13 +52,13 @@ public enum Texts {
 
     public static func name(_ permission: Permission) -> String { text(PermissionWords.of(permission).name) }
 
-    /// A date and time in the person's language and time zone (strftime(3), `%c`).
-    public static func time(_ seconds: EpochSeconds) -> String {
-        var moment = time_t(clamping: seconds)
+    /// A time in the person's language and time zone, as strftime(3) writes it.
+    public static func time(_ seconds: EpochSeconds, _ pattern: String = "%c") -> String {
+        var time = time_t(clamping: seconds)
         var local = tm()
-        guard localtime_r(&moment, &local) != nil else { return "" }
+        guard localtime_r(&time, &local) != nil else { return String(seconds) }
         var buffer = [CChar](repeating: 0, count: 256)
-        let length = strftime(&buffer, buffer.count, "%c", &local)
+        let length = strftime(&buffer, buffer.count, pattern, &local)
         return String(decoding: buffer[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }

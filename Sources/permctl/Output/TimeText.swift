@@ -3,17 +3,18 @@
 import CLinux
 import Glibc
 import PermissionClient
+import PermissionTexts
 
 enum TimeText {
     static func now() -> EpochSeconds { EpochSeconds(time(nil)) }
 
     /// `2026-11-21 14:05` in local time; if that is today only `14:05`, or `14:05:10`.
     static func short(_ seconds: EpochSeconds, withSeconds: Bool = false) -> String {
-        guard format(seconds, "%F") == format(now(), "%F") else { return format(seconds, "%F %H:%M") }
-        return format(seconds, withSeconds ? "%T" : "%H:%M")
+        guard Texts.time(seconds, "%F") == Texts.time(now(), "%F") else { return Texts.time(seconds, "%F %H:%M") }
+        return Texts.time(seconds, withSeconds ? "%T" : "%H:%M")
     }
 
-    static func full(_ seconds: EpochSeconds) -> String { format(seconds, "%F %H:%M:%S") }
+    static func full(_ seconds: EpochSeconds) -> String { Texts.time(seconds, "%F %H:%M:%S") }
 
     /// `12s`, `3m05s`, `2h10m`.
     static func span(_ seconds: Int64) -> String {
@@ -28,15 +29,6 @@ enum TimeText {
     /// `1 second`, `2 seconds`, `0.5 seconds`.
     static func seconds(_ count: Double) -> String {
         count == count.rounded() && count < 1e9 ? counted(Int(count), "second") : "\(count) seconds"
-    }
-
-    private static func format(_ seconds: EpochSeconds, _ pattern: String) -> String {
-        var time = time_t(seconds)
-        var fields = tm()
-        guard localtime_r(&time, &fields) != nil else { return String(seconds) }
-        var buffer = [CChar](repeating: 0, count: 64)
-        let length = strftime(&buffer, buffer.count, pattern, &fields)
-        return String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     // MARK: Reading

@@ -15,7 +15,7 @@ enum Icons {
     }
 
     /// The icon of an app if the theme has it, else the one for programs.
-    static func of(_ look: AppLook) -> String {
-        !look.icon.isEmpty && cadw_has_icon(look.icon) != 0 ? look.icon : program
+    static func of(_ label: AppLabel) -> String {
+        !label.icon.isEmpty && cadw_has_icon(label.icon) != 0 ? label.icon : program
     }
 }

@@ -1,24 +1,19 @@
 // Closures as handlers of GTK's signals, and the way from other threads to GTK's.
 
 import CAdwaita
+import PermissionClient
 
 typealias Widget = UnsafeMutablePointer<GtkWidget>
 
-/// A closure that C code holds until it releases it.
+/// A closure that C code holds until it releases it. What signals without an argument pass is ignored.
 private final class Handler: Sendable {
-    let body: @MainActor () -> Void
-    init(_ body: @escaping @MainActor () -> Void) { self.body = body }
+    let body: @MainActor (Int) -> Void
+    init(_ body: @escaping @MainActor (Int) -> Void) { self.body = body }
 
     /// For `cadw_connect` and its variants, which call it when the handler is removed.
     static let release: @convention(c) (UnsafeMutableRawPointer?) -> Void = { context in
         if let context { Unmanaged<Handler>.fromOpaque(context).release() }
     }
-}
-
-/// The same for signals with a position.
-private final class PositionHandler: Sendable {
-    let body: @MainActor (Int) -> Void
-    init(_ body: @escaping @MainActor (Int) -> Void) { self.body = body }
 }
 
 extension UnsafeMutablePointer {
@@ -42,8 +37,8 @@ extension OpaquePointer {
         { context in
             guard let context else { return }
             let handler = Unmanaged<Handler>.fromOpaque(context).takeUnretainedValue()
-            MainActor.assumeIsolated { handler.body() }
-        }, Unmanaged.passRetained(Handler(body)).toOpaque(), Handler.release)
+            MainActor.assumeIsolated { handler.body(0) }
+        }, Unmanaged.passRetained(Handler { _ in body() }).toOpaque(), Handler.release)
 }
 
 /// Runs the closure with the position of the row when a row of the list view is activated.
@@ -52,12 +47,9 @@ extension OpaquePointer {
         view, "activate",
         { _, position, context in
             guard let context else { return }
-            let handler = Unmanaged<PositionHandler>.fromOpaque(context).takeUnretainedValue()
+            let handler = Unmanaged<Handler>.fromOpaque(context).takeUnretainedValue()
             MainActor.assumeIsolated { handler.body(Int(position)) }
-        }, Unmanaged.passRetained(PositionHandler(body)).toOpaque(),
-        { context in
-            if let context { Unmanaged<PositionHandler>.fromOpaque(context).release() }
-        })
+        }, Unmanaged.passRetained(Handler(body)).toOpaque(), Handler.release)
 }
 
 /// Runs the closure on GTK's thread, in order with other closures. May be called on any thread.
@@ -67,18 +59,20 @@ func onGtk(_ body: @escaping @MainActor () -> Void) {
         { context in
             guard let context else { return 0 }
             let handler = Unmanaged<Handler>.fromOpaque(context).takeRetainedValue()
-            MainActor.assumeIsolated { handler.body() }
+            MainActor.assumeIsolated { handler.body(0) }
             return 0
-        }, Unmanaged.passRetained(Handler(body)).toOpaque(), nil)
+        }, Unmanaged.passRetained(Handler { _ in body() }).toOpaque(), nil)
 }
 
 /// Does the work on another thread, and then continues with its result on GTK's.
 func inBackground<Value: Sendable>(
-    _ work: @escaping @Sendable () async -> Value, then next: @escaping @MainActor (Value) -> Void
+    _ work: @escaping @Sendable () async throws(ClientError) -> Value,
+    then next: @escaping @MainActor (Result<Value, ClientError>) -> Void
 ) {
     // Not a Task of the main actor: GTK's main loop runs on that thread and no Swift executor.
     Task.detached {
-        let value = await work()
-        onGtk { next(value) }
+        let result: Result<Value, ClientError>
+        do throws(ClientError) { result = .success(try await work()) } catch { result = .failure(error) }
+        onGtk { next(result) }
     }
 }

@@ -1,6 +1,5 @@
 // Times and durations in the person's language.
 
-import CAdwaita
 import Glibc
 import PermissionClient
 import PermissionTexts
@@ -10,8 +9,8 @@ enum TimeText {
 
     /// `14:05` if that is today, else the date and the time.
     static func short(_ seconds: EpochSeconds, now: EpochSeconds = now()) -> String {
-        let isToday = format(seconds, "%F") == format(now, "%F")
-        return format(seconds, isToday ? "%H:%M" : "%x %H:%M")
+        let isToday = Texts.time(seconds, "%F") == Texts.time(now, "%F")
+        return Texts.time(seconds, isToday ? "%H:%M" : "%x %H:%M")
     }
 
     /// The next midnight.
@@ -32,14 +31,5 @@ enum TimeText {
         case ..<3600: Texts.text("%@ min", "\((seconds + 30) / 60)")
         default: Texts.text("%@ h %@ min", "\(seconds / 3600)", "\(seconds / 60 % 60)")
         }
-    }
-
-    private static func format(_ seconds: EpochSeconds, _ pattern: String) -> String {
-        var time = time_t(seconds)
-        var fields = tm()
-        guard localtime_r(&time, &fields) != nil else { return String(seconds) }
-        var buffer = [CChar](repeating: 0, count: 64)
-        let length = strftime(&buffer, buffer.count, pattern, &fields)
-        return String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

@@ -1,6 +1,7 @@
 // Short forms for the widgets that the pages are made of. All texts are plain text.
 
 import CAdwaita
+import PermissionTexts
 
 @MainActor
 enum Widgets {
@@ -40,6 +41,27 @@ enum Widgets {
         cadw_name(button, text)
         button.on("clicked", body)
         return button
+    }
+
+    /// A header bar with a button that leads back.
+    static func header(_ title: Widget, _ onBack: Link<Void>) -> Widget {
+        let bar = cadw_header_new(title)!
+        cadw_header_start(
+            bar, iconButton("go-previous-symbolic", Texts.text("Back")) { onBack.follow(()) })
+        return bar
+    }
+
+    static func row(_ title: String, _ subtitle: String = "", icon: String? = nil) -> Widget {
+        let row = cadw_row_new()!
+        cadw_row_set(row, title, subtitle)
+        if let icon { cadw_row_add_prefix(row, Widgets.icon(icon, size: 16)) }
+        return row
+    }
+
+    /// Makes a row lead somewhere.
+    static func activate(_ row: Widget, _ body: @escaping @MainActor () -> Void) {
+        cadw_row_set_activatable(row, 1)
+        row.on("activated", body)
     }
 
     static func margins(_ widget: Widget, horizontal: Int32, vertical: Int32) {

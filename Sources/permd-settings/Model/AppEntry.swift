@@ -5,11 +5,16 @@ import PermissionClient
 
 struct AppEntry: Sendable, Equatable {
     let app: AppID
-    let look: AppLook
+    let label: AppLabel
     /// Its decisions and pauses, by question.
     let decisions: [DecisionRow]
     /// What a search looks in, in lower case.
     let searched: String
+
+    init(_ app: AppID, _ decisions: [DecisionRow], _ names: AppNames) {
+        (self.app, self.decisions, label) = (app, decisions, names.label(of: app))
+        searched = AppEntry.searched(app, label)
+    }
 
     func matches(_ search: String) -> Bool { search.isEmpty || searched.contains(search) }
 
@@ -20,7 +25,7 @@ struct AppEntry: Sendable, Equatable {
         }
     }
 
-    static func searched(_ app: AppID, _ look: AppLook) -> String { "\(look.name)\n\(app)".lowercased() }
+    static func searched(_ app: AppID, _ label: AppLabel) -> String { "\(label.name)\n\(app)".lowercased() }
 
     /// The entries of all apps, in the order of their names in the person's language.
     static func all(
@@ -30,10 +35,8 @@ struct AppEntry: Sendable, Equatable {
         for row in history { apps.insert(row.app) }
         for use in uses { if let app = use.app { apps.insert(app) } }
         let keyed = apps.map { app in
-            let look = names.look(app)
-            let entry = AppEntry(
-                app: app, look: look, decisions: decisions[app] ?? [], searched: searched(app, look))
-            return (key: collationKey(look.name), entry: entry)
+            let entry = AppEntry(app, decisions[app] ?? [], names)
+            return (key: collationKey(entry.label.name), entry: entry)
         }
         return keyed.sorted { a, b in
             a.key == b.key ? a.entry.app < b.entry.app : a.key.lexicographicallyPrecedes(b.key)

@@ -5,7 +5,7 @@ import Synchronization
 import System
 
 /// What a person knows an app by. Apps provide it, so it is only shown after `SafeText` has cleaned it.
-struct AppLook: Sendable, Hashable {
+struct AppLabel: Sendable, Hashable {
     var name: String
     /// A name in the icon theme; empty if there is none. Files that an app names as its icon are not read.
     var icon: String
@@ -13,19 +13,19 @@ struct AppLook: Sendable, Hashable {
 
 /// Reads desktop entries once each. May be used on any thread.
 final class AppNames: Sendable {
-    private let known = Mutex<[AppID: AppLook]>([:])
+    private let known = Mutex<[AppID: AppLabel]>([:])
 
-    func look(_ app: AppID) -> AppLook {
-        if let look = known.withLock({ $0[app] }) { return look }
-        let look = AppNames.read(app)
-        known.withLock { $0[app] = look }
-        return look
+    func label(of app: AppID) -> AppLabel {
+        if let label = known.withLock({ $0[app] }) { return label }
+        let label = AppNames.read(app)
+        known.withLock { $0[app] = label }
+        return label
     }
 
-    private static func read(_ app: AppID) -> AppLook {
+    private static func read(_ app: AppID) -> AppLabel {
         let entry = AppDirectory.entry(for: app)
         let name = SafeText.title(entry.name)
-        return AppLook(
+        return AppLabel(
             name: name.isEmpty ? SafeText.title(AppDirectory.plainName(app)) : name,
             icon: entry.icon.contains("/") ? "" : entry.icon)
     }

@@ -21,14 +21,9 @@ final class Model {
     let settings = PermissionSettings()
     let names = AppNames()
     private(set) var presence = Presence.unknown
-    private(set) var apps: [AppEntry] = []
-    private(set) var uses: [UseRow] = []
-    private(set) var history: [HistoryRow] = []
-    private(set) var devices: [DeviceRow] = []
-    private(set) var rules: [Restriction] = []
+    private(set) var lists = Lists()
     /// Whether the list of apps was read at least once, so that an empty one means that there are none.
     private(set) var isRead = false
-    private var decisions: [AppID: [DecisionRow]] = [:]
     private var listeners: [@MainActor (Part) -> Void] = []
     private var following: Task<Void, Never>?
     /// What has to be read again, and whether something is being read.
@@ -41,13 +36,10 @@ final class Model {
     private func changed(_ part: Part) { for listener in listeners { listener(part) } }
 
     func entry(_ app: AppID) -> AppEntry {
-        if let entry = apps.first(where: { $0.app == app }) { return entry }
-        let look = names.look(app)
-        return AppEntry(
-            app: app, look: look, decisions: decisions[app] ?? [], searched: AppEntry.searched(app, look))
+        lists.apps.first { $0.app == app } ?? AppEntry(app, decisions(app), names)
     }
 
-    func decisions(_ app: AppID) -> [DecisionRow] { decisions[app] ?? [] }
+    func decisions(_ app: AppID) -> [DecisionRow] { lists.decisions[app] ?? [] }
 
     // MARK: permd comes and goes
 
@@ -70,19 +62,16 @@ final class Model {
         following?.cancel()
         following = nil
         set(.absent)
-        uses = []
+        lists.uses = []
         changed(.uses)
     }
 
     /// Starts permd through the bus, and calls the closure when it is there or an error is known.
     func start(then done: @escaping @MainActor () -> Void) {
-        inBackground { [settings] () async -> ClientError? in
-            do throws(ClientError) {
-                _ = try await settings.programVersion()
-                return nil
-            } catch { return error }
-        } then: { [self] error in
-            if let error { fail(error) } else { appeared() }
+        inBackground { [settings] () async throws(ClientError) in
+            try await settings.programVersion()
+        } then: { [self] result in
+            if case .failure(let error) = result { fail(error) } else { appeared() }
             done()
         }
     }
@@ -117,12 +106,12 @@ final class Model {
             due.devices = true
             due.rules = true
         case .useStarted(let use):
-            uses.removeAll { $0.use == use.use }
-            uses.append(use)
+            lists.uses.removeAll { $0.use == use.use }
+            lists.uses.append(use)
             changed(.uses)
-            if let app = use.app, !apps.contains(where: { $0.app == app }) { due.apps.insert(app) }
+            if let app = use.app, !lists.apps.contains(where: { $0.app == app }) { due.apps.insert(app) }
         case .useEnded(let use, _):
-            uses.removeAll { $0.use == use }
+            lists.uses.removeAll { $0.use == use }
             changed(.uses)
             due.history.add(.newest)
         case .missed, .daemonBack: return readEverything()
@@ -137,11 +126,8 @@ final class Model {
         isReading = true
         let due = due
         self.due = Due()
-        let newest = history.first?.time ?? 0
-        let before = Lists(
-            decisions: decisions, apps: apps, uses: uses, history: history, devices: devices, rules: rules)
-        inBackground { [settings, names] in
-            await Reading(settings, names).lists(due, before, newest: newest)
+        inBackground { [settings, names, lists] () async throws(ClientError) in
+            try await Reading(settings, names).lists(due, lists)
         } then: { [self] result in
             isReading = false
             switch result {
@@ -155,16 +141,15 @@ final class Model {
     private func show(_ new: Lists, _ due: Due) {
         let isFirst = !isRead
         isRead = true
-        let before = (apps: apps, history: history, devices: devices, rules: rules)
-        (decisions, apps, history) = (new.decisions, new.apps, new.history)
-        (devices, rules) = (new.devices, new.rules)
+        let before = lists
+        lists = new
         // Events are newer than a list that was not read now.
-        if due.uses { uses = new.uses }
+        if !due.uses { lists.uses = before.uses }
         set(.present)
-        if isFirst || before.apps != apps { changed(.apps) }
+        if isFirst || before.apps != lists.apps { changed(.apps) }
         if due.uses { changed(.uses) }
-        if isFirst || before.history != history { changed(.history) }
-        if isFirst || before.devices != devices { changed(.devices) }
-        if isFirst || before.rules != rules { changed(.rules) }
+        if isFirst || before.history != lists.history { changed(.history) }
+        if isFirst || before.devices != lists.devices { changed(.devices) }
+        if isFirst || before.rules != lists.rules { changed(.rules) }
     }
 }

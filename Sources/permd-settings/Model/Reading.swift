@@ -21,19 +21,19 @@ struct Due: Sendable, Equatable {
 }
 
 struct Lists: Sendable {
-    var decisions: [AppID: [DecisionRow]]
-    var apps: [AppEntry]
-    var uses: [UseRow]
-    var history: [HistoryRow]
-    var devices: [DeviceRow]
-    var rules: [Restriction]
+    var decisions: [AppID: [DecisionRow]] = [:]
+    var apps: [AppEntry] = []
+    var uses: [UseRow] = []
+    var history: [HistoryRow] = []
+    var devices: [DeviceRow] = []
+    var rules: [Restriction] = []
 }
 
 struct Reading: Sendable {
     /// More changed apps than this are read in one list of all.
     private static let mostApps = 16
     /// Rows of the history that repeat within a minute become one row, with the time of the first.
-    static let foldSeconds: EpochSeconds = 60
+    private static let foldSeconds: EpochSeconds = 60
 
     private let settings: PermissionSettings
     private let names: AppNames
@@ -43,37 +43,29 @@ struct Reading: Sendable {
         self.names = names
     }
 
-    func lists(_ due: Due, _ before: Lists, newest: EpochSeconds) async -> Result<Lists, ClientError> {
+    func lists(_ due: Due, _ before: Lists) async throws(ClientError) -> Lists {
         var lists = before
-        do throws(ClientError) {
-            if due.uses { lists.uses = try await settings.uses() }
-            if due.devices { lists.devices = try await settings.devices() }
-            if due.rules { lists.rules = try await settings.restrictions() }
-            if due.decisions || due.apps.count > Reading.mostApps {
-                lists.decisions = Dictionary(grouping: try await settings.decisions(), by: \.app)
-            } else {
-                for app in due.apps {
-                    let rows = try await settings.decisions(app: app.description)
-                    lists.decisions[app] = rows.isEmpty ? nil : rows
-                }
+        if due.uses { lists.uses = try await settings.uses() }
+        if due.devices { lists.devices = try await settings.devices() }
+        if due.rules { lists.rules = try await settings.restrictions() }
+        if due.decisions || due.apps.count > Reading.mostApps {
+            lists.decisions = Dictionary(grouping: try await settings.decisions(), by: \.app)
+        } else {
+            for app in due.apps {
+                let rows = try await settings.decisions(app: app.description)
+                lists.decisions[app] = rows.isEmpty ? nil : rows
             }
-            switch due.history {
-            case .none: break
-            case .newest:
-                let since = max(0, newest - 2 * Reading.foldSeconds)
-                lists.history = Reading.merged(lists.history, try await settings.history(since: since), since: since)
-            case .all: lists.history = try await settings.history()
-            }
-        } catch {
-            return .failure(error)
+        }
+        switch due.history {
+        case .none: break
+        case .newest:
+            let since = max(0, (before.history.first?.time ?? 0) - 2 * Reading.foldSeconds)
+            let new = try await settings.history(since: since)
+            lists.history = new + before.history.drop { $0.time >= since }
+        case .all: lists.history = try await settings.history()
         }
         lists.apps = AppEntry.all(
             decisions: lists.decisions, history: lists.history, uses: lists.uses, names)
-        return .success(lists)
-    }
-
-    /// The history with all rows from a time on replaced.
-    static func merged(_ old: [HistoryRow], _ new: [HistoryRow], since: EpochSeconds) -> [HistoryRow] {
-        new + old.drop { $0.time >= since }
+        return lists
     }
 }

@@ -39,11 +39,9 @@ final class AppPage {
         for label in [name, identity] { cadw_label_align(label, 0.5, GTK_JUSTIFY_CENTER) }
         for part in [header, permissions, forget, history] { cadw_box_append(content, part) }
         Widgets.margins(content, horizontal: 12, vertical: 24)
-        let bar = cadw_header_new(title)!
-        cadw_header_start(
-            bar, Widgets.iconButton("go-previous-symbolic", Texts.text("Back")) { [onBack] in onBack.follow(()) })
         widget = Widgets.box(
-            GTK_ORIENTATION_VERTICAL, bar, cadw_scrolled(cadw_clamp(content, 720), 0).expands())
+            GTK_ORIENTATION_VERTICAL, Widgets.header(title, onBack),
+            cadw_scrolled(cadw_clamp(content, 720), 0).expands())
         gtk_widget_add_css_class(forget, "destructive-action")
         gtk_widget_set_halign(forget, GTK_ALIGN_CENTER)
         cadw_describe(forget, Texts.text("Removes all decisions about it. The history stays."))
@@ -53,8 +51,8 @@ final class AppPage {
         for permission in Permission.allCases {
             let row = PermissionRow(permission)
             row.onClose = { [unowned self] in read() }
-            row.onChoose = { [unowned self] choice, before in
-                if let app { changes.choose(choice, app, permission, before: before) }
+            row.onSelect = { [unowned self] selection, before in
+                if let app { changes.apply(selection, app, permission, before: before) }
             }
             rows.append(row)
             cadw_group_add(permissions, row.widget)
@@ -80,14 +78,14 @@ final class AppPage {
     private func show() {
         guard let app else { return }
         let entry = model.entry(app)
-        cadw_title_set(title, entry.look.name, "")
-        Widgets.setIcon(icon, Icons.of(entry.look), size: 64)
-        cadw_label_set(name, entry.look.name)
+        cadw_title_set(title, entry.label.name, "")
+        Widgets.setIcon(icon, Icons.of(entry.label), size: 64)
+        cadw_label_set(name, entry.label.name)
         let identity = SafeText.identity(app.description)
         cadw_label_set(
             self.identity, app.isSandboxed ? "\(identity) · \(Texts.text("In a sandbox"))" : identity)
         gtk_widget_set_sensitive(forget, model.decisions(app).isEmpty ? 0 : 1)
-        showHistory(model.history.filter { $0.app == app })
+        showHistory(model.lists.history.filter { $0.app == app })
         read()
     }
 
@@ -95,10 +93,8 @@ final class AppPage {
         guard let app else { return }
         turn += 1
         let number = turn
-        inBackground { [settings = model.settings] () async -> Result<[StatusRow], ClientError> in
-            do throws(ClientError) { return .success(try await settings.statuses(app: app.description)) } catch {
-                return .failure(error)
-            }
+        inBackground { [settings = model.settings] () async throws(ClientError) in
+            try await settings.statuses(app: app.description)
         } then: { [self] result in
             guard number == turn, self.app == app else { return }
             switch result {
@@ -114,11 +110,11 @@ final class AppPage {
             let pause = model.decisions(app).first {
                 $0.question == .permission(row.permission) && $0.decision == .pause
             }
-            let isUsed = model.uses.contains { $0.app == app && $0.permission == row.permission }
-            let last = model.history.first {
+            let isUsed = model.lists.uses.contains { $0.app == app && $0.permission == row.permission }
+            let last = model.lists.history.first {
                 $0.app == app && $0.question == .permission(row.permission) && $0.outcome == .used
             }
-            let hasDevice = model.devices.contains { $0.permission == row.permission }
+            let hasDevice = model.lists.devices.contains { $0.permission == row.permission }
             row.show(status, pause, hasDevice: hasDevice, isUsed: isUsed, lastUse: last)
         }
     }
@@ -129,23 +125,17 @@ final class AppPage {
         shownHistory = shown
         for row in historyRows { cadw_group_remove(history, row) }
         historyRows = shown.map { entry in
-            let row = cadw_row_new()!
             let content = HistoryText.content(entry, names: nil)
-            cadw_row_set(row, content.title, content.subtitle)
-            cadw_row_add_prefix(row, Widgets.icon(content.icon, size: 16))
+            let row = Widgets.row(content.title, content.subtitle, icon: content.icon)
             cadw_row_add_suffix(row, Widgets.label(content.detail, style: "permd-subtitle"))
             return row
         }
         if shown.isEmpty {
-            let row = cadw_row_new()!
-            cadw_row_set(row, Texts.text("It has not asked for anything yet."), "")
-            historyRows = [row]
+            historyRows = [Widgets.row(Texts.text("It has not asked for anything yet."))]
         } else if all.count > shown.count {
-            let row = cadw_row_new()!
-            cadw_row_set(row, Texts.text("Show All"), "")
+            let row = Widgets.row(Texts.text("Show All"))
             cadw_row_add_suffix(row, Widgets.icon("go-next-symbolic", size: 16))
-            cadw_row_set_activatable(row, 1)
-            row.on("activated") { [unowned self] in
+            Widgets.activate(row) { [unowned self] in
                 if let app { onHistory.follow(app) }
             }
             historyRows.append(row)

@@ -49,19 +49,20 @@ final class Changes {
     }
 
     /// - Parameter before: The decision or pause in force.
-    func choose(_ choice: Choice, _ app: AppID, _ permission: Permission, before: DecisionRow?) {
+    func apply(_ selection: Selection, _ app: AppID, _ permission: Permission, before: DecisionRow?) {
         let question = Question.permission(permission)
-        let decision = choice.decision(now: TimeText.now())
+        let decision = selection.decision(now: TimeText.now())
         let step = Step(
             app: app, question: question, verdict: decision?.verdict, duration: decision?.duration ?? .always)
         let text = Texts.text(
-            "%@: %@ is now “%@”", Texts.isolated(model.names.look(app).name), Texts.name(permission), choice.label)
-        apply([step], text, undo: before.map { Step.back($0).map { [$0] } ?? [] } ?? [.reset(app, question)])
+            "%@: %@ is now “%@”", Texts.isolated(model.names.label(of: app).name), Texts.name(permission),
+            selection.label)
+        apply([step], text, undo: Changes.undo(app, question, before))
     }
 
     /// Removes all decisions about an app.
     func forget(_ app: AppID) {
-        let text = Texts.text("%@ is forgotten and will ask again", Texts.isolated(model.names.look(app).name))
+        let text = Texts.text("%@ is forgotten and will ask again", Texts.isolated(model.names.label(of: app).name))
         apply([.reset(app, nil)], text, undo: model.decisions(app).compactMap(Step.back))
     }
 
@@ -78,45 +79,40 @@ final class Changes {
         let before = rows.first { $0.decision != .pause }
         apply(
             [step], Texts.filled(pattern, [Texts.isolated(name), Texts.name(use.permission)]),
-            undo: before.map { Step.back($0).map { [$0] } ?? [] } ?? [.reset(app, question)])
+            undo: Changes.undo(app, question, before))
+    }
+
+    /// What brings back the decision that was in force; nothing if that is impossible.
+    private static func undo(_ app: AppID, _ question: Question, _ before: DecisionRow?) -> [Step] {
+        guard let before else { return [.reset(app, question)] }
+        return [Step.back(before)].compactMap(\.self)
     }
 
     private func apply(_ steps: [Step], _ text: String, undo: [Step]) {
         lastUndo = []
-        inBackground { [settings = model.settings] () async -> ClientError? in
-            await Changes.run(steps, settings)
-        } then: { [self] error in
-            if let error {
-                tell(Texts.text("Nothing was changed: %@", SafeText.line(error.message)), undo: [])
+        inBackground { [settings = model.settings] () async throws(ClientError) in
+            for step in steps { try await Changes.run(step, settings) }
+        } then: { [self] result in
+            switch result {
+            case .success: report(text, undo: undo)
+            case .failure(let error):
+                report(Texts.text("Nothing was changed: %@", SafeText.line(error.message)), undo: [])
                 if let app = steps.first?.app { onFailure.follow(app) }
-            } else {
-                tell(text, undo: undo)
             }
         }
     }
 
-    private nonisolated static func run(_ steps: [Step], _ settings: PermissionSettings) async -> ClientError? {
-        do throws(ClientError) {
-            for step in steps {
-                if let verdict = step.verdict, let permission = step.question?.permission {
-                    // A decision that has ended meanwhile is not brought back.
-                    if let end = step.duration.end, end <= TimeText.now() {
-                        try await settings.reset(app: step.app.description, question: step.question)
-                        continue
-                    }
-                    try await settings.set(
-                        verdict, app: step.app.description, permission: permission, duration: step.duration)
-                } else {
-                    try await settings.reset(app: step.app.description, question: step.question)
-                }
-            }
-            return nil
-        } catch {
-            return error
+    /// A decision that has ended meanwhile is not brought back.
+    private nonisolated static func run(_ step: Step, _ settings: PermissionSettings) async throws(ClientError) {
+        let isOver = step.duration.end.map { $0 <= TimeText.now() } ?? false
+        guard let verdict = step.verdict, let permission = step.question?.permission, !isOver else {
+            try await settings.reset(app: step.app.description, question: step.question)
+            return
         }
+        try await settings.set(verdict, app: step.app.description, permission: permission, duration: step.duration)
     }
 
-    private func tell(_ text: String, undo: [Step]) {
+    private func report(_ text: String, undo: [Step]) {
         lastUndo = undo
         let toast = cadw_toast_new(text, undo.isEmpty ? nil : Texts.text("Undo"), Changes.patience)!
         if !undo.isEmpty {

@@ -34,7 +34,7 @@ final class InUseSection {
     }
 
     private func show() {
-        let uses = model.uses
+        let uses = model.lists.uses
         for (use, row) in rows where !uses.contains(where: { $0.use == use }) {
             cadw_list_box_remove(list, row)
             rows[use] = nil
@@ -49,18 +49,15 @@ final class InUseSection {
     }
 
     private func row(_ use: UseRow) -> Widget {
-        let row = cadw_row_new()!
-        let look = use.app.map(model.names.look)
-        let name = look?.name ?? Texts.text("A program that cannot be identified")
-        cadw_row_set(row, name, InUseSection.details(use))
-        cadw_row_add_prefix(row, Widgets.icon(Icons.of(use.permission), size: 16))
+        let name =
+            use.app.map { model.names.label(of: $0).name } ?? Texts.text("A program that cannot be identified")
+        let row = Widgets.row(name, InUseSection.details(use), icon: Icons.of(use.permission))
         guard let app = use.app else { return row }
         let stop = Widgets.button(Texts.text("Stop")) { [changes] in changes.stop(use, app, name) }
         cadw_describe(
             stop, Texts.text("%@: takes back %@", Texts.isolated(name), Texts.name(use.permission)))
         cadw_row_add_suffix(row, stop)
-        cadw_row_set_activatable(row, 1)
-        row.on("activated") { [onOpen] in onOpen.follow(app) }
+        Widgets.activate(row) { [onOpen] in onOpen.follow(app) }
         return row
     }
 

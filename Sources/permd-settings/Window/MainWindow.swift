@@ -57,11 +57,11 @@ final class MainWindow {
         gtk_window_set_icon_name(cadw_window(window), Icons.window)
         gtk_window_set_default_size(cadw_window(window), 760, 720)
         gtk_widget_set_size_request(window, 360, 294)
-        cadw_pages_add(pages, appsPage.widget, "apps", Texts.text("Apps"), "view-app-grid-symbolic")
+        cadw_pages_add(pages, appsPage.list.widget, "apps", Texts.text("Apps"), "view-app-grid-symbolic")
         cadw_pages_add(
             pages, permissionsPage.widget, "permissions", Texts.text("Permissions"), "camera-web-symbolic")
         cadw_pages_add(
-            pages, historyPage.widget, "history", Texts.text("History"), "document-open-recent-symbolic")
+            pages, historyPage.list.widget, "history", Texts.text("History"), "document-open-recent-symbolic")
         let switcher = cadw_switcher_new(pages, title)!
         let main = Widgets.box(
             GTK_ORIENTATION_VERTICAL, cadw_header_new(switcher), inUse.widget, pages.expands(),
@@ -129,13 +129,13 @@ final class MainWindow {
 
     private func search() {
         switch trail.last {
-        case .kind: kindPage.search()
+        case .kind: kindPage.list.focus()
         case .app: break
         default:
             switch cadw_pages_shown(pages).map({ String(cString: $0) }) {
-            case "history": historyPage.search()
+            case "history": historyPage.list.focus()
             case "permissions": break
-            default: appsPage.search()
+            default: appsPage.list.focus()
             }
         }
     }

@@ -1,4 +1,4 @@
-// One permission on the page of an app: what is chosen, and what there is to know about it.
+// One permission on the page of an app: what is selected, and what there is to know about it.
 
 import CAdwaita
 import PermissionClient
@@ -8,16 +8,16 @@ import PermissionTexts
 final class PermissionRow {
     let permission: Permission
     let widget = cadw_combo_row_new()!
-    /// Called with what the person has chosen, and what was in force before.
-    var onChoose: @MainActor (Choice, DecisionRow?) -> Void = { _, _ in }
-    /// Called when the list of choices is closed, and has to be filled because something has changed meanwhile.
+    /// Called with what the person has selected, and what was in force before.
+    var onSelect: @MainActor (Selection, DecisionRow?) -> Void = { _, _ in }
+    /// Called when the list is closed, and has to be filled because something has changed meanwhile.
     var onClose: @MainActor () -> Void = {}
     private let popover: Widget?
     private let strings = cadw_strings_new()!
     private var isDue = false
-    private var choices: [Choice] = []
+    private var offered: [Selection] = []
     private var labels: [String] = []
-    private var selected: Choice?
+    private var selected: Selection?
     private var decision: DecisionRow?
     /// Whether the program, not the person, changes the selection.
     private var isFilling = false
@@ -28,7 +28,7 @@ final class PermissionRow {
         cadw_combo_set_strings(widget, strings)
         cadw_row_add_prefix(widget, Widgets.icon(Icons.of(permission), size: 16))
         cadw_row_set(widget, Texts.name(permission), "")
-        widget.on("notify::selected") { [unowned self] in chosen() }
+        widget.on("notify::selected") { [unowned self] in select() }
         popover?.on("notify::visible") { [unowned self] in closed() }
     }
 
@@ -41,10 +41,10 @@ final class PermissionRow {
         decision = status.decision
         let isRestricted = status.status == .restricted
         let isGranted = status.rule != nil && !isRestricted
-        let current: Choice =
+        let current: Selection =
             isRestricted
             ? .current(Texts.text("Forbidden by a Rule"))
-            : Choice.of(status.decision, byRule: isGranted)
+            : Selection.of(status.decision, byRule: isGranted)
         fill(current, isRestricted: isRestricted, isGranted: isGranted)
         cadw_row_set(
             widget, Texts.name(permission),
@@ -53,23 +53,23 @@ final class PermissionRow {
             ).joined(separator: "\n"))
     }
 
-    private func fill(_ current: Choice, isRestricted: Bool, isGranted: Bool) {
-        var choices = isRestricted ? [] : isGranted ? [Choice.deny] : Choice.offered
-        if !choices.contains(current) { choices.insert(current, at: 0) }
-        guard selected != current || self.choices != choices else { return }
-        // The list does not change while the person chooses from it.
+    private func fill(_ current: Selection, isRestricted: Bool, isGranted: Bool) {
+        var offered = isRestricted ? [] : isGranted ? [Selection.deny] : Selection.offered
+        if !offered.contains(current) { offered.insert(current, at: 0) }
+        guard selected != current || self.offered != offered else { return }
+        // The list does not change while the person selects from it.
         isDue = isOpen
         guard !isDue else { return }
         selected = current
         isFilling = true
-        let labels = choices.map(\.label)
-        // Choices that stay are kept, with the focus that the list has.
+        let labels = offered.map(\.label)
+        // What stays is kept, with the focus that the list has.
         let (same, sameEnd) = Difference.ends(self.labels, labels)
         Widgets.withStrings(Array(labels[same..<(labels.count - sameEnd)])) {
             gtk_string_list_splice(strings, guint(same), guint(self.labels.count - same - sameEnd), $0)
         }
-        cadw_combo_select(widget, guint(choices.firstIndex(of: current) ?? 0))
-        (self.choices, self.labels) = (choices, labels)
+        cadw_combo_select(widget, guint(offered.firstIndex(of: current) ?? 0))
+        (self.offered, self.labels) = (offered, labels)
         isFilling = false
         gtk_widget_set_sensitive(widget, isRestricted ? 0 : 1)
     }
@@ -82,11 +82,11 @@ final class PermissionRow {
         onClose()
     }
 
-    private func chosen() {
+    private func select() {
         let place = Int(cadw_combo_selected(widget))
-        guard !isFilling, choices.indices.contains(place), choices[place] != selected else { return }
-        selected = choices[place]
-        onChoose(choices[place], decision)
+        guard !isFilling, offered.indices.contains(place), offered[place] != selected else { return }
+        selected = offered[place]
+        onSelect(offered[place], decision)
     }
 
     private static func details(

@@ -36,28 +36,26 @@ final class PermissionsPage {
     }
 
     private func whoHasIt(_ permission: Permission) -> Widget {
-        let allowed = model.apps.count { $0.permissions(.grant).contains(permission) }
-        let denied = model.apps.count { $0.permissions(.deny).contains(permission) }
-        let row = cadw_row_new()!
-        cadw_row_set(
-            row, Texts.text("Apps"), Texts.text("Allowed: %@ · Not allowed: %@", "\(allowed)", "\(denied)"))
-        cadw_row_add_prefix(row, Widgets.icon("view-app-grid-symbolic", size: 16))
+        let allowed = model.lists.apps.count { $0.permissions(.grant).contains(permission) }
+        let denied = model.lists.apps.count { $0.permissions(.deny).contains(permission) }
+        let row = Widgets.row(
+            Texts.text("Apps"), Texts.text("Allowed: %@ · Not allowed: %@", "\(allowed)", "\(denied)"),
+            icon: "view-app-grid-symbolic")
         cadw_row_add_suffix(row, Widgets.icon("go-next-symbolic", size: 16))
-        cadw_row_set_activatable(row, 1)
-        row.on("activated") { [onOpen] in onOpen.follow(permission) }
+        Widgets.activate(row) { [onOpen] in onOpen.follow(permission) }
         return row
     }
 
     private func devices(_ permission: Permission) -> [Widget] {
-        let devices = model.devices.filter { $0.permission == permission }
+        let devices = model.lists.devices.filter { $0.permission == permission }
         if devices.isEmpty {
-            let row = cadw_row_new()!
-            cadw_row_set(row, Texts.text("No device was found"), Texts.text("Connect one, or switch it on."))
-            cadw_row_add_prefix(row, Widgets.icon("action-unavailable-symbolic", size: 16))
-            return [row]
+            return [
+                Widgets.row(
+                    Texts.text("No device was found"), Texts.text("Connect one, or switch it on."),
+                    icon: "action-unavailable-symbolic")
+            ]
         }
         return devices.map { device in
-            let row = cadw_row_new()!
             let name = SafeText.title(device.name)
             var lines: [String] = []
             if !device.isUsable {
@@ -65,10 +63,9 @@ final class PermissionsPage {
             } else if !device.node.isEmpty {
                 lines = [SafeText.line(device.node)]
             }
-            cadw_row_set(row, name.isEmpty ? SafeText.line(device.id) : name, lines.joined(separator: "\n"))
-            let icon = device.isUsable ? Icons.of(permission) : "dialog-warning-symbolic"
-            cadw_row_add_prefix(row, Widgets.icon(icon, size: 16))
-            return row
+            return Widgets.row(
+                name.isEmpty ? SafeText.line(device.id) : name, lines.joined(separator: "\n"),
+                icon: device.isUsable ? Icons.of(permission) : "dialog-warning-symbolic")
         }
     }
 
@@ -84,17 +81,15 @@ final class PermissionsPage {
     }
 
     private func rules(_ permission: Permission) -> [Widget] {
-        model.rules.filter { $0.permissions.contains(permission) }.map { rule in
-            let row = cadw_row_new()!
+        model.lists.rules.filter { $0.permissions.contains(permission) }.map { rule in
             let apps = SafeText.line(rule.apps)
             let text =
                 rule.action == .restrict
                 ? Texts.pattern("The administrator forbids it: %@") : Texts.pattern("The administrator allows it: %@")
-            cadw_row_set(
-                row, Texts.filled(text, [apps == "*" ? Texts.text("all apps") : apps]),
-                Texts.text("Rule %@ in %@", SafeText.line(rule.rule), SafeText.line("\(rule.file):\(rule.line)")))
-            cadw_row_add_prefix(row, Widgets.icon("changes-prevent-symbolic", size: 16))
-            return row
+            return Widgets.row(
+                Texts.filled(text, [apps == "*" ? Texts.text("all apps") : apps]),
+                Texts.text("Rule %@ in %@", SafeText.line(rule.rule), SafeText.line("\(rule.file):\(rule.line)")),
+                icon: "changes-prevent-symbolic")
         }
     }
 }

@@ -1,9 +1,9 @@
-// What a person can choose for a permission of an app, and what is chosen now.
+// What a person can select for a permission of an app, and what is selected now.
 
 import PermissionClient
 import PermissionTexts
 
-enum Choice: Sendable, Hashable {
+enum Selection: Sendable, Hashable {
     /// No decision: the app asks.
     case ask
     case allow
@@ -16,7 +16,7 @@ enum Choice: Sendable, Hashable {
     case current(String)
 
     /// The order in which they are offered.
-    static let offered: [Choice] = [.ask, .allow, .allowThisSession, .allowForAnHour, .allowUntilTomorrow, .deny]
+    static let offered: [Selection] = [.ask, .allow, .allowThisSession, .allowForAnHour, .allowUntilTomorrow, .deny]
 
     var label: String {
         switch self {
@@ -42,8 +42,8 @@ enum Choice: Sendable, Hashable {
         }
     }
 
-    /// The choice that a decision or pause amounts to.
-    static func of(_ row: DecisionRow?, byRule: Bool) -> Choice {
+    /// What a decision or pause amounts to.
+    static func of(_ row: DecisionRow?, byRule: Bool) -> Selection {
         guard let row else { return byRule ? .current(Texts.text("Allowed by a Rule")) : .ask }
         switch (row.decision, row.duration) {
         case (.grant, .always): return .allow
