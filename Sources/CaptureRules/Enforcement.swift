@@ -11,17 +11,17 @@ package struct ClientPolicy: Sendable, Equatable {
     package var needsSilence: Bool
     /// Whether the client is to keep its rights whatever the right, so that it can list sources. Only the session
     /// manager links for it, and asks first.
-    package var keepsSight: Bool
+    package var mayListSources: Bool
 
-    package init(rights: [Permission: RecordingRight], needsSilence: Bool = false, keepsSight: Bool = false) {
+    package init(rights: [Permission: RecordingRight], needsSilence: Bool = false, mayListSources: Bool = false) {
         self.rights = rights
         self.needsSilence = needsSilence
-        self.keepsSight = keepsSight
+        self.mayListSources = mayListSources
     }
 
     package func allows(_ permission: Permission) -> Bool { rights[permission] == .allowed }
 
-    func mayHaveRights(_ permission: Permission) -> Bool { keepsSight || allows(permission) }
+    func mayHaveRights(_ permission: Permission) -> Bool { mayListSources || allows(permission) }
 }
 
 package enum Effect: Sendable, Hashable {

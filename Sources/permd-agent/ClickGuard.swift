@@ -27,7 +27,7 @@ struct ClickGuard {
     }
 
     /// Wakes up if there was no press for long enough. Returns true only when this call wakes it up.
-    mutating func look(at now: Int64) -> Bool {
+    mutating func wake(at now: Int64) -> Bool {
         guard !isAwake, let quietSince, now - quietSince >= ClickGuard.calm else { return false }
         isAwake = true
         return true

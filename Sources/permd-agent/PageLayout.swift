@@ -135,10 +135,10 @@ extension PromptPage {
     /// Side by side, Not now is apart from the answers, which are at the end. In a column, the answers come first.
     private func turnButtons(_ width: Int32) {
         let isWide = turn(buttons, width)
-        gtk_widget_set_hexpand(choices[0], isWide ? 1 : 0)
-        gtk_widget_set_halign(choices[0], isWide ? GTK_ALIGN_START : GTK_ALIGN_FILL)
+        gtk_widget_set_hexpand(answers[0], isWide ? 1 : 0)
+        gtk_widget_set_halign(answers[0], isWide ? GTK_ALIGN_START : GTK_ALIGN_FILL)
         var before: Widget?
-        for button in isWide ? choices : choices.reversed() {
+        for button in isWide ? answers : answers.reversed() {
             gtk_box_reorder_child_after(cadw_box(buttons), button, before)
             before = button
             guard !isWide, let label = gtk_button_get_child(cadw_button(button)) else { continue }

@@ -26,7 +26,7 @@ final class PromptPage {
     let middle: Widget
     let buttons: Widget
     /// The children of `buttons`, in their order from left to right.
-    let choices: [Widget]
+    let answers: [Widget]
     /// The question with another name for the app.
     let ask: (String) -> String
     /// The name that the question has; empty if it has none.
@@ -75,7 +75,7 @@ final class PromptPage {
             PromptTexts.deny(form), form.durations.isEmpty ? "" : PromptTexts.description(.deny)
         ) { onAction(.deny) }
         allow = widgets.button(PromptTexts.allow(form), style: "suggested-action") { onAction(.allow) }
-        choices = [notNow, deny, allow]
+        answers = [notNow, deny, allow]
         buttons = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, notNow, deny, allow)
         widget = Widgets.box(GTK_ORIENTATION_VERTICAL, min(12, size.margin))
         gtk_widget_add_css_class(widget, "page")
@@ -121,7 +121,7 @@ final class PromptPage {
     }
 
     func update(_ form: PromptForm) {
-        for button in choices { gtk_widget_set_sensitive(button, isAwake ? 1 : 0) }
+        for button in answers { gtk_widget_set_sensitive(button, isAwake ? 1 : 0) }
         gtk_widget_set_sensitive(allow, isAwake && form.mayAllow ? 1 : 0)
     }
 

@@ -35,7 +35,7 @@ final class PromptWindow {
         guardTimer = g_timeout_add_full(
             G_PRIORITY_DEFAULT_IDLE, 50,
             { context in
-                PromptWindow.at(context)?.lookAtGuard()
+                PromptWindow.at(context)?.updateGuard()
                 return 1
             }, unmanaged, nil)
     }
@@ -68,7 +68,7 @@ final class PromptWindow {
 
     /// Shows a prompt in place of the one before.
     func show(_ prompt: AgentPrompt, _ answer: PendingAnswer, onEnd: @escaping () -> Void) {
-        keep()
+        cancelClosing()
         let form = PromptForm(prompt.items, prompt.durations)
         for size in PageSize.all {
             let page = PromptPage(prompt, form, size) { [unowned self] action in act(action) }
@@ -102,7 +102,7 @@ final class PromptWindow {
         self.shown = nil
         clickGuard.disarm()
         onClose = close
-        keep()
+        cancelClosing()
         closeTimer = g_timeout_add(
             shown.behind > 0 ? PromptWindow.linger.behind : PromptWindow.linger.usual,
             { context in
@@ -115,7 +115,7 @@ final class PromptWindow {
 
     private var onClose: (() -> Void)?
 
-    private func keep() {
+    private func cancelClosing() {
         if closeTimer != 0 { g_source_remove(closeTimer) }
         closeTimer = 0
     }
@@ -123,7 +123,7 @@ final class PromptWindow {
     /// Removes the window from the screen. Further calls do nothing.
     func close() {
         guard guardTimer != 0 else { return }
-        keep()
+        cancelClosing()
         onClose = nil
         g_source_remove(guardTimer)
         guardTimer = 0
@@ -200,8 +200,8 @@ final class PromptWindow {
         shown.page.setAwake(false, shown.form)
     }
 
-    private func lookAtGuard() {
-        guard clickGuard.look(at: PromptWindow.now()), let shown else { return }
+    private func updateGuard() {
+        guard clickGuard.wake(at: PromptWindow.now()), let shown else { return }
         shown.page.setAwake(true, shown.form)
     }
 

@@ -15,7 +15,7 @@ final class Indicator {
     private let connection: Connection
     private let settings = PermissionSettings()
     private let watcher: PanelWatcher
-    private let notes: UseNotes
+    private let notifications: UseNotifications
     /// Whether the window Permissions is installed.
     private var hasWindow = false
     private let panel: PanelItem
@@ -30,12 +30,12 @@ final class Indicator {
         self.connection = connection
         self.end = end
         watcher = PanelWatcher(connection)
-        notes = UseNotes(NotificationServer(connection), settings)
+        notifications = UseNotifications(NotificationServer(connection), settings)
         panel = PanelItem()
         watcher.onChange = { [unowned self] in show() }
-        notes.onIdle = { [unowned self] in show() }
-        notes.onChoice = { [unowned self] in choose($0, token: $1) }
-        panel.onChoice = { [unowned self] in choose($0, token: $1) }
+        notifications.onIdle = { [unowned self] in show() }
+        notifications.onCommand = { [unowned self] in execute($0, token: $1) }
+        panel.onCommand = { [unowned self] in execute($0, token: $1) }
     }
 
     func start() {
@@ -62,7 +62,7 @@ final class Indicator {
         list.replace(try await settings.uses())
         hasRead = true
         show()
-        await notes.announceGrants()
+        await notifications.announceGrants()
     }
 
     private func handle(_ event: SettingsEvent) async {
@@ -79,8 +79,8 @@ final class Indicator {
                 list.changed(used, status)
                 show()
             }
-            notes.decided(used, verdict)
-            if verdict == .grant { await notes.announceGrants() }
+            notifications.decided(used, verdict)
+            if verdict == .grant { await notifications.announceGrants() }
         case .daemonLost:
             list.replace([])
             show()
@@ -105,15 +105,15 @@ final class Indicator {
         guard hasRead else { return }
         let groups = list.groups
         switch watcher.state {
-        case .unknown: notes.remember(groups)
+        case .unknown: notifications.remember(groups)
         case .absent:
             panel.hide()
-            notes.show(groups)
+            notifications.show(groups)
         case .present(let owner):
-            notes.leave()
+            notifications.leave()
             panel.show(PanelView(groups, hasWindow: hasWindow), at: owner)
         }
-        let isIdle = groups.isEmpty && !notes.isWaiting
+        let isIdle = groups.isEmpty && !notifications.isWaiting
         if !isIdle {
             ending?.cancel()
             ending = nil
@@ -128,7 +128,7 @@ final class Indicator {
         connection.askBus("ReleaseName", .string(BusNames.indicatorService)) { [weak self] _ in
             guard let self else { return }
             ending = nil
-            guard list.groups.isEmpty, !notes.isWaiting else { return stay() }
+            guard list.groups.isEmpty, !notifications.isWaiting else { return stay() }
             end(nil)
         }
     }
@@ -140,14 +140,14 @@ final class Indicator {
         }
     }
 
-    // MARK: Choices
+    // MARK: Commands
 
     /// - Parameter token: What lets a window come to the front (xdg-activation); may be empty.
-    private func choose(_ choice: Choice, token: String) {
-        switch choice {
+    private func execute(_ command: Command, token: String) {
+        switch command {
         case .stop(let used): stop(used)
         case .openPermissions: onLoop { [settings] in await settings.openWindow(token: token) }
-        case .undo(let grant): onLoop { [notes] in await notes.undo(grant) }
+        case .undo(let grant): onLoop { [notifications] in await notifications.undo(grant) }
         }
     }
 
@@ -157,20 +157,20 @@ final class Indicator {
         guard let app = used.app, let group = list.groups.first(where: { $0.used == used }), group.canBeStopped else {
             return
         }
-        onLoop { [settings, notes] in
+        onLoop { [settings, notifications] in
             do throws(ClientError) {
                 try await settings.set(
                     .deny, app: app.description, permission: used.permission, duration: UseRow.refusalWhenStopped)
-                notes.refused(group)
+                notifications.refused(group)
             } catch {
-                notes.tell(failure: error)
+                notifications.notify(failure: error)
             }
         }
     }
 }
 
-/// What a person can choose in the menu or in a notification.
-enum Choice: Sendable, Hashable {
+/// What a person can choose in the menu or in a notification to be done.
+enum Command: Sendable, Hashable {
     case stop(UsedPermission)
     case openPermissions
     case undo(NewGrant)

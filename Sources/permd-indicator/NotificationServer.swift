@@ -12,7 +12,7 @@ struct Notification: Sendable, Hashable {
     var actions: [Action] = []
 
     struct Action: Sendable, Hashable {
-        let choice: Choice
+        let command: Command
         let label: String
     }
 }
@@ -36,7 +36,7 @@ final class NotificationServer {
     }
 
     private let connection: Connection
-    var onChoice: @LoopActor (Choice, _ token: String) -> Void = { _, _ in }
+    var onCommand: @LoopActor (Command, _ token: String) -> Void = { _, _ in }
     /// Called when a person, or the server, has closed a notification.
     var onClosed: @LoopActor (Key) -> Void = { _ in }
     private var shown: [Key: Shown] = [:]
@@ -82,7 +82,7 @@ final class NotificationServer {
             "urgency": .byte(1), "category": .string("device"), "desktop-entry": .string("org.permd.Settings"),
         ]
         let hasButtons = capabilities.contains("actions")
-        let actions = hasButtons ? notification.actions.flatMap { [$0.choice.word, $0.label] } : []
+        let actions = hasButtons ? notification.actions.flatMap { [$0.command.actionName, $0.label] } : []
         let body = capabilities.contains("body-markup") ? Markup.escaped(notification.body) : notification.body
         let message = call(
             server, "Notify",
@@ -158,11 +158,11 @@ final class NotificationServer {
         }
     }
 
-    private func chosen(_ id: UInt32, _ word: String) {
+    private func chosen(_ id: UInt32, _ name: String) {
         guard let entry = shown.first(where: { $0.value.id == id }),
-            let action = entry.value.notification.actions.first(where: { $0.choice.word == word })
+            let action = entry.value.notification.actions.first(where: { $0.command.actionName == name })
         else { return }
-        onChoice(action.choice, token.id == id ? token.text : "")
+        onCommand(action.command, token.id == id ? token.text : "")
     }
 
     private func closed(_ id: UInt32) {
@@ -172,9 +172,9 @@ final class NotificationServer {
     }
 }
 
-extension Choice {
+extension Command {
     /// The name of its action, which the server repeats.
-    fileprivate var word: String {
+    fileprivate var actionName: String {
         switch self {
         case .stop: "stop"
         case .openPermissions: "permissions"

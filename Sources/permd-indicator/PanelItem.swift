@@ -9,8 +9,8 @@ final class PanelItem {
     static let path = "/StatusNotifierItem"
     static let interface = "org.kde.StatusNotifierItem"
 
-    /// Called with a choice from the menu, and with what lets a window come to the front.
-    var onChoice: @LoopActor (Choice, _ token: String) -> Void = { _, _ in }
+    /// Called with a command from the menu, and with what lets a window come to the front.
+    var onCommand: @LoopActor (Command, _ token: String) -> Void = { _, _ in }
     private var connection: Connection?
     private var callers: TrustedCallers?
     private var server: ObjectServer?
@@ -34,8 +34,8 @@ final class PanelItem {
                     member: "RegisterStatusNotifierItem", [.string(connection.uniqueName)], noReply: true,
                     noAutoStart: true))
         } else {
-            if before?.icon != view.icon { tell("NewIcon") }
-            if before?.tooltip != view.tooltip || before?.icon != view.icon { tell("NewToolTip") }
+            if before?.icon != view.icon { emit("NewIcon") }
+            if before?.tooltip != view.tooltip || before?.icon != view.icon { emit("NewToolTip") }
         }
     }
 
@@ -50,7 +50,7 @@ final class PanelItem {
     }
 
     /// The signals are broadcasts, which say only that something has changed.
-    private func tell(_ signal: String) {
+    private func emit(_ signal: String) {
         connection?.send(.signal(path: PanelItem.path, interface: PanelItem.interface, member: signal))
     }
 
@@ -65,15 +65,15 @@ final class PanelItem {
         let callers = TrustedCallers(opened)
         callers.guardCalls(of: server)
         let menu = PanelMenu(opened)
-        menu.onChoice = { [weak self] in self?.choose($0) }
+        menu.onCommand = { [weak self] in self?.execute($0) }
         server.add(interface, at: PanelItem.path)
         server.add(menu.interface, at: PanelMenu.path)
         (connection, self.server, self.callers, self.menu) = (opened, server, callers, menu)
         return opened
     }
 
-    private func choose(_ choice: Choice) {
-        onChoice(choice, token)
+    private func execute(_ command: Command) {
+        onCommand(command, token)
         token = ""
     }
 
@@ -92,7 +92,7 @@ final class PanelItem {
             name: PanelItem.interface,
             methods: [
                 // From panels that do not show the menu for a click.
-                method("Activate", ["x": "i", "y": "i"]) { item, _ in item.choose(.openPermissions) },
+                method("Activate", ["x": "i", "y": "i"]) { item, _ in item.execute(.openPermissions) },
                 method("SecondaryActivate", ["x": "i", "y": "i"], nothing),
                 method("ContextMenu", ["x": "i", "y": "i"], nothing),
                 method("Scroll", ["delta": "i", "orientation": "s"], nothing),

@@ -15,7 +15,7 @@ final class PanelMenu {
     }
 
     private let connection: Connection
-    var onChoice: @LoopActor (Choice) -> Void = { _ in }
+    var onCommand: @LoopActor (Command) -> Void = { _ in }
     private var items: [Item] = []
     private var revision: UInt32 = 1
     private var lastID = PanelMenu.root
@@ -166,7 +166,7 @@ final class PanelMenu {
     private func happened(_ id: Int32, _ event: String?) -> Bool {
         if id == PanelMenu.root { return true }
         guard let item = items.first(where: { $0.id == id }) else { return false }
-        if event == "clicked", case .command(let choice, _) = item.entry { onChoice(choice) }
+        if event == "clicked", case .command(let command, _) = item.entry { onCommand(command) }
         return true
     }
 

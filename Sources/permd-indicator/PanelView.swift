@@ -7,7 +7,7 @@ struct PanelView: Sendable, Hashable {
     enum Entry: Sendable, Hashable {
         /// Says something, and cannot be chosen.
         case line(String, icon: String)
-        case command(Choice, label: String)
+        case command(Command, label: String)
         case separator
     }
 

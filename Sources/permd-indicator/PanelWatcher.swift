@@ -27,27 +27,27 @@ final class PanelWatcher {
     /// notifications would only appear and disappear.
     private static let settling: Int64 = 2000
     private var absence: LoopTimer?
-    /// Counts the looks; only the result of the last one counts.
-    private var looks = 0
+    /// How often the state was read; only the last result counts.
+    private var reads = 0
 
     init(_ connection: Connection) { self.connection = connection }
 
     func start() {
-        connection.onOwnerChange(of: PanelWatcher.name) { [weak self] _ in self?.look() }
+        connection.onOwnerChange(of: PanelWatcher.name) { [weak self] _ in self?.read() }
         for member in ["StatusNotifierHostRegistered", "StatusNotifierHostUnregistered"] {
             connection.onSignal(sender: PanelWatcher.name, interface: PanelWatcher.name, member: member) {
-                [weak self] _ in self?.look()
+                [weak self] _ in self?.read()
             }
         }
-        look()
+        read()
     }
 
-    private func look() {
-        looks += 1
-        let look = looks
+    private func read() {
+        reads += 1
+        let number = reads
         onLoop { [self] in
             let found = await found()
-            if look == looks { become(found) }
+            if number == reads { become(found) }
         }
     }
 

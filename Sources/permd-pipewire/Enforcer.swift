@@ -180,7 +180,7 @@ final class Enforcer {
             let isNew = CaptureKind.all.contains { status(owner, $0.permission) == nil }
             policies[id] = ClientPolicy(
                 rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: isRelayed,
-                keepsSight: marks.isThere && !owner.isSandboxed && (isRelayed || isNew))
+                mayListSources: marks.isThere && !owner.isSandboxed && (isRelayed || isNew))
         }
         return policies
     }

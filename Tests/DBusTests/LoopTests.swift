@@ -126,10 +126,10 @@ struct LoopTests {
             successor = UnixFD(owning: number)
             tokens = [number: Loop.shared.watch(unowned: number, .readable) { _ in events.add("mixed up") }]
             withExtendedLifetime((fresh, freshEnd)) {}
-            keep.append(fresh)
-            keep.append(freshEnd)
+            opened.append(fresh)
+            opened.append(freshEnd)
         }
-        var keep: [UnixFD] = []
+        var opened: [UnixFD] = []
         tokens[numbers.0] = Loop.shared.watch(unowned: numbers.0, .readable) { _ in served(first, second) }
         tokens[numbers.1] = Loop.shared.watch(unowned: numbers.1, .readable) { _ in served(second, first) }
         write(firstEnd.raw, "x", 1)

@@ -11,21 +11,21 @@ import Testing
 struct RequestReasonTests {
     private let permctl = "exe:\(BuiltProgram.path("permctl"))"
 
-    /// The notes of a request up to one that contains the text.
-    private func note(_ request: ChildProcess, _ text: String) async throws {
-        var notes = ""
+    /// Reads what a request says up to a line that contains the text.
+    private func awaitLine(_ request: ChildProcess, _ text: String) async throws {
+        var lines = ""
         for await line in request.errorLines {
             if line.contains(text) { return }
-            notes += line + "\n"
+            lines += line + "\n"
         }
-        throw TestKitError("“\(text)” is not among the notes:\n\(notes)")
+        throw TestKitError("“\(text)” is not among the lines:\n\(lines)")
     }
 
     /// Without an agent, the request waits for one; that is said before it fails.
     @Test func noAgent() async throws {
         let stage = try await CommandStage()
         let request = try stage.start(["request", "camera"])
-        try await note(request, "no agent is running to show the prompt; run permctl agent in another terminal")
+        try await awaitLine(request, "no agent is running to show the prompt; run permctl agent in another terminal")
         let agent = try await stage.agent([.grant(.once)])
         #expect(await request.waitForExit() == .exited(0))
         #expect(try await !stage.run("request", "location", "--wait", "0.2").errors.contains("no agent"))
@@ -39,7 +39,7 @@ struct RequestReasonTests {
         let stage = try await CommandStage(environment: logind.environment)
         let agent = try await stage.agent([.grant(.once)])
         let request = try stage.start(["request", "camera"])
-        try await note(request, "nothing is asked now: the session is locked or in the background")
+        try await awaitLine(request, "nothing is asked now: the session is locked or in the background")
         #expect(agent.prompts.all.isEmpty)
         logind.change("1", isLocked: false)
         #expect(await request.waitForExit() == .exited(0))
@@ -72,11 +72,11 @@ struct RequestReasonTests {
         #expect(refused.status == 1 && !refused.errors.contains("nothing was asked"))
         let result = try await stage.run("request", "bluetooth", "location", "microphone")
         #expect(result.status == 1)
-        let notes = result.errors.split(separator: "\n").filter { $0.contains("nothing was asked") }
-        #expect(notes.count == 3, "\(result.errors)")
-        #expect(notes[0].hasPrefix("bluetooth: nothing was asked, because no ") && notes[0].contains("permctl devices"))
-        #expect(notes[1].hasPrefix("location: nothing was asked, because the administrator's rule no-maps ("))
-        #expect(notes[2].contains("denied (always); permctl reset \(permctl) microphone lets it ask again"))
+        let lines = result.errors.split(separator: "\n").filter { $0.contains("nothing was asked") }
+        #expect(lines.count == 3, "\(result.errors)")
+        #expect(lines[0].hasPrefix("bluetooth: nothing was asked, because no ") && lines[0].contains("permctl devices"))
+        #expect(lines[1].hasPrefix("location: nothing was asked, because the administrator's rule no-maps ("))
+        #expect(lines[2].contains("denied (always); permctl reset \(permctl) microphone lets it ask again"))
         let json = try await stage.run("request", "bluetooth", "--json")
         #expect(json.status == 1 && json.errors.isEmpty)
         withExtendedLifetime(agent) {}

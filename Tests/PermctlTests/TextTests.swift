@@ -30,7 +30,7 @@ struct TextTests {
         #expect(throws: (any Error).self) { try options.duration(now: 1_800_000_000) }
     }
 
-    @Test func momentsAreRead() throws {
+    @Test func timesAreRead() throws {
         let now: EpochSeconds = 1_800_000_000
         #expect(TimeText.instant("@1800000060") == 1_800_000_060)
         let day = try #require(TimeText.instant("2030-06-01"))
@@ -38,8 +38,8 @@ struct TextTests {
         #expect(try #require(TimeText.instant("2030-06-01 00:00:30")) == day + 30)
         // A time of day means its next occurrence.
         for text in ["00:00", "12:34", "23:59:59"] {
-            let moment = try #require(TimeText.instant(text, now: now))
-            #expect(moment > now && moment <= now + 25 * 3600)
+            let time = try #require(TimeText.instant(text, now: now))
+            #expect(time > now && time <= now + 25 * 3600)
             // In the past it means the last one.
             let past = try #require(TimeText.past(text, now: now))
             #expect(past <= now && past >= now - 25 * 3600)

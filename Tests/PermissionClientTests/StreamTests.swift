@@ -50,7 +50,7 @@ struct StreamTests {
         let log = EventLog<Status>()
         let task = follow(PermissionCenter(bus: .address(bus.address)).statuses(of: .camera), into: log)
         try await log.first { $0 == .denied }
-        await daemon.tell(.restricted)
+        await daemon.notify(.restricted)
         try await log.first { $0 == .restricted }
         let statuses = await log.all
         #expect(statuses.suffix(2) == [.denied, .restricted])
@@ -272,13 +272,13 @@ private final class FakeAccess {
                 ) { [weak self] call in
                     self?.client = call.sender
                     call.reply(.stringTable(["camera": "undetermined"]))
-                    self?.tell(.denied)
+                    self?.notify(.denied)
                 }
             ])
         try service.own(BusNames.service)
     }
 
-    func tell(_ status: Status) {
+    func notify(_ status: Status) {
         service.connection.send(
             .signal(
                 path: BusNames.root, interface: BusNames.access, member: "StatusChanged",

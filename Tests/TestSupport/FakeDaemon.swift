@@ -89,7 +89,7 @@ package final class FakeDaemon {
                 destination: call.sender))
     }
 
-    package func tell(_ status: Status, to client: String) {
+    package func notify(_ status: Status, to client: String) {
         service.connection.send(
             .signal(
                 path: BusNames.root, interface: BusNames.access, member: "StatusChanged",

@@ -21,7 +21,9 @@ struct DoctorVerb: AsyncParsableCommand {
 
 private struct Finding {
     enum State: String {
-        case good, note, bad
+        case good, bad
+        /// Nothing has to be done.
+        case information = "note"
     }
 
     let state: State
@@ -36,7 +38,7 @@ private struct Finding {
     var mark: Cell {
         switch state {
         case .good: Cell("ok", .good)
-        case .note: Cell("--", .waiting)
+        case .information: Cell("--", .waiting)
         case .bad: Cell("!!", .bad)
         }
     }
@@ -72,7 +74,7 @@ private struct Examination {
     private func daemon(_ version: String) -> Finding {
         guard version == Permctl.version else {
             return Finding(
-                .note, "permd", "version \(version) is running, but permctl is \(Permctl.version)",
+                .information, "permd", "version \(version) is running, but permctl is \(Permctl.version)",
                 advice: "if permd was updated, run systemctl --user restart permd")
         }
         return Finding(.good, "permd", "version \(version) is running")
@@ -85,7 +87,7 @@ private struct Examination {
                 let name = "\(agent.level.rawValue) agent \(agent.owner)"
                 guard agent.failures > 0 else { return Finding(.good, "agent", name) }
                 return Finding(
-                    .note, "agent", "\(name), failures in a row: \(agent.failures)",
+                    .information, "agent", "\(name), failures in a row: \(agent.failures)",
                     advice: "restart it; after \(Limits.agentFailures) failures in a row permd stops using it")
             }
         }
@@ -117,7 +119,7 @@ private struct Examination {
             let file = portal.state.path.map { ", as \($0) says" } ?? ""
             guard portal.state.isPermd else {
                 return Finding(
-                    .note, "portals", "portals ask with the desktop's own dialogs\(file)",
+                    .information, "portals", "portals ask with the desktop's own dialogs\(file)",
                     advice: "run permctl portal enable to let them ask through permd")
             }
             guard portal.findsBackend else {
@@ -128,7 +130,7 @@ private struct Examination {
             }
             return Finding(.good, "portals", "portals ask through permd\(file)")
         } catch {
-            return Finding(.note, "portals", error.message.text)
+            return Finding(.information, "portals", error.message.text)
         }
     }
 
@@ -137,7 +139,7 @@ private struct Examination {
         return Permission.allCases.flatMap { permission -> [Finding] in
             let own = devices.filter { $0.permission == permission }
             // A missing device is not a problem: many machines have no camera.
-            guard !own.isEmpty else { return [Finding(.note, permission.rawValue, "no device was found")] }
+            guard !own.isEmpty else { return [Finding(.information, permission.rawValue, "no device was found")] }
             return own.map { device in
                 let name = device.node.isEmpty ? device.name : "\(device.name) (\(device.node))"
                 guard !device.isUsable else { return Finding(.good, permission.rawValue, name) }
@@ -165,7 +167,7 @@ private struct Examination {
                 let line = problem.line > 0 ? ":\(problem.line)" : ""
                 let place = problem.file.isEmpty ? "" : "\(problem.file)\(line): "
                 // Without udev, only hotplug is missing.
-                let state: Finding.State = ["devices", "usage"].contains(problem.about) ? .note : .bad
+                let state: Finding.State = ["devices", "usage"].contains(problem.about) ? .information : .bad
                 return Finding(state, problem.about, place + problem.problem, advice: problem.advice)
             }
     }

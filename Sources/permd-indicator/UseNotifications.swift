@@ -12,7 +12,7 @@ struct NewGrant: Sendable, Hashable {
 }
 
 @LoopActor
-final class UseNotes {
+final class UseNotifications {
     /// Seconds for which an answer counts as new: enough for the start of this program on a busy machine.
     private static let newness: EpochSeconds = 10
     /// Seconds in which permd makes one row of several in the history, with the time of the first.
@@ -31,9 +31,9 @@ final class UseNotes {
     private let settings: PermissionSettings
     /// Called when ``isWaiting`` may have become false, and when something may be shown that had to wait.
     var onIdle: @LoopActor () -> Void = {}
-    var onChoice: @LoopActor (Choice, _ token: String) -> Void = { _, _ in }
+    var onCommand: @LoopActor (Command, _ token: String) -> Void = { _, _ in }
     /// The uses that were shown in notifications or need none: the newest of each.
-    private var told: [UsedPermission: UInt32] = [:]
+    private var reported: [UsedPermission: UInt32] = [:]
     /// The uses without a grant that were seen before it was known whether the panel shows them.
     private var remembered: [UsedPermission: UseGroup] = [:]
     /// The uses without a grant that have a notification now.
@@ -48,7 +48,7 @@ final class UseNotes {
     init(_ server: NotificationServer, _ settings: PermissionSettings) {
         self.server = server
         self.settings = settings
-        server.onChoice = { [unowned self] in onChoice($0, $1) }
+        server.onCommand = { [unowned self] in onCommand($0, $1) }
         server.onClosed = { [unowned self] in closed($0) }
     }
 
@@ -66,10 +66,10 @@ final class UseNotes {
     /// Returns whether one more notification may be shown, and counts it. If not, ``onIdle`` is called when it may.
     private func mayShow(_ key: NotificationServer.Key) -> Bool {
         let now = Loop.uptimeMilliseconds()
-        times.removeAll { $0.time <= now - UseNotes.interval }
-        guard times.count < UseNotes.mostInInterval, !times.contains(where: { $0.key == key }) else {
+        times.removeAll { $0.time <= now - UseNotifications.interval }
+        guard times.count < UseNotifications.mostInInterval, !times.contains(where: { $0.key == key }) else {
             if retry == nil, let first = times.first {
-                retry = Loop.shared.after(milliseconds: first.time + UseNotes.interval - now) { [weak self] in
+                retry = Loop.shared.after(milliseconds: first.time + UseNotifications.interval - now) { [weak self] in
                     self?.retry = nil
                     self?.onIdle()
                 }
@@ -85,13 +85,13 @@ final class UseNotes {
     /// The panel shows everything.
     func leave() {
         isActive = false
-        told = [:]
+        reported = [:]
         remembered = [:]
         for used in open.keys { server.close(.use(used)) }
         open = [:]
     }
 
-    /// It is not known yet whether the panel shows them. A use that is over by then is told of all the same.
+    /// It is not known yet whether the panel shows them. A use that is over by then is reported all the same.
     func remember(_ groups: [UseGroup]) {
         for group in groups where group.isUngranted { remembered[group.used] = group }
     }
@@ -121,18 +121,18 @@ final class UseNotes {
             server.show(UseTexts.over(group), .use(used))
         }
         remembered = [:]
-        told = told.filter { now[$0.key] != nil }
-        for group in groups where told[group.used] != group.newest {
+        reported = reported.filter { now[$0.key] != nil }
+        for group in groups where reported[group.used] != group.newest {
             if group.isUngranted, open[group.used] == nil {
                 guard mayShow(.use(group.used)) else { continue }
                 open[group.used] = group
                 server.show(UseTexts.ungranted(group), .use(group.used))
             }
-            told[group.used] = group.newest
+            reported[group.used] = group.newest
         }
     }
 
-    /// A person has stopped it. Servers close a notification with a click, but what is not cut off has to be told of.
+    /// A person has stopped it. Servers close a notification with a click, but what is not cut off has to be reported of.
     func refused(_ group: UseGroup) {
         guard isActive, group.isOpenedDirectly, open[group.used] == nil else { return }
         let refused = group.with(.denied)
@@ -140,7 +140,7 @@ final class UseNotes {
         server.show(UseTexts.ungranted(refused), .use(group.used))
     }
 
-    func tell(failure: ClientError) {
+    func notify(failure: ClientError) {
         let text = Texts.text("Nothing was changed: %@", SafeText.line(failure.message))
         server.show(Notification(summary: text, icon: "dialog-error-symbolic"), .failure)
     }
@@ -163,11 +163,11 @@ final class UseNotes {
     /// Tells of the permissions that a person has just granted for ever in a prompt.
     func announceGrants() async {
         guard isActive else { return }
-        let since = EpochSeconds(time(nil)) - UseNotes.newness
+        let since = EpochSeconds(time(nil)) - UseNotifications.newness
         announced = announced.filter { $0.decided >= since }
         do throws(ClientError) {
             let rows = try await settings.history(
-                outcome: .granted, since: since - UseNotes.foldSeconds, limit: UseNotes.recentRows)
+                outcome: .granted, since: since - UseNotifications.foldSeconds, limit: UseNotifications.recentRows)
             // What is set by settings programs has no request.
             for row in rows where row.by == .person && !row.request.isEmpty {
                 guard let permission = row.question.permission else { continue }
@@ -185,7 +185,7 @@ final class UseNotes {
         let rows = try await settings.statuses(app: app.description, permission: used.permission)
         guard announced.insert(grant).inserted, mayShow(.grant(used)) else { return }
         undoable[used]?.cancel()
-        undoable[used] = Loop.shared.after(milliseconds: UseNotes.undoTime) { [weak self] in
+        undoable[used] = Loop.shared.after(milliseconds: UseNotifications.undoTime) { [weak self] in
             self?.server.close(.grant(used))
             self?.endUndo(used)
         }
@@ -208,7 +208,7 @@ final class UseNotes {
                 try await settings.reset(app: app.description, question: .permission(grant.used.permission))
             }
         } catch {
-            tell(failure: error)
+            notify(failure: error)
         }
         server.close(.grant(grant.used))
         endUndo(grant.used)

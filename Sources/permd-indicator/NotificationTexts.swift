@@ -12,9 +12,9 @@ extension UseTexts {
         }
         var actions: [Notification.Action] = []
         if group.canBeStopped {
-            actions.append(Notification.Action(choice: .stop(group.used), label: Texts.text("Stop")))
+            actions.append(Notification.Action(command: .stop(group.used), label: Texts.text("Stop")))
         }
-        actions.append(Notification.Action(choice: .openPermissions, label: Texts.text("Permissions…")))
+        actions.append(Notification.Action(command: .openPermissions, label: Texts.text("Permissions…")))
         let words = PermissionWords.of(group.used.permission)
         return Notification(
             summary: Texts.text(words.isUsing, group.shownName), body: body.joined(separator: " "), icon: words.icon,
@@ -30,7 +30,7 @@ extension UseTexts {
 
     static func granted(_ grant: NewGrant, name: String) -> Notification {
         let words = PermissionWords.of(grant.used.permission)
-        let undo = Notification.Action(choice: .undo(grant), label: Texts.text("Undo"))
+        let undo = Notification.Action(command: .undo(grant), label: Texts.text("Undo"))
         return Notification(
             summary: Texts.text(words.mayAlways, Texts.isolated(name)), icon: words.icon, actions: [undo])
     }
