@@ -25,7 +25,7 @@ let windowTargets: [Target] =
             dependencies: [
                 "permd-agent", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit", "TestSupport",
             ],
-            exclude: ["color.py", "icons.py", "look.py"], swiftSettings: strict),
+            exclude: ["color.py", "icons.py"], swiftSettings: strict),
         .executableTarget(
             name: "permd-settings", dependencies: ["PermissionClient", "PermissionTexts", "System", "CAdwaita"],
             swiftSettings: strict),
@@ -33,8 +33,7 @@ let windowTargets: [Target] =
             name: "SettingsWindowTests",
             dependencies: [
                 "permd-settings", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit", "TestSupport",
-            ],
-            exclude: ["look.py"], swiftSettings: strict),
+            ], swiftSettings: strict),
     ]
 
 /// permd-pipewire needs libpipewire. Without its headers, permd-pipewire and its tests are left out of the build.
@@ -145,7 +144,7 @@ let package = Package(
         .target(name: "PermissionTestKit", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
         .target(
             name: "TestSupport", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
-            path: "Tests/TestSupport", swiftSettings: strict),
+            path: "Tests/TestSupport", exclude: ["widgets.py"], swiftSettings: strict),
         .executableTarget(
             name: "permd-mockdevices", dependencies: ["CUMockdev", "CLinux"], path: "Tools/permd-mockdevices",
             swiftSettings: strict),

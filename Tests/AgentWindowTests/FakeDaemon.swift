@@ -1,14 +1,14 @@
-// Prompts on a bench's bus that the real daemon never would send.
+// Prompts on a stage's bus that the real daemon never would send.
 
 import DBus
 import PermissionTestKit
 import TestSupport
 
 extension FakeDaemon {
-    /// Takes the place of the bench's own daemon.
-    convenience init(_ bench: WindowBench) async throws {
-        await bench.permd.stop()
-        try self.init(bench.permd.bus)
+    /// Takes the place of the stage's own daemon.
+    convenience init(_ stage: AgentStage) async throws {
+        await stage.permd.stop()
+        try self.init(stage.permd.bus)
     }
 
     /// Sends a prompt; returns the outcome that the agent replies with.

@@ -22,9 +22,9 @@ struct HostilePromptTests {
     /// The text comes directly from the owner of org.permd, without the daemon's filtering.
     @Test(arguments: ["1000x900", "360x640"])
     func theWindowKeepsItsSize(_ screen: String) async throws {
-        let bench = try await WindowBench(screen: screen)
-        let daemon = try await FakeDaemon(bench)
-        try await bench.startAgent()
+        let stage = try await AgentStage(screen: screen)
+        let daemon = try await FakeDaemon(stage)
+        try await stage.startAgent()
         let size = screen.split(separator: "x").compactMap { Int($0) }
         for (number, text) in HostilePromptTests.texts.enumerated() {
             let value = Value.string(text)
@@ -34,50 +34,50 @@ struct HostilePromptTests {
                     "app": .string("exe:/\(text)"), "app_name": value, "waiting": .uint32(.max),
                     "items": .rows([["permission": .string("camera"), "device_name": value, "reason": value]]),
                 ])
-            _ = try await bench.awake("Don't allow")
-            try await bench.expectWhole(screen: (size[0], size[1]))
-            try await bench.click("Don't allow")
+            _ = try await stage.awake("Don't allow")
+            try await stage.expectWhole(screen: (size[0], size[1]))
+            try await stage.click("Don't allow")
             #expect(try await outcome == "answered")
         }
         daemon.end()
-        await bench.end()
+        await stage.end()
     }
 
     /// Other apps come and go behind a prompt, with any names: no button moves under the pointer.
     @Test(arguments: [100, 200])
     func whatWaitsMovesNothing(_ text: Int) async throws {
-        let bench = try await WindowBench()
-        try await bench.setTextSize(text)
-        let daemon = try await FakeDaemon(bench)
-        try await bench.startAgent()
+        let stage = try await AgentStage()
+        try await stage.setTextSize(text)
+        let daemon = try await FakeDaemon(stage)
+        try await stage.startAgent()
         async let outcome = daemon.prompt(1, ["app": .string("flatpak:a"), "app_name": .string("App")])
-        _ = try await bench.awake("Allow")
+        _ = try await stage.awake("Allow")
         func places() async throws -> [[Int]] {
-            try await bench.widgets().filter { ["dialog", "alert", "button"].contains($0.role) }.map(\.place)
+            try await stage.widgets().filter { ["dialog", "alert", "button"].contains($0.role) }.map(\.place)
         }
         let before = try await places()
         for (index, name) in HostilePromptTests.texts.enumerated() {
             try await daemon.update(1, ["waiting": .uint32(UInt32(1000 + index)), "next": .strings([name, name])])
-            try await bench.until("the line") {
-                try await bench.labels().contains { $0.hasSuffix(" and \(998 + index) more") }
+            try await stage.until("the line") {
+                try await stage.labels().contains { $0.hasSuffix(" and \(998 + index) more") }
             }
             #expect(try await places() == before, "\(name)")
         }
-        try await bench.click("Don't allow")
+        try await stage.click("Don't allow")
         #expect(try await outcome == "answered")
         daemon.end()
-        await bench.end()
+        await stage.end()
     }
 
     /// FIFOs, files of a few KB that expand to gigabytes of pixels or minutes of work, and files that are no images:
     /// the prompt can be answered as usual, and the agent's memory stays small.
     @Test func anIconCostsLittle() async throws {
         let folder = try TemporaryFolder()
-        let bench = try await WindowBench()
+        let stage = try await AgentStage()
         let maker = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "icons.py").path
-        try await bench.run("/usr/bin/python3", maker, folder.path)
-        let daemon = try await FakeDaemon(bench)
-        try await bench.startAgent()
+        try await stage.run("/usr/bin/python3", maker, folder.path)
+        let daemon = try await FakeDaemon(stage)
+        try await stage.startAgent()
         for (number, icon) in [
             "good.png", "good.svg", "pixels.png", "text.png", "nested.svg", "use.svg", "filter.svg", "fifo",
             "large.png",
@@ -85,19 +85,19 @@ struct HostilePromptTests {
         ].enumerated() {
             async let outcome = daemon.prompt(
                 number, ["app": .string("desktop:a"), "app_icon": .string(folder.file(icon))])
-            try await bench.click("Don't allow")
+            try await stage.click("Don't allow")
             #expect(try await outcome == "answered", "\(icon)")
         }
         for (number, icon) in ["/dev/zero", "/proc/self/mem", "/", "../../etc/passwd", "no-such-icon"].enumerated() {
             async let outcome = daemon.prompt(
                 100 + number, ["app": .string("desktop:a"), "app_icon": .string(icon)])
-            try await bench.click("Don't allow")
+            try await stage.click("Don't allow")
             #expect(try await outcome == "answered", "\(icon)")
         }
-        let peak = try #require(try bench.agentsPeak())
+        let peak = try #require(try stage.agentsPeak())
         #expect(peak < 150 << 10, "\(peak) KB")
         daemon.end()
-        await bench.end()
+        await stage.end()
     }
 
     /// The decoder writes the pixels of an icon, and nothing for other files, within its memory limit. Some versions of

@@ -7,7 +7,7 @@ import PermissionTestKit
 import TestSupport
 import Testing
 
-extension WindowBench {
+extension AgentStage {
     /// Checks that the window fits the screen (in the window's pixels), and that the question and all buttons are within
     /// it and beside each other.
     func expectWhole(
@@ -85,29 +85,29 @@ struct LayoutTests {
     /// The screen in pixels, the scale at which it is used, and the size of text in percent.
     @Test(arguments: [("360x480", 1), ("720x960", 2), ("1000x900", 1)], [100, 200])
     func theQuestionAndTheButtonsAreWhole(_ screen: (size: String, scale: Int), _ text: Int) async throws {
-        let bench = try await WindowBench(environment: ["GDK_SCALE": "\(screen.scale)"], screen: screen.size)
-        try await bench.setTextSize(text)
+        let stage = try await AgentStage(environment: ["GDK_SCALE": "\(screen.scale)"], screen: screen.size)
+        try await stage.setTextSize(text)
         let size = screen.size.split(separator: "x").compactMap { Int($0) }.map { $0 / screen.scale }
-        try await expectWhole(bench, (size[0], size[1]), LayoutTests.names, "\(screen), \(text) %")
+        try await expectWhole(stage, (size[0], size[1]), LayoutTests.names, "\(screen), \(text) %")
     }
 
     /// The same on a Wayland compositor, with the names that are the hardest to break.
     @Test(arguments: [1, 2], [100, 200])
     func theyAreWholeUnderWayland(_ scale: Int, _ text: Int) async throws {
-        let bench = try await WindowBench()
-        try await bench.startCompositor(width: 360, height: 480, scale: scale, text: text)
-        try await expectWhole(bench, (360, 480), Array(LayoutTests.names[1...2]), "Wayland, scale \(scale), \(text) %")
+        let stage = try await AgentStage()
+        try await stage.startCompositor(width: 360, height: 480, scale: scale, text: text)
+        try await expectWhole(stage, (360, 480), Array(LayoutTests.names[1...2]), "Wayland, scale \(scale), \(text) %")
     }
 
     private func expectWhole(
-        _ bench: WindowBench, _ screen: (width: Int, height: Int), _ names: [String], _ what: String
+        _ stage: AgentStage, _ screen: (width: Int, height: Int), _ names: [String], _ what: String
     ) async throws {
-        let daemon = try await FakeDaemon(bench)
+        let daemon = try await FakeDaemon(stage)
         var number = 0
         for (index, language) in [Language.english, .german, .japanese, .arabic].enumerated() {
             let translation = try await Translation(language.code)
-            bench.set(translation.environment)
-            try await bench.startAgent()
+            stage.environment.merge(translation.environment) { $1 }
+            try await stage.startAgent()
             try await daemon.agents.wait(for: index + 1)
             for name in names {
                 for isFull in [false, true] {
@@ -115,17 +115,17 @@ struct LayoutTests {
                     let details = LayoutTests.details(number, name, isFull: isFull)
                     // An agent does not reply to a prompt that was withdrawn.
                     Task { [number] in try await daemon.prompt(number, details) }
-                    try await bench.until("prompt \(number)") { try await bench.labels().contains("Device \(number)") }
-                    try await bench.expectWhole(
+                    try await stage.until("prompt \(number)") { try await stage.labels().contains("Device \(number)") }
+                    try await stage.expectWhole(
                         screen: screen, language, "\(language.code), \(what), \(isFull ? "all" : "one") for \(name)")
                     try await daemon.withdraw(number)
                 }
             }
-            let complaints = await bench.complaints()
+            let complaints = await stage.complaints()
             #expect(complaints.isEmpty, "\(complaints)")
             withExtendedLifetime(translation) {}
         }
         daemon.end()
-        await bench.end()
+        await stage.end()
     }
 }

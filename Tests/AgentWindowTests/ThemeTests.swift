@@ -14,39 +14,39 @@ struct ThemeTests {
     func aPromptIsAnsweredInAnyTheme(_ settings: String) async throws {
         let folder = try TemporaryFolder(["config", "config/gtk-4.0"])
         try folder.write("[Settings]\n\(settings)\n", to: "config/gtk-4.0/settings.ini")
-        let bench = try await WindowBench(environment: ["XDG_CONFIG_HOME": folder.file("config")])
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage(environment: ["XDG_CONFIG_HOME": folder.file("config")])
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone], "explain")
-        try await bench.click("Don't allow")
+        try await stage.click("Don't allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied microphone=denied")
-        let complaints = await bench.complaints()
+        let complaints = await stage.complaints()
         // libadwaita warns of the setting that its own way of choosing dark colors replaces.
         #expect(complaints.allSatisfy { $0.contains("gtk-application-prefer-dark-theme") }, "\(complaints)")
-        await bench.end()
+        await stage.end()
     }
 
     /// The desktop's appearance is followed, also while a prompt is shown, and nonsense is ignored.
     @Test func theDesktopsAppearance() async throws {
-        let bench = try await WindowBench()
-        let portal = try SettingsPortal(on: bench.permd.bus)
+        let stage = try await AgentStage()
+        let portal = try SettingsPortal(on: stage.permd.bus)
         portal.values = ["color-scheme": .uint32(1), "contrast": .uint32(1)]
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        _ = try await bench.awake("Allow")
-        let dark = try await bench.color(of: "Permission request")
+        _ = try await stage.awake("Allow")
+        let dark = try await stage.color(of: "Permission request")
         #expect(dark.count == 3 && dark.allSatisfy { $0 < 100 }, "\(dark)")
         portal.change("contrast", .uint32(7))
         portal.change("color-scheme", .uint32(2))
-        try await bench.until("light colors") {
-            let light = try await bench.color(of: "Permission request")
+        try await stage.until("light colors") {
+            let light = try await stage.color(of: "Permission request")
             return light.count == 3 && light.allSatisfy { $0 > 200 }
         }
-        try await bench.click("Don't allow")
+        try await stage.click("Don't allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         portal.end()
-        await bench.end()
+        await stage.end()
     }
 }
 

@@ -3,25 +3,26 @@
 import DBus
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 @LoopActor
 struct WaylandTests {
     @Test func theWindowComesAndGoes() async throws {
-        let bench = try await WindowBench()
-        try await bench.startCompositor()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startCompositor()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera], "explain")
-        try await bench.until("the window") { try await bench.labels().contains("A body") }
+        try await stage.until("the window") { try await stage.labels().contains("A body") }
         _ = try await app.ask("close t")
-        try await bench.until("the window's end") { try await bench.labels().isEmpty }
+        try await stage.until("the window's end") { try await stage.labels().isEmpty }
         // A second window on the same connection to the compositor.
         try await app.request("u", [.microphone])
-        try await bench.until("the window") {
-            try await bench.labels().contains("Unknown program “app” wants to use your microphone")
+        try await stage.until("the window") {
+            try await stage.labels().contains("Unknown program “app” wants to use your microphone")
         }
-        await bench.end()
+        await stage.end()
     }
 }

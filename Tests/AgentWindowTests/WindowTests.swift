@@ -5,84 +5,85 @@ import Foundation
 import PermissionClient
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)), .serialized)
 @LoopActor
 struct WindowTests {
     @Test func aPromptIsAnsweredByMouse() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("video-call", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("video-call", on: stage.permd)
         try await app.request("t", [.camera], "reason=because")
-        _ = try await bench.awake("Allow")
-        let labels = try await bench.labels()
+        _ = try await stage.awake("Allow")
+        let labels = try await stage.labels()
         for text in ["Unknown program “video-call” wants to use your camera", "Front Camera", "“because”"] {
             #expect(labels.contains(text), "\(text) is not in \(labels)")
         }
         // What a machine calls the app is for the details.
         #expect(!labels.contains { $0.contains("exe:") || $0.contains(app.id.name) })
-        try await bench.click("Allow")
+        try await stage.click("Allow")
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
-        #expect(try await bench.decision(of: app, .camera) == .once)
-        try await bench.until("the window's end") { try await bench.window() == nil }
-        await bench.end()
+        #expect(try await stage.decision(of: app, .camera) == .once)
+        try await stage.until("the window's end") { try await stage.window() == nil }
+        await stage.end()
     }
 
     @Test func theDurationIsChosenBesideTheAnswer() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await bench.click("Until I log out", role: "radio button")
-        try await bench.click("Allow")
+        try await stage.click("Until I log out", role: "radio button")
+        try await stage.click("Allow")
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
-        #expect(try await bench.decision(of: app, .camera) == .session)
-        await bench.end()
+        #expect(try await stage.decision(of: app, .camera) == .session)
+        await stage.end()
     }
 
     @Test func keysAloneAreEnough() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await bench.focus("Allow")
+        try await stage.focus("Allow")
         // Return never grants, even with the focus on a button.
-        try await bench.key("Return", "KP_Enter", "Return")
+        try await stage.key("Return", "KP_Enter", "Return")
         #expect(!app.events.all.contains { $0.hasPrefix("response") })
-        try await bench.key("space")
+        try await stage.key("space")
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         try await app.request("u", [.microphone])
-        _ = try await bench.awake("Not now")
-        try await bench.key("Escape")
+        _ = try await stage.awake("Not now")
+        try await stage.key("Escape")
         #expect(try await app.response("u") == "1 refused=microphone statuses=microphone=undetermined")
-        await bench.end()
+        await stage.end()
     }
 
     /// The window asks for attention, and leaves the keyboard where it is. Without the focus nothing answers, the
     /// window's close button included.
     /// The question with the app's reason first, then everything that can be operated, each with its name.
     @Test func aScreenReaderHearsEverythingInOrder() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone], "reason=because")
-        _ = try await bench.awake("Allow")
+        _ = try await stage.awake("Allow")
         let question = "Unknown program “app” wants to use your camera and microphone"
-        let frame = try #require(try await bench.frame())
-        #expect(WindowBench.plain(frame.description) == question)
+        let frame = try #require(try await stage.frame())
+        #expect(frame.description == question)
         var heard: [String] = []
         repeat {
-            try await bench.until("another focus") {
-                guard let focused = try await bench.widgets().first(where: { $0.states.contains("focused") }) else {
+            try await stage.until("another focus") {
+                guard let focused = try await stage.widgets().first(where: { $0.states.contains("focused") }) else {
                     return false
                 }
-                let words = WindowBench.plain("\(focused.name) (\(focused.description))")
+                let words = "\(focused.name) (\(focused.description))"
                 guard words != heard.last else { return false }
                 heard.append(words)
                 return true
             }
-            try await bench.key("Tab")
+            try await stage.key("Tab")
         } while heard.last?.hasPrefix("Allow (") == false
         #expect(
             heard == [
@@ -91,83 +92,83 @@ struct WindowTests {
                 "Not now (Decides nothing; the app may ask again)",
                 "Don't allow (Holds until you change it in Permissions)", "Allow ()",
             ])
-        await bench.end()
+        await stage.end()
     }
 
     /// The details open the app's page in Permissions, which outlives the agent.
     @Test func theDetailsLeadToPermissions() async throws {
-        let bench = try await WindowBench()
-        try await bench.allowActivation(
+        let stage = try await AgentStage()
+        try await stage.allowActivation(
             "org.permd.Settings", [BuiltProgram.path("permd-settings"), "--gapplication-service"])
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        _ = try await bench.awake("Allow")
-        try await bench.focus("Details")
-        try await bench.key("space")
-        try await bench.focus("Open Permissions")
-        try await bench.key("space")
+        _ = try await stage.awake("Allow")
+        try await stage.focus("Details")
+        try await stage.key("space")
+        try await stage.focus("Open Permissions")
+        try await stage.key("space")
         let window = "org.permd.Settings"
-        try await bench.until("the window") { try await bench.window(of: window) != nil }
-        _ = await bench.endAgent(SIGKILL)
-        try await bench.until("the app's page") {
-            try await bench.widgets(of: window).contains { WindowBench.plain($0.name) == app.id.description }
+        try await stage.until("the window") { try await stage.window(of: window) != nil }
+        _ = await stage.endAgent(SIGKILL)
+        try await stage.until("the app's page") {
+            try await stage.widgets(of: window).contains { $0.name == app.id.description }
         }
         // The program is not a child of the test, which ends it by its key.
-        let id = try await bench.window(of: window) ?? ""
-        try await bench.run("xdotool", "windowactivate", "--sync", id, "key", "ctrl+q")
-        try await bench.until("the end of the window") { try await bench.window(of: window) == nil }
-        await bench.end()
+        let id = try await stage.window(of: window) ?? ""
+        try await stage.run("xdotool", "windowactivate", "--sync", id, "key", "ctrl+q")
+        try await stage.until("the end of the window") { try await stage.window(of: window) == nil }
+        await stage.end()
     }
 
     @Test func theKeyboardIsNotTaken() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await bench.until("the window") { try await bench.window() != nil }
-        let window = try await bench.window() ?? ""
-        let properties = try await bench.run(
+        try await stage.until("the window") { try await stage.window() != nil }
+        let window = try await stage.window() ?? ""
+        let properties = try await stage.run(
             "xprop", "-id", window, "_NET_WM_WINDOW_TYPE", "_NET_WM_USER_TIME", "WM_HINTS")
         #expect(properties.contains("_NET_WM_WINDOW_TYPE_DIALOG") && properties.contains("USER_TIME(CARDINAL) = 0"))
         #expect(properties.contains("urgency hint bit is set"), "\(properties)")
-        #expect(try await !bench.hasFocus())
-        try await bench.run("xdotool", "windowquit", window)
+        #expect(try await !stage.hasFocus())
+        try await stage.run("xdotool", "windowquit", window)
         // The agent has handled that when it answers assistive technology.
         #expect(
-            try await bench.widgets().filter { $0.role == "button" && $0.states.contains("sensitive") }
+            try await stage.widgets().filter { $0.role == "button" && $0.states.contains("sensitive") }
                 .map(\.name) == ["Details"])
-        #expect(try await bench.window() == window && !app.events.all.contains { $0.hasPrefix("response") })
-        try await bench.click("Don't allow")
+        #expect(try await stage.window() == window && !app.events.all.contains { $0.hasPrefix("response") })
+        try await stage.click("Don't allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
-        await bench.end()
+        await stage.end()
     }
 
     /// However slowly the agent gets clicks and wherever they are, none answers that was made before the guard woke up:
     /// it gets all of them together, the one first that gives the window the focus.
     @Test func clickingWildlyNeverGrants() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await bench.until("the window") { try await bench.window() != nil }
-        bench.signalAgent(SIGSTOP)
-        try await bench.clickEverywhere()
-        bench.signalAgent(SIGCONT)
-        _ = try await bench.awake("Don't allow")
+        try await stage.until("the window") { try await stage.window() != nil }
+        stage.signalAgent(SIGSTOP)
+        try await stage.clickEverywhere()
+        stage.signalAgent(SIGCONT)
+        _ = try await stage.awake("Don't allow")
         #expect(!app.events.all.contains { $0.hasPrefix("response") }, "\(app.events.all)")
-        try await bench.click("Don't allow")
+        try await stage.click("Don't allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
-        await bench.end()
+        await stage.end()
     }
 
     @Test func severalPermissionsAreRowsOfOnePage() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone], "explain")
-        _ = try await bench.awake("Allow")
-        let labels = try await bench.labels()
+        _ = try await stage.awake("Allow")
+        let labels = try await stage.labels()
         for text in [
             "A title", "A body", "Unknown program “app” wants to use your camera and microphone", "Front Camera",
             "Headset",
@@ -175,86 +176,86 @@ struct WindowTests {
         // An explanation is why.
         #expect(!labels.contains("The app does not say why."))
         // GTK 4.8 calls a switch a check box.
-        let onOff = try #require(try await bench.widgets().first { $0.name == "Microphone, Headset" })
-        try await bench.click("Microphone, Headset", role: onOff.role)
-        try await bench.click("Allow")
+        let onOff = try #require(try await stage.widgets().first { $0.name == "Microphone, Headset" })
+        try await stage.click("Microphone, Headset", role: onOff.role)
+        try await stage.click("Allow")
         #expect(try await app.response("t") == "0 refused=microphone statuses=camera=granted microphone=undetermined")
         // Nothing switched on is nothing to allow.
         try await app.request("u", [.microphone, .bluetooth, .location])
-        _ = try await bench.awake("Don't allow")
-        await bench.end()
+        _ = try await stage.awake("Don't allow")
+        await stage.end()
     }
 
     /// The next prompt comes into the same window, whose guard starts anew.
     @Test func oneWindowForTheWholeQueue() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let first = try await TestApp("first", on: bench.permd)
-        let second = try await TestApp("second", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let first = try await TestApp("first", on: stage.permd)
+        let second = try await TestApp("second", on: stage.permd)
         try await first.request("t", [.camera])
-        try await bench.until("the window") { try await bench.window() != nil }
-        let window = try await bench.window()
-        #expect(try await !bench.labels().contains { $0.hasPrefix("then: ") })
+        try await stage.until("the window") { try await stage.window() != nil }
+        let window = try await stage.window()
+        #expect(try await !stage.labels().contains { $0.hasPrefix("then: ") })
         try await second.request("u", [.camera])
-        try await bench.until("the line") { try await bench.labels().contains("then: second") }
-        try await bench.click("Don't allow")
+        try await stage.until("the line") { try await stage.labels().contains("then: second") }
+        try await stage.click("Don't allow")
         #expect(try await first.response("t") == "0 refused=camera statuses=camera=denied")
-        try await bench.until("the next question") {
-            try await bench.labels().contains("Unknown program “second” wants to use your camera")
+        try await stage.until("the next question") {
+            try await stage.labels().contains("Unknown program “second” wants to use your camera")
         }
-        #expect(try await bench.window() == window)
-        #expect(try await !bench.labels().contains { $0.hasPrefix("then: ") })
-        try await bench.click("Don't allow")
+        #expect(try await stage.window() == window)
+        #expect(try await !stage.labels().contains { $0.hasPrefix("then: ") })
+        try await stage.click("Don't allow")
         #expect(try await second.response("u") == "0 refused=camera statuses=camera=denied")
-        try await bench.until("the window's end") { try await bench.window() == nil }
-        await bench.end()
+        try await stage.until("the window's end") { try await stage.window() == nil }
+        await stage.end()
     }
 
     @Test func theThirdNotNowSaysWhatItDoes() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         let note = "After Not now, the app cannot ask again for 10 minutes."
         for number in 0..<3 {
             try await app.request("t\(number)", [.camera])
-            _ = try await bench.awake("Not now")
-            #expect(try await bench.labels().contains(note) == (number == 2))
-            try await bench.click("Not now")
+            _ = try await stage.awake("Not now")
+            #expect(try await stage.labels().contains(note) == (number == 2))
+            try await stage.click("Not now")
             #expect(try await app.response("t\(number)") == "1 refused=camera statuses=camera=undetermined")
         }
-        await bench.end()
+        await stage.end()
     }
 
     @Test func detailsOnRequest() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
-        let settings = PermissionSettings(bus: .address(bench.permd.bus.address))
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
+        let settings = PermissionSettings(bus: .address(stage.permd.bus.address))
         try await settings.set(.deny, app: app.id.description, permission: .location)
         try await app.request("t", [.camera])
-        try await bench.click("Details")
-        try await bench.until("the details") {
-            try await bench.labels().contains("Nothing was decided about this before.")
+        try await stage.click("Details")
+        try await stage.until("the details") {
+            try await stage.labels().contains("Nothing was decided about this before.")
         }
-        let labels = try await bench.labels()
+        let labels = try await stage.labels()
         for text in ["Program: \(app.id.name)", "Not in a sandbox: it can open devices without asking."] {
             #expect(labels.contains(text), "\(text) is not in \(labels)")
         }
         #expect(labels.contains { $0.hasPrefix("Asked at ") && $0.count > 20 })
-        try await bench.click("Don't allow")
+        try await stage.click("Don't allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
-        await bench.end()
+        await stage.end()
     }
 
     @Test func withdrawnPromptsClose() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera], "explain")
-        try await bench.until("the window") { try await bench.window() != nil }
+        try await stage.until("the window") { try await stage.window() != nil }
         _ = try await app.ask("close t")
-        try await bench.until("the window's end") { try await bench.window() == nil }
-        await bench.end()
+        try await stage.until("the window's end") { try await stage.window() == nil }
+        await stage.end()
     }
 
     @Test(arguments: [
@@ -262,9 +263,9 @@ struct WindowTests {
         "\u{202E}evil\u{2066}\u{200F}", String(repeating: "مرحبا", count: 60), "Allow\u{2028}\u{2028}\u{2028}Always",
     ])
     func hostileTextsHideNothing(_ text: String) async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let desk = try bench.permd.bus.connect()
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let desk = try stage.permd.bus.connect()
         let responses = EventLog<UInt32>()
         desk.onSignal(interface: BusNames.request, member: "Response", addMatch: false) { message in
             responses.add(message.body.first?.uint32Value ?? 99)
@@ -276,74 +277,73 @@ struct WindowTests {
             .call(
                 destination: BusNames.service, path: BusNames.root, interface: BusNames.access,
                 member: "RequestAccess", [.strings(["camera"]), .properties(options)]))
-        _ = try await bench.awake("Don't allow")
-        let widgets = try await bench.widgets()
-        try await bench.expectWhole(screen: (1000, 900))
+        _ = try await stage.awake("Don't allow")
+        let widgets = try await stage.widgets()
+        try await stage.expectWhole(screen: (1000, 900))
         if text.contains("<b>") { #expect(widgets.contains { $0.name.contains("<b>bold</b>") }) }
-        try await bench.click("Don't allow")
+        try await stage.click("Don't allow")
         #expect(try await responses.wait(for: 1) == [0])
         desk.close()
-        await bench.end()
+        await stage.end()
     }
 
     /// An alert whose description is the question; the focus is on the question, where no key answers.
     @Test func assistiveTechnologySeesEverything() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone])
-        _ = try await bench.awake("Allow")
-        let widgets = try await bench.widgets()
-        let frame = try #require(try await bench.frame())
+        _ = try await stage.awake("Allow")
+        let widgets = try await stage.widgets()
+        let frame = try #require(try await stage.frame())
         let question = "Unknown program “app” wants to use your camera and microphone"
-        func plain(_ text: String) -> String { text.filter { !"\u{2068}\u{2069}".contains($0) } }
-        #expect(frame.role != "frame" && frame.name == "Permission request" && plain(frame.description) == question)
-        #expect(widgets.filter { $0.states.contains("focused") }.map { plain($0.name) } == [question])
+        #expect(frame.role != "frame" && frame.name == "Permission request" && frame.description == question)
+        #expect(widgets.filter { $0.states.contains("focused") }.map(\.name) == [question])
         let named = widgets.filter { !$0.name.isEmpty && $0.role != "label" && !$0.name.hasPrefix("Gtk") }.map(\.name)
         #expect(
             named == [
-                "permd-agent", "Permission request", "Camera, Front Camera", "Microphone, Headset", "Only this time",
+                "Permission request", "Camera, Front Camera", "Microphone, Headset", "Only this time",
                 "Until I log out", "Always", "Details", "Not now", "Don't allow", "Allow",
             ])
         for name in ["Only this time", "Until I log out", "Always", "Not now", "Don't allow"] {
             #expect(widgets.contains { $0.name == name && !$0.description.isEmpty }, "\(name)")
         }
-        await bench.end()
+        await stage.end()
     }
 
     @Test func killedWhileItShowsAPrompt() async throws {
-        let bench = try await WindowBench(settings: "[Prompts]\nAgentWaitSec=1\n")
-        try await bench.startAgent()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage(settings: "[Prompts]\nAgentWaitSec=1\n")
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await bench.until("the window") { try await bench.window() != nil }
-        _ = await bench.endAgent(SIGKILL)
+        try await stage.until("the window") { try await stage.window() != nil }
+        _ = await stage.endAgent(SIGKILL)
         #expect(try await app.response("t").hasPrefix("2 error=org.permd.Error.NoAgent"))
-        await bench.end()
+        await stage.end()
     }
 
     @Test func exitsWhenIdleOrTerminated() async throws {
-        let bench = try await WindowBench()
-        try await bench.startAgent(["--idle", "1"])
-        #expect(await bench.waitForAgentsEnd() == .exited(0))
-        try await bench.startAgent()
-        #expect(await bench.endAgent(SIGTERM) == .exited(0))
-        await bench.end()
+        let stage = try await AgentStage()
+        try await stage.startAgent(["--idle", "1"])
+        #expect(await stage.waitForAgentsEnd() == .exited(0))
+        try await stage.startAgent()
+        #expect(await stage.endAgent(SIGTERM) == .exited(0))
+        await stage.end()
     }
 
     /// While idle there is no agent process: the bus starts it for each prompt, and it exits afterwards.
     @Test func startedWhenAPromptIsDue() async throws {
-        let bench = try await WindowBench()
-        try await bench.allowActivation()
-        let app = try await TestApp("app", on: bench.permd)
+        let stage = try await AgentStage()
+        try await stage.allowActivation()
+        let app = try await TestApp("app", on: stage.permd)
         for (token, permission) in [("a", Permission.camera), ("b", .microphone)] {
-            #expect(try await !bench.hasAgent())
+            #expect(try await !stage.hasAgent())
             try await app.request(token, [permission])
-            try await bench.click("Don't allow")
+            try await stage.click("Don't allow")
             #expect(try await app.response(token).hasPrefix("0 refused=\(permission.rawValue)"))
-            try await bench.until("the agent's end") { try await !bench.hasAgent() }
+            try await stage.until("the agent's end") { try await !stage.hasAgent() }
         }
-        await bench.end()
+        await stage.end()
     }
 
     @Test func withoutADisplay() async throws {

@@ -12,11 +12,11 @@ import Testing
 struct WindowTests {
     /// A use that an enforcement point reports is listed, and Stop refuses the device until the session ends.
     @Test func aUseIsListedAndStopped() async throws {
-        let bench = try await SettingsBench()
-        try await bench.settings.set(.grant, app: "flatpak:org.example.Call", permission: .microphone)
-        try await bench.open()
-        try await bench.awaitLabel("No app is using the camera or the microphone.")
-        let point = try bench.permd.bus.connect()
+        let stage = try await SettingsStage()
+        try await stage.settings.set(.grant, app: "flatpak:org.example.Call", permission: .microphone)
+        try await stage.open()
+        try await stage.awaitLabel("No app is using the camera or the microphone.")
+        let point = try stage.permd.bus.connect()
         let use = try await point.call(
             .call(
                 destination: BusNames.service, path: BusNames.root, interface: BusNames.enforcement,
@@ -25,129 +25,129 @@ struct WindowTests {
                     .variant(.string("flatpak:org.example.Call")), .string("microphone"),
                     .properties(["source": .string("pipewire"), "device_name": .string("<i>Headset</i>")]),
                 ]))
-        try await bench.awaitLabel("the use") { $0.hasPrefix("Microphone · <i>Headset</i> · since ") }
-        try await bench.press("Stop")
-        try await bench.awaitDecision("flatpak:org.example.Call", .microphone, "deny session")
-        try await bench.awaitLabel("org.example.Call may not use Microphone until you log out")
-        try await bench.key("ctrl+z")
-        try await bench.awaitDecision("flatpak:org.example.Call", .microphone, "grant always")
+        try await stage.awaitLabel("the use") { $0.hasPrefix("Microphone · <i>Headset</i> · since ") }
+        try await stage.press("Stop")
+        try await stage.awaitDecision("flatpak:org.example.Call", .microphone, "deny session")
+        try await stage.awaitLabel("org.example.Call may not use Microphone until you log out")
+        try await stage.key("ctrl+z")
+        try await stage.awaitDecision("flatpak:org.example.Call", .microphone, "grant always")
         _ = try await point.call(
             .call(
                 destination: BusNames.service, path: BusNames.root, interface: BusNames.enforcement,
                 member: "EndUse", [use.body[0]]))
-        try await bench.awaitLabel("No app is using the camera or the microphone.")
+        try await stage.awaitLabel("No app is using the camera or the microphone.")
         point.close()
-        await bench.end()
+        await stage.end()
     }
 
     /// For a program that has opened the camera itself, the window says that Stop does not close it.
     @Test func aDeviceThatAProgramHasOpenedItself() async throws {
-        let bench = try await SettingsBench()
+        let stage = try await SettingsStage()
         let terminal = try PseudoTerminal()
-        _ = try await bench.devices.add(.camera, 5, backedBy: terminal)
-        try await bench.open()
-        let app = try await TestApp("recorder", on: bench.permd)
+        _ = try await stage.devices.add(.camera, 5, backedBy: terminal)
+        try await stage.open()
+        let app = try await TestApp("recorder", on: stage.permd)
         try await app.ask("hold \(terminal.path)")
-        try await bench.awaitLabel("the use") {
+        try await stage.awaitLabel("the use") {
             $0.hasPrefix("Camera · Mock Camera 5 · since ")
                 && $0.hasSuffix("you were not asked It has opened the device itself. Only quitting it ends that.")
         }
-        try await bench.press("Stop")
-        try await bench.awaitDecision(app.id.description, .camera, "deny session")
-        try await bench.awaitLabel(
+        try await stage.press("Stop")
+        try await stage.awaitDecision(app.id.description, .camera, "deny session")
+        try await stage.awaitLabel(
             "recorder may not use Camera until you log out, but still has it open: quit it to end that")
         await app.end()
-        try await bench.awaitLabel("No app is using the camera or the microphone.")
-        await bench.end()
+        try await stage.awaitLabel("No app is using the camera or the microphone.")
+        await stage.end()
     }
 
     @Test func theHistoryIsFiltered() async throws {
-        let bench = try await SettingsBench()
-        try await bench.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)
-        try await bench.settings.set(.deny, app: "exe:/usr/bin/recorder", permission: .microphone)
-        try await bench.open()
-        try await bench.press("History", role: "page tab")
+        let stage = try await SettingsStage()
+        try await stage.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)
+        try await stage.settings.set(.deny, app: "exe:/usr/bin/recorder", permission: .microphone)
+        try await stage.open()
+        try await stage.press("History", role: "page tab")
         let camera = "Camera · Allowed · in the settings or with permctl"
         let microphone = "Microphone · Not Allowed · in the settings or with permctl"
-        try await bench.awaitLabel(camera)
-        try await bench.awaitLabel(microphone)
-        try await bench.key("ctrl+f")
-        try await bench.type("CHEESE")
-        try await bench.awaitNoLabel(microphone)
-        try await bench.awaitLabel(camera)
-        try await bench.key("ctrl+a")
-        try await bench.type("nonsense")
-        try await bench.awaitLabel("Nothing Found")
-        try await bench.key("ctrl+a", "BackSpace")
-        try await bench.awaitLabel(microphone)
+        try await stage.awaitLabel(camera)
+        try await stage.awaitLabel(microphone)
+        try await stage.key("ctrl+f")
+        try await stage.type("CHEESE")
+        try await stage.awaitNoLabel(microphone)
+        try await stage.awaitLabel(camera)
+        try await stage.key("ctrl+a")
+        try await stage.type("nonsense")
+        try await stage.awaitLabel("Nothing Found")
+        try await stage.key("ctrl+a", "BackSpace")
+        try await stage.awaitLabel(microphone)
         // By outcome, then also by kind.
-        try await bench.click("All Outcomes")
-        try await bench.choose("Not Allowed")
-        try await bench.awaitNoLabel(camera)
-        try await bench.click("All Kinds")
-        try await bench.choose("Camera")
-        try await bench.awaitLabel("Nothing Found")
-        await bench.end()
+        try await stage.click("All Outcomes")
+        try await stage.choose("Not Allowed")
+        try await stage.awaitNoLabel(camera)
+        try await stage.click("All Kinds")
+        try await stage.choose("Camera")
+        try await stage.awaitLabel("Nothing Found")
+        await stage.end()
     }
 
     @Test func emptyPagesSaySo() async throws {
-        let bench = try await SettingsBench()
-        try await bench.open()
-        try await bench.awaitLabel("No Apps Yet")
-        try await bench.awaitLabel("An app is listed here once it has asked for a permission or used a device.")
-        try await bench.press("History", role: "page tab")
-        try await bench.awaitLabel("No History Yet")
-        #expect(await bench.complaints() == [])
-        await bench.end()
+        let stage = try await SettingsStage()
+        try await stage.open()
+        try await stage.awaitLabel("No Apps Yet")
+        try await stage.awaitLabel("An app is listed here once it has asked for a permission or used a device.")
+        try await stage.press("History", role: "page tab")
+        try await stage.awaitLabel("No History Yet")
+        #expect(await stage.complaints() == [])
+        await stage.end()
     }
 
     /// Without permd, the window says so and starts nothing by itself; its button starts permd through the bus.
     @Test func permdThatIsNotRunning() async throws {
-        let bench = try await SettingsBench()
-        try await bench.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)
-        await bench.permd.stop()
-        try await bench.open()
-        try await bench.awaitLabel("permd Is Not Running")
-        try await bench.press("Start permd")
+        let stage = try await SettingsStage()
+        try await stage.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)
+        await stage.permd.stop()
+        try await stage.open()
+        try await stage.awaitLabel("permd Is Not Running")
+        try await stage.press("Start permd")
         // The bus cannot start it.
-        try await bench.awaitLabel("permd Cannot Be Asked")
-        try await bench.permd.start()
-        try await bench.awaitLabel("Allowed: Camera · /usr/bin/cheese")
-        await bench.permd.stop()
-        try await bench.awaitLabel("permd Is Not Running")
-        try await bench.allowActivation()
-        try await bench.press("Start permd")
-        try await bench.awaitLabel("Allowed: Camera · /usr/bin/cheese")
-        await bench.end()
+        try await stage.awaitLabel("permd Cannot Be Asked")
+        try await stage.permd.start()
+        try await stage.awaitLabel("Allowed: Camera · /usr/bin/cheese")
+        await stage.permd.stop()
+        try await stage.awaitLabel("permd Is Not Running")
+        try await stage.allowActivation()
+        try await stage.press("Start permd")
+        try await stage.awaitLabel("Allowed: Camera · /usr/bin/cheese")
+        await stage.end()
     }
 
     /// A second start opens the page of an app in the first window.
     @Test func thereIsOneInstance() async throws {
-        let bench = try await SettingsBench()
-        try await bench.open()
-        try await bench.awaitLabel("No Apps Yet")
-        let wrong = try bench.start(["--app", "nonsense"])
+        let stage = try await SettingsStage()
+        try await stage.open()
+        try await stage.awaitLabel("No Apps Yet")
+        let wrong = try stage.start(["--app", "nonsense"])
         var message = ""
         for await line in wrong.errorLines { message += line }
         #expect(await wrong.waitForExit() == .exited(64) && message.contains("nonsense is not an app"))
-        let second = try bench.start(["--app", "exe:/usr/bin/cheese"])
+        let second = try stage.start(["--app", "exe:/usr/bin/cheese"])
         #expect(await second.waitForExit() == .exited(0))
-        try await bench.awaitLabel("exe:/usr/bin/cheese")
-        try await bench.awaitLabel("It has not asked for anything yet.")
-        await bench.end()
+        try await stage.awaitLabel("exe:/usr/bin/cheese")
+        try await stage.awaitLabel("It has not asked for anything yet.")
+        await stage.end()
     }
 
     /// The desktop opens the window through the bus, as its entry says (DBusActivatable).
     @Test func theBusStartsIt() async throws {
-        let bench = try await SettingsBench()
-        try await bench.allowActivation(
+        let stage = try await SettingsStage()
+        try await stage.allowActivation(
             "org.permd.Settings", [BuiltProgram.path("permd-settings"), "--gapplication-service"])
-        let desk = try bench.permd.bus.connect()
+        let desk = try stage.permd.bus.connect()
         _ = try await desk.call(
             .call(
                 destination: "org.permd.Settings", path: "/org/permd/Settings",
                 interface: "org.freedesktop.Application", member: "Activate", [.properties([:])]))
-        try await bench.awaitLabel("No Apps Yet")
+        try await stage.awaitLabel("No Apps Yet")
         // As prompts do; what is no app opens none.
         for app in ["nonsense", "exe:/usr/bin/cheese"] {
             _ = try await desk.call(
@@ -158,38 +158,38 @@ struct WindowTests {
                         .string("app"), .array(of: "v", [.variant(.string(app))]), .properties([:]),
                     ]))
         }
-        try await bench.awaitLabel("exe:/usr/bin/cheese")
+        try await stage.awaitLabel("exe:/usr/bin/cheese")
         desk.close()
         // The program is not a child of the test, which ends it by its key.
-        try await bench.key("ctrl+q")
-        try await bench.until("the end of the window") { try await bench.windowID() == nil }
-        await bench.end()
+        try await stage.key("ctrl+q")
+        try await stage.until("the end of the window") { try await stage.window() == nil }
+        await stage.end()
     }
 
     @Test func withoutADisplay() async throws {
-        let bench = try await SettingsBench()
-        let program = try bench.start([], in: bench.permd.environment)
+        let stage = try await SettingsStage()
+        let program = try stage.start([], in: stage.permd.environment)
         var message = ""
         for await line in program.errorLines { message += line }
         #expect(await program.waitForExit() == .exited(69) && message.contains("there is no display"))
-        await bench.end()
+        await stage.end()
     }
 
     @Test(arguments: [("de", "Erlaubt: Kamera · /usr/bin/cheese"), ("ja", "許可: カメラ · /usr/bin/cheese")])
     func otherLanguages(_ language: String, _ text: String) async throws {
         let translation = try await Translation(language)
-        let bench = try await SettingsBench(environment: translation.environment)
-        try await bench.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)
-        try await bench.open()
-        try await bench.awaitLabel(text)
+        let stage = try await SettingsStage(environment: translation.environment)
+        try await stage.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)
+        try await stage.open()
+        try await stage.awaitLabel(text)
         withExtendedLifetime(translation) {}
-        await bench.end()
+        await stage.end()
     }
 
     /// With 10,000 decisions, and as many rows of the history, the window has the list, and shows a change.
     @Test func tenThousandDecisions() async throws {
-        let bench = try await SettingsBench()
-        let desk = try bench.permd.bus.connect()
+        let stage = try await SettingsStage()
+        let desk = try stage.permd.bus.connect()
         let stored = EventLog<Void>()
         for number in 0..<10_000 {
             let app = "exe:/usr/bin/app\(10_000 + number)"
@@ -203,10 +203,10 @@ struct WindowTests {
             if number % 100 == 99 { try await stored.wait(for: number + 1) }
         }
         desk.close()
-        try await bench.open()
-        try await bench.awaitLabel("app10000")
-        try await bench.settings.set(.deny, app: "exe:/usr/bin/app10000", permission: .location)
-        try await bench.awaitLabel("Allowed: Camera · Not allowed: Location · /usr/bin/app10000")
-        await bench.end()
+        try await stage.open()
+        try await stage.awaitLabel("app10000")
+        try await stage.settings.set(.deny, app: "exe:/usr/bin/app10000", permission: .location)
+        try await stage.awaitLabel("Allowed: Camera · Not allowed: Location · /usr/bin/app10000")
+        await stage.end()
     }
 }

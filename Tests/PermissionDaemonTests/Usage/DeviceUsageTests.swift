@@ -18,96 +18,96 @@ struct DeviceUsageTests {
     private nonisolated static let cat = "exe:/usr/bin/cat"
 
     @Test func anOpenNode() async throws {
-        let bench = await UsageBench([UsageBench.camera(terminal)])
-        #expect(bench.openings.watched == [node])
-        let opener = try await UsageBench.opener("<>", node)
+        let stage = await UsageStage([UsageStage.camera(terminal)])
+        #expect(stage.openings.watched == [node])
+        let opener = try await UsageStage.opener("<>", node)
         // A probe, then the opener. Without a wait in between, in which the opener could be found before its event.
-        bench.openings.send(node, NodeEvents(opens: 1, closes: 1))
-        bench.opened(node)
-        try await bench.changes.first { $0 == "+\(Self.cat) camera device granted \(opener.pid)" }
-        #expect(bench.usage.uses.map(\.device.name) == ["Camera at \(node)"])
+        stage.openings.send(node, NodeEvents(opens: 1, closes: 1))
+        stage.opened(node)
+        try await stage.changes.first { $0 == "+\(Self.cat) camera device granted \(opener.pid)" }
+        #expect(stage.usage.uses.map(\.device.name) == ["Camera at \(node)"])
         opener.closeInput()
         _ = await opener.waitForExit()
-        bench.closed(node)
-        try await bench.changes.first { $0 == "-\(Self.cat)" }
-        let row = try #require(bench.rows.first)
+        stage.closed(node)
+        try await stage.changes.first { $0 == "-\(Self.cat)" }
+        let row = try #require(stage.rows.first)
         #expect(row.outcome == .used && row.status == .granted && row.by == .nobody && row.seconds != nil)
-        #expect(bench.usage.uses.isEmpty && bench.log.all.isEmpty)
+        #expect(stage.usage.uses.isEmpty && stage.log.all.isEmpty)
     }
 
     /// A child that inherited the descriptor goes on with the use in its own name. There is no event of the node: the
     /// exits are noticed.
     @Test func anInheritedDescriptor() async throws {
-        let shell = try await UsageBench.opener("<>", node, then: "exec 4<&0; cat <&4 & echo open; wait")
-        let bench = await UsageBench([UsageBench.camera(terminal)])
-        try await bench.changes.wait(for: 2)
+        let shell = try await UsageStage.opener("<>", node, then: "exec 4<&0; cat <&4 & echo open; wait")
+        let stage = await UsageStage([UsageStage.camera(terminal)])
+        try await stage.changes.wait(for: 2)
         // The shell alone, unlike terminate().
         kill(shell.pid, SIGKILL)
-        try await bench.changes.first { !$0.hasPrefix("+") && $0 != "-\(Self.cat)" }
-        #expect(bench.usage.uses.map { $0.app?.description } == [Self.cat])
+        try await stage.changes.first { !$0.hasPrefix("+") && $0 != "-\(Self.cat)" }
+        #expect(stage.usage.uses.map { $0.app?.description } == [Self.cat])
         shell.closeInput()
-        try await bench.changes.first { $0 == "-\(Self.cat)" }
+        try await stage.changes.first { $0 == "-\(Self.cat)" }
     }
 
     /// A program that only writes frames feeds a loopback camera; one that may not be inspected has no app.
     @Test func feedersAndHiddenProcesses() async throws {
         let other = try PseudoTerminal()
-        let bench = await UsageBench([UsageBench.camera(terminal), UsageBench.camera(other, name: "Other")])
-        let feeder = try await UsageBench.opener(">", node)
-        bench.openings.send(node, NodeEvents(opens: 1, closes: 1))
-        bench.opened(other.path)
-        try await bench.changes.first { $0 == "+? camera device undetermined 0" }
-        #expect(bench.changes.all.count == 1)
-        try await bench.log.first { $0.contains("A program that cannot be identified uses the camera") }
-        bench.closed(other.path)
-        try await bench.changes.first { $0 == "-?" }
-        #expect(bench.rows.isEmpty)
+        let stage = await UsageStage([UsageStage.camera(terminal), UsageStage.camera(other, name: "Other")])
+        let feeder = try await UsageStage.opener(">", node)
+        stage.openings.send(node, NodeEvents(opens: 1, closes: 1))
+        stage.opened(other.path)
+        try await stage.changes.first { $0 == "+? camera device undetermined 0" }
+        #expect(stage.changes.all.count == 1)
+        try await stage.log.first { $0.contains("A program that cannot be identified uses the camera") }
+        stage.closed(other.path)
+        try await stage.changes.first { $0 == "-?" }
+        #expect(stage.rows.isEmpty)
         feeder.terminate()
     }
 
     @Test func aUseWithoutAGrantIsInTheJournal() async throws {
-        let opener = try await UsageBench.opener("<", node)
-        let bench = await UsageBench([UsageBench.camera(terminal)])
-        bench.status = .denied
-        let line = try await bench.log.first { $0.contains("without a grant: denied") }
+        let opener = try await UsageStage.opener("<", node)
+        let stage = await UsageStage([UsageStage.camera(terminal)])
+        stage.status = .denied
+        let line = try await stage.log.first { $0.contains("without a grant: denied") }
         for field in ["app=\(Self.cat)", "outcome=used", "status=denied", "permission=camera", "pid=\(opener.pid)"] {
             #expect(line.contains(field), "\(line)")
         }
         // A later decision changes nothing about it.
-        bench.status = .granted
+        stage.status = .granted
         opener.terminate()
         _ = await opener.waitForExit()
-        try await bench.changes.first { $0 == "-\(Self.cat)" }
-        #expect(bench.rows.map(\.status) == [.denied] && bench.log.all.count == 1)
+        try await stage.changes.first { $0 == "-\(Self.cat)" }
+        #expect(stage.rows.map(\.status) == [.denied] && stage.log.all.count == 1)
     }
 
     @Test func devicesComeAndGo() async throws {
-        let record = UsageBench.camera(terminal)
-        let bench = await UsageBench()
-        #expect(bench.openings.watched.isEmpty)
-        bench.openings.failures = [node: "permission denied"]
-        let opener = try await UsageBench.opener("<>", node)
+        let record = UsageStage.camera(terminal)
+        let stage = await UsageStage()
+        #expect(stage.openings.watched.isEmpty)
+        stage.openings.failures = [node: "permission denied"]
+        let opener = try await UsageStage.opener("<>", node)
         // Whoever has it open already is found.
-        bench.source.plug(record)
-        await bench.settled()
-        try await bench.changes.first { $0.hasPrefix("+\(Self.cat)") }
-        #expect(bench.usage.problems == ["\(node) cannot be watched, so its uses go unnoticed: permission denied"])
-        bench.source.unplug(record)
-        await bench.settled()
-        #expect(bench.changes.all.last == "-\(Self.cat)" && bench.openings.watched.isEmpty)
-        #expect(bench.usage.problems.isEmpty)
+        stage.source.plug(record)
+        await stage.settled()
+        try await stage.changes.first { $0.hasPrefix("+\(Self.cat)") }
+        #expect(stage.usage.problems == ["\(node) cannot be watched, so its uses go unnoticed: permission denied"])
+        stage.source.unplug(record)
+        await stage.settled()
+        #expect(stage.changes.all.last == "-\(Self.cat)" && stage.openings.watched.isEmpty)
+        #expect(stage.usage.problems.isEmpty)
         opener.terminate()
     }
 
     @Test func stopping() async throws {
-        let bench = await UsageBench([UsageBench.camera(terminal)])
-        let opener = try await UsageBench.opener("<>", node)
-        bench.opened(node)
-        try await bench.changes.wait(for: 1)
-        _ = try bench.usage.reportUse(report("exe:/b"), by: ":1.1")
-        bench.usage.stop()
-        #expect(bench.usage.uses.isEmpty)
-        #expect(Set(bench.rows.map(\.app.description)) == [Self.cat, "exe:/b"])
+        let stage = await UsageStage([UsageStage.camera(terminal)])
+        let opener = try await UsageStage.opener("<>", node)
+        stage.opened(node)
+        try await stage.changes.wait(for: 1)
+        _ = try stage.usage.reportUse(report("exe:/b"), by: ":1.1")
+        stage.usage.stop()
+        #expect(stage.usage.uses.isEmpty)
+        #expect(Set(stage.rows.map(\.app.description)) == [Self.cat, "exe:/b"])
         opener.terminate()
     }
 
@@ -126,25 +126,25 @@ struct DeviceUsageTests {
         try folder.write("77 (x) S" + (4...21).map { " \($0)" }.joined() + " 777", to: "77/stat")
         try sound("closed\n", in: folder)
         let microphone = Records.pcm("pcmC0D0c")
-        let bench = await UsageBench([microphone], reader: ProcessReader(root: folder.path))
+        let stage = await UsageStage([microphone], reader: ProcessReader(root: folder.path))
         // Devices without a number cannot be looked up.
-        #expect(bench.openings.watched.isEmpty)
+        #expect(stage.openings.watched.isEmpty)
         var numbered = microphone
         numbered.number = 116 << 8
-        bench.source.change(numbered)
-        await bench.settled()
-        try #require(bench.openings.watched == [])
-        bench.source.unplug(microphone)
-        await bench.settled()
-        bench.source.plug(numbered)
-        await bench.settled()
-        try #require(bench.openings.watched == ["/dev/snd/pcmC0D0c"])
+        stage.source.change(numbered)
+        await stage.settled()
+        try #require(stage.openings.watched == [])
+        stage.source.unplug(microphone)
+        await stage.settled()
+        stage.source.plug(numbered)
+        await stage.settled()
+        try #require(stage.openings.watched == ["/dev/snd/pcmC0D0c"])
         try sound("state: RUNNING\nowner_pid   : 78\ntrigger_time: 1.0\n", in: folder)
-        bench.opened("/dev/snd/pcmC0D0c")
-        try await bench.changes.first { $0 == "+? microphone capture undetermined 77" }
+        stage.opened("/dev/snd/pcmC0D0c")
+        try await stage.changes.first { $0 == "+? microphone capture undetermined 77" }
         try sound("closed\n", in: folder)
-        bench.closed("/dev/snd/pcmC0D0c")
-        try await bench.changes.first { $0 == "-?" }
+        stage.closed("/dev/snd/pcmC0D0c")
+        try await stage.changes.first { $0 == "-?" }
     }
 
     @Test func statusesOfALSA() {
@@ -178,52 +178,52 @@ struct DeviceUsageTests {
     }
 
     @Test func reports() async throws {
-        let bench = await UsageBench([Records.pcm("pcmC0D0c")])
-        let id = try #require(bench.catalog.devices.first?.id)
-        let number = try bench.usage.reportUse(report("exe:/a", device: id, name: "nonsense"), by: ":1.1")
-        let use = try #require(bench.usage.uses.first)
+        let stage = await UsageStage([Records.pcm("pcmC0D0c")])
+        let id = try #require(stage.catalog.devices.first?.id)
+        let number = try stage.usage.reportUse(report("exe:/a", device: id, name: "nonsense"), by: ":1.1")
+        let use = try #require(stage.usage.uses.first)
         #expect(use.number == number && use.device.name == "PCH" && use.source == "pipewire" && use.pid == 7)
         #expect(throws: PermissionError(.notFound, "this caller has reported no such use")) {
-            try bench.usage.endUse(number, by: ":1.2")
+            try stage.usage.endUse(number, by: ":1.2")
         }
-        try bench.usage.endUse(number, by: ":1.1")
-        #expect(bench.changes.all == ["+exe:/a microphone pipewire granted 7", "-exe:/a"])
-        #expect(bench.rows.map(\.outcome) == [.used])
-        _ = try bench.usage.reportUse(
+        try stage.usage.endUse(number, by: ":1.1")
+        #expect(stage.changes.all == ["+exe:/a microphone pipewire granted 7", "-exe:/a"])
+        #expect(stage.rows.map(\.outcome) == [.used])
+        _ = try stage.usage.reportUse(
             report("exe:/a", name: "a\u{202E}b\n" + String(repeating: "c", count: 5000)), by: ":1.1")
-        #expect(bench.usage.uses.first?.device.name.unicodeScalars.count == Limits.titleScalars)
-        bench.usage.left(":1.1")
-        #expect(bench.usage.uses.isEmpty)
+        #expect(stage.usage.uses.first?.device.name.unicodeScalars.count == Limits.titleScalars)
+        stage.usage.left(":1.1")
+        #expect(stage.usage.uses.isEmpty)
     }
 
     @Test(arguments: ["", "device", "capture", "a b", String(repeating: "a", count: 65), "\u{202E}"])
     func sourcesThatAreNoNames(_ source: String) async {
-        let bench = await UsageBench()
+        let stage = await UsageStage()
         #expect(throws: PermissionError.self) {
-            try bench.usage.reportUse(report("exe:/a", source: source), by: ":1.1")
+            try stage.usage.reportUse(report("exe:/a", source: source), by: ":1.1")
         }
-        #expect(bench.changes.all.isEmpty)
+        #expect(stage.changes.all.isEmpty)
     }
 
     @Test func aBypassIsARowAndNoUse() async throws {
-        let bench = await UsageBench()
-        #expect(try bench.usage.reportUse(report("exe:/a", isBypass: true), by: ":1.1") == 0)
-        #expect(bench.usage.uses.isEmpty && bench.rows.map(\.outcome) == [.bypassed])
-        let line = try await bench.log.first { $0.contains("exe:/a got at the microphone Headset past pipewire") }
+        let stage = await UsageStage()
+        #expect(try stage.usage.reportUse(report("exe:/a", isBypass: true), by: ":1.1") == 0)
+        #expect(stage.usage.uses.isEmpty && stage.rows.map(\.outcome) == [.bypassed])
+        let line = try await stage.log.first { $0.contains("exe:/a got at the microphone Headset past pipewire") }
         #expect(line.contains("outcome=bypassed") && line.contains("status=granted"))
-        #expect(throws: PermissionError.self) { try bench.usage.endUse(0, by: ":1.1") }
+        #expect(throws: PermissionError.self) { try stage.usage.endUse(0, by: ":1.1") }
     }
 
     @Test func theConnectionIsLost() async throws {
-        let bench = await UsageBench([UsageBench.camera(terminal)])
-        let opener = try await UsageBench.opener("<>", node)
-        bench.opened(node)
-        try await bench.changes.wait(for: 1)
-        _ = try bench.usage.reportUse(report("exe:/b"), by: ":1.1")
-        bench.usage.disconnected()
+        let stage = await UsageStage([UsageStage.camera(terminal)])
+        let opener = try await UsageStage.opener("<>", node)
+        stage.opened(node)
+        try await stage.changes.wait(for: 1)
+        _ = try stage.usage.reportUse(report("exe:/b"), by: ":1.1")
+        stage.usage.disconnected()
         // The node is still open.
-        #expect(bench.usage.uses.map { $0.app?.description } == [Self.cat])
-        #expect(bench.rows.map(\.app.description) == ["exe:/b"])
+        #expect(stage.usage.uses.map { $0.app?.description } == [Self.cat])
+        #expect(stage.rows.map(\.app.description) == ["exe:/b"])
         opener.terminate()
     }
 }

@@ -1,4 +1,4 @@
-// A virtual screen with a window manager, the built permd and permd-agent, and functions to see and use their windows.
+// The stage of permd-agent: a desktop on which it shows prompts, and functions to see and use its window.
 
 import DBus
 import Foundation
@@ -8,53 +8,14 @@ import PermissionTestKit
 import TestSupport
 
 @LoopActor
-final class WindowBench {
-    /// One widget as assistive technology sees it.
-    struct Widget {
-        let role: String
-        let name: String
-        let description: String
-        let states: Set<Substring>
-        /// Its position in the window: x, y, width, height.
-        let place: [Int]
-    }
-
-    let permd: PermdProcess
-    let devices: MockDevices
-    private let folder: TemporaryFolder
-    private let display: ChildProcess
-    private let manager: ChildProcess
-    private var environment: [String: String]
+final class AgentStage: Desktop {
     private var agent: ChildProcess?
     private var compositor: ChildProcess?
 
-    init(settings: String = "", environment extra: [String: String] = [:], screen: String = "1000x900") async throws {
-        folder = try TemporaryFolder()
-        // The only system-wide service needed is the accessibility bus.
-        let services = "/usr/share/dbus-1/services/org.a11y.Bus.service"
-        try folder.write(try String(contentsOfFile: services, encoding: .utf8), to: "org.a11y.Bus.service")
-        devices = try await MockDevices.start()
-        try await devices.add(.camera, 0, name: "Front Camera")
+    init(settings: String = "", environment: [String: String] = [:], screen: String = "1000x900") async throws {
+        try await super.init(
+            program: "permd-agent", settings: settings, rules: [:], environment: environment, screen: screen)
         try await devices.add(.microphone, 0, name: "Headset")
-        let bus = try await PrivateBus(serviceDirectory: folder.path)
-        permd = try await PermdProcess(bus: bus, settings: settings, devices: devices)
-        display = try ChildProcess(
-            "Xvfb", ["-displayfd", "1", "-screen", "0", "\(screen)x24", "-nolisten", "tcp", "-noreset"],
-            environment: [:], standardError: .null)
-        // Xvfb prints its display number when it is ready.
-        var number = ""
-        for await line in display.lines {
-            number = line
-            break
-        }
-        environment = permd.environment.merging(["DISPLAY": ":\(number)", "LANGUAGE": "en"].merging(extra) { $1 }) {
-            $1
-        }
-        manager = try ChildProcess("openbox", environment: environment, standardError: .null)
-        // It gives the focus only to windows that open after it has started; until then, there is no desktop.
-        try await until("the window manager") {
-            Int(try await run("xdotool", "get_num_desktops").filter(\.isNumber)) ?? 0 > 0
-        }
     }
 
     /// Sets the size of text, in percent, for programs started from now on.
@@ -62,9 +23,6 @@ final class WindowBench {
         let resources = "Xft.dpi:\t\(96 * percent / 100)"
         try await run("xprop", "-root", "-f", "RESOURCE_MANAGER", "8s", "-set", "RESOURCE_MANAGER", resources)
     }
-
-    /// Sets variables for programs started from now on.
-    func set(_ variables: [String: String]) { environment.merge(variables) { $1 } }
 
     /// Starts the agent and waits until it is registered.
     func startAgent(_ arguments: [String] = ["--idle", "0"]) async throws {
@@ -97,15 +55,9 @@ final class WindowBench {
         environment["DISPLAY"] = nil
     }
 
-    /// Lets the bus start the agent when the daemon needs one, or another program for its name.
-    func allowActivation(_ name: String = "org.permd.Agent", _ command: [String]? = nil) async throws {
-        let command = command ?? [BuiltProgram.path("permd-agent"), "--idle", "1"]
-        try folder.write(ServiceFile.text(name, command), to: "\(name).service")
-        let desk = try permd.bus.connect()
-        defer { desk.close() }
-        _ = try await desk.call(.busCall("ReloadConfig"))
-        // A session sets this for the services it starts.
-        _ = try await desk.call(.busCall("UpdateActivationEnvironment", [.stringTable(environment)]))
+    /// Lets the bus start the agent when the daemon needs one.
+    func allowActivation() async throws {
+        try await allowActivation("org.permd.Agent", [BuiltProgram.path("permd-agent"), "--idle", "1"])
     }
 
     /// How long the decision that the store has is in force; nil if there is none.
@@ -148,48 +100,13 @@ final class WindowBench {
 
     func waitForAgentsEnd() async -> ChildProcess.Exit? { await agent?.waitForExit() }
 
-    func end() async {
+    override func end() async {
         _ = await endAgent(SIGKILL)
         compositor?.terminate()
-        manager.terminate()
-        display.terminate()
-        await permd.end()
-        await devices.stop()
+        await super.end()
     }
 
     // MARK: Reading the window
-
-    /// Runs a program until it exits; returns its output.
-    @discardableResult
-    func run(_ program: String, _ arguments: String...) async throws -> String { try await run(program, arguments) }
-
-    @discardableResult
-    func run(_ program: String, _ arguments: [String]) async throws -> String {
-        let child = try ChildProcess(program, arguments, environment: environment, standardError: .null)
-        let output = await child.output()
-        _ = await child.waitForExit()
-        return output
-    }
-
-    func widgets(of program: String = "permd-agent") async throws -> [Widget] {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "look.py").path
-        return try await run("/usr/bin/python3", script, program).split(separator: "\n").compactMap {
-            line in
-            let parts = line.split(separator: "|", omittingEmptySubsequences: false)
-            guard parts.count == 5 else { return nil }
-            return Widget(
-                role: String(parts[0]), name: String(parts[1]), description: String(parts[2]),
-                states: Set(parts[3].split(separator: " ")),
-                place: parts[4].split(separator: " ").compactMap { Int($0) })
-        }
-    }
-
-    func labels() async throws -> [String] {
-        try await widgets().filter { $0.role == "label" }.map { WindowBench.plain($0.name) }
-    }
-
-    /// The text without the characters that isolate the direction of names.
-    static func plain(_ text: String) -> String { text.filter { !"\u{2068}\u{2069}".contains($0) } }
 
     /// The window as a widget.
     func frame() async throws -> Widget? {
@@ -233,36 +150,10 @@ final class WindowBench {
             .compactMap { Int($0) }
     }
 
-    func window(of program: String = "permd-agent") async throws -> String? {
-        try await run("xdotool", "search", "--onlyvisible", "--class", program).split(separator: "\n").last
-            .map(String.init)
-    }
-
-    /// Milliseconds after which waiting fails: far more than a busy machine needs.
-    private static let patience: Int64 = 45_000
-
-    func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        let end = Loop.uptimeMilliseconds() + WindowBench.patience
-        repeat {
-            if try await isTrue() { return }
-            await pause(25)
-        } while Loop.uptimeMilliseconds() < end
-        let seen = try await widgets().map { "\($0.role) \($0.name)" }
-        throw TestKitError("timed out waiting for \(what); the widgets are \(seen)")
-    }
-
-    func pause(_ milliseconds: Int64) async {
-        await withCheckedContinuation { done in Loop.shared.after(milliseconds: milliseconds) { done.resume() } }
-    }
-
     // MARK: Input
 
     func click(_ name: String, role: String = "button") async throws {
-        let button = try await awake(name, role: role)
-        guard let window = try await window(), button.place.count == 4 else { throw TestKitError("no window") }
-        let x = button.place[0] + button.place[2] / 2
-        let y = button.place[1] + button.place[3] / 2
-        try await run("xdotool", "mousemove", "--window", window, "\(x)", "\(y)", "click", "1")
+        try await click(on: try await awake(name, role: role))
     }
 
     /// Clicks all over the window, also on each of its buttons. The X server has the clicks when this returns.
@@ -275,10 +166,6 @@ final class WindowBench {
             [60, 210, 290, 385].flatMap { ["mousemove", "--window", window, "\($0)", "\(row)", "click", "1"] }
         }
         try await run("xdotool", clicks)
-    }
-
-    func key(_ keys: String...) async throws {
-        for key in keys { try await run("xdotool", "key", key) }
     }
 
     /// Moves the focus with Tab to the button.

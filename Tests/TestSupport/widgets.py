@@ -1,7 +1,7 @@
-"""Prints the visible widgets of permd-settings, one per line: role, name, description, states and place.
+"""Prints the visible widgets of a program, one per line: role, name, description, states and place.
 
-Of a list, only the first rows are printed: GTK makes some hundreds of a long one. With the arguments "press", a role and a
-name, presses the first such widget if it can be, and prints "pressed".
+Of a list, only the first rows are printed: GTK makes some hundreds of a long one. With a role and a name after the program,
+presses the first such widget if it can be, and prints "pressed".
 """
 
 import sys
@@ -65,5 +65,5 @@ wanted = sys.argv[2:]
 desktop = Atspi.get_desktop(0)
 for index in range(desktop.get_child_count()):
     program = desktop.get_child_at_index(index)
-    if program is not None and program.get_name() == "org.permd.Settings":
+    if program is not None and program.get_name() == sys.argv[1]:
         walk(program)

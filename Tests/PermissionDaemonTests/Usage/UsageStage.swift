@@ -29,7 +29,7 @@ final class FakeOpenings: OpeningSource {
 }
 
 @LoopActor
-final class UsageBench {
+final class UsageStage {
     let source: FakeSource
     let catalog: DeviceCatalog
     let openings = FakeOpenings()
@@ -45,14 +45,14 @@ final class UsageBench {
         catalog = DeviceCatalog(
             worker: Worker(), log: quietLog, source: source, kinds: DeviceKinds.all, probe: FakeProbe())
         let (changes, log) = (changes, log)
-        weak var bench: UsageBench?
+        weak var stage: UsageStage?
         usage = DeviceUsage(
             devices: catalog, openings: openings,
             identifier: ProcessIdentifier(worker: Worker(), reader: reader), now: { EpochSeconds(time(nil)) },
             log: Logger(label: "test") { _ in LineRecorder(lines: log) },
-            statusOf: { _, _, _ in bench?.status ?? .restricted }, record: { bench?.rows += $0 })
-        usage.onChange = { for change in $0 { changes.add(UsageBench.text(change)) } }
-        bench = self
+            statusOf: { _, _, _ in stage?.status ?? .restricted }, record: { stage?.rows += $0 })
+        usage.onChange = { for change in $0 { changes.add(UsageStage.text(change)) } }
+        stage = self
         await catalog.started()
         catalog.onChange = { [usage] _ in usage.devicesChanged() }
         usage.devicesChanged()
