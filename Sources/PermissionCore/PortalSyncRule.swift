@@ -59,8 +59,8 @@ public struct PortalSyncRule {
 
     /// Answers that permd gave and the portal may have stored.
     private var given: [PortalKey: Verdict]
-    /// The content of the portals' store; nil while it is unknown.
-    private var stored: [PortalKey: Verdict]?
+    /// The content of the portals' store, by question; a question is missing while its entries are unknown.
+    private var stored: [Question: [PortalKey: Verdict]] = [:]
     private var echoes: [PortalKey: [Echo]] = [:]
     private var takenBack: [PortalKey: (verdict: Verdict, until: Int64)] = [:]
     private var deleting: Set<PortalKey> = []
@@ -69,6 +69,14 @@ public struct PortalSyncRule {
 
     /// - Parameter given: the answers given by earlier runs.
     public init(given: [PortalKey: Verdict]) { self.given = given }
+
+    /// Whether this is the last answer that permd gave.
+    public func isGiven(_ key: PortalKey, _ verdict: Verdict) -> Bool { given[key] == verdict }
+
+    /// The entries of a question. While they are unknown, what permd answered is taken to be stored.
+    private func entries(of question: Question) -> [PortalKey: Verdict] {
+        stored[question] ?? given.filter { $0.key.question == question }
+    }
 
     // MARK: Events
 
@@ -81,58 +89,37 @@ public struct PortalSyncRule {
             Echo(verdict: answer, deadline: uptime + PortalSyncRule.echoTime, isUnsaid: verdict == nil))
     }
 
-    /// The portals' store is available and has these entries about permissions.
-    public mutating func read(
-        _ entries: [PortalKey: Verdict], at uptime: Int64, by judge: some PortalJudge
+    /// The entries about one question were read, or have changed to these.
+    public mutating func found(
+        _ entries: [PortalKey: Verdict], of question: Question, at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
+        let isFirst = stored[question] == nil
+        let before = self.entries(of: question)
+        stored[question] = entries
         var effects: [PortalEffect] = []
-        stored = entries
-        adopting = []
-        for key in given.keys.sorted() where entries[key] == nil && !isEchoDue(key, uptime) {
-            given[key] = nil
-            effects.append(.dropRow(key))
-        }
-        for (key, verdict) in entries.sorted(by: { $0.key < $1.key })
-        where given[key] != verdict && !deleting.contains(key) {
-            // If the entry and a decision differ, the denial wins.
-            if judge.agrees(verdict, for: key) || verdict == .grant && judge.agrees(.deny, for: key) { continue }
-            effects += adopt(key, verdict)
-        }
-        return effects + review(at: uptime, by: judge)
-    }
-
-    /// The portals' store is no longer available.
-    public mutating func lost() {
-        stored = nil
-        deleting = []
-    }
-
-    /// The entries about one question have changed to these.
-    public mutating func changed(
-        _ question: Question, _ entries: [ExactText: Verdict], at uptime: Int64, by judge: some PortalJudge
-    ) -> [PortalEffect] {
-        guard let known = stored else { return [] }
-        var effects: [PortalEffect] = []
-        let before = known.filter { $0.key.question == question }
-        let apps = Set(before.keys.map(\.exactID)).union(entries.keys)
-        for app in apps.sorted() {
-            let key = PortalKey(appID: app.text, question: question)
-            guard before[key] != entries[app] else { continue }
-            stored?[key] = entries[app]
-            if let verdict = entries[app] {
-                effects += written(key, verdict, uptime)
-            } else {
-                effects += deleted(key, uptime)
+        for key in Set(before.keys).union(entries.keys).sorted() where before[key] != entries[key] {
+            guard let verdict = entries[key] else {
+                effects += deleted(key, isFirst: isFirst, uptime)
+                continue
             }
+            // At first, nothing shows whether the entry or a decision that differs is newer: the denial wins.
+            let isSettled = judge.agrees(verdict, for: key) || judge.agrees(.deny, for: key)
+            if isFirst, !key.isOfPortal, isSettled { continue }
+            effects += written(key, verdict, uptime)
         }
         return effects + review(at: uptime, by: judge)
+    }
+
+    /// The portals' store is no longer available, or is read again.
+    public mutating func lost() {
+        stored = [:]
+        adopting = []
     }
 
     /// Decisions or rules have changed.
     public mutating func review(at uptime: Int64, by judge: some PortalJudge) -> [PortalEffect] {
-        // While the entries are unknown, assume that what permd answered is still stored.
-        let entries = (stored ?? given).sorted { $0.key < $1.key }
-        return entries.flatMap { key, verdict -> [PortalEffect] in
+        let all = Set(stored.keys).union(given.keys.map(\.question)).flatMap { entries(of: $0) }
+        return all.sorted { $0.key < $1.key }.flatMap { key, verdict -> [PortalEffect] in
             guard !key.isOfPortal, !adopting.contains(key), !judge.agrees(verdict, for: key) else {
                 return []
             }
@@ -145,7 +132,7 @@ public struct PortalSyncRule {
         _ key: PortalKey, isGone: Bool, at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
         guard deleting.remove(key) != nil, isGone else { return [] }
-        if stored == nil { return given.removeValue(forKey: key) == nil ? [] : [.dropRow(key)] }
+        if stored[key.question] == nil { return given.removeValue(forKey: key) == nil ? [] : [.dropRow(key)] }
         // The portal may have written the entry again in the meantime.
         return review(at: uptime, by: judge)
     }
@@ -155,7 +142,7 @@ public struct PortalSyncRule {
     public mutating func adopted(_ key: PortalKey) -> [PortalEffect] {
         adopting.remove(key)
         // The entry was deleted before the decision was written.
-        guard let stored, stored[key] == nil, given[key] == nil else { return [] }
+        guard let entries = stored[key.question], entries[key] == nil, given[key] == nil else { return [] }
         return [.forget(key)]
     }
 
@@ -174,9 +161,9 @@ public struct PortalSyncRule {
         return effects
     }
 
-    private mutating func deleted(_ key: PortalKey, _ uptime: Int64) -> [PortalEffect] {
+    private mutating func deleted(_ key: PortalKey, isFirst: Bool, _ uptime: Int64) -> [PortalEffect] {
         let isOurs = takenBack[key].map { $0.until > uptime } ?? false
-        var effects: [PortalEffect] = isOurs || key.isOfPortal ? [] : [.forget(key)]
+        var effects: [PortalEffect] = isFirst || isOurs || key.isOfPortal ? [] : [.forget(key)]
         if !isEchoDue(key, uptime), given.removeValue(forKey: key) != nil { effects.append(.dropRow(key)) }
         return effects
     }

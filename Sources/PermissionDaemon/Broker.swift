@@ -73,7 +73,8 @@ final class Broker {
         identifier = CallerIdentifier(
             connection: connection, processes: processes, log: log, continuing: old?.identifier)
         portalSync = PortalStoreSync(
-            connection: connection, identifier: identifier, store: store, facts: facts, log: log)
+            connection: connection, identifier: identifier, store: store, facts: facts, worker: processes.worker,
+            log: log)
         usage =
             old?.usage
             ?? DeviceUsage(

@@ -66,11 +66,11 @@ enum PromptDetails {
         item["grant_label"] = .string(dialog.grantLabel)
         item["deny_label"] = .string(dialog.denyLabel)
         item["icon"] = .string(dialog.icon)
-        item["choices"] = .array(of: "(ssa(ss)s)", dialog.choices.map(choice))
+        item["choices"] = .array(of: "(ssa(ss)s)", dialog.choices.map(encoded))
         return item
     }
 
-    private static func choice(_ choice: PortalChoice) -> Value {
+    private static func encoded(_ choice: PortalChoice) -> Value {
         .structure([
             .string(choice.id), .string(choice.label),
             .array(of: "(ss)", choice.options.map { .structure([.string($0.id), .string($0.label)]) }),

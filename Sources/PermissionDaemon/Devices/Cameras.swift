@@ -22,15 +22,14 @@ struct CameraKind: DeviceKind {
 
     /// A node that has answered is not opened again, which would power up the camera.
     func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer {
-        if let video = known?.video, case .capability = video {
-            return NodeAnswer(probe.access(record.node, writing: true), at: record.node, probe, video: video)
+        if let video = known?.video, case .capabilities = video {
+            return NodeAnswer(video: video, code: probe.access(record.node, writing: true))
         }
         let video = probe.video(record.node)
         return switch video {
-        case .capability: NodeAnswer(video: video)
         // A camera in use is usable: opening it reports that it is in use.
-        case .unopened(EBUSY), .unanswered(EBUSY): NodeAnswer(video: video)
-        case .unopened(let code), .unanswered(let code): NodeAnswer(code, at: record.node, probe, video: video)
+        case .capabilities, .unopened(EBUSY), .unanswered(EBUSY): NodeAnswer(video: video)
+        case .unopened(let code), .unanswered(let code): NodeAnswer(video: video, code: code)
         }
     }
 
@@ -39,17 +38,18 @@ struct CameraKind: DeviceKind {
     ) -> FoundDevice? {
         var card = record.properties["ID_V4L_PRODUCT"] ?? record.attributes["name"] ?? ""
         switch answer.video {
-        case .capability(let video):
+        case .capabilities(let flags, let name):
             // The node disappears before its event arrives.
-            guard CameraKind.isCamera(video.flags), answer.code != ENOENT else { return nil }
-            card = video.card
+            guard CameraKind.isCamera(flags), answer.code != ENOENT else { return nil }
+            card = name
         case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
         case .unopened, .unanswered, nil: guard CameraKind.isLikelyCamera(record) else { return nil }
         }
         let name = SafeText.title(card)
         let device = Device(
             permission: permission, id: "\(record.hardware)-video-index\(record.attributes["index"] ?? "0")",
-            node: record.node, name: name.isEmpty ? "Camera (\(record.sysname))" : name, problem: answer.problem)
+            node: record.node, name: name.isEmpty ? "Camera (\(record.sysname))" : name,
+            problem: NodeProblem.text(answer.code, node: record.node))
         return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
     }
 

@@ -2,6 +2,7 @@
 // the nodes.
 
 import DBus
+import Glibc
 import Logging
 import PermissionCore
 import PermissionModel
@@ -34,7 +35,7 @@ final class DeviceCatalog {
     var onChange: (@LoopActor ([DeviceChange]) -> Void)?
     /// The usable devices of each permission come first, and the default device before all others.
     private(set) var found: [Permission: [FoundDevice]] = [:]
-    private var names = DeviceNames()
+    private var names: [Permission: DeviceNames] = [:]
     /// Devices reported as removed, which sysfs may still list for a moment.
     private var gone: Set<String> = []
     private var known: [Permission: Inventory] = [:]
@@ -169,7 +170,7 @@ final class DeviceCatalog {
         } then: { [weak self] answer in
             guard let self, known[permission]?.questions[path] == number else { return }
             known[permission]?.questions[path] = nil
-            known[permission]?.answers[path] = answer ?? .none(at: record.node)
+            known[permission]?.answers[path] = answer ?? NodeAnswer(code: ETIMEDOUT)
             adopt(kind)
         }
     }
@@ -210,7 +211,7 @@ final class DeviceCatalog {
         all.sort { ($0.order, $0.syspath) < ($1.order, $1.syspath) }
         // A serial number can contain anything that the hardware reports.
         for index in all.indices { all[index].device.id = SafeText.identity(all[index].device.id) }
-        all = names.withUniqueIDs(all)
+        all = names[kind.permission, default: DeviceNames()].withUniqueIDs(all)
         return all.filter(\.device.isUsable) + all.filter { !$0.device.isUsable }
     }
 }

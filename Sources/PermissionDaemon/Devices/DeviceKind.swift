@@ -48,7 +48,7 @@ extension DeviceKind {
     ) -> FoundDevice? { nil }
 
     func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer {
-        NodeAnswer(probe.access(record.node, writing: nodeUse == .readingAndWriting), at: record.node, probe)
+        NodeAnswer(code: probe.access(record.node, writing: nodeUse == .readingAndWriting))
     }
 
     func canOpen(_ name: String, among found: [FoundDevice]) -> Bool { nodeUse != .none }

@@ -72,10 +72,7 @@ enum NodeOpener {
         case .system(EBUSY), .system(EAGAIN):
             PermissionError(.deviceUnavailable, "\(device.name) is in use by another program")
         case .system(let code):
-            PermissionError(
-                .deviceUnavailable,
-                NodeProblem.text(
-                    code, node: device.node, group: code == EACCES ? SystemProbe().group(of: device.node) : nil))
+            PermissionError(.deviceUnavailable, NodeProblem.text(code, node: device.node))
         }
     }
 

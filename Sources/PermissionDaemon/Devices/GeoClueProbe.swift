@@ -19,7 +19,6 @@ final class GeoClueProbe {
     private(set) var device: Device?
 
     private let system: SystemBus
-    private var isRunning = false
     private var ping: PendingCall?
     private var onChange: (@LoopActor () -> Void)?
 
@@ -32,7 +31,7 @@ final class GeoClueProbe {
             switch event {
             case .opened(let connection):
                 // Only this name's changes, because the system bus has many other names.
-                connection.onOwnerChange(of: GeoClueProbe.service) { self?.ownerChanged(isOwned: $0 != nil) }
+                connection.onOwnerChange(of: GeoClueProbe.service) { _ in self?.find() }
                 self?.find()
             case .lost:
                 self?.ping = nil
@@ -45,28 +44,22 @@ final class GeoClueProbe {
     /// Examines the service again, and forgets that it has failed.
     func askAgain() {
         guard system.connection != nil else { return system.tryNow() }
-        if !isRunning { device = nil }
+        if device?.isUsable == false { device = nil }
         find()
     }
 
     /// Starts the service if it does not run.
     func isWanted() {
-        if device != nil, !isRunning { ask() }
+        if device != nil { ask() }
     }
 
     // MARK: The bus
 
-    private func ownerChanged(isOwned: Bool) {
-        isRunning = isOwned
-        // The service exits when idle and is activated on demand.
-        if isOwned { ask() } else { find() }
-    }
-
+    /// The service exits when idle and is activated on demand.
     private func find() {
         system.connection?.askBus("NameHasOwner", .string(GeoClueProbe.service)) { [weak self] isOwned in
             guard let self else { return }
-            isRunning = isOwned?.boolValue == true
-            if isRunning { return ask() }
+            if isOwned?.boolValue == true { return ask() }
             system.connection?.askBus("ListActivatableNames") { [weak self] names in
                 guard let self else { return }
                 let isStartable = names?.strings?.contains(GeoClueProbe.service) == true
@@ -81,7 +74,6 @@ final class GeoClueProbe {
 
     private func ask() {
         guard ping == nil, let connection = system.connection else { return }
-        if device == nil { become(GeoClueProbe.device(problem: "GeoClue has not answered yet; wait a moment")) }
         let question = Message.call(
             destination: GeoClueProbe.service, path: "/", interface: StandardInterfaces.peer, member: "Ping", [])
         ping = connection.call(question, timeoutMilliseconds: GeoClueProbe.answerTime) { [weak self] result in

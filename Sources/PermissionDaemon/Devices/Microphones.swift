@@ -15,9 +15,9 @@ struct MicrophoneKind: DeviceKind {
     }
 
     func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer {
-        var answer = NodeAnswer(probe.access(record.node, writing: true), at: record.node, probe)
-        answer.soundCard = MicrophoneKind.card(of: record).flatMap { probe.soundCards()[$0] }
-        return answer
+        NodeAnswer(
+            soundCard: MicrophoneKind.card(of: record).flatMap { probe.soundCards()[$0] },
+            code: probe.access(record.node, writing: true))
     }
 
     func device(
@@ -31,7 +31,7 @@ struct MicrophoneKind: DeviceKind {
         let device = Device(
             // The name that ALSA uses, so that an app can pass it on.
             permission: permission, id: "hw:CARD=\(id),DEV=\(number)", node: record.node, name: name,
-            problem: answer.problem)
+            problem: NodeProblem.text(answer.code, node: record.node))
         return FoundDevice(
             device: device, syspath: record.syspath, number: record.number, order: card * 1000 + min(number, 999))
     }

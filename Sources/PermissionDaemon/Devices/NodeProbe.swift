@@ -5,14 +5,9 @@ import Glibc
 import System
 
 /// The answer to VIDIOC_QUERYCAP.
-struct VideoCapability: Sendable, Hashable {
-    /// The capabilities of this node, not of the whole device.
-    var flags: UInt32
-    var card: String
-}
-
 enum VideoAnswer: Sendable, Hashable {
-    case capability(VideoCapability)
+    /// Of this node, not of the whole device.
+    case capabilities(_ flags: UInt32, card: String)
     /// The errno of open(2); for `unanswered`, of the ioctl.
     case unopened(Int32)
     case unanswered(Int32)
@@ -26,20 +21,6 @@ struct NodeAnswer: Sendable, Hashable {
     var soundCard: String?
     /// The errno with which the node cannot be used, or 0.
     var code: Int32 = 0
-    /// Why the node cannot be used, and what to do about it; empty if it can.
-    var problem = ""
-}
-
-extension NodeAnswer {
-    init(_ code: Int32, at node: String, _ probe: any NodeProbe, video: VideoAnswer? = nil) {
-        self.init(video: video, code: code)
-        if code != 0 { problem = NodeProblem.text(code, node: node, group: probe.group(of: node)) }
-    }
-
-    /// A node that has not answered in time.
-    static func none(at node: String) -> NodeAnswer {
-        NodeAnswer(code: ETIMEDOUT, problem: NodeProblem.text(ETIMEDOUT, node: node, group: nil))
-    }
 }
 
 /// Each call may block for as long as the hardware or its driver hangs. Tests replace this with a fake.
@@ -47,8 +28,6 @@ protocol NodeProbe: Sendable {
     func video(_ node: String) -> VideoAnswer
     /// 0 if this user may open the node, otherwise errno. Opening it would occupy a microphone or power up a receiver.
     func access(_ node: String, writing: Bool) -> Int32
-    /// The name of the group that owns the node.
-    func group(of node: String) -> String?
     /// The names of sound cards by ID.
     func soundCards() -> [String: String]
 }
@@ -61,27 +40,13 @@ struct SystemProbe: NodeProbe {
         var answer = v4l2_capability()
         guard clinux_v4l2_querycap(fd, &answer) == 0 else { return .unanswered(errno) }
         let hasOwnFlags = answer.capabilities & UInt32(V4L2_CAP_DEVICE_CAPS) != 0
-        return .capability(
-            VideoCapability(
-                flags: hasOwnFlags ? answer.device_caps : answer.capabilities,
-                card: withUnsafeBytes(of: answer.card) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }))
+        return .capabilities(
+            hasOwnFlags ? answer.device_caps : answer.capabilities,
+            card: withUnsafeBytes(of: answer.card) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
     }
 
     func access(_ node: String, writing: Bool) -> Int32 {
         Glibc.access(node, writing ? R_OK | W_OK : R_OK) == 0 ? 0 : errno
-    }
-
-    func group(of node: String) -> String? {
-        var status = stat()
-        guard stat(node, &status) == 0 else { return nil }
-        var entry = Glibc.group()
-        var found: UnsafeMutablePointer<Glibc.group>?
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
-            guard getgrgid_r(status.st_gid, &entry, buffer.baseAddress, buffer.count, &found) == 0, found != nil else {
-                return String(status.st_gid)
-            }
-            return String(cString: entry.gr_name)
-        }
     }
 
     func soundCards() -> [String: String] {
@@ -109,15 +74,11 @@ enum SoundCards {
 
 /// Why a node cannot be used, and what to do about it.
 enum NodeProblem {
-    static func text(_ code: Int32, node: String, group: String?) -> String {
+    static func text(_ code: Int32, node: String) -> String {
         switch code {
         case 0: ""
         case EACCES, EPERM:
-            if let group, group != "root" {
-                "permission denied: \(node) belongs to group \(group); log in on the seat or add the user to the group"
-            } else {
-                "permission denied: only root can open \(node); log in on the seat or tag it uaccess in a udev rule"
-            }
+            "permission denied: \(node); log in on the seat, add the user to its group or tag it uaccess in a udev rule"
         case ENOENT: "\(node) does not exist; let udev create it, or pass it into the container"
         case ENODEV, ENXIO: "\(node) no longer has hardware behind it; plug it in again"
         case ETIMEDOUT: "\(node) does not answer: its driver or hardware hangs; plug it in again, or see journalctl -k"

@@ -18,7 +18,8 @@ struct LocationKind: DeviceKind {
         let type = SafeText.title(record.attributes["type"] ?? "")
         let device = Device(
             permission: permission, id: record.hardware, node: record.node,
-            name: type.isEmpty ? name : "\(name), \(type)", problem: answer.problem)
+            name: type.isEmpty ? name : "\(name), \(type)",
+            problem: NodeProblem.text(answer.code, node: record.node))
         return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
     }
 

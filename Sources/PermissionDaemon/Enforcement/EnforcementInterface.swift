@@ -21,10 +21,6 @@ struct EnforcementInterface {
     let onLastUse: @LoopActor (AppID, ProcessKey) -> Void
     private let waiting = WaitingCalls()
 
-    /// Requests of one enforcement point that may be in progress, a quarter of all that may wait by default: a point in
-    /// a loop leaves room for others.
-    static let requestsPerPoint = 256
-
     var interface: Interface {
         Interface(
             name: BusNames.enforcement,
@@ -56,10 +52,6 @@ struct EnforcementInterface {
 
     private func requestAccess(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {
         let device = SafeText.title(try Options(call.arguments[2]).string("device_name") ?? "")
-        let count = requests.queue.requests.count { $0.caller.connection == call.sender }
-        guard count < EnforcementInterface.requestsPerPoint else {
-            throw PermissionError(.limitExceeded, "this enforcement point has \(count) requests in progress")
-        }
         try objects.take(
             call, call.arguments[1], call.arguments[2], by: subject.caller, device: device, endingWith: subject.pidfd)
     }

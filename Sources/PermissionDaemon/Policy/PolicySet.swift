@@ -131,24 +131,14 @@ final class PolicySet {
 
     // MARK: Noticing changes
 
+    /// In the nearest existing parent of a missing folder other files change, too.
     private func filesChanged() {
-        var isOurs = false
-        inotify?.read { _, _, name in
-            isOurs = isOurs || PolicySet.isOurs(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
-        }
-        guard isOurs else { return }
+        inotify?.read { _, _, _ in }
         settling?.cancel()
         settling = Loop.shared.after(milliseconds: PolicySet.settleTime) { [weak self] in
             self?.settling = nil
             self?.read()
         }
-    }
-
-    /// Other files change too in the nearest existing parent of a missing folder. An empty name means the folder or
-    /// everything.
-    private static func isOurs(_ name: String) -> Bool {
-        name.isEmpty || name.hasSuffix(".conf")
-            || ["permd", "policy.d", "permd.conf.d", "etc", "run", "usr", "lib"].contains(name)
     }
 
     private func readLater() {

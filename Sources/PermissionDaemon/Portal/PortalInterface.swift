@@ -79,8 +79,7 @@ final class PortalInterface {
         identifier.identify(name) { [weak self] caller in
             guard let self else { return }
             guard let caller else { return close(handle) }
-            let app = PortalApps.asking(caller, id: id)
-            sync.load(app) { [weak self] in
+            sync.prepare(asking: caller, id: id) { [weak self] app in
                 // The portal may have closed it meanwhile.
                 guard let self, unidentified[handle] === origin else { return }
                 unidentified[handle] = nil

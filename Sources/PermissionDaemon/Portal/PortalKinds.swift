@@ -54,13 +54,13 @@ enum PortalKinds {
         }
     }
 
-    /// Returns the decided entries of an `a{sas}`, by app ID.
-    static func verdicts(_ value: Value?, of question: Question) -> [ExactText: Verdict] {
+    /// Returns the decided entries of an `a{sas}`, which are by app ID.
+    static func verdicts(_ value: Value?, of question: Question) -> [PortalKey: Verdict] {
         guard case .dictionary("s", "as", let entries) = value else { return [:] }
-        var verdicts: [ExactText: Verdict] = [:]
+        var verdicts: [PortalKey: Verdict] = [:]
         for entry in entries {
             guard let app = entry.key.stringValue, let texts = entry.value.strings else { continue }
-            verdicts[ExactText(app)] = verdict(texts, of: question)
+            verdicts[PortalKey(appID: app, question: question)] = verdict(texts, of: question)
         }
         return verdicts
     }

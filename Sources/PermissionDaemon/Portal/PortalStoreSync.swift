@@ -6,6 +6,7 @@ import DBus
 import Logging
 import PermissionCore
 import PermissionModel
+import System
 
 /// Turns what other programs write into the portals' store into decisions.
 @LoopActor
@@ -26,11 +27,14 @@ final class PortalStoreSync {
     private let facts: CurrentFacts
     private let connection: Connection
     private let store: DecisionStore
+    /// Finds out which apps IDs mean.
+    private let worker: Worker
     private let log: Logger
     private var rule = PortalSyncRule(given: [:])
-    private var rows: [PortalKey: PortalAnswer] = [:]
     /// Apps by the ID that the portal gave.
     private var apps: [ExactText: Set<AppID>] = [:]
+    /// The most likely apps of other IDs.
+    private var likely: [ExactText: AppID] = [:]
     /// Callers without an app ID whose dialogs were answered, while they are on the bus.
     private var nameless: [PortalKey: [String: Caller]] = [:]
     /// Entries that could not be saved as decisions, with the decisions at that time.
@@ -38,44 +42,54 @@ final class PortalStoreSync {
     private let name: TrustedName
     /// The unique name of the portals' store, if its owner is trusted.
     private var owner: String?
-    /// The entries found so far while the store is being read.
-    private var reading: (found: [PortalKey: Verdict], left: Int, isStale: Bool)?
 
     init(
-        connection: Connection, identifier: any CallerLookup, store: DecisionStore, facts: CurrentFacts, log: Logger
+        connection: Connection, identifier: any CallerLookup, store: DecisionStore, facts: CurrentFacts,
+        worker: Worker, log: Logger
     ) {
         self.facts = facts
         name = TrustedName(BusNames.portalStore, connection: connection, identifier: identifier, log: log)
         self.connection = connection
         self.store = store
+        self.worker = worker
         self.log = log
     }
 
     /// - Parameter answers: Answers of permd that portals may have stored.
     func start(_ answers: [PortalAnswer]) {
-        rows = Dictionary(uniqueKeysWithValues: answers.map { ($0.key, $0) })
-        rule = PortalSyncRule(given: rows.mapValues(\.verdict))
+        rule = PortalSyncRule(given: Dictionary(uniqueKeysWithValues: answers.map { ($0.key, $0.verdict) }))
         for answer in answers { apps[answer.key.exactID, default: []].insert(answer.app) }
         connection.onOwnerChange(of: BusNames.portalStore) { [weak self] _ in self?.storeChanged() }
         connection.onSignal(
             sender: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
             member: "Changed"
         ) { [weak self] message in
-            if let self, message.sender == owner { entryChanged(message) }
+            if let self, let owner, message.sender == owner { entriesChanged(message, owner) }
         }
         storeChanged()
-        compare(rows.keys) { [weak self] in self?.review() }
+        prepare(answers.map(\.key)) { [weak self] in self?.review() }
     }
 
     /// The apps whose decisions the entries are compared with.
-    var knownApps: Set<AppID> { apps.values.reduce(into: []) { $0.formUnion($1) } }
+    var knownApps: Set<AppID> { apps.values.reduce(into: Set(likely.values)) { $0.formUnion($1) } }
 
-    /// Calls `then` once the decisions of an app are known.
-    func load(_ app: AppID, then: @escaping @LoopActor () -> Void) { store.load(app, then: then) }
+    /// Passes the app that asks, where `id` is the app ID that the portal gives, once its decisions are known.
+    func prepare(
+        asking caller: Caller, id: String, _ completion: @escaping @LoopActor (AppID) -> Void
+    ) {
+        PortalApps.asking(caller, id: id, by: worker) { [store] app in
+            store.load(app) { completion(app) }
+        }
+    }
 
-    /// Calls `body` once the decisions are known that these entries are compared with, in the order of the calls.
-    private func compare(_ keys: some Sequence<PortalKey>, _ body: @escaping @LoopActor () -> Void) {
-        store.load(keys.flatMap(apps(of:)), then: body)
+    /// Calls `body` once the apps of these entries and their decisions are known, in the order of the calls.
+    private func prepare(_ keys: some Sequence<PortalKey>, _ body: @escaping @LoopActor () -> Void) {
+        let ids = Set(keys.map(\.exactID))
+        PortalApps.find(ids.filter { apps[$0] == nil }, by: worker) { [weak self] found in
+            guard let self else { return }
+            likely.merge(found) { $1 }
+            store.load(ids.flatMap(apps(of:)), then: body)
+        }
     }
 
     /// Records the answer to a dialog before it is sent. What the portal may store is on disk when `then` is called.
@@ -83,16 +97,16 @@ final class PortalStoreSync {
         _ key: PortalKey, for caller: Caller?, _ verdict: Verdict?, then: @escaping @LoopActor () -> Void
     ) {
         guard PortalKinds.place(of: key.question) != nil else { return then() }
+        let answer = verdict ?? .deny
+        let isGiven = rule.isGiven(key, answer)
         rule.answers(key, verdict, at: Loop.uptimeMilliseconds())
-        guard key.question.permission != nil, let app = caller?.app ?? PortalApps.app(id: key.appID) else {
-            return then()
-        }
-        apps[key.exactID, default: []].insert(app)
-        if let caller, key.appID.isEmpty { nameless[key, default: [:]][caller.connection] = caller }
-        let answer = PortalAnswer(key: key, app: app, verdict: verdict ?? .deny)
-        guard rows[key] != answer else { return then() }
-        rows[key] = answer
-        store.commit([.savePortalAnswer(answer)], history: []) { [log] result in
+        // Without a caller nobody was asked, and what the portal stores is deleted at once.
+        guard key.question.permission != nil, let caller else { return then() }
+        if key.appID.isEmpty { nameless[key, default: [:]][caller.connection] = caller }
+        let isKnown = !apps[key.exactID, default: []].insert(caller.app).inserted
+        if isGiven, isKnown { return then() }
+        let row = PortalAnswer(key: key, app: caller.app, verdict: answer)
+        store.commit([.savePortalAnswer(row)], history: []) { [log] result in
             if case .failure(let error) = result {
                 log.error("An answer to a portal could not be recorded, and may outlast its decision: \(error)")
             }
@@ -110,6 +124,7 @@ final class PortalStoreSync {
         }
         failures = [:]
         review()
+        rule.lost()
         read()
     }
 
@@ -123,7 +138,6 @@ final class PortalStoreSync {
 
     private func storeChanged() {
         owner = nil
-        reading = nil
         rule.lost()
         name.find { [weak self] found in
             self?.owner = found
@@ -133,52 +147,37 @@ final class PortalStoreSync {
 
     private func read() {
         guard let owner else { return }
-        reading = ([:], PortalKinds.decided.count, false)
         for (question, place) in PortalKinds.decided {
             let lookup = Message.call(
                 destination: owner, path: BusNames.portalStorePath, interface: BusNames.portalStore,
                 member: "Lookup", [.string(place.table), .string(place.id)])
             connection.call(lookup) { [weak self] result in
-                if self?.owner == owner { self?.received(question, result) }
+                switch result {
+                case .success(let message): self?.found(message.body.first, of: question, owner)
+                case .failure(let error) where error.name == PortalStoreSync.notFound:
+                    self?.found(nil, of: question, owner)
+                case .failure: break
+                }
             }
-        }
-    }
-
-    private func received(_ question: Question, _ result: Result<Message, BusError>) {
-        guard var state = reading else { return }
-        switch result {
-        case .success(let message):
-            for (app, verdict) in PortalKinds.verdicts(message.body.first, of: question) {
-                state.found[PortalKey(appID: app.text, question: question)] = verdict
-            }
-        case .failure(let error) where error.name == PortalStoreSync.notFound: break
-        case .failure:
-            reading = nil
-            return
-        }
-        state.left -= 1
-        reading = state.left > 0 ? state : nil
-        guard state.left == 0 else { return }
-        if state.isStale { return read() }
-        let (found, time, owner) = (state.found, Loop.uptimeMilliseconds(), owner)
-        compare(found.keys) { [weak self] in
-            guard let self, self.owner == owner else { return }
-            perform(rule.read(found, at: time, by: self))
         }
     }
 
     /// `Changed(table s, id s, deleted b, data v, permissions a{sas})`
-    private func entryChanged(_ message: Message) {
-        reading?.isStale = true
+    private func entriesChanged(_ message: Message, _ owner: String) {
         guard message.body.count == 5, let table = message.body[0].stringValue, let id = message.body[1].stringValue,
             let question = PortalKinds.question(at: PortalKinds.Place(table: table, id: id))
         else { return }
-        let isDeleted = message.body[2].boolValue ?? false
-        let entries = isDeleted ? [:] : PortalKinds.verdicts(message.body[4], of: question)
-        let (time, owner) = (Loop.uptimeMilliseconds(), owner)
-        compare(entries.keys.map { PortalKey(appID: $0.text, question: question) }) { [weak self] in
+        found(message.body[2].boolValue == true ? nil : message.body[4], of: question, owner)
+    }
+
+    /// All entries of a question. Replies and signals come in the order of the changes.
+    private func found(_ permissions: Value?, of question: Question, _ owner: String) {
+        guard self.owner == owner else { return }
+        let entries = PortalKinds.verdicts(permissions, of: question)
+        let time = Loop.uptimeMilliseconds()
+        prepare(entries.keys) { [weak self] in
             guard let self, self.owner == owner else { return }
-            perform(rule.changed(question, entries, at: time, by: self))
+            perform(rule.found(entries, of: question, at: time, by: self))
         }
     }
 
@@ -191,10 +190,8 @@ final class PortalStoreSync {
             case .adopt(let key, let verdict): adopt(key, verdict)
             case .forget(let key):
                 guard let permission = key.question.permission else { continue }
-                for app in apps(of: key) { decisions?.portalForgot(app, permission) }
-            case .dropRow(let key):
-                guard rows.removeValue(forKey: key) != nil else { continue }
-                store.commit([.removePortalAnswer(key)], history: []) { _ in }
+                for app in apps(of: key.exactID) { decisions?.portalForgot(app, permission) }
+            case .dropRow(let key): store.commit([.removePortalAnswer(key)], history: []) { _ in }
             }
         }
     }
@@ -224,7 +221,7 @@ final class PortalStoreSync {
     }
 
     private func adopt(_ key: PortalKey, _ verdict: Verdict) {
-        let known = apps(of: key)
+        let known = apps(of: key.exactID)
         guard let permission = key.question.permission, let app = known.first(where: \.isSandboxed) ?? known.first
         else { return }
         log.notice("Another program set \(key.question.name) for \(app) in the portals' store: \(verdict.rawValue)")
@@ -241,10 +238,7 @@ final class PortalStoreSync {
 
     // MARK: Comparing with decisions
 
-    private func apps(of key: PortalKey) -> [AppID] {
-        if let known = apps[key.exactID], !known.isEmpty { return known.sorted() }
-        return PortalApps.app(id: key.appID).map { [$0] } ?? []
-    }
+    private func apps(of id: ExactText) -> [AppID] { apps[id]?.sorted() ?? likely[id].map { [$0] } ?? [] }
 }
 
 extension PortalStoreSync: @LoopActor PortalJudge {
@@ -258,7 +252,7 @@ extension PortalStoreSync: @LoopActor PortalJudge {
                     facts.status(of: permission, for: $0, assumesDevice: true) == .granted
                 }
         }
-        let verdicts = apps(of: key).map { facts.portalVerdict(of: permission, for: $0) }
+        let verdicts = apps(of: key.exactID).map { facts.portalVerdict(of: permission, for: $0) }
         switch verdict {
         case .grant: return verdicts.contains(.grant) && !verdicts.contains(.deny)
         case .deny: return verdicts.contains(.deny)

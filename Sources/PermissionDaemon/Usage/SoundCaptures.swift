@@ -33,17 +33,12 @@ enum SoundCaptures {
 
     /// `state: RUNNING`, `owner_pid   : 42` and others, each on a line, or `closed`.
     static func parse(_ text: String) -> SoundCapture? {
-        var values: [Substring: Substring] = [:]
+        var values: [String: String] = [:]
         for line in text.split(separator: "\n") {
-            let parts = line.split(separator: ":", maxSplits: 1)
-            if parts.count == 2 { values[trimmed(parts[0])] = trimmed(parts[1]) }
+            let parts = line.filter { $0 != " " }.split(separator: ":", maxSplits: 1)
+            if parts.count == 2 { values[String(parts[0])] = String(parts[1]) }
         }
         guard let owner = values["owner_pid"].flatMap({ Int32($0) }), owner > 0 else { return nil }
         return SoundCapture(isRunning: values["state"] == "RUNNING", owner: owner)
-    }
-
-    private static func trimmed(_ text: Substring) -> Substring {
-        let start = text.drop { $0 == " " }
-        return start.lastIndex { $0 != " " }.map { start[...$0] } ?? ""
     }
 }

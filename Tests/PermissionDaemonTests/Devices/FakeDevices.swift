@@ -17,14 +17,14 @@ final class FakeSource: DeviceSource {
     var all: [DeviceRecord] = []
     var problems: [String] = []
     var isListable = true
-    private(set) var looks = 0
+    private(set) var scans = 0
     private(set) var watched: [String] = []
     private var onEvents: (@LoopActor ([DeviceEvent]) -> Void)?
 
     init(_ records: [DeviceRecord] = []) { all = records }
 
     func records(of subsystem: String) -> [DeviceRecord]? {
-        looks += 1
+        scans += 1
         return !isListable ? nil : all.filter { $0.subsystem == subsystem }
     }
 
@@ -56,7 +56,6 @@ final class FakeProbe: NodeProbe, @unchecked Sendable {
     struct Table {
         var videos: [String: VideoAnswer] = [:]
         var failures: [String: Int32] = [:]
-        var groups: [String: String] = [:]
         var cards: [String: String] = [:]
         var opened: [String] = []
         /// Whoever examines these nodes waits.
@@ -72,12 +71,11 @@ final class FakeProbe: NodeProbe, @unchecked Sendable {
         table.withLock { $0.hanging[node] }?.wait()
         return table.withLock { table in
             table.opened.append(node)
-            return table.videos[node] ?? .capability(VideoCapability(flags: 1, card: "Camera at \(node)"))
+            return table.videos[node] ?? .capabilities(1, card: "Camera at \(node)")
         }
     }
 
     func access(_ node: String, writing: Bool) -> Int32 { table.withLock { $0.failures[node] ?? 0 } }
-    func group(of node: String) -> String? { table.withLock { $0.groups[node] } }
     func soundCards() -> [String: String] { table.withLock(\.cards) }
 }
 

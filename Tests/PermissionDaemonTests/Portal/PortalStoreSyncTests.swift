@@ -4,6 +4,7 @@ import DBus
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
+import System
 import TestSupport
 import Testing
 
@@ -63,7 +64,8 @@ struct PortalStoreSyncTests {
             identifier.add(portals.service.connection, owner)
             connection = try bus.connect()
             sync = PortalStoreSync(
-                connection: connection, identifier: identifier, store: parts.store, facts: parts.facts, log: quietLog)
+                connection: connection, identifier: identifier, store: parts.store, facts: parts.facts,
+                worker: Worker(), log: quietLog)
             sync.decisions = decisions
         }
 
@@ -143,7 +145,8 @@ struct PortalStoreSyncTests {
         let bench = try await Bench()
         try await bench.start()
         bench.portals.write("devices camera", "org.example.App", ["no"])
-        let app = try #require(PortalApps.app(id: "org.example.App"))
+        // No Flatpak of this name is installed.
+        let app = "desktop:org.example.App"
         #expect(try await bench.decisions.settled.wait(for: 1) == ["\(app) camera deny"])
         await written(bench.parts.store)
         bench.portals.write("devices camera", "org.example.App", nil)
