@@ -264,10 +264,10 @@ final class Broker {
     private func saveValidTexts(
         _ texts: [ExactText: ExactText], _ removed: [ExactText], _ then: @escaping @LoopActor (Bool) -> Void
     ) {
-        let changes: [Change] =
-            texts.map { .saveRuleFile(path: $0.key.text, text: $0.value.text) }
-            + removed.map { .removeRuleFile(path: $0.text) }
-        store.commit(changes, history: []) { [log] result in
+        store.queue.add(writes: true) { (database) throws(DatabaseError) in
+            for (path, text) in texts { try RuleFileRows.save(path.text, text.text, database) }
+            for path in removed { try RuleFileRows.remove(path.text, database) }
+        } then: { [log] result in
             if case .failure(let error) = result {
                 log.error("A fallback copy of the policy files could not be saved: \(error)")
             }
@@ -276,7 +276,10 @@ final class Broker {
     }
 
     private func saveDismissals(_ record: DismissalRecord) {
-        store.commit([.saveDismissals(record)], history: []) { [log] result in
+        let session = store.session.scopes.session
+        store.queue.add(writes: true) { (database) throws(DatabaseError) in
+            try DismissalRows.save(record, session: session, database)
+        } then: { [log] result in
             if case .failure(let error) = result { log.error("The count of dismissals could not be written: \(error)") }
         }
     }

@@ -8,7 +8,7 @@ import System
 
 extension Broker: PolicyCalls, PortalDecisions {
     func commit(_ request: Request, _ decisions: [Decision], _ rows: [HistoryRow]) {
-        store.commit(decisions.map { .set($0) }, history: rows) { [weak self] result in
+        store.set(decisions, history: rows) { [weak self] result in
             guard let self else { return }
             switch result {
             case .success:
@@ -16,17 +16,12 @@ extension Broker: PolicyCalls, PortalDecisions {
                 indicator.answered(decisions)
             case .failure(let error):
                 log.error("Decisions could not be written and hold for the asking process only: \(error)")
-                for decision in decisions { setInMemory(decision, request.caller) }
+                for decision in decisions {
+                    store.setInMemory(decision, for: decision.process ?? request.caller.process)
+                }
             }
             feed(.committed(request.id))
         }
-    }
-
-    /// Keeps a decision that could not be written in memory, as a `once` decision for the requesting process.
-    private func setInMemory(_ decision: Decision, _ caller: Caller) {
-        var onlyOnce = decision
-        onlyOnce.process = decision.process ?? caller.process
-        store.setInMemory(onlyOnce)
     }
 
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
@@ -34,8 +29,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         let row = HistoryRow(
             time: decision.decided, request: "", app: decision.app, question: question,
             outcome: decision.verdict == .grant ? .granted : .denied, by: decision.by)
-        store.commit([.set(decision), .removeDismissals(app: decision.app, question: question)], history: [row]) {
-            [weak self] result in
+        store.set([decision], history: [row]) { [weak self] result in
             guard let self else { return }
             switch result {
             case .failure(let error): completion(.failure(error.ofChange))
@@ -52,11 +46,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
     ) {
         let time = now()
-        var changes = [Change.removeDismissals(app: app, question: question)]
-        if let filter = DecisionFilter(app: app, question: question) {
-            changes.append(.reset(filter, by: by, at: time))
-        }
-        store.commit(changes, history: []) { [weak self] result in
+        store.reset(DecisionFilter(app: app, question: question), by: by) { [weak self] result in
             guard let self else { return }
             liftThrottle(app, question)
             switch result {

@@ -108,9 +108,15 @@ final class Daemon {
         if let parts, awaitingParts == nil { return body(parts) }
         awaitingParts?.append(body)
         guard awaitingParts?.count == 1 else { return }
-        let store = DecisionStore(paths: .standard(), bootID: BootID.current(), now: Daemon.wallClock, log: log)
-        processes.prepare = { [store] in store.load($0, then: $1) }
-        store.readRuleFiles { [weak self] in self?.start(store, $0) }
+        let (paths, boot) = (StorePaths.standard(), BootID.current())
+        worker.run(about: paths.sessionFile ?? "") {
+            UserSession(path: paths.sessionFile, boot: boot)
+        } then: { [self] session in
+            let store = DecisionStore(
+                paths: paths, session: session ?? UserSession(boot: boot), now: Daemon.wallClock, log: log)
+            processes.prepare = { [store] in store.load($0, then: $1) }
+            store.readRuleFiles { [weak self] in self?.start(store, $0) }
+        }
     }
 
     private func start(_ store: DecisionStore, _ ruleFiles: [(path: String, text: String)]) {
@@ -153,13 +159,13 @@ final class Daemon {
     private func followSessions(_ broker: Broker) {
         let sessions = sessions ?? LoginSessions(log: log)
         self.sessions = sessions
-        let session = broker.store.session
-        if LoginSessions.sessionEnded(saved: session.logins, current: sessions.current) { broker.sessionEnded() }
-        session.keep(logins: sessions.current)
+        let store = broker.store
+        if LoginSessions.sessionEnded(saved: store.session.logins, current: sessions.current) { broker.sessionEnded() }
+        store.setLogins(sessions.current)
         sessions.onLastEnded = { [weak self] in
             if let service = self?.service { service.broker.sessionEnded() } else { self?.parts?.store.endSession() }
         }
-        sessions.onChange = { session.keep(logins: $0) }
+        sessions.onChange = { store.setLogins($0) }
         if let seatActivity { return broker.feed(.seatActivity(seatActivity.isThere)) }
         let seatActivity = SeatActivity(log: log)
         seatActivity.start(

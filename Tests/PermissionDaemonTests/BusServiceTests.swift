@@ -38,7 +38,7 @@ struct BusServiceTests {
                 let decision = Decision(
                     app: AppID("exe:/b\(number)")!, permission: .camera, verdict: .deny, duration: .always, decided: 0,
                     by: .permctl)
-                store.commit([.set(decision)], history: []) { _ in }
+                store.set([decision], history: []) { _ in }
             }
             for member in ["ListStatuses", "ListDecisions", "ListProblems"] {
                 let body: [Value] = member == "ListProblems" ? [] : [.properties([:])]
@@ -131,7 +131,12 @@ struct BusServiceTests {
         let app = AppID("exe:/usr/bin/a")!
         let pause = DismissalRecord(app: app, question: .camera, count: 3, pausedUntil: 9000, since: 1)
         await withCheckedContinuation { done in
-            broker.store.commit([.saveDismissals(pause)], history: []) { _ in done.resume() }
+            let session = broker.store.session.scopes.session
+            broker.store.queue.add(writes: true) { (database) throws(DatabaseError) in
+                try DismissalRows.save(pause, session: session, database)
+            } then: { _ in
+                done.resume()
+            }
         }
         broker.start()
         await written(broker.store)

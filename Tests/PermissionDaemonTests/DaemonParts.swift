@@ -33,8 +33,8 @@ struct DaemonParts {
     ) async {
         self.now = now
         store = DecisionStore(
-            paths: StorePaths(state: folder.file("state"), session: folder.file("run")), bootID: "b", now: now,
-            log: quietLog)
+            paths: StorePaths(state: folder.file("state"), session: folder.file("run")),
+            session: UserSession(boot: "b"), now: now, log: quietLog)
         policy = PolicySet(root: folder.path, saved: [], worker: Worker(), log: quietLog)
         devices = DeviceCatalog(
             worker: Worker(), log: quietLog, source: FakeSource(records), kinds: DeviceKinds.all, probe: FakeProbe())

@@ -78,7 +78,7 @@ struct ListingsTests {
                     question: .permission(decision.permission),
                     outcome: .granted,
                     by: .permctl)
-                store.commit([.set(decision)], history: [row]) { _ in }
+                store.set([decision], history: [row]) { _ in }
             }
             await written(store)
         }

@@ -106,7 +106,9 @@ final class PortalStoreSync {
         let isKnown = !apps[key.exactID, default: []].insert(caller.app).inserted
         if isGiven, isKnown { return then() }
         let row = PortalAnswer(key: key, app: caller.app, verdict: answer)
-        store.commit([.savePortalAnswer(row)], history: []) { [log] result in
+        store.queue.add(writes: true) { (database) throws(DatabaseError) in
+            try PortalAnswerRows.save(row, database)
+        } then: { [log] result in
             if case .failure(let error) = result {
                 log.error("An answer to a portal could not be recorded, and may outlast its decision: \(error)")
             }
@@ -191,7 +193,11 @@ final class PortalStoreSync {
             case .forget(let key):
                 guard let permission = key.question.permission else { continue }
                 for app in apps(of: key.exactID) { decisions?.portalForgot(app, permission) }
-            case .dropRow(let key): store.commit([.removePortalAnswer(key)], history: []) { _ in }
+            case .dropRow(let key):
+                store.queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
+                    try PortalAnswerRows.remove(key, database)
+                } then: { _ in
+                }
             }
         }
     }

@@ -62,7 +62,7 @@ struct PolicyInterface {
                     $0.reply(.rows(restrictionRows()))
                 },
                 Method("ListProblems", returns: ["problems": "aa{sv}"], callers: .unsandboxed) { call in
-                    lists.add(call) { done in store.checkIntegrity { done(.success(problemRows())) } }
+                    lists.add(call) { done in store.queue.checkIntegrity { done(.success(problemRows())) } }
                 },
             ] + subscribers.methods,
             signals: [

@@ -16,43 +16,30 @@ extension PolicyInterface {
         }
     }
 
-    /// A row that is in memory or in the file. Decisions stand before the pause of the same app and permission.
-    private struct DecisionRow {
-        let app: AppID
-        let question: String
-        let values: ListQueue.Row
-
-        static func isBefore(_ a: DecisionRow, _ b: DecisionRow) -> Bool {
-            (ExactText(a.app.description), ExactText(a.question)) < (
-                ExactText(b.app.description), ExactText(b.question)
-            )
-        }
-    }
-
     func decisionRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
-        let unwritten = unwrittenDecisions(filter).map(decisionRow)
+        let unwritten = unwrittenDecisions(filter).map {
+            (OtherRow(app: $0.app, question: .permission($0.permission)), row($0))
+        }
         let paused = calls.pauses(app: filter.app, question: filter.question).map {
-            DecisionRow(app: $0.app, question: $0.question.name, values: row($0))
+            (OtherRow(app: $0.app, question: $0.question), row($0))
         }
-        let others = (unwritten + paused).sorted(by: DecisionRow.isBefore)
-        guard let decisions = filter.decisions else {
-            return done(.success(filter.page.merge([], others, DecisionRow.isBefore).map(\.values)))
-        }
-        store.list(decisions, filter.page.ofFile(others: others.count)) { [self] result in
+        let others = unwritten + paused
+        store.list(filter.decisions, filter.page, and: others.map(\.0)) { [self] result in
             done(
-                result.mapError(\.ofRead).map { stored in
-                    filter.page.merge(stored.map { $0.map(decisionRow) }, others, DecisionRow.isBefore).map(\.values)
+                result.mapError(\.ofRead).map { rows in
+                    rows.map {
+                        switch $0 {
+                        case .decision(let decision): row(decision)
+                        case .other(let index): others[index].1
+                        }
+                    }
                 })
         }
     }
 
-    private func decisionRow(_ decision: Decision) -> DecisionRow {
-        DecisionRow(app: decision.app, question: decision.permission.rawValue, values: row(decision))
-    }
-
     /// The decisions in force that could not be written.
     func unwrittenDecisions(_ filter: RowFilter) -> [Decision] {
-        store.unwrittenDecisions.filter { filter.decisions?.matches($0) == true && store.isInForce($0) }
+        store.unwrittenDecisions.filter { filter.decisions.matches($0) && store.isInForce($0) }
     }
 
     func historyRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
@@ -93,6 +80,5 @@ struct RowFilter {
         page = RowPage(limit: Int(try options.uint32("limit") ?? 0), offset: Int(try options.uint32("offset") ?? 0))
     }
 
-    /// Nil if only a question of portals is meant, about which there are no decisions.
-    var decisions: DecisionFilter? { DecisionFilter(app: app, question: question) }
+    var decisions: DecisionFilter { DecisionFilter(app: app, question: question) }
 }

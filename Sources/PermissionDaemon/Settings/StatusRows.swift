@@ -9,7 +9,7 @@ extension PolicyInterface {
     /// The rows of all apps with decisions or pauses, or of the app in the filter, which need not have any.
     func statusRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
         let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.question) }
-        guard let decisions = filter.decisions else { return done(.success([])) }
+        guard !permissions.isEmpty else { return done(.success([])) }
         let pauses = calls.pauses(app: filter.app, question: filter.question)
         let unwritten = unwrittenDecisions(filter)
         let others = Set(filter.app.map { [$0] } ?? pauses.map(\.app) + unwritten.map(\.app))
@@ -19,7 +19,7 @@ extension PolicyInterface {
         let page = RowPage(limit: (end - 1) / permissions.count - first + 1, offset: first)
         // For one app only: the name is read from its desktop entry.
         AppDirectory.entries(of: Set(filter.app.map { [$0] } ?? []), by: worker) { [self] names in
-            store.listApps(decisions, page, and: others) { result in
+            store.listApps(filter.decisions, page, and: others) { result in
                 let rows = result.mapError(\.ofRead).map { apps in
                     apps.flatMap { app, stored in
                         permissions.map { permission in

@@ -16,6 +16,7 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
     private static let moved = SQLITE_READONLY | 4 << 8
     /// The state of the store gives the reason.
     static let noFile = DatabaseError(code: -1, description: "no file is open")
+    static let noSession = DatabaseError(code: -2, description: "the session cannot be saved")
     static let late = DatabaseError(code: SQLITE_INTERRUPT, description: "the disk did not answer in time")
 
     static func loss(_ path: String) -> DatabaseError {
@@ -28,7 +29,8 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
 final class Database {
     // SAFETY: opened here, closed in deinit; sqlite3_threadsafe's default (serialized) covers the hand-over to a thread.
     private let handle: OpaquePointer
-    private var statements: [String: Statement] = [:]
+    /// By their text, which never contains values: they stay prepared.
+    private(set) var statements: [String: Statement] = [:]
     /// Whether ``rows(_:_:_:)`` has met a row that could not be decoded.
     private(set) var hasDamagedRows = false
     /// KiB of pages cached in memory. The kernel caches the file for all processes, so caching more than the interior
@@ -50,7 +52,7 @@ final class Database {
         handle = opened
         // Another program may hold a lock for a moment, such as one that makes a backup.
         sqlite3_busy_timeout(handle, 2000)
-        try execute("PRAGMA cache_size = -\(Database.cacheSize)")
+        try execute("PRAGMA cache_size = -\(Database.cacheSize); PRAGMA temp_store = MEMORY")
     }
 
     deinit {
@@ -98,20 +100,15 @@ final class Database {
         }
     }
 
-    /// The decoded rows of the result; nil for those that cannot be decoded.
+    /// The decoded rows of the result, without those that cannot be decoded.
     func rows<Row>(
         _ sql: String, _ values: [SQLValue] = [], _ decode: (Statement) -> Row?
-    ) throws(DatabaseError) -> [Row?] {
-        var rows: [Row?] = []
-        try run(sql, values) { rows.append(decode($0)) }
-        hasDamagedRows = hasDamagedRows || rows.contains { $0 == nil }
-        return rows
-    }
-
-    func validRows<Row>(
-        _ sql: String, _ values: [SQLValue] = [], _ decode: (Statement) -> Row?
     ) throws(DatabaseError) -> [Row] {
-        try rows(sql, values, decode).compactMap { $0 }
+        var rows: [Row] = []
+        try run(sql, values) {
+            if let row = decode($0) { rows.append(row) } else { hasDamagedRows = true }
+        }
+        return rows
     }
 
     /// The first column of the first row.

@@ -32,11 +32,11 @@ extension DecisionStore {
         var ofProcesses = RowCondition()
         ofProcesses.add("scope = ?", .text(session.scopes.boot))
         queue.add(inBackground: true) { [ofProcesses] (database) throws(DatabaseError) in
-            try DecisionRows.select(ofProcesses, "", database)
+            try DecisionRows.select(ofProcesses, database)
         } then: { [weak self] result in
-            for case let decision? in (try? result.get()) ?? [] { self?.watch(decision) }
+            for decision in (try? result.get()) ?? [] { self?.watch(decision) }
         }
-        end(.otherScopes(session.scopes)) { _ in false }
+        end(.otherScopes(session.scopes))
         noticeEnds()
     }
 
@@ -48,7 +48,7 @@ extension DecisionStore {
     /// Notices `until` decisions whose time has passed. They end by themselves.
     func noticeEnds() {
         let time = now()
-        end(.until(time)) { ($0.duration.end ?? .max) <= time }
+        end(.until(time))
         queue.add(inBackground: true) { (database) throws(DatabaseError) in
             try DecisionRows.firstEnd(after: time, database)
         } then: { [weak self] result in
@@ -60,30 +60,20 @@ extension DecisionStore {
 
     /// Ends the `once` decisions of a process that has exited, or those of one app that the process holds for it.
     func exited(_ process: ProcessKey, of app: AppID? = nil) {
-        if let app, hasNone(of: process, app) { return }
-        end(.process(process, of: app, boot: session.scopes.boot)) {
-            $0.process == process && (app == nil || app == $0.app)
-        }
-    }
-
-    /// Ends the session's decisions after the last login session has ended.
-    func endSession() {
-        let old = session.scopes.session
-        session.replace()
-        end(.otherScopes(session.scopes)) { $0.scope == old }
+        end(.process(process, of: app, boot: session.scopes.boot))
     }
 
     /// Ends decisions: those in memory at once, the others once their rows are removed.
-    private func end(_ ended: EndedDecisions, _ isOver: @escaping (Decision) -> Bool) {
-        let known = forget(where: isOver)
+    func end(_ ended: EndedDecisions) {
+        let known = forget(where: ended.contains)
         notify([], known)
         queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
             try DecisionRows.delete(ended, database)
         } then: { [weak self] result in
             guard let self else { return }
-            let removed = ((try? result.get()) ?? []).filter { isOver($0) && !known.contains($0) && !isRevoked($0) }
+            let removed = ((try? result.get()) ?? []).filter { !known.contains($0) && !isRevoked($0) }
             // They may have been read meanwhile.
-            notify([], Array(Set(forget(where: isOver)).union(removed)))
+            notify([], Array(Set(forget(where: ended.contains)).union(removed)))
         }
     }
 }

@@ -4,22 +4,24 @@
 import PermissionModel
 
 struct DecisionMemory {
-    private struct Subject: Hashable {
-        let app: AppID
-        let permission: Permission
-    }
-
     private struct Rows {
-        var ofApp: [Permission: Decision] = [:]
-        var ofProcesses: [Decision] = []
+        /// Whether the app's decisions in the file were read.
+        var isLoaded = false
+        var decisions: [Decision] = []
+        /// Those among the decisions that could not be written. They are in force until their process exits.
+        var unwritten: Set<Decision> = []
 
-        var all: [Decision] { ofApp.values + ofProcesses }
-
-        mutating func add(_ decision: Decision) {
-            ofProcesses.removeAll {
+        /// A decision about the app replaces all others, one about a process its own.
+        mutating func set(_ decision: Decision) {
+            remove {
                 $0.permission == decision.permission && (decision.process == nil || $0.process == decision.process)
             }
-            if decision.process == nil { ofApp[decision.permission] = decision } else { ofProcesses.append(decision) }
+            decisions.append(decision)
+        }
+
+        mutating func remove(where isOver: (Decision) -> Bool) {
+            decisions.removeAll(where: isOver)
+            unwritten = unwritten.filter { !isOver($0) }
         }
     }
 
@@ -27,109 +29,74 @@ struct DecisionMemory {
     static let maximumVoid = 1024
 
     private var rows: [AppID: Rows] = [:]
-    /// Decisions that could not be written. They are in force for the asking process until it exits.
-    private var unwritten: [ProcessKey: [Subject: Decision]] = [:]
     /// Selects decisions whose reset could not be written.
     private(set) var void: Set<DecisionFilter> = []
 
     var apps: Set<AppID> { Set(rows.keys) }
     var appCount: Int { rows.count }
-    var unwrittenDecisions: [Decision] { unwritten.values.flatMap(\.values) }
+    var unwrittenDecisions: [Decision] { rows.values.flatMap(\.unwritten) }
 
-    func has(_ app: AppID) -> Bool { rows[app] != nil }
+    func has(_ app: AppID) -> Bool { rows[app]?.isLoaded == true }
 
-    func isVoid(_ decision: Decision) -> Bool { !void.isEmpty && void.contains { $0.matches(decision) } }
+    func isVoid(_ decision: Decision) -> Bool {
+        !void.isEmpty && void.contains { $0.matches(decision) }
+            && rows[decision.app]?.unwritten.contains(decision) != true
+    }
 
     // MARK: Queries
 
-    /// The decision for a process of the app: the app's, or else the process's own.
-    func decision(
-        _ app: AppID, _ permission: Permission, for process: ProcessKey, _ isInForce: (Decision) -> Bool
-    ) -> Decision? {
-        if let decision = appDecision(app, permission, isInForce) { return decision }
-        if !unwritten.isEmpty, let decision = unwritten[process]?[Subject(app: app, permission: permission)],
-            isInForce(decision)
-        {
-            return decision
-        }
-        return rows[app]?.ofProcesses.first {
-            $0.permission == permission && $0.process == process && isInForce($0) && !isVoid($0)
-        }
-    }
-
-    func appDecision(_ app: AppID, _ permission: Permission, _ isInForce: (Decision) -> Bool) -> Decision? {
-        guard let decision = rows[app]?.ofApp[permission], isInForce(decision), !isVoid(decision) else { return nil }
-        return decision
-    }
-
-    /// Those about single processes of the app.
-    func processDecisions(_ app: AppID) -> [Decision] {
-        (rows[app]?.ofProcesses ?? []).filter { !isVoid($0) } + unwrittenDecisions.filter { $0.app == app }
+    /// The first of the app's decisions that is not revoked and meets a condition.
+    func first(_ app: AppID, where condition: (Decision) -> Bool) -> Decision? {
+        rows[app]?.decisions.first { condition($0) && !isVoid($0) }
     }
 
     // MARK: Changes
 
     /// Replaces the decisions of an app by those that were read.
     mutating func load(_ app: AppID, _ decisions: [Decision]) {
-        rows[app] = Rows()
-        for decision in decisions { rows[app]?.add(decision) }
+        let unwritten = rows[app]?.unwritten ?? []
+        rows[app] = Rows(isLoaded: true, decisions: decisions)
+        for decision in unwritten { setUnwritten(decision) }
     }
 
-    mutating func retain(_ apps: Set<AppID>) { rows = rows.filter { apps.contains($0.key) } }
+    /// Forgets other apps, but for what only memory has.
+    mutating func retain(_ apps: Set<AppID>) {
+        rows = rows.filter { apps.contains($0.key) || !$0.value.unwritten.isEmpty }
+    }
 
     /// A decision is on disk.
-    mutating func set(_ decision: Decision) {
-        rows[decision.app]?.add(decision)
-        if let process = decision.process {
-            unwritten[process]?[Subject(app: decision.app, permission: decision.permission)] = nil
-        } else {
-            removeUnwritten { $0.app == decision.app && $0.permission == decision.permission }
-        }
-    }
+    mutating func set(_ decision: Decision) { rows[decision.app]?.set(decision) }
 
     /// A decision could not be written.
-    mutating func setUnwritten(_ decision: Decision, for process: ProcessKey) {
-        unwritten[process, default: [:]][Subject(app: decision.app, permission: decision.permission)] = decision
+    mutating func setUnwritten(_ decision: Decision) {
+        rows[decision.app, default: Rows()].set(decision)
+        rows[decision.app]?.unwritten.insert(decision)
     }
 
     /// Removes decisions. Returns those that no reset had revoked before.
     mutating func remove(where isOver: (Decision) -> Bool) -> [Decision] {
-        removeRows(where: isOver).filter { !isVoid($0) } + removeUnwritten(where: isOver)
-    }
-
-    @discardableResult
-    private mutating func removeRows(where isOver: (Decision) -> Bool) -> [Decision] {
-        let over = rows.values.flatMap { $0.all.filter(isOver) }
-        for decision in over {
-            if decision.process == nil { rows[decision.app]?.ofApp[decision.permission] = nil }
-            rows[decision.app]?.ofProcesses.removeAll { $0 == decision }
+        var removed: [Decision] = []
+        for (app, row) in rows where row.decisions.contains(where: isOver) {
+            removed += row.decisions.filter { isOver($0) && !isVoid($0) }
+            rows[app]?.remove(where: isOver)
         }
-        return over
-    }
-
-    @discardableResult
-    private mutating func removeUnwritten(where isOver: (Decision) -> Bool) -> [Decision] {
-        let over = unwrittenDecisions.filter(isOver)
-        for decision in over {
-            guard let process = decision.process else { continue }
-            unwritten[process]?[Subject(app: decision.app, permission: decision.permission)] = nil
-            if unwritten[process]?.isEmpty == true { unwritten[process] = nil }
-        }
-        return over
+        return removed
     }
 
     /// Revokes decisions whose reset cannot be written. Returns them, or nil if too many resets wait already.
     mutating func revoke(_ filter: DecisionFilter) -> [Decision]? {
         guard void.count < DecisionMemory.maximumVoid else { return nil }
-        let revoked = rows.values.flatMap { $0.all.filter { filter.matches($0) && !isVoid($0) } }
-        void.insert(filter)
-        return revoked + removeUnwritten(where: filter.matches)
+        defer { void.insert(filter) }
+        return remove(where: filter.matches)
     }
 
-    /// All resets are on disk.
+    /// All resets are on disk. Decisions that they revoked may have been read again meanwhile.
     mutating func resetsWritten() {
-        let written = void
+        guard !void.isEmpty else { return }
+        for (app, row) in rows {
+            let valid = row.decisions.filter { !isVoid($0) }
+            rows[app]?.decisions = valid
+        }
         void = []
-        if !written.isEmpty { removeRows { decision in written.contains { $0.matches(decision) } } }
     }
 }

@@ -3,23 +3,16 @@
 import PermissionCore
 import PermissionModel
 
-/// Selects decisions by app and permission, where nil matches all.
+/// Selects decisions and pauses by app and question, where nil matches all. About a portal's question there are only
+/// pauses.
 struct DecisionFilter: Sendable, Hashable {
     var app: AppID?
-    var permission: Permission?
+    var question: Question?
 
-    var condition: RowCondition { RowCondition(app: app, question: permission.map(Question.permission)) }
+    var condition: RowCondition { RowCondition(app: app, question: question) }
 
     func matches(_ decision: Decision) -> Bool {
-        (app == nil || app == decision.app) && (permission == nil || permission == decision.permission)
-    }
-}
-
-extension DecisionFilter {
-    /// Nil for a question of portals, about which there are no decisions.
-    init?(app: AppID?, question: Question?) {
-        if case .portal = question { return nil }
-        self.init(app: app, permission: question?.permission)
+        (app == nil || app == decision.app) && (question == nil || question == .permission(decision.permission))
     }
 }
 
@@ -44,9 +37,12 @@ enum EndedDecisions: Sendable {
         return condition
     }
 
-    fileprivate func contains(_ decision: Decision) -> Bool {
-        if case .until(let time) = self { return (decision.duration.end ?? .max) <= time }
-        return true
+    func contains(_ decision: Decision) -> Bool {
+        switch self {
+        case .until(let time): (decision.duration.end ?? .max) <= time
+        case .process(let process, let app, _): decision.process == process && (app == nil || app == decision.app)
+        case .otherScopes(let scopes): decision.scope.map { ![scopes.session, scopes.boot].contains($0) } ?? false
+        }
     }
 }
 
@@ -74,38 +70,61 @@ enum DecisionRows {
             process: process, scope: row.optionalText(7))
     }
 
-    /// Nil for rows that cannot be decoded.
-    static func select(
-        _ condition: RowCondition, _ end: String = "", _ database: Database
-    ) throws(DatabaseError) -> [Decision?] {
-        try database.rows("SELECT \(columns) FROM decision\(condition.sql)\(end)", condition.values, decision)
+    static func select(_ condition: RowCondition, _ database: Database) throws(DatabaseError) -> [Decision] {
+        try database.rows("SELECT \(columns) FROM decision\(condition.sql)", condition.values, decision)
+    }
+
+    /// Rows that are sorted together with those of the table, in a table that only this connection has.
+    private static func setOthers(_ rows: some Sequence<OtherRow>, _ database: Database) throws(DatabaseError) {
+        try database.run("CREATE TEMP TABLE IF NOT EXISTS other (app, permission, place INTEGER PRIMARY KEY)")
+        try database.run("DELETE FROM other")
+        for (place, row) in rows.enumerated() {
+            try database.run(
+                "INSERT INTO other VALUES (?, ?, ?)",
+                [.text(row.app.description), .optional(row.question?.name), .integer(Int64(place))])
+        }
+    }
+
+    /// The rows of a page, without those that cannot be decoded. Decisions are in front of others of the same app and
+    /// permission.
+    static func page(
+        _ page: RowPage, of condition: RowCondition, and others: [OtherRow], _ database: Database
+    ) throws(DatabaseError) -> [ListedRow] {
+        try setOthers(others, database)
+        return try database.rows(
+            """
+            SELECT \(columns), NULL AS place FROM decision\(condition.sql)
+            UNION ALL SELECT app, permission, 0, 0, 0, 0, 0, 0, \(Int64.max), 0, 0, place FROM other
+            ORDER BY app, permission, pid, start LIMIT ? OFFSET ?
+            """, condition.values + page.values
+        ) { row in
+            row.optionalInteger(11).map { .other(Int($0)) } ?? decision(row).map(ListedRow.decision)
+        }
+    }
+
+    /// The apps of a page that have such decisions or are among others.
+    static func apps(
+        _ page: RowPage, of condition: RowCondition, and others: Set<AppID>, _ database: Database
+    ) throws(DatabaseError) -> [AppID] {
+        try setOthers(others.lazy.map { OtherRow(app: $0) }, database)
+        return try database.rows(
+            """
+            SELECT app FROM decision\(condition.sql) UNION SELECT app FROM other ORDER BY app LIMIT ? OFFSET ?
+            """, condition.values + page.values
+        ) { AppID($0.text(0)) }
     }
 
     /// The decisions about an app, in force or not.
     static func all(of app: AppID, _ database: Database) throws(DatabaseError) -> [Decision] {
-        try select(RowCondition(app: app), "", database).compactMap { $0 }
+        try select(RowCondition(app: app), database)
     }
 
-    static func exists(_ condition: RowCondition, of app: AppID, _ database: Database) throws(DatabaseError) -> Bool {
-        var condition = condition
-        condition.add("app = ?", .text(app.description))
-        return try database.integer("SELECT 1 FROM decision\(condition.sql) LIMIT 1", condition.values) != nil
-    }
-
-    /// The apps that have such decisions, sorted; nil for those that cannot be decoded.
-    static func apps(
-        _ condition: RowCondition, _ end: String, _ database: Database
-    ) throws(DatabaseError) -> [AppID?] {
-        try database.rows("SELECT DISTINCT app FROM decision\(condition.sql) ORDER BY app\(end)", condition.values) {
-            AppID($0.text(0))
-        }
-    }
-
-    /// A decision about an app also replaces those about its processes; one about a process replaces only its own.
+    /// A decision about an app also replaces those about its processes; one about a process replaces only its own. The
+    /// app's pause ends.
     static func set(_ decision: Decision, _ database: Database) throws(DatabaseError) {
-        if decision.process == nil {
-            try delete(DecisionFilter(app: decision.app, permission: decision.permission), database)
-        }
+        let filter = DecisionFilter(app: decision.app, question: .permission(decision.permission))
+        if decision.process == nil { try delete(filter, database) }
+        try DismissalRows.delete(filter, database)
         let values: [SQLValue] = [
             .text(decision.app.description), .text(decision.permission.rawValue), .text(decision.verdict.rawValue),
             .text(decision.duration.kind.rawValue), .optional(decision.duration.end), .integer(decision.decided),
@@ -122,14 +141,29 @@ enum DecisionRows {
     @discardableResult
     static func delete(_ filter: DecisionFilter, _ database: Database) throws(DatabaseError) -> [Decision] {
         let condition = filter.condition
-        return try database.validRows(
+        return try database.rows(
             "DELETE FROM decision\(condition.sql) RETURNING \(columns)", condition.values, decision)
+    }
+
+    /// Deletes decisions and pauses, and writes a row of history for each app and permission. Returns the decisions that
+    /// were in force.
+    static func reset(
+        _ filter: DecisionFilter, by author: Author, at time: EpochSeconds, in scopes: DecisionScopes,
+        _ database: Database
+    ) throws(DatabaseError) -> [Decision] {
+        try DismissalRows.delete(filter, database)
+        // Whether the process of a `once` decision is running is judged elsewhere; its end removes the row.
+        let removed = try delete(filter, database).filter { $0.isInForce(at: time, in: scopes) { _ in true } }
+        for row in Set(removed.map { HistoryRow(resetOf: $0, by: author, at: time) }) {
+            try HistoryRows.write(row, database)
+        }
+        return removed
     }
 
     /// Deletes the rows of ended decisions and returns them. Rows with a wrong checksum stay: their content is unknown.
     static func delete(_ ended: EndedDecisions, _ database: Database) throws(DatabaseError) -> [Decision] {
         if case .otherScopes(let scopes) = ended { try DismissalRows.endOthers(than: scopes.session, database) }
-        let over = try select(ended.condition, "", database).compactMap { $0 }.filter(ended.contains)
+        let over = try select(ended.condition, database).filter(ended.contains)
         for decision in over {
             try database.run(
                 "DELETE FROM decision WHERE app = ? AND permission = ? AND pid = ? AND start = ?",
@@ -141,6 +175,14 @@ enum DecisionRows {
 
     static func firstEnd(after time: EpochSeconds, _ database: Database) throws(DatabaseError) -> EpochSeconds? {
         try database.integer("SELECT min(until) FROM decision WHERE until > ?", [.integer(time)])
+    }
+}
+
+extension HistoryRow {
+    init(resetOf decision: Decision, by author: Author, at time: EpochSeconds) {
+        self.init(
+            time: time, request: "", app: decision.app, question: .permission(decision.permission), outcome: .reset,
+            by: author)
     }
 }
 

@@ -13,12 +13,15 @@ final class DecisionStore {
     private static let keptApps = 4096
 
     let queue: StoreQueue
-    let session: SessionToken
     let processes: any ProcessLiveness
     let now: @Sendable () -> EpochSeconds
 
+    private let log: Logger
     let history: StoreHistory
     let ends = EndTimer()
+
+    /// The user's session, which decisions for the session belong to.
+    private(set) var session: UserSession
 
     /// Called when decisions were made or have ended.
     var onChange: (@LoopActor ([DecisionChange]) -> Void)?
@@ -35,21 +38,44 @@ final class DecisionStore {
     /// The file is opened by the worker with the first job. If that fails, the store works in memory, and `problems`
     /// has the reason.
     ///
-    /// - Parameter now: the wall clock.
+    /// - Parameters:
+    ///   - session: The one that ``UserSession/init(path:boot:)`` has read.
+    ///   - now: The wall clock.
     init(
-        paths: StorePaths, bootID: String, now: @escaping @Sendable () -> EpochSeconds,
+        paths: StorePaths, session: UserSession, now: @escaping @Sendable () -> EpochSeconds,
         processes: any ProcessLiveness = ProcessWatch(), log: Logger
     ) {
         self.now = now
         self.processes = processes
-        session = SessionToken(path: paths.sessionFile, boot: bootID)
-        queue = StoreQueue(path: paths.stateFile, log: log)
+        self.session = session
+        self.log = log
+        queue = StoreQueue(paths: paths, log: log)
         history = StoreHistory(queue, now: now)
-        session.onFinding = { [weak queue] in queue?.note($0) }
-        for finding in session.findings { queue.note(finding) }
         queue.owed = { [weak self] in self.map { Array($0.memory.void) } ?? [] }
         queue.onReopened = { [weak self] in self?.readAgain() }
         processes.onExit = { [weak self] in self?.exited($0) }
+        saveSession()
+    }
+
+    // MARK: The session
+
+    func setLogins(_ logins: [String]) {
+        guard logins != session.logins else { return }
+        session.logins = logins
+        saveSession()
+    }
+
+    /// Ends the session's decisions after the last login session has ended.
+    func endSession() {
+        session.replace()
+        saveSession()
+        end(.otherScopes(session.scopes))
+    }
+
+    private func saveSession() {
+        queue.add(session: session, inBackground: true) { _ in
+        } then: { _ in
+        }
     }
 
     // MARK: In memory
@@ -58,23 +84,24 @@ final class DecisionStore {
         decision.isInForce(at: now(), in: session.scopes) { processes.isAlive($0) }
     }
 
-    /// The decision that is in force for a process of the app, whose decisions are loaded.
+    /// The decision that is in force for a process of the app: the app's, or else the process's own.
     func decision(_ app: AppID, _ permission: Permission, for process: ProcessKey) -> Decision? {
-        missed(app)
-        return memory.decision(app, permission, for: process, isInForce)
+        appDecision(app, permission)
+            ?? memory.first(app) { $0.permission == permission && $0.process == process && isInForce($0) }
     }
 
     /// The decision that is in force for every process of the app.
     func appDecision(_ app: AppID, _ permission: Permission) -> Decision? {
         missed(app)
-        return memory.appDecision(app, permission, isInForce)
+        return memory.first(app) { $0.permission == permission && $0.process == nil && isInForce($0) }
     }
 
     /// Whether a process of the app has a grant of its own.
     func isGrantedOnce(_ app: AppID, _ permission: Permission) -> Bool {
-        memory.processDecisions(app).contains {
-            $0.permission == permission && $0.verdict == .grant && isInForce($0)
+        let grant = memory.first(app) {
+            $0.permission == permission && $0.verdict == .grant && $0.process != nil && isInForce($0)
         }
+        return grant != nil
     }
 
     /// The decisions that could not be written.
@@ -91,11 +118,6 @@ final class DecisionStore {
 
     /// Removes decisions that are over from memory. Returns those that no reset had revoked before.
     func forget(where isOver: (Decision) -> Bool) -> [Decision] { memory.remove(where: isOver) }
-
-    /// Whether it is certain that no decision about a process of the app exists.
-    func hasNone(of process: ProcessKey, _ app: AppID) -> Bool {
-        memory.has(app) && !memory.processDecisions(app).contains { $0.process == process }
-    }
 
     // MARK: Reading
 
@@ -169,69 +191,73 @@ final class DecisionStore {
 
     // MARK: Changing
 
-    /// Makes the changes, all or none. Once they are on disk, notifies observers, and then calls `then` with the
-    /// decisions that were removed. A reset that cannot be written takes effect in memory.
-    func commit(
-        _ changes: [Change], history: [HistoryRow], then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
+    /// Writes decisions with their history, all or none, and removes pauses of these apps. Once that is on disk, notifies
+    /// observers, and then calls `then`.
+    func set(
+        _ decisions: [Decision], history rows: [HistoryRow],
+        then: @escaping @LoopActor (Result<Void, StoreError>) -> Void
     ) {
-        guard session.ensureSaved() || !changes.contains(where: { $0.decision?.duration == .session }) else {
-            // Reported in the order of the calls.
-            return whenWritten { then(.failure(StoreError(reason: "the session's token cannot be written"))) }
-        }
-        // Rows that wait are older than those of these changes.
-        self.history.write()
-        let (changes, scopes) = (changes.map(scoped), session.scopes)
-        queue.add(writes: true, resets: changes.compactMap(\.reset)) { (database) throws(DatabaseError) in
-            var removed: [Decision] = []
-            for change in changes { removed += try change.apply(to: database, in: scopes) }
-            for row in history { try HistoryRows.write(row, database) }
-            return removed
+        let (decisions, isForSession) = (decisions.map(scoped), decisions.contains { $0.duration == .session })
+        // Rows that wait are older than these.
+        history.write()
+        queue.add(writes: true, session: isForSession ? session : nil) { (database) throws(DatabaseError) in
+            for decision in decisions { try DecisionRows.set(decision, database) }
+            for row in rows { try HistoryRows.write(row, database) }
         } then: { [weak self] result in
-            guard let self else { return then(result) }
-            switch result {
-            case .success(let removed):
-                let gone = removed.filter(isInForce) + written(changes)
-                notify(changes.compactMap(\.decision), gone)
-                then(.success(gone))
-                self.history.wrote(history.count + removed.count)
-            case .failure(let error):
-                notify([], changes.compactMap(\.reset).flatMap(revoke))
-                then(.failure(error))
+            if let self, case .success = result {
+                memory.resetsWritten()
+                for decision in decisions { memory.set(decision) }
+                notify(decisions, [])
+                history.wrote(rows.count)
             }
+            then(result)
         }
     }
 
     /// Ties a decision to the current session or boot.
-    private func scoped(_ change: Change) -> Change {
-        guard var decision = change.decision else { return change }
+    private func scoped(_ decision: Decision) -> Decision {
+        var decision = decision
         switch decision.duration {
         case .session: decision.scope = session.scopes.session
         case .once: decision.scope = session.scopes.boot
         case .until, .always: decision.scope = nil
         }
-        return .set(decision)
+        return decision
     }
 
-    /// Applies to memory what is on disk now. Returns the removed decisions that only memory had.
-    private func written(_ changes: [Change]) -> [Decision] {
-        // With any change, the earlier resets that could not be written are.
-        memory.resetsWritten()
-        var gone: [Decision] = []
-        for change in changes {
-            if let filter = change.reset {
+    /// Removes decisions and pauses, with a row of history for each app and permission. Once that is on disk, notifies
+    /// observers, and then calls `then` with the decisions that were in force. If it cannot be written, it takes effect
+    /// in memory.
+    func reset(
+        _ filter: DecisionFilter, by author: Author,
+        then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
+    ) {
+        let (scopes, time) = (session.scopes, now())
+        history.write()
+        queue.add(writes: true, resets: [filter]) { (database) throws(DatabaseError) in
+            try DecisionRows.reset(filter, by: author, at: time, in: scopes, database)
+        } then: { [weak self] result in
+            guard let self else { return then(result) }
+            switch result {
+            case .success(let removed):
+                memory.resetsWritten()
                 let unwritten = memory.unwrittenDecisions
-                gone += memory.remove(where: filter.matches).filter { unwritten.contains($0) && isInForce($0) }
-            } else if let decision = change.decision {
-                memory.set(decision)
+                let inMemory = memory.remove(where: filter.matches).filter(unwritten.contains)
+                let gone = (removed + inMemory).filter(isInForce)
+                notify([], gone)
+                then(.success(gone))
+                history.wrote(removed.count)
+            case .failure(let error):
+                notify([], revoke(filter))
+                then(.failure(error))
             }
         }
-        return gone
     }
 
     /// Revokes decisions whose reset cannot be written. Returns those that were in force.
     private func revoke(_ filter: DecisionFilter) -> [Decision] {
         if let revoked = memory.revoke(filter) { return revoked.filter(isInForce) }
-        queue.note("too many resets could not be written; further ones have no effect until they can be")
+        log.error("Too many resets could not be written; further ones have no effect until they can be")
         return []
     }
 
@@ -246,12 +272,12 @@ final class DecisionStore {
     }
 
     /// Keeps a decision that could not be written, for one process, until that process or permd exits.
-    func setInMemory(_ decision: Decision) {
-        guard let process = decision.process else { return }
+    func setInMemory(_ decision: Decision, for process: ProcessKey) {
         var decision = decision
+        decision.process = process
         decision.duration = .once
-        decision.scope = session.scopes.boot
-        memory.setUnwritten(decision, for: process)
+        decision = scoped(decision)
+        memory.setUnwritten(decision)
         notify([decision], [])
     }
 
@@ -261,12 +287,6 @@ final class DecisionStore {
         } then: { _ in
             body()
         }
-    }
-
-    /// Checks the whole file, and that the session's token is there; then calls `then`. `queue.problems` has the result.
-    func checkIntegrity(then: @escaping @LoopActor () -> Void) {
-        session.ensureSaved()
-        queue.checkIntegrity(then: then)
     }
 
     /// Writes everything queued and closes the file. Nothing may be written afterwards.

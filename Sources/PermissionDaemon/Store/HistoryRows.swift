@@ -22,11 +22,11 @@ enum HistoryRows {
 
     /// The newest rows first.
     static func select(
-        _ condition: RowCondition, limit: Int, offset: Int, _ database: Database
+        _ condition: RowCondition, _ page: RowPage, _ database: Database
     ) throws(DatabaseError) -> [HistoryRow] {
-        try database.validRows(
+        try database.rows(
             "SELECT \(columns) FROM history\(condition.sql) ORDER BY id DESC LIMIT ? OFFSET ?",
-            condition.values + [.integer(Int64(limit)), .integer(Int64(offset))], row)
+            condition.values + page.values, row)
     }
 
     // MARK: Writing

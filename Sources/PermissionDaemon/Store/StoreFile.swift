@@ -15,6 +15,8 @@ struct StoreJob: Sendable {
     let writes: Bool
     /// Whether nobody waits for what it does. If files are lost before it, the next job of another kind fails, too.
     let isBackground: Bool
+    /// The session that must be saved first, if any.
+    let session: UserSession?
     /// The resets among the changes.
     let resets: [DecisionFilter]
     /// Runs within the group's transaction. Returns what to do once that is committed.
@@ -36,6 +38,7 @@ final class StoreFile: @unchecked Sendable {
     }
 
     private let path: String
+    private let sessionFile: SessionFile
     private var database: Database?
     /// The open files; nil if they cannot be written.
     private var identity: StoreIdentity?
@@ -43,7 +46,13 @@ final class StoreFile: @unchecked Sendable {
     private var findings: [String] = []
     private var isReopened = false
 
-    init(path: String) { self.path = path }
+    init(paths: StorePaths) {
+        path = paths.stateFile
+        sessionFile = SessionFile(path: paths.sessionFile)
+        if paths.session == nil {
+            report("XDG_RUNTIME_DIR is not set; decisions for the session are forgotten when permd exits")
+        }
+    }
 
     /// Runs jobs together. If that fails, each runs alone, so that one failure does not affect the others.
     ///
@@ -98,6 +107,11 @@ final class StoreFile: @unchecked Sendable {
     private func attempt(
         _ jobs: [StoreJob], _ owed: [DecisionFilter], _ end: Int64
     ) throws(DatabaseError) -> [StoreJob.Completion] {
+        for case let session? in jobs.map(\.session) {
+            guard let problem = sessionFile.save(session) else { continue }
+            report(problem)
+            throw .noSession
+        }
         let writes = jobs.contains(where: \.writes)
         let database = try opened(writes: writes)
         var completions: [StoreJob.Completion] = []
@@ -157,6 +171,7 @@ final class StoreFile: @unchecked Sendable {
             report(finding)
             open()
             return why
+        case _ where error.code == DatabaseError.noSession.code: return StoreError(reason: error.description)
         case _ where error.code == DatabaseError.noFile.code: break
         default:
             state = .readOnly(why: "the store cannot be written: \(path): \(error.description)")

@@ -79,7 +79,7 @@ final class StoreHistory {
         if let outcome { condition.add("outcome = ?", .text(outcome.rawValue)) }
         if let since { condition.add("time >= ?", .integer(since)) }
         queue.add { [condition] (database) throws(DatabaseError) in
-            try HistoryRows.select(condition, limit: page.limit, offset: page.offset, database)
+            try HistoryRows.select(condition, page, database)
         } then: {
             then($0)
         }

@@ -18,35 +18,20 @@ struct RowPage: Sendable {
         self.offset = offset
     }
 
-    /// The rows of the file that can be in the page if as many `others` may stand before them.
-    func ofFile(others: Int) -> RowPage.Range {
-        let first = max(0, offset - others)
-        return Range(first: first, count: offset + limit - first)
-    }
+    /// The values of `LIMIT ? OFFSET ?`.
+    var values: [SQLValue] { [.integer(Int64(limit)), .integer(Int64(offset))] }
+}
 
-    struct Range: Sendable {
-        let first: Int
-        let count: Int
+/// A row of a list that is not in the table of decisions, by what it is sorted by.
+struct OtherRow: Sendable {
+    let app: AppID
+    var question: Question?
+}
 
-        var sql: String { " LIMIT \(count) OFFSET \(first)" }
-    }
-
-    /// Merges rows of the file with `others`, both sorted, and returns those of the page.
-    ///
-    /// - Parameter stored: The rows of ``ofFile(others:)``; nil for those that are left out.
-    func merge<Row>(_ stored: [Row?], _ others: [Row], _ isBefore: (Row, Row) -> Bool) -> [Row] {
-        let range = ofFile(others: others.count)
-        var rest = others[...]
-        var merged: [Row?] = []
-        for row in stored {
-            // Those that stand before the first of these rows are in front, although some belong before the range. They
-            // are dropped below: as many rows as there are others.
-            while let row, let next = rest.first, isBefore(next, row) { merged.append(rest.removeFirst()) }
-            merged.append(row)
-        }
-        if stored.count < range.count { merged += rest.map { $0 } }
-        return merged.dropFirst(offset - range.first).prefix(limit).compactMap { $0 }
-    }
+enum ListedRow: Sendable {
+    case decision(Decision)
+    /// The index of one of the other rows.
+    case other(Int)
 }
 
 extension DecisionStore {
@@ -61,16 +46,20 @@ extension DecisionStore {
         return condition
     }
 
-    /// Lists decisions by app and permission; nil for rows that cannot be decoded or are not in force any more.
+    /// Lists decisions in force and `others` by app and permission. A page has fewer rows than there is room for if some
+    /// of its decisions cannot be decoded or are not in force any more.
     func list(
-        _ filter: DecisionFilter, _ range: RowPage.Range,
-        then: @escaping @LoopActor (Result<[Decision?], StoreError>) -> Void
+        _ filter: DecisionFilter, _ page: RowPage, and others: [OtherRow],
+        then: @escaping @LoopActor (Result<[ListedRow], StoreError>) -> Void
     ) {
         let condition = listed(filter)
         queue.add { (database) throws(DatabaseError) in
-            try DecisionRows.select(condition, " ORDER BY app, permission, pid, start\(range.sql)", database)
+            try DecisionRows.page(page, of: condition, and: others, database)
         } then: { [self] result in
-            then(result.map { $0.map { $0.flatMap { isListed($0) ? $0 : nil } } })
+            then(
+                result.map { rows in
+                    rows.filter { if case .decision(let decision) = $0 { isListed(decision) } else { true } }
+                })
         }
     }
 
@@ -81,13 +70,10 @@ extension DecisionStore {
     ) {
         let condition = listed(filter)
         queue.add { (database) throws(DatabaseError) in
-            var added: [AppID] = []
-            for app in others.sorted() where try !DecisionRows.exists(condition, of: app, database) {
-                added.append(app)
-            }
-            let stored = try DecisionRows.apps(condition, page.ofFile(others: added.count).sql, database)
             var rows: [(app: AppID, decisions: [Decision])] = []
-            for app in page.merge(stored, added, <) { rows.append((app, try DecisionRows.all(of: app, database))) }
+            for app in try DecisionRows.apps(page, of: condition, and: others, database) {
+                rows.append((app, try DecisionRows.all(of: app, database)))
+            }
             return rows
         } then: { [self] result in
             then(

@@ -19,9 +19,8 @@ final class StoreQueue {
     private var isHanging = false
     /// Nil until the file was opened or could not be.
     private(set) var state: StoreState?
-    /// Problems of the file, and those noted here.
+    /// What the worker has reported.
     private var findings: [String] = []
-    private var notes: [String] = []
 
     /// The resets that could not be written so far.
     var owed: @LoopActor () -> [DecisionFilter] = { [] }
@@ -30,25 +29,19 @@ final class StoreQueue {
     /// Called when a change was written after others could not be.
     var onWritableAgain: (@LoopActor () -> Void)?
 
-    init(path: String, log: Logger) {
-        self.path = path
+    init(paths: StorePaths, log: Logger) {
+        path = paths.stateFile
         self.log = log
-        file = StoreFile(path: path)
+        file = StoreFile(paths: paths)
     }
 
     /// The current problems, each as a sentence.
     var problems: [String] {
         switch state {
-        case .writable, .closed, nil: notes + findings
-        case .newer(let why): notes + findings + [why]
-        case .readOnly(let why): notes + findings + ["\(why); decisions hold for the asking process only"]
+        case .writable, .closed, nil: findings
+        case .newer(let why): findings + [why]
+        case .readOnly(let why): findings + ["\(why); decisions hold for the asking process only"]
         }
-    }
-
-    func note(_ finding: String) {
-        guard !notes.contains(finding) else { return }
-        notes.append(finding)
-        log.error("\(finding)")
     }
 
     // MARK: Jobs
@@ -58,14 +51,15 @@ final class StoreQueue {
     /// - Parameters:
     ///   - writes: Whether it changes the database.
     ///   - resets: Those among the changes.
+    ///   - session: What must be saved first, or the job fails.
     ///   - inBackground: Whether nobody waits for what it does.
     func add<Value: Sendable>(
-        writes: Bool = false, resets: [DecisionFilter] = [], inBackground: Bool = false,
+        writes: Bool = false, resets: [DecisionFilter] = [], session: UserSession? = nil, inBackground: Bool = false,
         _ body: @escaping @Sendable (Database) throws(DatabaseError) -> Value,
         then: @escaping @LoopActor (Result<Value, StoreError>) -> Void
     ) {
         let job = StoreJob(
-            writes: writes, isBackground: inBackground, resets: resets,
+            writes: writes, isBackground: inBackground, session: session, resets: resets,
             run: { (database) throws(DatabaseError) in
                 let value = try body(database)
                 return { then(.success(value)) }

@@ -13,7 +13,7 @@ struct PortalAnswer: Sendable, Hashable {
 /// How often each app's prompts were dismissed in a row, and until when they are paused.
 enum DismissalRows {
     static func all(session: String, _ database: Database) throws(DatabaseError) -> [DismissalRecord] {
-        try database.validRows(
+        try database.rows(
             "SELECT app, permission, count, paused_until, since FROM dismissal WHERE session = ?", [.text(session)]
         ) { row in
             guard let app = AppID(row.text(0)), let question = Question(name: row.text(1)) else { return nil }
@@ -24,7 +24,7 @@ enum DismissalRows {
     }
 
     static func save(_ record: DismissalRecord, session: String, _ database: Database) throws(DatabaseError) {
-        if record.isEmpty { return try remove(app: record.app, question: record.question, database) }
+        if record.isEmpty { return try delete(DecisionFilter(app: record.app, question: record.question), database) }
         try database.run(
             "INSERT OR REPLACE INTO dismissal VALUES (?, ?, ?, ?, ?, ?)",
             [
@@ -37,16 +37,15 @@ enum DismissalRows {
         try database.run("DELETE FROM dismissal WHERE session != ?", [.text(session)])
     }
 
-    static func remove(app: AppID?, question: Question?, _ database: Database) throws(DatabaseError) {
-        let condition = RowCondition(app: app, question: question)
-        try database.run("DELETE FROM dismissal" + condition.sql, condition.values)
+    static func delete(_ filter: DecisionFilter, _ database: Database) throws(DatabaseError) {
+        try database.run("DELETE FROM dismissal" + filter.condition.sql, filter.condition.values)
     }
 }
 
 /// The last valid texts of rule and settings files.
 enum RuleFileRows {
     static func all(_ database: Database) throws(DatabaseError) -> [(path: String, text: String)] {
-        try database.validRows("SELECT path, text FROM rule_file") { ($0.text(0), $0.text(1)) }
+        try database.rows("SELECT path, text FROM rule_file") { ($0.text(0), $0.text(1)) }
     }
 
     static func save(_ path: String, _ text: String, _ database: Database) throws(DatabaseError) {
@@ -61,7 +60,7 @@ enum RuleFileRows {
 /// Answers of permd that portals may have stored.
 enum PortalAnswerRows {
     static func all(_ database: Database) throws(DatabaseError) -> [PortalAnswer] {
-        try database.validRows("SELECT portal_app, permission, app, verdict FROM portal_answer") { row in
+        try database.rows("SELECT portal_app, permission, app, verdict FROM portal_answer") { row in
             guard let question = Question(name: row.text(1)), let app = AppID(row.text(2)),
                 let verdict = Verdict(rawValue: row.text(3))
             else { return nil }

@@ -32,7 +32,7 @@ struct PortalStoreSyncTests {
             guard isWritable else { return completion(false) }
             let decision = Decision(
                 app: app, permission: permission, verdict: verdict, duration: .always, decided: 0, by: .person)
-            store.commit([.set(decision)], history: []) { _ in completion(true) }
+            store.set([decision], history: []) { _ in completion(true) }
         }
 
         func portalForgot(_ app: AppID, _ permission: Permission) { forgotten.add("\(app) \(permission.rawValue)") }
@@ -88,14 +88,14 @@ struct PortalStoreSyncTests {
         func decide(_ verdict: Verdict) async {
             let decision = Decision(
                 app: Bench.app, permission: .camera, verdict: verdict, duration: .always, decided: 0, by: .person)
-            await commit([.set(decision)])
+            await withCheckedContinuation { done in
+                parts.store.set([decision], history: []) { _ in done.resume() }
+            }
         }
 
-        func reset() async { await commit([.reset(DecisionFilter(), by: .permctl, at: 0)]) }
-
-        private func commit(_ changes: [Change]) async {
+        func reset() async {
             await withCheckedContinuation { done in
-                parts.store.commit(changes, history: []) { _ in done.resume() }
+                parts.store.reset(DecisionFilter(), by: .permctl) { _ in done.resume() }
             }
         }
 

@@ -121,7 +121,7 @@ struct HistoryTests {
             try HistoryRows.write(row, database)
         }
         func counts() throws -> [UInt32] {
-            try HistoryRows.select(RowCondition(), limit: 99, offset: 0, database).map(\.count)
+            try HistoryRows.select(RowCondition(), RowPage(limit: 99, offset: 0), database).map(\.count)
         }
         for time in [1000, 1001, 1059, 1060, 1059] as [EpochSeconds] { try write(.withdrawn, time) }
         // A clock that was set back begins a new row.
@@ -155,13 +155,13 @@ struct HistoryTests {
         }
         #expect(try await listed(store) == ["/a unavailable 10000", "/a withdrawn 10000"])
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            store.commit([], history: [row("exe:/b", .granted, .permctl)]) {
+            store.set([], history: [row("exe:/b", .granted, .permctl)]) {
                 done.resume(with: $0.map { _ in }.mapError { $0 as any Error })
             }
         }
         // A row that waits is older than one that is written at once.
         store.history.record([row("exe:/c", .withdrawn)])
-        try await commit(store, .removeDismissals(app: nil, question: nil))
+        try await commit(store)
         store.history.record([row("exe:/a", .withdrawn)])
         await close(store)
         let again = open()
@@ -189,7 +189,7 @@ struct HistoryTests {
     /// Rows caused by apps are not written at once, but together every ten seconds, which takes a few pages.
     @Test func writesAreBounded() async throws {
         let store = open()
-        try await commit(store, .removeDismissals(app: nil, question: nil))
+        try await commit(store)
         await written(store)
         let size = try bytesWritten()
         let start = Loop.uptimeMilliseconds()
@@ -216,13 +216,13 @@ struct HistoryTests {
     /// The disk is full while the history is trimmed: changes are still committed, and rows are trimmed later.
     @Test func aTrimmingThatFails() async throws {
         let store = open()
-        try await commit(store, .removeDismissals(app: nil, question: nil))
+        try await commit(store)
         store.history.limits = (rows: 8, days: 90)
         for app in ["exe:/a", "exe:/b", "exe:/c"] { store.history.record([row(app, .withdrawn)]) }
         try Database(path: folder.file("state/permd.db")).execute(
             "CREATE TRIGGER full BEFORE DELETE ON history BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
         #expect(try await listed(store).count == 3)
-        try await commit(store, .removeDismissals(app: nil, question: nil))
+        try await commit(store)
         try Database(path: folder.file("state/permd.db")).execute("DROP TRIGGER full")
         store.history.record([row("exe:/d", .withdrawn)])
         #expect(try await listed(store) == ["/d withdrawn 1", "/c withdrawn 1"])

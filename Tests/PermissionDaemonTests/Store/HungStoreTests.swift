@@ -17,10 +17,8 @@ struct HungStoreTests {
     private let app = AppID("exe:/usr/bin/a")!
     private let process = ProcessKey(pid: 77, startTime: 5)
 
-    private func set(_ verdict: Verdict, _ permission: Permission) -> Change {
-        .set(
-            Decision(
-                app: app, permission: permission, verdict: verdict, duration: .always, decided: 1, by: .person))
+    private func set(_ verdict: Verdict, _ permission: Permission) -> Decision {
+        Decision(app: app, permission: permission, verdict: verdict, duration: .always, decided: 1, by: .person)
     }
 
     @Test func aHomeThatHangs() async throws {
@@ -37,10 +35,9 @@ struct HungStoreTests {
         // Everything else fails at once now.
         await #expect(throws: StoreError.self) { try await commit(store, set(.deny, .camera)) }
         await #expect(throws: StoreError.self) { try await list(store) }
-        var held = Decision(
+        let held = Decision(
             app: app, permission: .location, verdict: .grant, duration: .always, decided: 1, by: .person)
-        held.process = process
-        store.setInMemory(held)
+        store.setInMemory(held, for: process)
         #expect(store.decision(app, .location, for: process)?.verdict == .grant)
         // When it answers, the decision is known without being asked for.
         let read = EventLog<Bool>()

@@ -24,7 +24,7 @@ struct SchemaTests {
     private func open() throws -> Database { try Database(path: folder.file("store.db")) }
 
     private func steps(_ database: Database) throws -> [Int64?] {
-        try database.validRows("SELECT number FROM step ORDER BY rowid") { $0.optionalInteger(0) }
+        try database.rows("SELECT number FROM step ORDER BY rowid") { $0.optionalInteger(0) }
     }
 
     @Test func anOlderStore() throws {
@@ -34,7 +34,7 @@ struct SchemaTests {
         let database = try open()
         #expect(try SchemaTests.later.migrate(database) == 1)
         #expect(try steps(database) == [2, 3])
-        let notes = try database.validRows("SELECT note FROM decision") { $0.text(0) }
+        let notes = try database.rows("SELECT note FROM decision") { $0.text(0) }
         #expect(notes == ["older"])
         // Not twice.
         #expect(try SchemaTests.later.migrate(try open()) == 3)

@@ -5,6 +5,7 @@ import Glibc
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
+import System
 import Testing
 
 @testable import PermissionDaemon
@@ -22,11 +23,10 @@ struct StoreLossTests {
         openStore(paths ?? self.paths)
     }
 
-    private func set(_ verdict: Verdict, _ permission: Permission, _ duration: Duration = .always) -> Change {
-        .set(
-            Decision(
-                app: app, permission: permission, verdict: verdict, duration: duration, decided: 1, by: .permctl,
-                process: duration == .once ? process : nil))
+    private func set(_ verdict: Verdict, _ permission: Permission, _ duration: Duration = .always) -> Decision {
+        Decision(
+            app: app, permission: permission, verdict: verdict, duration: duration, decided: 1, by: .permctl,
+            process: duration == .once ? process : nil)
     }
 
     enum Loss: String, CaseIterable, Sendable {
@@ -62,7 +62,7 @@ struct StoreLossTests {
     private func afterKill() async throws -> [String] {
         let copy = folder.file("copy")
         try #require(system("rm -rf \(copy) && mkdir \(copy)") == 0)
-        for part in ["state", "run"] {
+        for part in ["state", "run"] where FileStatus(folder.file(part)) != nil {
             try #require(system("cp -a \(folder.file(part)) \(copy)/") == 0)
         }
         let again = open(StorePaths(state: copy + "/state", session: copy + "/run"))
@@ -149,9 +149,9 @@ struct StoreLossTests {
     }
 
     @Test(arguments: [
-        Loss.file, .allFiles, .folder, .folderMoved, .otherFile, .fileFIFO, .fileLink, .fileDirectory, .parent,
+        Loss.file, .allFiles, .folder, .folderMoved, .otherFile, .fileFIFO, .fileLink, .parent,
     ])
-    func theSessionsTokenSurvives(_ loss: Loss) async throws {
+    func theSessionSurvives(_ loss: Loss) async throws {
         let store = open()
         try await commit(store, set(.deny, .location, .session), set(.grant, .microphone, .once))
         try inflict(loss, try #require(paths.sessionFile))
@@ -160,7 +160,6 @@ struct StoreLossTests {
         try await commit(store, set(.grant, .camera, .session))
         let earlier = loss == .parent ? [] : ["deny session", "grant once"]
         #expect(try await afterKill() == earlier + ["grant session"])
-        #expect(store.queue.problems.contains { $0.contains("while permd ran") }, "\(store.queue.problems)")
         await close(store)
     }
 
@@ -185,7 +184,7 @@ struct StoreLossTests {
             let app = AppID("exe:/usr/bin/a\(number)")!
             let decision = Decision(
                 app: app, permission: .camera, verdict: .grant, duration: .always, decided: 1, by: .permctl)
-            store.commit([.set(decision)], history: []) { done.add((try? $0.get()) == nil ? nil : app.description) }
+            store.set([decision], history: []) { done.add((try? $0.get()) == nil ? nil : app.description) }
             if number == 200 {
                 // While other decisions are being written.
                 try await done.wait(for: 100)

@@ -29,9 +29,9 @@ struct StoreMendingTests {
         return store
     }
 
-    private func set(_ verdict: Verdict, _ duration: Duration = .always, _ permission: Permission = .camera) -> Change {
-        .set(
-            Decision(app: app, permission: permission, verdict: verdict, duration: duration, decided: 1, by: .permctl))
+    private func set(_ verdict: Verdict, _ duration: Duration = .always, _ permission: Permission = .camera) -> Decision
+    {
+        Decision(app: app, permission: permission, verdict: verdict, duration: duration, decided: 1, by: .permctl)
     }
 
     /// SQLite cannot open its -shm file.
@@ -75,7 +75,7 @@ struct StoreMendingTests {
         await close(store)
         let other = StorePaths(state: folder.file("other"), session: nil)
         let running = open()
-        try await commit(running, .reset(DecisionFilter(app: app), by: .permctl, at: 1000))
+        try await reset(running, app)
         try #require(mkdir(other.state, 0o700) == 0)
         for suffix in ["", "-wal"] {
             let copy = try ChildProcess("cp", [paths.stateFile + suffix, other.stateFile + suffix])

@@ -34,15 +34,12 @@ struct StoreRowsTests {
     @Test func everyDurationIsRestored() async throws {
         let process = ProcessKey(pid: 77, startTime: 5)
         let store = open()
-        try await commit(store, .set(decision(.grant, .once, process: process)))
+        try await commit(store, decision(.grant, .once, process: process))
         try await commit(
             store,
-            .set(
-                Decision(
-                    app: app, permission: .microphone, verdict: .deny, duration: .session, decided: 1, by: .permctl)),
-            .set(
-                Decision(
-                    app: app, permission: .location, verdict: .grant, duration: .until(2000), decided: 1, by: .person)))
+            Decision(app: app, permission: .microphone, verdict: .deny, duration: .session, decided: 1, by: .permctl),
+            Decision(
+                app: app, permission: .location, verdict: .grant, duration: .until(2000), decided: 1, by: .person))
         await close(store)
         let again = open()
         #expect(try await list(again).sorted() == ["deny session", "grant once", "grant until"])
@@ -60,8 +57,8 @@ struct StoreRowsTests {
     /// A newer `once` decision of a process does not replace a lasting decision of the app.
     @Test func aNewerOnceKeepsTheLastingOne() async throws {
         let store = open()
-        try await commit(store, .set(decision(.deny, .always)))
-        try await commit(store, .set(decision(.grant, .once, process: ProcessKey(pid: 77, startTime: 5))))
+        try await commit(store, decision(.deny, .always))
+        try await commit(store, decision(.grant, .once, process: ProcessKey(pid: 77, startTime: 5)))
         await close(store)
         let again = open()
         #expect(try await list(again).sorted() == ["deny always", "grant once"])
@@ -72,11 +69,13 @@ struct StoreRowsTests {
         let store = open()
         let answer = PortalAnswer(
             key: PortalKey(appID: "org.example.A", question: .camera), app: app, verdict: .grant)
-        try await commit(store, .savePortalAnswer(answer))
+        try await write(store) { (database) throws(DatabaseError) in try PortalAnswerRows.save(answer, database) }
         await close(store)
         let again = open()
         #expect(await restored(again).portalAnswers == [answer])
-        try await commit(again, .removePortalAnswer(answer.key))
+        try await write(again) { (database) throws(DatabaseError) in
+            try PortalAnswerRows.remove(answer.key, database)
+        }
         #expect(await restored(again).portalAnswers == [])
         await close(again)
     }
@@ -86,13 +85,13 @@ struct StoreRowsTests {
         for duration in [Duration.always, .session, .until(2000)] {
             let store = open()
             await load(app, store)
-            try await commit(store, .set(decision(.grant, .once, process: process)))
-            try await commit(store, .set(decision(.deny, duration)))
+            try await commit(store, decision(.grant, .once, process: process))
+            try await commit(store, decision(.deny, duration))
             #expect(store.decision(app, .camera, for: process)?.process == nil)
             await close(store)
             let again = open()
             #expect(try await list(again) == ["deny \(duration.kind.rawValue)"])
-            try await commit(again, .reset(DecisionFilter(), by: .permctl, at: 1000))
+            try await reset(again)
             #expect(try await list(again).isEmpty)
             await close(again)
         }
@@ -100,7 +99,7 @@ struct StoreRowsTests {
 
     @Test func rowsWithInvalidValuesAreSkipped() async throws {
         let store = open()
-        try await commit(store, .set(decision(.grant, .always)))
+        try await commit(store, decision(.grant, .always))
         await close(store)
         for row in [
             ["nonsense", "camera", "grant", "always", "person"], ["exe:/b", "screen", "grant", "always", "person"],
@@ -131,7 +130,7 @@ struct StoreRowsTests {
     ])
     func changedRowsAreNotTrusted(_ change: String) async throws {
         let store = open()
-        try await commit(store, .set(decision(.deny, .until(2000))))
+        try await commit(store, decision(.deny, .until(2000)))
         await close(store)
         try Database(path: folder.file("state/permd.db")).execute("UPDATE decision SET \(change)")
         let again = open()
@@ -142,9 +141,7 @@ struct StoreRowsTests {
         again.findEnds()
         try await commit(
             again,
-            .set(
-                Decision(app: app, permission: .bluetooth, verdict: .deny, duration: .always, decided: 1, by: .permctl))
-        )
+            Decision(app: app, permission: .bluetooth, verdict: .deny, duration: .always, decided: 1, by: .permctl))
         await close(again)
         // The damaged row is not removed like a decision that has ended.
         #expect(try Database(path: folder.file("state/permd.db")).integer("SELECT count(*) FROM decision") == 2)
@@ -152,7 +149,7 @@ struct StoreRowsTests {
 
     @Test func emptiedFilesAreReported() async throws {
         let store = open()
-        try await commit(store, .set(decision(.grant, .always)))
+        try await commit(store, decision(.grant, .always))
         await close(store)
         #expect(truncate(paths.stateFile, 0) == 0)
         let again = open()
@@ -168,7 +165,7 @@ struct StoreRowsTests {
             let decision = Decision(
                 app: AppID("exe:/usr/bin/a\(number)")!, permission: .camera, verdict: .grant, duration: .always,
                 decided: 1, by: .permctl)
-            store.commit([.set(decision)], history: []) { _ in done.add(number) }
+            store.set([decision], history: []) { _ in done.add(number) }
         }
         // They are acknowledged in order.
         #expect(try await done.wait(for: 1000) == Array(0..<1000))
@@ -178,9 +175,22 @@ struct StoreRowsTests {
         await close(again)
     }
 
+    /// Whatever pages are asked for, only so many statements are prepared.
+    @Test func thePagesOfAListShareAStatement() throws {
+        let database = try Database(path: folder.file("pages.db"))
+        try Schema.current.migrate(database)
+        for offset in 0..<10 {
+            let page = RowPage(limit: 1 + offset, offset: offset)
+            _ = try DecisionRows.page(page, of: RowCondition(app: app), and: [OtherRow(app: app)], database)
+            _ = try DecisionRows.apps(page, of: RowCondition(app: app), and: [app], database)
+        }
+        // Those of the schema's version, of both lists, and of the table of others.
+        #expect(database.statements.count <= 6)
+    }
+
     @Test func aFailedChangeDoesNotAffectOthers() async throws {
         let store = open()
-        try await commit(store, .set(decision(.grant, .always)))
+        try await commit(store, decision(.grant, .always))
         try tamper(
             "state/permd.db",
             "CREATE TRIGGER no BEFORE INSERT ON decision WHEN new.app = 'exe:/bad' BEGIN SELECT RAISE(ABORT, 'no'); END"
@@ -189,7 +199,7 @@ struct StoreRowsTests {
         for name in ["exe:/one", "exe:/bad", "exe:/two"] {
             let decision = Decision(
                 app: AppID(name)!, permission: .camera, verdict: .grant, duration: .always, decided: 1, by: .permctl)
-            store.commit([.set(decision)], history: []) { result in
+            store.set([decision], history: []) { result in
                 results.add((try? result.get()) != nil)
             }
         }
@@ -201,7 +211,7 @@ struct StoreRowsTests {
     /// Without `$XDG_RUNTIME_DIR`, session decisions hold as long as the daemon runs.
     @Test func withoutARuntimeFolder() async throws {
         let store = openStore(StorePaths(state: folder.file("state"), session: nil))
-        try await commit(store, .set(decision(.grant, .session)))
+        try await commit(store, decision(.grant, .session))
         #expect(try await list(store) == ["grant session"])
         #expect(store.queue.problems.contains { $0.contains("XDG_RUNTIME_DIR") })
         await close(store)

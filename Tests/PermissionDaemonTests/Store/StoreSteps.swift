@@ -33,15 +33,33 @@ func openStore(
 ) -> DecisionStore {
     var log = Logger(label: "test")
     log.logLevel = .critical
-    return DecisionStore(paths: paths, bootID: boot, now: now, processes: processes, log: log)
+    let session = UserSession(path: paths.sessionFile, boot: boot)
+    return DecisionStore(paths: paths, session: session, now: now, processes: processes, log: log)
+}
+
+/// Makes decisions, all or none.
+@LoopActor
+func commit(_ store: DecisionStore, _ decisions: Decision...) async throws {
+    try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+        store.set(decisions, history: []) { done.resume(with: $0.mapError { $0 as any Error }) }
+    }
 }
 
 @LoopActor
-func commit(_ store: DecisionStore, _ changes: Change...) async throws {
+func reset(_ store: DecisionStore, _ app: AppID? = nil, _ permission: Permission? = nil) async throws {
+    let filter = DecisionFilter(app: app, question: permission.map(Question.permission))
     try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-        store.commit(changes, history: []) { result in
-            done.resume(with: result.map { _ in }.mapError { $0 as any Error })
-        }
+        store.reset(filter, by: .permctl) { done.resume(with: $0.map { _ in }.mapError { $0 as any Error }) }
+    }
+}
+
+/// Changes other tables.
+@LoopActor
+func write(
+    _ store: DecisionStore, _ body: @escaping @Sendable (Database) throws(DatabaseError) -> Void
+) async throws {
+    try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+        store.queue.add(writes: true, body) { done.resume(with: $0.mapError { $0 as any Error }) }
     }
 }
 
@@ -55,12 +73,13 @@ func close(_ store: DecisionStore) async {
 func decisions(_ store: DecisionStore) async throws -> [Decision] {
     var all: [Decision] = []
     for offset in stride(from: 0, to: .max, by: RowPage.maximum) {
-        let range = RowPage(offset: offset).ofFile(others: 0)
         let page = try await withCheckedThrowingContinuation { done in
-            store.list(DecisionFilter(), range) { done.resume(with: $0.mapError { $0 as any Error }) }
+            store.list(DecisionFilter(), RowPage(offset: offset), and: []) {
+                done.resume(with: $0.mapError { $0 as any Error })
+            }
         }
         if page.isEmpty { break }
-        all += page.compactMap { $0 }
+        for case .decision(let decision) in page { all.append(decision) }
     }
     return all
 }
