@@ -12,7 +12,7 @@ import Testing
 @LoopActor
 struct WorkerTests {
     @Test func jobsRunInOrderBesideTheLoop() async throws {
-        let worker = Worker()
+        let worker = Worker(threads: 1)
         let results = EventLog<Int?>()
         for number in 0..<100 {
             worker.run(about: "subject \(number % 3)") {
@@ -44,7 +44,7 @@ struct WorkerTests {
         } then: { _ in
             results.add("other")
         }
-        #expect(try await results.wait(for: 3) == ["other", "failed", "same subject"])
+        #expect(try await results.wait(for: 3).sorted() == ["failed", "other", "same subject"])
         #expect(worker.stuckThreads == 1)
         worker.run(about: "disk") {
             3
