@@ -27,22 +27,11 @@ final class EndTimer {
 }
 
 extension DecisionStore {
-    /// Notices decisions that ended while nothing watched for it, and waits for the next end.
+    /// Notices decisions that ended while nothing watched for it, and waits for the next end. That a process has exited
+    /// is noticed when the decisions of its app are read.
     func findEnds() {
-        var ofProcesses = RowCondition()
-        ofProcesses.add("scope = ?", .text(session.scopes.boot))
-        queue.add(inBackground: true) { [ofProcesses] (database) throws(DatabaseError) in
-            try DecisionRows.select(ofProcesses, database)
-        } then: { [weak self] result in
-            for decision in (try? result.get()) ?? [] { self?.watch(decision) }
-        }
         end(.otherScopes(session.scopes))
         noticeEnds()
-    }
-
-    func watch(_ decision: Decision) {
-        guard let process = decision.process, !processes.isAlive(process) else { return }
-        exited(process)
     }
 
     /// Notices `until` decisions whose time has passed. They end by themselves.
@@ -56,7 +45,13 @@ extension DecisionStore {
         }
     }
 
-    func awaitEnd(_ end: EpochSeconds) { ends.await(end) { [weak self] in self?.noticeEnds() } }
+    /// Notices when a decision ends that is tied to a time or a process.
+    func awaitEnd(_ decision: Decision) {
+        if let end = decision.duration.end { awaitEnd(end) }
+        if let process = decision.process, !processes.isAlive(process) { exited(process) }
+    }
+
+    private func awaitEnd(_ end: EpochSeconds) { ends.await(end) { [weak self] in self?.noticeEnds() } }
 
     /// Ends the `once` decisions of a process that has exited, or those of one app that the process holds for it.
     func exited(_ process: ProcessKey, of app: AppID? = nil) {

@@ -161,7 +161,7 @@ final class DecisionStore {
             case .success(let rows):
                 for (app, decisions) in rows {
                     memory.load(app, decisions)
-                    for decision in decisions { decision.duration.end.map(awaitEnd) }
+                    decisions.forEach(awaitEnd)
                 }
                 unread.subtract(apps)
                 makeRoom()
@@ -266,9 +266,8 @@ final class DecisionStore {
             made.map { DecisionChange(app: $0.app, permission: $0.permission, verdict: $0.verdict) }
             + gone.map { DecisionChange(app: $0.app, permission: $0.permission, verdict: nil) }
         guard !changes.isEmpty else { return }
-        for decision in made { decision.duration.end.map(awaitEnd) }
         onChange?(changes)
-        for decision in made { watch(decision) }
+        made.forEach(awaitEnd)
     }
 
     /// Keeps a decision that could not be written, for one process, until that process or permd exits.

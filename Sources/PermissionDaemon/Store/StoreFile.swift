@@ -133,10 +133,7 @@ final class StoreFile: @unchecked Sendable {
     }
 
     private func opened(writes: Bool) throws(DatabaseError) -> Database {
-        switch state {
-        case .newer, .closed: throw .noFile
-        case .writable, .readOnly: if database == nil || writes && identity == nil { open() }
-        }
+        if state != .closed, database == nil || writes && identity == nil { open() }
         guard let database, !writes || identity != nil else { throw .noFile }
         return database
     }

@@ -76,7 +76,7 @@ enum StoreOpening {
     private static func newer(_ path: String, _ version: Int64) -> OpenedFile {
         let why =
             "\(path) was written by a newer permd (schema \(version), this one knows \(Schema.current.version)); it is left untouched: install the newer permd again"
-        return OpenedFile(state: .newer(why: why))
+        return OpenedFile(state: .readOnly(why: why))
     }
 
     /// Describes what is in the place of a file: a link, a FIFO, a folder. SQLite's own message is less specific.

@@ -39,7 +39,6 @@ final class StoreQueue {
     var problems: [String] {
         switch state {
         case .writable, .closed, nil: findings
-        case .newer(let why): findings + [why]
         case .readOnly(let why): findings + ["\(why); decisions hold for the asking process only"]
         }
     }

@@ -33,14 +33,12 @@ enum StoreState: Sendable, Equatable {
     case writable
     /// Nothing can be written, and possibly nothing read. The next change tries again.
     case readOnly(why: String)
-    /// Written by a newer permd; left untouched and unread.
-    case newer(why: String)
     case closed
 
     var why: String? {
         switch self {
         case .writable: nil
-        case .readOnly(let why), .newer(let why): why
+        case .readOnly(let why): why
         case .closed: "permd is stopping"
         }
     }

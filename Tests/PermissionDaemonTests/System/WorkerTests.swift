@@ -15,7 +15,7 @@ struct WorkerTests {
         let worker = Worker(threads: 1)
         let results = EventLog<Int?>()
         for number in 0..<100 {
-            worker.run(about: "subject \(number % 3)") {
+            worker.run(about: "subject \(number % 3)", deadline: 60_000) {
                 Loop.shared.isCurrent ? -1 : number
             } then: {
                 results.add($0)
