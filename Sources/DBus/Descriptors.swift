@@ -104,7 +104,8 @@ final class WatchTable {
         }
     }
 
-    private static let batch = 32
+    /// More descriptors than are ready at once in any program but the tests.
+    private static let batch = 256
     /// Marks the wake-up descriptor. No entry uses this value, because generations start at 1.
     private static let wakeUpMark: UInt64 = 0
 
