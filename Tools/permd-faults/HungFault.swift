@@ -1,5 +1,5 @@
-// Callers, desktop entries and rules on file systems that never answer: everybody else is served as before, such callers
-// are nobody, and permd works when the file systems are gone.
+// Callers, desktop entries, rules and permd's own files on file systems that never answer: everybody else is served as
+// before, such callers are nobody, and permd works when the file systems are gone.
 
 import DBus
 import Glibc
@@ -10,7 +10,7 @@ import TestSupport
 @LoopActor
 final class HungFault {
     /// What is on a file system that never answers.
-    private enum Target: String, CaseIterable { case scripts, sandbox, entry, rule, folder }
+    private enum Target: String, CaseIterable { case scripts, sandbox, entry, rule, folder, home, runtime }
 
     private let rounds: Int
     private let report = Report("hung file systems")
@@ -47,7 +47,9 @@ final class HungFault {
             report.count("rounds")
         }
         for (target, rounds) in latencies.sorted(by: { $0.key.rawValue < $1.key.rawValue }) { judge(target, rounds) }
-        for what in ["callers refused", "prompts with a plain name", "restrictions kept"] { report.expect(what) }
+        for what in ["callers refused", "prompts with a plain name", "restrictions kept", "changes refused"] {
+            report.expect(what)
+        }
         return report
     }
 
@@ -75,6 +77,8 @@ final class HungFault {
         case .sandbox: try await hangSandbox(place)
         case .entry: try await hangEntry(place)
         case .rule, .folder: try await hangRules(place, target)
+        case .home: try await hangStore(place, target, over: place.lastingFolder, "always")
+        case .runtime: try await hangStore(place, target, over: place.sessionFolder, "session")
         }
         if !place.permd.isRunning { report.lose("\(target.rawValue): permd exited") }
         await place.end()
@@ -226,6 +230,35 @@ final class HungFault {
             await Place.pause(milliseconds: 50)
         }
         try await expectRestriction(place, "\(target.rawValue) that answers again")
+    }
+
+    // MARK: The store
+
+    /// No change is acknowledged while it hangs, also by a permd that starts then. What was decided before is in force
+    /// once it answers.
+    private func hangStore(_ place: Place, _ target: Target, over folder: String, _ duration: String) async throws {
+        let (key, other) = (
+            Ledger.Key(app: "exe:/a", permission: "camera"), Ledger.Key(app: "exe:/b", permission: "camera")
+        )
+        if let error = await place.decide(key, "grant \(duration)") {
+            throw TestKitError("SetDecision failed: \(error)")
+        }
+        let hung = try await HungFileSystem(over: folder)
+        func expectRefusal() async {
+            let error = await place.decide(other, "grant \(duration)")
+            guard error != ErrorKind.storeUnavailable.name else { return report.count("changes refused") }
+            report.lose("\(target.rawValue): a change while it hangs: \(error ?? "acknowledged")")
+        }
+        try await measure(target, place) { await expectRefusal() }
+        try await place.permd.restart(SIGKILL)
+        await expectRefusal()
+        try await hung.end()
+        while await place.decide(other, "deny \(duration)") != nil { await Place.pause(milliseconds: 50) }
+        let apps = try await place.rows("ListDecisions").compactMap { $0["app"]?.stringValue }
+        // The permd that could not read the session's file began another session.
+        if apps != (target == .home ? ["exe:/a", "exe:/b"] : ["exe:/b"]) {
+            report.lose("\(target.rawValue) that answers again: decisions about \(apps)")
+        }
     }
 
     private func problems(_ place: Place) async throws -> [String] {
