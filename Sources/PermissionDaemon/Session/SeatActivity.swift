@@ -108,7 +108,7 @@ final class SeatActivity {
                 return fields[4].objectPathValue
             }
             sessions = sessions?.filter { own.contains($0.key) } ?? [:]
-            if own.isEmpty { weigh() }
+            if own.isEmpty { evaluate() }
             for path in own { ask(path) }
         }
     }
@@ -134,7 +134,7 @@ final class SeatActivity {
             sessions?[path] = now
             // By the time of this answer, logind has changed the access rights of the devices.
             if before?.isActive != now.isActive { onSwitch?() }
-            weigh()
+            evaluate()
         }
     }
 
@@ -155,7 +155,7 @@ final class SeatActivity {
     private func remove(_ path: String?) {
         guard let path, sessions != nil else { return }
         sessions?[path] = nil
-        weigh()
+        evaluate()
     }
 
     // MARK: The verdict
@@ -172,7 +172,7 @@ final class SeatActivity {
 
     /// One active and unlocked session is enough. Remote sessions count only if there are no local ones, because they
     /// would bring prompts onto a locked screen.
-    private func weigh() {
+    private func evaluate() {
         guard let sessions else { return }
         answered()
         let here = sessions.values.filter(\.hasSeat)
