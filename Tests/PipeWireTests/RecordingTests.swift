@@ -38,7 +38,8 @@ struct RecordingTests {
         await server.end()
     }
 
-    /// Without the script, the session manager makes links, which are cut at once.
+    /// Without the script, the session manager makes links, which are cut at once. It may make one again, which carries a
+    /// few periods of sound until permd-pipewire has heard of it.
     @Test func withoutTheScript() async throws {
         let server = try await SoundServer(isConfigured: false)
         try await server.log.first("the notice") { $0.contains("does not know permd") }
@@ -52,7 +53,7 @@ struct RecordingTests {
         if isCutting { try await refused.isSilent() }
         let before = refused.tones
         try await allowed.hears(40)
-        #expect(refused.tones == before)
+        #expect(refused.tones - before <= 4)
         try await server.permctl("grant", program, "microphone")
         try await refused.hears()
         await server.end()
