@@ -14,9 +14,10 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
 
     /// SQLITE_READONLY_DBMOVED, a macro that Swift does not import.
     private static let moved = SQLITE_READONLY | 4 << 8
-    /// The state of the store gives the reason.
-    static let noFile = DatabaseError(code: -1, description: "no file is open")
-    static let noSession = DatabaseError(code: -2, description: "the session cannot be saved")
+    /// There is no file that could be used.
+    var isNoFile: Bool { code == -1 }
+
+    static func noFile(_ why: String) -> DatabaseError { DatabaseError(code: -1, description: why) }
     static let late = DatabaseError(code: SQLITE_INTERRUPT, description: "the disk did not answer in time")
 
     static func loss(_ path: String) -> DatabaseError {

@@ -5,8 +5,10 @@
 // then is opened. Nothing is written again from memory.
 
 import DBus
+import Glibc
 import PermissionCore
 import PermissionModel
+import System
 
 /// Work on the database. The completions run on the loop.
 struct StoreJob: Sendable {
@@ -110,7 +112,7 @@ final class StoreFile: @unchecked Sendable {
         for case let session? in jobs.map(\.session) {
             guard let problem = sessionFile.save(session) else { continue }
             report(problem)
-            throw .noSession
+            throw .noFile(problem)
         }
         let writes = jobs.contains(where: \.writes)
         let database = try opened(writes: writes)
@@ -134,16 +136,36 @@ final class StoreFile: @unchecked Sendable {
 
     private func opened(writes: Bool) throws(DatabaseError) -> Database {
         if state != .closed, database == nil || writes && identity == nil { open() }
-        guard let database, !writes || identity != nil else { throw .noFile }
+        guard let database, !writes || identity != nil else { throw .noFile(state.why ?? "") }
         return database
     }
 
     private func open() {
-        database = nil
-        let opened = StoreOpening.open(path)
-        (database, identity, state) = (opened.database, opened.identity, opened.state)
-        for finding in opened.findings { report(finding) }
-        isReopened = isReopened || database != nil
+        (database, identity) = (nil, nil)
+        if FileStatus(path)?.size == 0 {
+            report("\(path) was empty; its former content is unknown now, so apps ask again")
+        }
+        do throws(DatabaseError) {
+            let opened: OpenedFile
+            do throws(DatabaseError) { opened = try StoreOpening.open(path) } catch {
+                guard error.isDamage, setAside() else { throw error }
+                opened = try StoreOpening.open(path)
+            }
+            (database, identity, isReopened) = (opened.database, opened.identity, true)
+            state = opened.problem.map { .readOnly(why: $0) } ?? .writable
+        } catch {
+            state = .readOnly(
+                why: error.isNoFile ? error.description : "\(path) cannot be opened: \(error.description)")
+        }
+    }
+
+    /// Moves a damaged file aside. Returns whether another one can be opened.
+    private func setAside() -> Bool {
+        let target = "\(path).damaged-\(Loop.nanoseconds(of: CLOCK_REALTIME))"
+        guard rename(path, target) == 0 else { return false }
+        for suffix in StoreIdentity.suffixes.dropFirst() { rename(path + suffix, target + suffix) }
+        report("the store was damaged and is set aside as \(target); its content is unknown now, so apps ask again")
+        return true
     }
 
     /// Throws if the open files are not those at the path.
@@ -161,21 +183,17 @@ final class StoreFile: @unchecked Sendable {
             if !inBackground { open() }
             return StoreError(reason: error.description)
         case _ where error.isDamage:
-            (database, identity) = (nil, nil)
-            state = .readOnly(why: "the store is damaged: \(path): \(error.description)")
-            let why = StoreError(reason: state.why ?? "")
-            guard let finding = StoreOpening.setAside(path) else { return why }
-            report(finding)
-            open()
-            return why
-        case _ where error.code == DatabaseError.noSession.code: return StoreError(reason: error.description)
-        case _ where error.code == DatabaseError.noFile.code: break
+            let why = "the store is damaged: \(path): \(error.description)"
+            (database, identity, state) = (nil, nil, .readOnly(why: why))
+            if setAside() { open() }
+            return StoreError(reason: why)
+        case _ where error.isNoFile: return StoreError(reason: error.description)
         default:
             state = .readOnly(why: "the store cannot be written: \(path): \(error.description)")
             // A connection that was opened on a read-only disk stays read-only; the next change opens the file again.
             if error.isReadOnly { (database, identity) = (nil, nil) }
         }
-        return StoreError(reason: state.why ?? error.description)
+        return StoreError(reason: state.why ?? "")
     }
 
     private func report(_ finding: String) {
