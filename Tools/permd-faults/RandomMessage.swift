@@ -8,6 +8,9 @@ struct RandomMessage {
     var dice: Dice
     /// The number of descriptors that this message may still get: the bus disconnects senders of more than 16.
     private var descriptorsLeft = 0
+    /// The long texts that it may still get: with some thousand, an array would be longer than the D-Bus Specification
+    /// allows, and a bus disconnects its sender.
+    private var longTextsLeft = 0
 
     init(dice: Dice) { self.dice = dice }
 
@@ -37,7 +40,9 @@ struct RandomMessage {
     mutating func text() -> String {
         switch dice.number(0...19) {
         case 0: return String(repeating: dice.pick(["x", "é", "/", "%", "\u{202E}"]), count: dice.number(0...3000))
-        case 1: return String(repeating: "long ", count: dice.number(1...20_000))
+        case 1:
+            longTextsLeft -= 1
+            return String(repeating: "long ", count: dice.number(1...(longTextsLeft < 0 ? 10 : 20_000)))
         case 2:
             return String((0..<dice.number(0...40)).map { _ in Character(UnicodeScalar(UInt8(dice.number(1...127)))) })
         case 3: return dice.pick(RandomMessage.words) + dice.pick(RandomMessage.words)
@@ -127,6 +132,7 @@ struct RandomMessage {
     mutating func call(_ member: Member, paths: [String]) -> Message {
         var member = member
         descriptorsLeft = 8
+        longTextsLeft = 300
         var signatures = RandomMessage.split(Substring(member.signature)).map(String.init)
         if dice.oneIn(4) {
             switch dice.number(0...3) {
