@@ -14,7 +14,7 @@ public final class Connection {
     /// be waiting.
     private static let fullRead = 8
 
-    public internal(set) var uniqueName: String
+    public let uniqueName: String
     public private(set) var isConnected = true
     /// Receives every incoming method call. If nil, calls are answered with UnknownMethod, unless ``queuesCalls`` is set.
     public var methodHandler: (@LoopActor (Message) -> Void)? {
@@ -47,9 +47,9 @@ public final class Connection {
 
     // SAFETY: `raw` was opened by this module and is closed and released only in `disconnected`; the filter is removed
     // first.
-    init(_ raw: OpaquePointer, uniqueName: String) {
+    init(_ raw: OpaquePointer) {
         self.raw = raw
-        self.uniqueName = uniqueName
+        uniqueName = String(cString: dbus_bus_get_unique_name(raw))
         watches = Watches(connection: raw)
         dbus_connection_set_max_received_size(raw, Connection.maximumReceived)
         boundDescriptors()
