@@ -73,13 +73,6 @@ public enum AgentEvent: Sendable, Hashable {
     case refused(ClientError)
 }
 
-/// Identifies a prompt. Each daemon counts the paths of its prompts from the start.
-private struct PromptKey: Hashable {
-    /// The daemon's unique name.
-    let daemon: String
-    let path: String
-}
-
 private struct OpenPrompt {
     let link: PromptLink
     let task: Task<Void, Never>
@@ -95,7 +88,8 @@ private final class AgentServer {
     private let path = "/org/permd/agent/1"
     private let onEvent: @Sendable (AgentEvent) -> Void
     private var server: ObjectServer?
-    private var open: [PromptKey: OpenPrompt] = [:]
+    /// By the paths of the prompts. Each daemon counts them from the start; those of one that leaves are withdrawn.
+    private var open: [String: OpenPrompt] = [:]
     /// Ends when the presenter has returned from the last prompt.
     private var lastShown: Task<Void, Never>?
     private var listener: Subscription?
@@ -129,7 +123,7 @@ private final class AgentServer {
     private func daemonChanged(_ isThere: Bool) {
         guard isRegistered else { return }
         guard isThere else {
-            for key in Array(open.keys) { withdraw(key, "permd has left the bus") }
+            for path in Array(open.keys) { withdraw(path, "permd has left the bus") }
             return onEvent(.daemonLost)
         }
         Task {
@@ -141,7 +135,7 @@ private final class AgentServer {
     /// presenter has returned.
     func leave() async {
         let tasks = open.values.map(\.task)
-        for key in Array(open.keys) { withdraw(key, "this agent is leaving") }
+        for path in Array(open.keys) { withdraw(path, "this agent is leaving") }
         link.close()
         for task in tasks { await task.value }
     }
@@ -178,7 +172,7 @@ private final class AgentServer {
                         callers: AgentServer.daemon
                     ) { [weak self] call in
                         if let path = call.arguments[0].objectPathValue, let details = call.arguments[1].properties {
-                            self?.open[PromptKey(daemon: call.sender, path: path)]?.link.update(details)
+                            self?.open[path]?.link.update(details)
                         }
                         call.reply()
                     },
@@ -188,7 +182,7 @@ private final class AgentServer {
                     ) { [weak self] call in
                         if let path = call.arguments[0].objectPathValue {
                             let why = SafeText.title(call.arguments[1].stringValue ?? "")
-                            self?.withdraw(PromptKey(daemon: call.sender, path: path), why)
+                            self?.withdraw(path, why)
                         }
                         call.reply()
                     },
@@ -198,9 +192,8 @@ private final class AgentServer {
 
     private func prompt(_ call: MethodCall) {
         guard let path = call.arguments[0].objectPathValue, let details = call.arguments[1].properties else { return }
-        let key = PromptKey(daemon: call.sender, path: path)
-        guard open[key] == nil, open.count < AgentServer.maximumPrompts else {
-            let text = open[key] == nil ? "\(open.count) prompts are open already" : "this prompt is open already"
+        guard open[path] == nil, open.count < AgentServer.maximumPrompts else {
+            let text = open[path] == nil ? "\(open.count) prompts are open already" : "this prompt is open already"
             return call.fail(name: BusError.Name.limitsExceeded, body: [.string(text)])
         }
         let link = PromptLink()
@@ -210,15 +203,15 @@ private final class AgentServer {
         let task = Task {
             // A withdrawn prompt may take a moment to disappear.
             await before?.value
-            guard open[key]?.link === link else { return }
+            guard open[path]?.link === link else { return }
             let answer = await AgentServer.present(prompt, by: presenter)
             // If the prompt was withdrawn or its daemon has left, another prompt may have the same path by now.
-            guard open[key]?.link === link else { return }
-            open[key] = nil
+            guard open[path]?.link === link else { return }
+            open[path] = nil
             link.end()
             AgentServer.reply(answer, to: call)
         }
-        open[key] = OpenPrompt(link: link, task: task)
+        open[path] = OpenPrompt(link: link, task: task)
         lastShown = task
     }
 
@@ -227,8 +220,8 @@ private final class AgentServer {
         _ prompt: AgentPrompt, by presenter: any PromptPresenter
     ) async -> AgentAnswer { await presenter.present(prompt) }
 
-    private func withdraw(_ key: PromptKey, _ why: String) {
-        guard let prompt = open.removeValue(forKey: key) else { return }
+    private func withdraw(_ path: String, _ why: String) {
+        guard let prompt = open.removeValue(forKey: path) else { return }
         prompt.link.why = why
         prompt.link.end()
         prompt.task.cancel()

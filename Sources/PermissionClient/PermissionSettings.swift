@@ -146,9 +146,9 @@ public final class PermissionSettings: Sendable {
     /// Returns whether prompts may be shown now: not while every session of the user is locked or in the background
     /// (org.permd.AgentManager1.UserPresent).
     public func isUserPresent() async throws(ClientError) -> Bool {
-        let body = try await call(
-            StandardInterfaces.properties, "Get", [.string(BusNames.agentManager), .string("UserPresent")])
-        guard case .variant(.bool(let isPresent))? = body.first else { throw .unexpected("no presence") }
+        guard let isPresent = try await property(BusNames.agentManager, "UserPresent")?.boolValue else {
+            throw .unexpected("no presence")
+        }
         return isPresent
     }
 
@@ -164,9 +164,9 @@ public final class PermissionSettings: Sendable {
 
     /// Returns the version of the running daemon (org.permd.Policy1.ProgramVersion).
     public func programVersion() async throws(ClientError) -> String {
-        let body = try await call(
-            StandardInterfaces.properties, "Get", [.string(BusNames.policy), .string("ProgramVersion")])
-        guard case .variant(.string(let version))? = body.first else { throw .unexpected("no version") }
+        guard let version = try await property(BusNames.policy, "ProgramVersion")?.stringValue else {
+            throw .unexpected("no version")
+        }
         return version
     }
 
@@ -174,6 +174,11 @@ public final class PermissionSettings: Sendable {
 
     private func call(_ interface: String, _ member: String, _ body: [Value]) async throws(ClientError) -> [Value] {
         try await BusLink.shared(bus, identifiesDaemon: true).call(interface, member, body)
+    }
+
+    private func property(_ interface: String, _ name: String) async throws(ClientError) -> Value? {
+        let body = try await call(StandardInterfaces.properties, "Get", [.string(interface), .string(name)])
+        return if case .variant(let value)? = body.first { value } else { nil }
     }
 
     /// The most rows of a reply of permd.

@@ -28,10 +28,6 @@ public final class MockDevices {
         case gnss
     }
 
-    public struct Failure: Error, Sendable, CustomStringConvertible {
-        public let description: String
-    }
-
     /// The folder that replaces `/sys` and `/dev`.
     public nonisolated let root: String
     /// The environment variables with which a process sees the devices.
@@ -46,10 +42,10 @@ public final class MockDevices {
     }
 
     /// Starts without any devices. `tool` is the path of `permd-mockdevices`; by default, the one built with the tests.
-    public static func start(tool path: String? = nil) async throws(Failure) -> MockDevices {
+    public static func start(tool path: String? = nil) async throws(TestKitError) -> MockDevices {
         let tool = try MockDevicesTool(path: path ?? BuiltProgram.path("permd-mockdevices"))
         let greeting = try await tool.line()
-        guard greeting.hasPrefix("ROOT ") else { throw Failure(description: greeting) }
+        guard greeting.hasPrefix("ROOT ") else { throw TestKitError(greeting) }
         return MockDevices(tool: tool, root: String(greeting.dropFirst(5)))
     }
 
@@ -59,7 +55,7 @@ public final class MockDevices {
     @discardableResult
     public func add(
         _ kind: Kind, _ number: Int, name: String? = nil, isAnnounced: Bool = true
-    ) async throws(Failure) -> String {
+    ) async throws(TestKitError) -> String {
         try await tool.ask("\(isAnnounced ? "add" : "slip") \(kind.rawValue) \(number)\(name.map { " \($0)" } ?? "")")
     }
 
@@ -67,26 +63,26 @@ public final class MockDevices {
     /// that. Returns the node.
     public func add(
         _ kind: Kind, _ number: Int, backedBy terminal: PseudoTerminal
-    ) async throws(Failure) -> String {
+    ) async throws(TestKitError) -> String {
         try await tool.ask("link \(kind.rawValue) \(number) \(terminal.major):\(terminal.minor) \(terminal.path)")
     }
 
-    public func remove(_ kind: Kind, _ number: Int) async throws(Failure) {
+    public func remove(_ kind: Kind, _ number: Int) async throws(TestKitError) {
         _ = try await tool.ask("remove \(kind.rawValue) \(number)")
     }
 
     /// Announces a change event without changing anything.
-    public func change(_ kind: Kind, _ number: Int) async throws(Failure) {
+    public func change(_ kind: Kind, _ number: Int) async throws(TestKitError) {
         _ = try await tool.ask("change \(kind.rawValue) \(number)")
     }
 
     /// Makes rfkill block or unblock an adapter's radio.
-    public func setBlocked(adapter number: Int, _ isBlocked: Bool) async throws(Failure) {
+    public func setBlocked(adapter number: Int, _ isBlocked: Bool) async throws(TestKitError) {
         _ = try await tool.ask("rfkill \(number) \(isBlocked ? "on" : "off")")
     }
 
     /// Denies or allows opening a node, for root as well, and announces it as udev does.
-    public func setOpenable(_ node: String, _ isOpenable: Bool) async throws(Failure) {
+    public func setOpenable(_ node: String, _ isOpenable: Bool) async throws(TestKitError) {
         _ = try await tool.ask("\(isOpenable ? "readable" : "unreadable") \(node)")
     }
 
@@ -101,28 +97,24 @@ private final class MockDevicesTool {
     private let answers = EventLog<String?>()
     private var taken = 0
 
-    init(path: String) throws(MockDevices.Failure) {
-        do throws(TestKitError) {
-            // Inherits the whole environment, including preloaded libraries.
-            process = try ChildProcess(path, environment: ChildProcess.ownEnvironment, standardInput: .pipe)
-        } catch {
-            throw MockDevices.Failure(description: error.description)
-        }
+    init(path: String) throws(TestKitError) {
+        // Inherits the whole environment, including preloaded libraries.
+        process = try ChildProcess(path, environment: ChildProcess.ownEnvironment, standardInput: .pipe)
         Task { [answers, lines = process.lines] in
             for await line in lines { answers.add(line) }
             answers.add(nil)
         }
     }
 
-    func ask(_ command: String) async throws(MockDevices.Failure) -> String {
-        guard !command.contains("\n") else { throw MockDevices.Failure(description: "a command must be a single line") }
+    func ask(_ command: String) async throws(TestKitError) -> String {
+        guard !command.contains("\n") else { throw TestKitError("a command must be a single line") }
         guard process.write(command + "\n") else { throw MockDevicesTool.over }
         let answer = try await line()
-        guard answer.hasPrefix("OK") else { throw MockDevices.Failure(description: "\(command): \(answer)") }
+        guard answer.hasPrefix("OK") else { throw TestKitError("\(command): \(answer)") }
         return String(answer.dropFirst(3))
     }
 
-    func line() async throws(MockDevices.Failure) -> String {
+    func line() async throws(TestKitError) -> String {
         taken += 1
         let index = taken - 1
         guard let lines = try? await answers.wait(for: taken), let line = lines[index] else {
@@ -131,7 +123,7 @@ private final class MockDevicesTool {
         return line
     }
 
-    private static var over: MockDevices.Failure { MockDevices.Failure(description: "permd-mockdevices has exited") }
+    private static var over: TestKitError { TestKitError("permd-mockdevices has exited") }
 
     /// Closes the input and waits until the program has removed the folder and exited.
     func stop() async {
