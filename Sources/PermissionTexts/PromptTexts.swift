@@ -19,8 +19,8 @@ public enum PromptTexts {
     }
 
     private static func question(_ permissions: [Permission], _ name: String) -> String {
-        if permissions.count == 1 { return Texts.text(PermissionWords.of(permissions[0]).question, name) }
-        guard let key = PermissionWords.questions[Set(permissions)] else {
+        if permissions.count == 1 { return Texts.text(PermissionText.of(permissions[0]).question, name) }
+        guard let key = PermissionText.questions[Set(permissions)] else {
             return Texts.text("%@ wants to use: %@", name, permissions.map(Texts.name).joined(separator: ", "))
         }
         return Texts.text(key, name)

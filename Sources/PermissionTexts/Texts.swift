@@ -50,7 +50,7 @@ public enum Texts {
     /// Isolates the text direction of a name from its surroundings (Unicode FSI and PDI).
     public static func isolated(_ name: String) -> String { "\u{2068}\(name)\u{2069}" }
 
-    public static func name(_ permission: Permission) -> String { text(PermissionWords.of(permission).name) }
+    public static func name(_ permission: Permission) -> String { text(PermissionText.of(permission).name) }
 
     /// A time in the person's language and time zone, as strftime(3) writes it.
     public static func time(_ seconds: EpochSeconds, _ pattern: String = "%c") -> String {

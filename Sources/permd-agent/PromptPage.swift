@@ -161,7 +161,7 @@ final class PromptPage {
     /// What is asked and the device that the app gets, with a switch if it is one of several.
     private func row(_ permission: Permission, _ item: AgentPrompt.Item, _ index: Int, _ form: PromptForm) -> Widget {
         let name = Texts.name(permission)
-        let image = gtk_image_new_from_icon_name(PermissionWords.of(permission).icon)!
+        let image = gtk_image_new_from_icon_name(PermissionText.of(permission).icon)!
         gtk_widget_add_css_class(image, "kind")
         cadw_hide(image)
         let device = Widgets.label(item.deviceName, "dim-label")

@@ -15,7 +15,7 @@ extension UseTexts {
             actions.append(Notification.Action(command: .stop(group.used), label: Texts.text("Stop")))
         }
         actions.append(Notification.Action(command: .openPermissions, label: Texts.text("Permissions…")))
-        let words = PermissionWords.of(group.used.permission)
+        let words = PermissionText.of(group.used.permission)
         return Notification(
             summary: Texts.text(words.isUsing, group.shownName), body: body.joined(separator: " "), icon: words.icon,
             actions: actions)
@@ -23,13 +23,13 @@ extension UseTexts {
 
     /// The use is over. Nothing can be chosen, so that the program may end.
     static func over(_ group: UseGroup) -> Notification {
-        let words = PermissionWords.of(group.used.permission)
+        let words = PermissionText.of(group.used.permission)
         return Notification(
             summary: Texts.text(words.hasUsed, group.shownName), body: sentence(group.status), icon: words.icon)
     }
 
     static func granted(_ grant: NewGrant, name: String) -> Notification {
-        let words = PermissionWords.of(grant.used.permission)
+        let words = PermissionText.of(grant.used.permission)
         let undo = Notification.Action(command: .undo(grant), label: Texts.text("Undo"))
         return Notification(
             summary: Texts.text(words.mayAlways, Texts.isolated(name)), icon: words.icon, actions: [undo])

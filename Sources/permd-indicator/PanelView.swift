@@ -26,7 +26,7 @@ struct PanelView: Sendable, Hashable {
     ///   - groups: In the order in which they are shown. The first one's permission gives the icon.
     ///   - hasWindow: Whether there is a window for all permissions.
     init(_ groups: [UseGroup], hasWindow: Bool) {
-        icon = groups.first.map { PermissionWords.of($0.used.permission).icon } ?? ""
+        icon = groups.first.map { PermissionText.of($0.used.permission).icon } ?? ""
         title = Texts.text("In Use Now")
         tooltip = PanelView.tooltip(groups)
         menu = PanelView.menu(groups, hasWindow: hasWindow)
@@ -46,7 +46,7 @@ struct PanelView: Sendable, Hashable {
     private static func menu(_ groups: [UseGroup], hasWindow: Bool) -> [Entry] {
         var entries: [Entry] = []
         for group in groups.prefix(mostUses) {
-            let icon = PermissionWords.of(group.used.permission).icon
+            let icon = PermissionText.of(group.used.permission).icon
             entries.append(.line(group.line, icon: icon))
             if group.isOpenedDirectly {
                 let text = Texts.text("It has opened the device itself. Only quitting it ends that.")

@@ -26,7 +26,7 @@ struct CatalogTests {
 
     /// The strings that the sources pass to `Texts`.
     private func strings() throws -> Set<String> {
-        var found = Set(PermissionWords.all)
+        var found = Set(PermissionText.all)
         for module in ["PermissionTexts", "permd-agent", "permd-indicator", "permd-settings", "permctl"] {
             let folder = CatalogTests.project.appending(path: "Sources/\(module)")
             for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path)

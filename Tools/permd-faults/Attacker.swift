@@ -69,7 +69,7 @@ struct Attacker {
         }
     }
 
-    mutating func keep(_ peer: RawPeer) { kept.append(peer) }
+    mutating func holdOpen(_ peer: RawPeer) { kept.append(peer) }
 
     static func isOver() -> Bool {
         var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)

@@ -25,7 +25,7 @@ extension Attacker {
                 let message = Wire.message(header, Wire.body { $0.strings([]) })
                 peer.send(message, with: null, copies: Attacker.descriptorsPerMessage)
             }
-            if dice.oneIn(2) { keep(peer) }
+            if dice.oneIn(2) { holdOpen(peer) }
         }
     }
 

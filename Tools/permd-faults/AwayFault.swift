@@ -123,7 +123,7 @@ final class AwayFault {
             let state = "\(dice.pick(["grant", "deny"])) \(duration)"
             switch await place.decide(key, state) {
             case nil:
-                ledger.told(key, state)
+                ledger.acknowledged(key, state)
                 report.count("acknowledged")
                 told += 1
             case ErrorKind.storeUnavailable.name: report.count("refused")

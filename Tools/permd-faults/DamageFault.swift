@@ -38,7 +38,7 @@ final class DamageFault {
             let duration = dice.pick(["always", "always", "session", "until \(Crowd.farAway)"])
             let state = "\(dice.pick(["grant", "deny", "deny"])) \(duration)"
             if let error = await place.decide(key, state) { throw TestKitError("SetDecision failed: \(error)") }
-            ledger.told(key, state)
+            ledger.acknowledged(key, state)
         }
         // SIGKILL leaves SQLite's log with content that is not in the database file yet.
         await place.permd.stop(dice.oneIn(2) ? SIGKILL : SIGTERM)
@@ -49,7 +49,7 @@ final class DamageFault {
             for (folder, copy) in folders { try await DamageFault.copy(copy, folder) }
             let what = try damage(place)
             ledger.restore(made)
-            try await look(place, ledger, what)
+            try await examine(place, ledger, what)
             await place.permd.stop(SIGKILL)
             report.count("rounds")
         }
@@ -63,7 +63,7 @@ final class DamageFault {
         }
     }
 
-    private func look(_ place: Place, _ ledger: Ledger, _ what: String) async throws {
+    private func examine(_ place: Place, _ ledger: Ledger, _ what: String) async throws {
         let when = "round \(report.counted("rounds") + 1), \(what)"
         let first = place.permd.log.all.count
         do {

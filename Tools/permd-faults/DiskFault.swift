@@ -131,7 +131,7 @@ final class DiskFault {
             let state = dice.oneIn(8) ? "" : "\(dice.pick(["grant", "deny"])) \(duration)"
             let error = await place.decide(key, state)
             if error == nil {
-                ledger.told(key, state)
+                ledger.acknowledged(key, state)
                 report.count("acknowledged")
             } else if mayFail, error == ErrorKind.storeUnavailable.name {
                 refused += 1

@@ -54,18 +54,18 @@ final class DyingFault {
             let step = dice.pick(DyingFault.agentSteps)
             let own = dice.fork()
             report.count("agents \(step)")
-            lives.append(Task { await told { try await agent(place, step, own) } })
+            lives.append(Task { await reported { try await agent(place, step, own) } })
         }
         for _ in 0..<dice.number(1...4) {
             let step = dice.pick(DyingFault.appSteps)
             let own = dice.fork()
             report.count("apps \(step)")
-            lives.append(Task { await told { try await app(place, step, own) } })
+            lives.append(Task { await reported { try await app(place, step, own) } })
         }
         for life in lives { await life.value }
     }
 
-    private func told(_ body: @LoopActor () async throws -> Void) async {
+    private func reported(_ body: @LoopActor () async throws -> Void) async {
         do { try await body() } catch { report.lose("\(error)") }
     }
 
@@ -154,8 +154,8 @@ final class DyingFault {
         _ = try await app.call(
             Place.message(BusNames.access, "RequestAccess", [.strings(["location"]), .properties([:])]))
         let response = try await responses.wait(for: 1)[0]
-        let told = response.body.last?.properties?["statuses"]?.stringTable?["location"]
-        if told != "denied" { report.lose("the user refused; the app got \(response.body)") }
+        let status = response.body.last?.properties?["statuses"]?.stringTable?["location"]
+        if status != "denied" { report.lose("the user refused; the app got \(response.body)") }
         report.count("answers afterwards")
         var queued = try await place.rows("ListRequests").count
         for _ in 0..<500 where queued > 0 {

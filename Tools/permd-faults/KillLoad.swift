@@ -77,7 +77,7 @@ final class KillLoad {
         let key = Ledger.Key(app: app, permission: permission)
         // Each decision differs from the previous one, so a late signal cannot be mistaken for this one.
         guard let state = trying[key], state.prefix(while: { $0 != " " }) == verdict else { return }
-        ledger.told(key, state)
+        ledger.acknowledged(key, state)
         report.count("signals received")
     }
 
@@ -98,7 +98,7 @@ final class KillLoad {
             let error = await place.decide(key, state, on: watcher)
             trying[key] = nil
             guard let error else {
-                ledger.told(key, state)
+                ledger.acknowledged(key, state)
                 report.count("decisions stored")
                 continue
             }
@@ -116,14 +116,14 @@ final class KillLoad {
                 if !Place.deaths.contains(error) { report.lose("Reset \(key): \(error)") }
                 continue
             }
-            ledger.told(key, "")
+            ledger.acknowledged(key, "")
             crowd.lastAnswer[permission] = nil
             guard let response = await request(permission), response.body.count == 2 else { continue }
             report.count("answers received")
             let status = response.body[1].properties?["statuses"]?.stringTable?[permission]
             let answer = crowd.lastAnswer[permission]
             switch (status, answer?.prefix(while: { $0 != " " })) {
-            case ("granted", "grant"), ("denied", "deny"): ledger.told(key, answer ?? "")
+            case ("granted", "grant"), ("denied", "deny"): ledger.acknowledged(key, answer ?? "")
             case ("undetermined", _), (nil, _): break
             default: report.lose("\(key) got \(status ?? "nothing"), but the user answered \(answer ?? "nothing")")
             }

@@ -29,7 +29,7 @@ final class Ledger {
     func tries(_ key: Key, _ state: State) { possible[key, default: [""]].insert(state) }
 
     /// Records an acknowledged state.
-    func told(_ key: Key, _ state: State) { possible[key] = [state] }
+    func acknowledged(_ key: Key, _ state: State) { possible[key] = [state] }
 
     /// All decisions so far may be missing.
     func mayLoseAll() { possible = possible.mapValues { $0.union([""]) } }

@@ -28,7 +28,7 @@ extension Attacker {
             }
         }
         // A process that exits, and a point that leaves, end their requests.
-        if dice.oneIn(2) { _ = peer.receive(wait: false) } else { keep(peer) }
+        if dice.oneIn(2) { _ = peer.receive(wait: false) } else { holdOpen(peer) }
     }
 
     /// A request or a question about an app that is given by its name.

@@ -47,7 +47,7 @@ final class SoundFault {
             do { try await round.run(killing: (0..<dice.number(1...3)).map { _ in deal() }) } catch {
                 round.lose("\(error)")
             }
-            await round.tell("seed \(seed), round \(number)")
+            await round.reportLosses("seed \(seed), round \(number)")
             await round.end()
             // What a failure has left behind would fail the following rounds, too.
             if round.isLost { break }

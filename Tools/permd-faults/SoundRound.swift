@@ -79,12 +79,12 @@ final class SoundRound {
         recordings.append(Recording(role: role, kind: kind, recorder: recorder, isCutOff: isCutOff))
         report.count("recorders")
         report.count("\(role.rawValue) recorders")
-        note("started \(recordings.last!.name)\(isCutOff ? ", which has no server" : "")")
+        logStep("started \(recordings.last!.name)\(isCutOff ? ", which has no server" : "")")
     }
 
     private func kill(_ victim: SoundVictims.Victim) async {
         let signal = dice.pick([SIGKILL, SIGTERM])
-        note("\(signal == SIGKILL ? "SIGKILL" : "SIGTERM") to \(victim.rawValue)")
+        logStep("\(signal == SIGKILL ? "SIGKILL" : "SIGTERM") to \(victim.rawValue)")
         for index in recordings.indices where isNeeded(victim, by: recordings[index].kind) {
             recordings[index].isCutOff = true
         }
@@ -94,7 +94,7 @@ final class SoundRound {
     private func restore() async throws {
         let names = victims.down.map(\.rawValue).sorted().joined(separator: ", ")
         try await victims.restore(dice.fork())
-        note("\(names) there again")
+        logStep("\(names) there again")
     }
 
     /// Whether a recorder of this kind does not outlive the victim.
@@ -156,15 +156,15 @@ final class SoundRound {
 
     // MARK: What happened
 
-    private func note(_ what: String) { steps.append("\(Loop.uptimeMilliseconds() - began) ms: \(what)") }
+    private func logStep(_ what: String) { steps.append("\(Loop.uptimeMilliseconds() - began) ms: \(what)") }
 
     func lose(_ what: String) {
-        note("lost: \(what)")
+        logStep("lost: \(what)")
         losses.append(what)
     }
 
     /// Reports the losses, with what is needed to find their cause.
-    func tell(_ when: String) async {
+    func reportLosses(_ when: String) async {
         guard isLost else { return }
         for loss in losses { report.lose("\(when): \(loss)") }
         for step in steps { Report.say("   \(step)") }

@@ -53,7 +53,7 @@ enum ScriptedAgentProgram {
             let agent = ScriptedAgent(connection, script, otherwise: last)
             try await agent.register(level: .fallback)
             say("ready")
-            Task(executorPreference: Loop.shared) { await tellWithdrawals(agent) }
+            Task(executorPreference: Loop.shared) { await reportWithdrawals(agent) }
             for number in 0... {
                 while agent.prompts.all.count <= number { await agent.prompts.next() }
                 let prompt = agent.prompts.all[number]
@@ -67,12 +67,12 @@ enum ScriptedAgentProgram {
     }
 
     @LoopActor
-    private static func tellWithdrawals(_ agent: ScriptedAgent) async {
-        var told = 0
+    private static func reportWithdrawals(_ agent: ScriptedAgent) async {
+        var reported = 0
         while true {
             await agent.withdrawals.next()
-            for withdrawal in agent.withdrawals.all[told...] { say("withdrawn: \(withdrawal.why)") }
-            told = agent.withdrawals.all.count
+            for withdrawal in agent.withdrawals.all[reported...] { say("withdrawn: \(withdrawal.why)") }
+            reported = agent.withdrawals.all.count
         }
     }
 

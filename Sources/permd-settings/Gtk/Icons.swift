@@ -11,7 +11,7 @@ enum Icons {
     static let window = "org.permd.Settings"
 
     static func of(_ permission: Permission?) -> String {
-        permission.map { PermissionWords.of($0).icon } ?? "dialog-question-symbolic"
+        permission.map { PermissionText.of($0).icon } ?? "dialog-question-symbolic"
     }
 
     /// The icon of an app if the theme has it, else the one for programs.

@@ -1,9 +1,9 @@
-// The words and the symbol of each permission, and the questions about several at once.
+// The texts and the symbol of each permission, and the questions about several at once.
 
 public import PermissionClient
 
 /// English texts, which are keys of the catalogs in po/.
-public struct PermissionWords {
+public struct PermissionText {
     public let name: String
     /// With the app in place of `%@`.
     public let question: String
@@ -14,25 +14,25 @@ public struct PermissionWords {
     public let hasUsed: String
     public let mayAlways: String
 
-    public static func of(_ permission: Permission) -> PermissionWords {
+    public static func of(_ permission: Permission) -> PermissionText {
         switch permission {
         case .camera:
-            PermissionWords(
+            PermissionText(
                 name: "Camera", question: "%@ wants to use your camera", icon: "camera-web-symbolic",
                 isUsing: "%@ is using your camera", hasUsed: "%@ has used your camera",
                 mayAlways: "%@ may always use your camera")
         case .microphone:
-            PermissionWords(
+            PermissionText(
                 name: "Microphone", question: "%@ wants to use your microphone",
                 icon: "audio-input-microphone-symbolic", isUsing: "%@ is using your microphone",
                 hasUsed: "%@ has used your microphone", mayAlways: "%@ may always use your microphone")
         case .bluetooth:
-            PermissionWords(
+            PermissionText(
                 name: "Bluetooth", question: "%@ wants to use Bluetooth", icon: "bluetooth-active-symbolic",
                 isUsing: "%@ is using Bluetooth", hasUsed: "%@ has used Bluetooth",
                 mayAlways: "%@ may always use Bluetooth")
         case .location:
-            PermissionWords(
+            PermissionText(
                 name: "Location", question: "%@ wants to know your location", icon: "find-location-symbolic",
                 isUsing: "%@ gets your location", hasUsed: "%@ has got your location",
                 mayAlways: "%@ may always know your location")
