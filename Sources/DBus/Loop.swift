@@ -33,12 +33,7 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     // MARK: - Executor
 
     public func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        if isCurrent {
-            LoopActor.assumeIsolated { local.append(.job(job)) }
-        } else {
-            enqueueRemote(.job(job))
-        }
+        add(.job(UnownedJob(job)))
     }
 
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -50,16 +45,11 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     public var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
     /// Runs `body` on the loop, after the work already queued. May be called from any thread, and before the loop runs.
-    public func post(_ body: @escaping @Sendable @LoopActor () -> Void) {
-        if isCurrent {
-            LoopActor.assumeIsolated { local.append(.body(body)) }
-        } else {
-            enqueueRemote(.body(body))
-        }
-    }
+    public func post(_ body: @escaping @Sendable @LoopActor () -> Void) { add(.body(body)) }
 
     /// The first work from another thread starts the loop's own thread, unless the program already runs the loop.
-    private func enqueueRemote(_ work: Work) {
+    private func add(_ work: Work) {
+        guard !isCurrent else { return LoopActor.assumeIsolated { local.append(work) } }
         remote.append(work)
         startThread()
     }
@@ -95,13 +85,11 @@ public final class Loop: SerialExecutor, TaskExecutor, @unchecked Sendable {
         let (exchanged, _) = thread.compareExchange(
             expected: Loop.noThread, desired: Loop.startingThread, ordering: .sequentiallyConsistent)
         guard exchanged else { return }
-        let failure = runDetached { Loop.shared.runOwnThread() }
+        let failure = runDetached { [self] in
+            thread.store(UInt(pthread_self()), ordering: .sequentiallyConsistent)
+            run()
+        }
         precondition(failure == 0, "cannot start the loop's thread: error \(failure)")
-    }
-
-    private func runOwnThread() {
-        thread.store(UInt(pthread_self()), ordering: .sequentiallyConsistent)
-        run()
     }
 
     /// Runs until `stop()`. The calling thread becomes the loop's thread.

@@ -102,7 +102,15 @@ private func append(_ value: Value, _ iterator: inout DBusMessageIter) throws(En
         }
     case .dictionary(let key, let content, let entries):
         try appendContainer(&iterator, CDBUS_TYPE_ARRAY, "{\(key)\(content)}") { inner throws(EncodingError) in
-            for entry in entries { try append(entry, key, content, &inner) }
+            for entry in entries {
+                guard entry.key.signature == key, entry.value.signature == content else {
+                    throw EncodingError("an entry does not match the dictionary's types \(key) and \(content)")
+                }
+                try appendContainer(&inner, CDBUS_TYPE_DICT_ENTRY, nil) { pair throws(EncodingError) in
+                    try append(entry.key, &pair)
+                    try append(entry.value, &pair)
+                }
+            }
         }
     case .structure(let fields):
         guard !fields.isEmpty else { throw EncodingError("a structure must have at least one field") }
@@ -113,18 +121,6 @@ private func append(_ value: Value, _ iterator: inout DBusMessageIter) throws(En
         try appendContainer(&iterator, CDBUS_TYPE_VARIANT, content.signature) { inner throws(EncodingError) in
             try append(content, &inner)
         }
-    }
-}
-
-private func append(
-    _ entry: DictionaryEntry, _ key: String, _ value: String, _ iterator: inout DBusMessageIter
-) throws(EncodingError) {
-    guard entry.key.signature == key, entry.value.signature == value else {
-        throw EncodingError("an entry does not match the dictionary's types \(key) and \(value)")
-    }
-    try appendContainer(&iterator, CDBUS_TYPE_DICT_ENTRY, nil) { inner throws(EncodingError) in
-        try append(entry.key, &inner)
-        try append(entry.value, &inner)
     }
 }
 

@@ -15,31 +15,23 @@ extension ObjectServer {
 
     func answerProperties(_ call: MethodCall, _ member: String, _ own: [Interface]) {
         switch (member, call.message.signature) {
-        case ("Get", "ss"): withInterface(call, own) { self.get(call, $0) }
+        case ("Get", "ss"), ("Set", "ssv"):
+            withInterface(call, own) { interface in
+                let name = call.arguments[1].stringValue ?? ""
+                guard let property = interface.properties.first(where: { $0.name == name }) else {
+                    return call.failStandard(BusError.Name.unknownProperty, "there is no property \(name)")
+                }
+                if member == "Get" { return call.reply(.variant(property.get(call))) }
+                call.failStandard(BusError.Name.propertyReadOnly, "\(name) cannot be set")
+            }
         case ("GetAll", "s"):
             withInterface(call, own) { interface in
                 var values: [String: Value] = [:]
                 for property in interface.properties { values[property.name] = property.get(call) }
                 call.reply(.properties(values))
             }
-        case ("Set", "ssv"):
-            withInterface(call, own) { interface in
-                let name = call.arguments[1].stringValue ?? ""
-                guard interface.properties.contains(where: { $0.name == name }) else {
-                    return self.unknownProperty(call, name)
-                }
-                call.failStandard(BusError.Name.propertyReadOnly, "\(name) cannot be set")
-            }
         default: unknown(call, member)
         }
-    }
-
-    private func get(_ call: MethodCall, _ interface: Interface) {
-        let name = call.arguments[1].stringValue ?? ""
-        guard let property = interface.properties.first(where: { $0.name == name }) else {
-            return unknownProperty(call, name)
-        }
-        call.reply(.variant(property.get(call)))
     }
 
     /// Calls `body` with the interface named by the first argument, once the caller is authorized to read its
@@ -52,10 +44,6 @@ extension ObjectServer {
             return call.failStandard(BusError.Name.unknownInterface, "\(call.path) has no interface \(name)")
         }
         pass(call, interface.readers) { body(interface) }
-    }
-
-    private func unknownProperty(_ call: MethodCall, _ name: String) {
-        call.failStandard(BusError.Name.unknownProperty, "there is no property \(name)")
     }
 
     private func unknown(_ call: MethodCall, _ member: String) {

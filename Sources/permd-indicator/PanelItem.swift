@@ -11,27 +11,32 @@ final class PanelItem {
 
     /// Called with a command from the menu, and with what lets a window come to the front.
     var onCommand: @LoopActor (Command, _ token: String) -> Void = { _, _ in }
-    private var connection: Connection?
-    private var callers: TrustedCallers?
-    private var server: ObjectServer?
-    private var menu: PanelMenu?
+    /// While the item is shown.
+    private var service: Service?
     private var view: PanelView?
     private var watcher: String?
     private var token = ""
 
+    private struct Service {
+        let connection: Connection
+        let callers: TrustedCallers
+        let server: ObjectServer
+        let menu: PanelMenu
+    }
+
     /// Shows the view at the watcher with that unique name; nothing if the view is empty.
     func show(_ view: PanelView, at watcher: String) {
         guard !view.icon.isEmpty else { return hide() }
-        guard let connection = connection ?? open() else { return }
+        guard let service = service ?? open() else { return }
         let before = self.view
         self.view = view
-        menu?.show(view.menu)
+        service.menu.show(view.menu)
         if self.watcher != watcher {
             self.watcher = watcher
-            connection.send(
+            service.connection.send(
                 .call(
                     destination: watcher, path: PanelWatcher.path, interface: PanelWatcher.name,
-                    member: "RegisterStatusNotifierItem", [.string(connection.uniqueName)], noReply: true,
+                    member: "RegisterStatusNotifierItem", [.string(service.connection.uniqueName)], noReply: true,
                     noAutoStart: true))
         } else {
             if before?.icon != view.icon { emit("NewIcon") }
@@ -40,21 +45,18 @@ final class PanelItem {
     }
 
     func hide() {
-        connection?.close()
-        connection = nil
-        callers = nil
-        server = nil
-        menu = nil
+        service?.connection.close()
+        service = nil
         view = nil
         watcher = nil
     }
 
     /// The signals are broadcasts, which say only that something has changed.
     private func emit(_ signal: String) {
-        connection?.send(.signal(path: PanelItem.path, interface: PanelItem.interface, member: signal))
+        service?.connection.send(.signal(path: PanelItem.path, interface: PanelItem.interface, member: signal))
     }
 
-    private func open() -> Connection? {
+    private func open() -> Service? {
         guard let opened = try? Connection.open(.session) else { return nil }
         // The connection for everything else is lost with it, which ends the program; or only this one was closed, and
         // the next change opens another.
@@ -68,8 +70,8 @@ final class PanelItem {
         menu.onCommand = { [weak self] in self?.execute($0) }
         server.add(interface, at: PanelItem.path)
         server.add(menu.interface, at: PanelMenu.path)
-        (connection, self.server, self.callers, self.menu) = (opened, server, callers, menu)
-        return opened
+        service = Service(connection: opened, callers: callers, server: server, menu: menu)
+        return service
     }
 
     private func execute(_ command: Command) {
