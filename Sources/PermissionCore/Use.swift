@@ -71,27 +71,21 @@ public struct UseReport: Sendable, Hashable {
     public var app: AppID
     /// 0 if it is not known.
     public var pid: Int32
-    public var permission: Permission
+    public var device: UsedDevice
     /// The name that the enforcement point gives itself.
     public var source: String
-    /// The device's ID in the list of devices; empty if it has none.
-    public var device: String
-    public var deviceName: String
     public var status: Status
     /// Whether the app got at the device past the enforcement point, which cut it off. This is no use, but a row of the
     /// history.
     public var isBypass: Bool
 
     public init(
-        app: AppID, pid: Int32, permission: Permission, source: String, device: String, deviceName: String,
-        status: Status, isBypass: Bool = false
+        app: AppID, pid: Int32, device: UsedDevice, source: String, status: Status, isBypass: Bool = false
     ) {
         self.app = app
         self.pid = pid
-        self.permission = permission
-        self.source = source
         self.device = device
-        self.deviceName = deviceName
+        self.source = source
         self.status = status
         self.isBypass = isBypass
     }

@@ -109,18 +109,17 @@ public struct UseTracker: Sendable {
     public mutating func report(
         _ report: UseReport, by connection: String, at now: EpochSeconds
     ) throws(PermissionError) -> (number: UInt32, changes: [UseChange]) {
-        let device = UsedDevice(permission: report.permission, id: report.device, name: report.deviceName)
-        let subject = Subject(report.app, report.pid, DeviceKey(device))
+        let subject = Subject(report.app, report.pid, DeviceKey(report.device))
         guard entries.values.reduce(0, { $0 + $1.reports.values.reduce(0, +) }) < UseTracker.maximumReported else {
             throw PermissionError(
                 .limitExceeded, "enforcement points may report \(UseTracker.maximumReported) uses")
         }
         var changes: [UseChange] = []
-        if points[connection, default: []].insert(report.permission).inserted {
-            changes = reconcileServers([report.permission], now)
+        if points[connection, default: []].insert(report.device.permission).inserted {
+            changes = reconcileServers([report.device.permission], now)
         }
         if entries[subject] == nil {
-            changes.append(start(subject, device, report.pid, since: now, report.status, report.source))
+            changes.append(start(subject, report.device, report.pid, since: now, report.status, report.source))
         }
         entries[subject]?.reports[connection, default: 0] += 1
         return (entries[subject]?.use.number ?? 0, changes)

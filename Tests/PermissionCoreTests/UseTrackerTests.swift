@@ -36,8 +36,7 @@ struct UseTrackerTests {
     ) throws(PermissionError) -> (number: UInt32, changes: [String]) {
         time += 1
         let report = UseReport(
-            app: AppID(app)!, pid: 0, permission: device.permission, source: "pipewire", device: device.id,
-            deviceName: device.name, status: .granted)
+            app: AppID(app)!, pid: 0, device: device, source: "pipewire", status: .granted)
         let (number, changes) = try tracker.report(report, by: point, at: time)
         return (number, words(changes))
     }
@@ -140,8 +139,8 @@ struct UseTrackerTests {
     }
 
     private static let another = UseReport(
-        app: AppID("exe:/other")!, pid: 0, permission: .camera, source: "pipewire", device: "", deviceName: "",
-        status: .granted)
+        app: AppID("exe:/other")!, pid: 0, device: UsedDevice(permission: .camera, id: "", name: ""),
+        source: "pipewire", status: .granted)
 
     // MARK: Sound servers
 

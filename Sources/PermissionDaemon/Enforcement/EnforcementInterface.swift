@@ -66,9 +66,11 @@ struct EnforcementInterface {
         let permission = try parsePermission(call.string(1))
         let details = try Options(call.arguments[2])
         let report = UseReport(
-            app: subject.caller.app, pid: subject.pidfd == nil ? 0 : subject.caller.process.pid, permission: permission,
-            source: try details.string("source") ?? "", device: try details.string("device") ?? "",
-            deviceName: try details.string("device_name") ?? "",
+            app: subject.caller.app, pid: subject.pidfd == nil ? 0 : subject.caller.process.pid,
+            device: UsedDevice(
+                permission: permission, id: try details.string("device") ?? "",
+                name: try details.string("device_name") ?? ""),
+            source: try details.string("source") ?? "",
             status: facts.status(of: permission, for: subject.caller, assumesDevice: true),
             isBypass: try details.bool("bypassed") ?? false)
         call.reply(.uint32(try uses.reportUse(report, by: call.sender)))

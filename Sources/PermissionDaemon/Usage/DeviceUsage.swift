@@ -113,14 +113,21 @@ final class DeviceUsage {
     private func announce(_ use: Use) {
         let app = use.app?.description ?? ""
         let who = use.app == nil ? "A program that cannot be identified" : app
+        var fields = DeviceUsage.fields(.used, app, use.device, use.status, use.source)
+        fields["pid"] = "\(use.pid == 0 ? "" : String(use.pid))"
         ungranted.notice(
             "\(who) uses the \(use.device.permission.rawValue) \(use.device.name) without a grant: \(use.status.rawValue)",
-            metadata: [
-                "app": "\(app)", "permission": "\(use.device.permission.rawValue)",
-                "outcome": "\(Outcome.used.rawValue)", "status": "\(use.status.rawValue)",
-                "device": "\(use.device.id)", "source": "\(use.source)",
-                "pid": "\(use.pid == 0 ? "" : String(use.pid))",
-            ])
+            metadata: fields)
+    }
+
+    /// The fields of a line in the journal.
+    private static func fields(
+        _ outcome: Outcome, _ app: String, _ device: UsedDevice, _ status: Status, _ source: String
+    ) -> Logger.Metadata {
+        [
+            "app": "\(app)", "permission": "\(device.permission.rawValue)", "outcome": "\(outcome.rawValue)",
+            "status": "\(status.rawValue)", "device": "\(device.id)", "source": "\(source)",
+        ]
     }
 }
 
@@ -134,9 +141,9 @@ extension DeviceUsage {
             throw PermissionError(
                 .invalidArguments, "the option source is no name of an enforcement point: [A-Za-z0-9_]{1,64}")
         }
-        let known = devices.devices.first { $0.permission == report.permission && $0.id == report.device }
-        report.device = SafeText.identity(report.device)
-        report.deviceName = known?.name ?? SafeText.title(report.deviceName)
+        let known = devices.devices.first { $0.permission == report.device.permission && $0.id == report.device.id }
+        report.device.id = SafeText.identity(report.device.id)
+        report.device.name = known?.name ?? SafeText.title(report.device.name)
         if report.isBypass {
             bypassed(report)
             return 0
@@ -158,18 +165,15 @@ extension DeviceUsage {
     func sandboxedApps(reportedBy connection: String) -> Set<AppID> { tracker.sandboxedApps(reportedBy: connection) }
 
     private func bypassed(_ report: UseReport) {
+        let (app, device) = (report.app, report.device)
         record([
             HistoryRow(
-                time: now(), request: "", app: report.app, question: .permission(report.permission), outcome: .bypassed,
+                time: now(), request: "", app: app, question: .permission(device.permission), outcome: .bypassed,
                 by: .nobody, status: report.status)
         ])
         bypasses.notice(
-            "\(report.app) got at the \(report.permission.rawValue) \(report.deviceName) past \(report.source), which cut it off",
-            metadata: [
-                "app": "\(report.app)", "permission": "\(report.permission.rawValue)",
-                "outcome": "\(Outcome.bypassed.rawValue)", "status": "\(report.status.rawValue)",
-                "device": "\(report.device)", "source": "\(report.source)",
-            ])
+            "\(app) got at the \(device.permission.rawValue) \(device.name) past \(report.source), which cut it off",
+            metadata: DeviceUsage.fields(.bypassed, app.description, device, report.status, report.source))
     }
 }
 

@@ -50,6 +50,7 @@ struct PortalStoreSyncTests {
         let decisions: Decisions
         let portals: FakePortalStore
         let sync: PortalStoreSync
+        let worker = Worker()
         private let folder: TemporaryFolder
         private let connection: Connection
 
@@ -65,7 +66,7 @@ struct PortalStoreSyncTests {
             connection = try bus.connect()
             sync = PortalStoreSync(
                 connection: connection, identifier: identifier, store: parts.store, facts: parts.facts,
-                worker: Worker(), log: quietLog)
+                worker: worker, log: quietLog)
             sync.decisions = decisions
         }
 
@@ -151,6 +152,23 @@ struct PortalStoreSyncTests {
         await written(bench.parts.store)
         bench.portals.write("devices camera", "org.example.App", nil)
         #expect(try await bench.decisions.forgotten.wait(for: 1) == ["\(app) camera"])
+        await bench.end()
+    }
+
+    /// Whether an entry is about a Flatpak is not known while its folder hangs. After a while the app is taken to be one.
+    @Test func aFolderOfFlatpaksThatHangs() async throws {
+        let bench = try await Bench()
+        try await bench.start()
+        let gate = Gate()
+        bench.worker.run(about: "desktop entries") {
+            gate.wait()
+        } then: { _ in
+        }
+        bench.portals.write("devices camera", "org.example.App", ["no"])
+        try await bench.settle()
+        #expect(bench.decisions.settled.all.isEmpty)
+        #expect(try await bench.decisions.settled.wait(for: 1) == ["flatpak:org.example.App camera deny"])
+        gate.open()
         await bench.end()
     }
 

@@ -173,8 +173,8 @@ struct DeviceUsageTests {
         isBypass: Bool = false
     ) -> UseReport {
         UseReport(
-            app: AppID(app)!, pid: 7, permission: .microphone, source: source, device: device, deviceName: name,
-            status: .granted, isBypass: isBypass)
+            app: AppID(app)!, pid: 7, device: UsedDevice(permission: .microphone, id: device, name: name),
+            source: source, status: .granted, isBypass: isBypass)
     }
 
     @Test func reports() async throws {
