@@ -54,9 +54,4 @@ public struct PermissionText {
         [.camera, .microphone, .bluetooth, .location]:
             "%@ wants to use your camera, microphone and Bluetooth and know your location",
     ]
-
-    /// Every text here, for the tests of the catalogs.
-    static let all: [String] =
-        Permission.allCases.map(of).flatMap { [$0.name, $0.question, $0.isUsing, $0.hasUsed, $0.mayAlways] }
-        + questions.values.sorted()
 }

@@ -30,11 +30,12 @@ final class Indicator {
         self.connection = connection
         self.end = end
         watcher = PanelWatcher(connection)
-        notifications = UseNotifications(NotificationServer(connection), settings)
+        let server = NotificationServer(connection)
+        notifications = UseNotifications(server, settings)
         panel = PanelItem()
         watcher.onChange = { [unowned self] in show() }
         notifications.onIdle = { [unowned self] in show() }
-        notifications.onCommand = { [unowned self] in execute($0, token: $1) }
+        server.onCommand = { [unowned self] in execute($0, token: $1) }
         panel.onCommand = { [unowned self] in execute($0, token: $1) }
     }
 

@@ -31,7 +31,6 @@ final class UseNotifications {
     private let settings: PermissionSettings
     /// Called when ``isWaiting`` may have become false, and when something may be shown that had to wait.
     var onIdle: @LoopActor () -> Void = {}
-    var onCommand: @LoopActor (Command, _ token: String) -> Void = { _, _ in }
     /// The uses that were shown in notifications or need none: the newest of each.
     private var reported: [UsedPermission: UInt32] = [:]
     /// The uses without a grant that were seen before it was known whether the panel shows them.
@@ -48,7 +47,6 @@ final class UseNotifications {
     init(_ server: NotificationServer, _ settings: PermissionSettings) {
         self.server = server
         self.settings = settings
-        server.onCommand = { [unowned self] in onCommand($0, $1) }
         server.onClosed = { [unowned self] in closed($0) }
     }
 

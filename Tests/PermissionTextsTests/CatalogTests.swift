@@ -1,6 +1,7 @@
 // Every string is translated into every language, with the same placeholders.
 
 import Foundation
+import PermissionClient
 import Testing
 
 @testable import PermissionTexts
@@ -26,7 +27,10 @@ struct CatalogTests {
 
     /// The strings that the sources pass to `Texts`.
     private func strings() throws -> Set<String> {
-        var found = Set(PermissionText.all)
+        var found = Set(PermissionText.questions.values)
+        for text in Permission.allCases.map(PermissionText.of) {
+            found.formUnion([text.name, text.question, text.isUsing, text.hasUsed, text.mayAlways])
+        }
         for module in ["PermissionTexts", "permd-agent", "permd-indicator", "permd-settings", "permctl"] {
             let folder = CatalogTests.project.appending(path: "Sources/\(module)")
             for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path)

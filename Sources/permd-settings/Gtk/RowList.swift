@@ -83,21 +83,20 @@ private final class RowSource {
     // SAFETY: the list view, and its factory with it, live as long as the window and so as long as this object.
     func listView(_ strings: OpaquePointer) -> Widget {
         cadw_list_view_new(
-            strings,
-            { _, item, context in
-                guard let item, let context else { return }
-                // SAFETY: GTK calls factories on its thread, which is the main actor's.
-                nonisolated(unsafe) let row = item
-                let source = Unmanaged<RowSource>.fromOpaque(context).takeUnretainedValue()
-                MainActor.assumeIsolated { source.setUp(row) }
-            },
-            { _, item, context in
-                guard let item, let context else { return }
-                // SAFETY: GTK calls factories on its thread, which is the main actor's.
-                nonisolated(unsafe) let row = item
-                let source = Unmanaged<RowSource>.fromOpaque(context).takeUnretainedValue()
-                MainActor.assumeIsolated { source.bind(row) }
-            }, Unmanaged.passUnretained(self).toOpaque())
+            strings, { _, item, context in RowSource.with(item, context) { $0.setUp($1) } },
+            { _, item, context in RowSource.with(item, context) { $0.bind($1) } },
+            Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    private nonisolated static func with(
+        _ item: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?,
+        _ body: @MainActor (RowSource, UnsafeMutableRawPointer) -> Void
+    ) {
+        guard let item, let context else { return }
+        // SAFETY: GTK calls factories on its thread, which is the main actor's.
+        nonisolated(unsafe) let row = item
+        let source = Unmanaged<RowSource>.fromOpaque(context).takeUnretainedValue()
+        MainActor.assumeIsolated { body(source, row) }
     }
 
     private func setUp(_ item: UnsafeMutableRawPointer) {
