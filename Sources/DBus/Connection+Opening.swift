@@ -9,8 +9,10 @@ extension Connection {
     public static func open(_ address: BusAddress) throws(BusError) -> Connection { Connection(try connect(address)) }
 
     /// ``open(_:)`` for a bus that may hang: the loop keeps running. `completion` runs once, on the loop, in a later
-    /// turn. A thread waits for the bus meanwhile: at most the time of a call for an answer, and in connect(2) as long as
-    /// the bus accepts no connections, since there is no other way to learn that it has recovered.
+    /// turn.
+    ///
+    /// A thread waits for the bus meanwhile: for its answer as long as a call does, and in connect(2) as long as it
+    /// accepts no connections, since there is no other way to learn that it has recovered.
     public static func open(
         _ address: BusAddress, completion: @escaping @LoopActor (Result<Connection, BusError>) -> Void
     ) {
