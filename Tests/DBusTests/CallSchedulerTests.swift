@@ -129,7 +129,7 @@ struct CallSchedulerTests {
 
     /// Calls that one client sends at once: few enough for all of them to be in the service's socket before it reads any.
     /// The kernel counts each message with up to 1 KiB of its own, and a socket holds 208 KiB; a bus keeps the rest.
-    private static let calls = 180
+    private static let calls = 100
 
     /// A call that arrives after many calls of another program is not served last.
     @Test(arguments: PrivateBus.Kind.allCases)
