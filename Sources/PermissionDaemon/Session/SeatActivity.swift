@@ -101,7 +101,7 @@ final class SeatActivity {
         epoch += 1
         call(Login.path, Login.manager, "ListSessions") { [weak self] result in
             guard let self else { return }
-            guard let rows = try? result.get().first?.elements else { return forget(result) }
+            guard let rows = try? result.get().first?.elements else { return isAbsent(result) ? forget(result) : () }
             // Each row has the session ID, user ID, user name, seat and object path.
             let own = rows.compactMap { row -> String? in
                 guard let fields = row.elements, fields.count == 5, fields[1].uint32Value == user else { return nil }
@@ -122,9 +122,9 @@ final class SeatActivity {
     private func ask(_ path: String?) {
         guard let path, sessions != nil else { return }
         call(path, StandardInterfaces.properties, "GetAll", [.string(Login.session)]) { [weak self] result in
-            guard let self, sessions != nil else { return }
-            let found = try? result.get().first?.properties
-            guard let found, found["User"]?.elements?.first?.uint32Value == user,
+            // Without an answer, what is known of the session stays in force until logind says that it was removed.
+            guard let self, sessions != nil, case .success(let answer) = result else { return }
+            guard let found = answer.first?.properties, found["User"]?.elements?.first?.uint32Value == user,
                 found["Class"]?.stringValue?.hasPrefix("user") == true, found["State"]?.stringValue != "closing"
             else { return remove(path) }
             let before = sessions?[path]
@@ -159,6 +159,13 @@ final class SeatActivity {
     }
 
     // MARK: The verdict
+
+    /// Whether there is no logind, or none that answers as it should. After any other failure the last state stays in
+    /// force: logind or the bus went away in between, and is asked again when it is back.
+    private func isAbsent(_ answer: Result<[Value], BusError>) -> Bool {
+        guard case .failure(let error) = answer else { return true }
+        return [BusError.Name.serviceUnknown, BusError.Name.nameHasNoOwner].contains(error.name)
+    }
 
     private func forget(_ answer: Result<[Value], BusError>) {
         sessions = nil

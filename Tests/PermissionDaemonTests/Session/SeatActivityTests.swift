@@ -1,6 +1,7 @@
 // When prompts may be shown, by what a fake logind says.
 
 import DBus
+import Glibc
 import PermissionTestKit
 import TestSupport
 import Testing
@@ -87,6 +88,60 @@ struct SeatActivityTests {
         bench.logind.remove("1")
         #expect(try await bench.changes.wait(for: 2).last == true)
         await bench.end()
+    }
+
+    /// A logind whose session is locked, and that answers only its first two calls.
+    private func lockedLogind(_ bus: PrivateBus, _ calls: EventLog<String>) throws -> Connection {
+        let (name, path) = ("org.freedesktop.login1", "/org/freedesktop/login1/session/1")
+        let logind = try bus.connect()
+        logind.methodHandler = { call in
+            calls.add(call.member ?? "")
+            guard calls.all.count <= 2 else { return }
+            let session: [String: Value] = [
+                "User": .structure([.uint32(getuid()), .objectPath("/")]), "Class": .string("user"),
+                "State": .string("active"), "Active": .bool(true), "LockedHint": .bool(true),
+                "Seat": .structure([.string("seat0"), .objectPath("/")]),
+            ]
+            let row = Value.structure([
+                .string("1"), .uint32(getuid()), .string("somebody"), .string("seat0"), .objectPath(path),
+            ])
+            let isList = call.member == "ListSessions"
+            logind.reply(to: call, [isList ? .array(of: "(susso)", [row]) : .properties(session)])
+        }
+        _ = try logind.requestName(name)
+        return logind
+    }
+
+    /// A session is not gone, nor its screen unlocked, because logind or the bus went away with a call pending.
+    @Test(arguments: [true, false])
+    func aCallWithoutAnAnswerUnlocksNothing(_ diesDuringTheList: Bool) async throws {
+        let bus = try await PrivateBus()
+        let calls = EventLog<String>()
+        let logind = try lockedLogind(bus, calls)
+        let changes = EventLog<Bool>()
+        let activity = SeatActivity(address: .address(bus.address), answerTime: 600_000, log: quietLog)
+        activity.start(onChange: { changes.add($0) }, onSwitch: {})
+        try await calls.wait(for: 2)
+        if diesDuringTheList {
+            logind.close()
+            let second = try lockedLogind(bus, calls)
+            try await calls.wait(for: 3)
+            second.close()
+        } else {
+            logind.send(
+                .signal(
+                    path: "/org/freedesktop/login1/session/1", interface: StandardInterfaces.properties,
+                    member: "PropertiesChanged",
+                    [.string("org.freedesktop.login1.Session"), .properties([:]), .strings(["LockedHint"])]))
+            try await calls.wait(for: 3)
+            logind.close()
+        }
+        // The answer to this question arrives after the error of the pending call.
+        let after = try lockedLogind(bus, calls)
+        try await calls.wait(for: 4)
+        #expect(changes.all == [false] && !activity.isThere)
+        after.close()
+        await bus.stop()
     }
 
     @Test func aGreeterIsNoSessionOfThePerson() async throws {
