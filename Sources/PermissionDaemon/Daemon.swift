@@ -157,21 +157,21 @@ final class Daemon {
     /// The session's decisions end with the last login session, even if it ended while permd was not serving. Prompts
     /// wait while nobody is in front of the screen.
     private func followSessions(_ broker: Broker) {
-        let sessions = sessions ?? LoginSessions(log: log)
-        self.sessions = sessions
-        let store = broker.store
-        if LoginSessions.sessionEnded(saved: store.session.logins, current: sessions.current) { broker.sessionEnded() }
-        store.setLogins(sessions.current)
-        sessions.onLastEnded = { [weak self] in
-            if let service = self?.service { service.broker.sessionEnded() } else { self?.parts?.store.endSession() }
-        }
-        sessions.onChange = { store.setLogins($0) }
+        if sessions == nil { sessions = LoginSessions(log: log) { [weak self] in self?.loginsChanged($0) } }
         if let seatActivity { return broker.feed(.seatActivity(seatActivity.isThere)) }
         let seatActivity = SeatActivity(log: log)
         seatActivity.start(
             onChange: { [weak self] in self?.service?.broker.feed(.seatActivity($0)) },
             onSwitch: { [weak self] in self?.parts?.devices.checkRights() })
         self.seatActivity = seatActivity
+    }
+
+    private func loginsChanged(_ logins: [String]) {
+        guard let store = parts?.store else { return }
+        if LoginSessions.haveEnded(store.session.logins, now: logins) {
+            if let service { service.broker.sessionEnded() } else { store.endSession() }
+        }
+        store.setLogins(logins)
     }
 
     // MARK: A lost connection

@@ -7,9 +7,9 @@ import Logging
 
 @LoopActor
 final class LoginSessions {
-    var onLastEnded: (@LoopActor () -> Void)?
-    var onChange: (@LoopActor ([String]) -> Void)?
-    private(set) var current: [String]
+    /// Called with the first list, and with each other one.
+    private let onChange: @LoopActor ([String]) -> Void
+    private var current: [String]?
     /// Milliseconds until sessions are listed again after a failure.
     private static let retryTime: Int64 = 10_000
     private var monitor: OpaquePointer?
@@ -17,15 +17,19 @@ final class LoginSessions {
     private let list: @LoopActor () -> [String]?
 
     /// Without logind there are no sessions, and session decisions end when $XDG_RUNTIME_DIR is removed.
-    init(log: Logger, list: @escaping @LoopActor () -> [String]? = LoginSessions.userSessions) {
+    init(
+        log: Logger, list: @escaping @LoopActor () -> [String]? = LoginSessions.userSessions,
+        onChange: @escaping @LoopActor ([String]) -> Void
+    ) {
         self.list = list
-        current = list() ?? []
+        self.onChange = onChange
         guard sd_login_monitor_new("session", &monitor) >= 0, let monitor else {
             log.info("logind is not available: session decisions hold until XDG_RUNTIME_DIR is removed")
             return
         }
         let descriptor = sd_login_monitor_get_fd(monitor)
         watch = Loop.shared.watch(unowned: descriptor, .readable) { [weak self] _ in self?.readSessions() }
+        readSessions()
     }
 
     isolated deinit {
@@ -40,15 +44,13 @@ final class LoginSessions {
             return
         }
         guard found != current else { return }
-        let hadSome = !current.isEmpty
         current = found
-        if hadSome, found.isEmpty { onLastEnded?() }
-        onChange?(found)
+        onChange(found)
     }
 
-    /// Whether all sessions of an earlier run have ended.
-    nonisolated static func sessionEnded(saved: [String], current: [String]) -> Bool {
-        !saved.isEmpty && Set(saved).isDisjoint(with: current)
+    /// Whether all earlier sessions, of which there was one, have ended.
+    nonisolated static func haveEnded(_ earlier: [String], now: [String]) -> Bool {
+        !earlier.isEmpty && Set(earlier).isDisjoint(with: now)
     }
 
     /// Returns the IDs of this user's sessions, without closing ones, managers and greeters. Returns nil on a failure,

@@ -1,7 +1,7 @@
 // When the user's last login session has ended, by what a fake of logind's list says.
 
 import DBus
-import PermissionTestKit
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon
@@ -10,48 +10,45 @@ import Testing
 @LoopActor
 struct LoginSessionsTests {
     @LoopActor
-    private final class Bench {
+    private final class Logins {
         /// The sessions that logind lists; nil if it cannot be asked.
         var listed: [String]?
-        private(set) var events: [String] = []
-        private(set) var sessions: LoginSessions!
+        private(set) var changes: [[String]] = []
+        private var sessions: LoginSessions!
 
         init(_ listed: [String]?) {
             self.listed = listed
-            sessions = LoginSessions(log: quietLog) { [unowned self] in self.listed }
-            sessions.onLastEnded = { [unowned self] in events.append("ended") }
-            sessions.onChange = { [unowned self] in events.append($0.joined(separator: ",")) }
-        }
-
-        func look(_ listed: [String]?) -> [String] {
-            self.listed = listed
-            events = []
+            sessions = LoginSessions(log: quietLog) {
+                [unowned self] in self.listed
+            } onChange: {
+                [unowned self] in changes.append($0)
+            }
             sessions.readSessions()
-            return events
+        }
+
+        func read(_ listed: [String]?) -> [[String]] {
+            self.listed = listed
+            changes = []
+            sessions.readSessions()
+            return changes
         }
     }
 
-    @Test func theLastSessionEndsOnce() {
-        let bench = Bench(["1", "2"])
-        #expect(bench.look(["2"]) == ["2"])
-        #expect(bench.look([]) == ["ended", ""])
-        #expect(bench.look([]) == [])
-        #expect(bench.look(["3"]) == ["3"])
-        #expect(bench.look([]) == ["ended", ""])
+    @Test func eachListIsReportedOnce() {
+        let logins = Logins(["1", "2"])
+        #expect(logins.changes == [["1", "2"]])
+        #expect(logins.read(["2"]) == [["2"]])
+        #expect(logins.read([]) == [[]])
+        #expect(logins.read([]) == [])
     }
 
-    /// Without a descriptor for the question no session has ended.
-    @Test func aListThatCannotBeReadEndsNothing() {
-        let bench = Bench(["1"])
-        #expect(bench.look(nil) == [])
-        #expect(bench.sessions.current == ["1"])
-        #expect(bench.look(["1"]) == [])
-    }
-
-    @Test func withoutASessionNothingEnds() {
-        let bench = Bench([])
-        #expect(bench.look([]) == [])
-        #expect(bench.look(["1"]) == ["1"])
+    /// Without a descriptor for the question no session has ended, at the start neither.
+    @Test func aListThatCannotBeReadIsNoList() {
+        let logins = Logins(nil)
+        #expect(logins.changes == [])
+        #expect(logins.read(["1"]) == [["1"]])
+        #expect(logins.read(nil) == [])
+        #expect(logins.read(["1"]) == [])
     }
 
     @Test(arguments: [
@@ -59,7 +56,7 @@ struct LoginSessionsTests {
         (["2", "3"], ["3", "4"], false),
         (["2"], ["5"], true),
     ])
-    func sessionsThatEndedWhilePermdWasNotRunning(_ saved: [String], _ current: [String], _ ended: Bool) {
-        #expect(LoginSessions.sessionEnded(saved: saved, current: current) == ended)
+    func theLastOfTheEarlierSessionsHasEnded(_ earlier: [String], _ now: [String], _ ended: Bool) {
+        #expect(LoginSessions.haveEnded(earlier, now: now) == ended)
     }
 }
