@@ -15,7 +15,7 @@ struct OpenedFile {
 enum StoreOpening {
     static func open(_ path: String) throws(DatabaseError) -> OpenedFile {
         if let problem = prepareFolder(of: path) ?? obstacle(path) { throw .noFile(problem) }
-        let (database, problem) = try openDatabase(path)
+        let (database, problem) = try openDatabase(resolved(path))
         // Damage in the first pages is detected here rather than during a request.
         _ = try database.integer("SELECT count(*) FROM sqlite_master")
         try checkVersion(of: database, path)
@@ -23,6 +23,16 @@ enum StoreOpening {
         if let problem { return OpenedFile(database: database, identity: nil, problem: problem) }
         guard let identity = StoreIdentity(of: path), !database.hasMoved else { throw .loss(path) }
         return OpenedFile(database: database, identity: identity, problem: nil)
+    }
+
+    /// The path without links: SQLite refuses one in any part of it (SQLITE_OPEN_NOFOLLOW), such as that of a home on
+    /// another disk.
+    private static func resolved(_ path: String) throws(DatabaseError) -> String {
+        guard let folder = realpath(folder(of: path), nil) else {
+            throw .noFile("\(path) cannot be opened: \(errorText())")
+        }
+        defer { free(folder) }
+        return String(cString: folder) + path.dropFirst(StoreOpening.folder(of: path).count)
     }
 
     /// Also returns why the file cannot be written, if it can only be read.

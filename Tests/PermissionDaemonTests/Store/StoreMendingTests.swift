@@ -44,6 +44,22 @@ struct StoreMendingTests {
         try #require(unlink((paths ?? self.paths).stateFile + "-shm") == 0)
     }
 
+    /// A home that is reached through a link, as on a second disk.
+    @Test func aHomeBehindALink() async throws {
+        try #require(system("mkdir \(folder.file("disk")) && ln -s disk \(folder.file("home"))") == 0)
+        let paths = StorePaths(state: folder.file("home/state"), session: folder.file("home/run"))
+        let store = openStore(paths)
+        try await commit(store, set(.deny))
+        #expect(store.queue.state == .writable && store.queue.problems.isEmpty, "\(store.queue.problems)")
+        #expect(FileStatus(folder.file("disk/state/permd.db")) != nil)
+        // The link leads elsewhere now: the file is lost.
+        try #require(system("mkdir \(folder.file("other")) && ln -sfn other \(folder.file("home"))") == 0)
+        await #expect(throws: StoreError.self) { try await commit(store, set(.grant)) }
+        try await commit(store, set(.grant))
+        #expect(FileStatus(folder.file("other/state/permd.db")) != nil)
+        await close(store)
+    }
+
     @Test func aFileThatCannotBeOpened() async throws {
         let store = open()
         try await commit(store, set(.deny))
