@@ -81,6 +81,9 @@ struct DeviceTests {
         let stage = try await Stage([.camera, .microphone, .bluetooth])
         let app = try await stage.app()
         #expect(try await app.ask("open bluetooth").hasPrefix("NotSupported final"))
+        // An app without the grant does not learn whether there is a receiver.
+        #expect(try await app.ask("open location").hasPrefix("NotGranted final"))
+        try await stage.set("grant", app.id, .location)
         #expect(try await app.ask("open location").hasPrefix("NotSupported final"))
         #expect(try await app.ask("open camera").hasPrefix("NotGranted final"))
         // An app without the grant does not learn whether the device exists.

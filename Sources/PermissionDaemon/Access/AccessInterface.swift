@@ -62,9 +62,8 @@ struct AccessInterface {
         let caller = try caller(of: call)
         let permission = try parsePermission(call.string(0))
         let writable = try Options(call.arguments[2]).bool("writable")
-        guard devices.canOpen(permission) else {
-            throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
-        }
+        try devices.checkNodes(of: permission)
+        // Before anything that depends on the devices: a refused app learns nothing about them.
         try checkGrant(of: permission, to: caller)
         try devices.open(permission, device: call.string(1), writable: writable) { result in
             do throws(PermissionError) {

@@ -7,9 +7,15 @@ import PermissionModel
 import System
 
 extension DeviceCatalog {
-    /// Whether a device with that name (the default one if empty) can be opened, whether or not it is present.
-    func canOpen(_ permission: Permission, device name: String = "") -> Bool {
-        kind(of: permission)?.canOpen(name, among: found[permission, default: []]) ?? false
+    /// Throws if no device of this permission ever has a node.
+    func checkNodes(of permission: Permission) throws(PermissionError) {
+        guard let kind = kind(of: permission), kind.nodeUse != .none else {
+            throw DeviceCatalog.withoutNode(permission)
+        }
+    }
+
+    private static func withoutNode(_ permission: Permission) -> PermissionError {
+        PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
     }
 
     /// Opens the default device (for an empty name), or the one with that ID or node. The descriptor is blocking and
@@ -18,11 +24,11 @@ extension DeviceCatalog {
         _ permission: Permission, device name: String, writable: Bool?,
         _ completion: @escaping @LoopActor (Result<OpenedDevice, PermissionError>) -> Void
     ) throws(PermissionError) {
-        guard canOpen(permission, device: name) else {
-            throw PermissionError(.notSupported, "\(permission.rawValue) has no device node to open")
+        guard let kind = kind(of: permission), kind.canOpen(name, among: found[permission, default: []]) else {
+            throw DeviceCatalog.withoutNode(permission)
         }
         let chosen = try DeviceCatalog.choose(name, from: found[permission, default: []], permission)
-        let isWritable = writable ?? (kind(of: permission)?.nodeUse == .readingAndWriting)
+        let isWritable = writable ?? (kind.nodeUse == .readingAndWriting)
         worker.run(about: chosen.device.node) {
             NodeOpener.open(chosen, isWritable: isWritable)
         } then: {
