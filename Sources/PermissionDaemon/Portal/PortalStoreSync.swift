@@ -57,7 +57,7 @@ final class PortalStoreSync {
 
     /// - Parameter answers: Answers of permd that portals may have stored.
     func start(_ answers: [PortalAnswer]) {
-        rule = PortalSyncRule(given: Dictionary(uniqueKeysWithValues: answers.map { ($0.key, $0.verdict) }))
+        rule = PortalSyncRule(given: Dictionary(answers.map { ($0.key, $0.verdict) }) { $1 })
         for answer in answers { apps[answer.key.exactID, default: []].insert(answer.app) }
         connection.onOwnerChange(of: BusNames.portalStore) { [weak self] _ in self?.storeChanged() }
         connection.onSignal(
