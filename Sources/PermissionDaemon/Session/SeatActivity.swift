@@ -26,11 +26,8 @@ final class SeatActivity {
     private var sessions: [String: Session]?
     /// Ends the wait for logind's first answer.
     private var patience: LoopTimer?
-    private var hasAnswered = false
     /// When the system bus was lost. One that cannot be reached for ``answerTime`` has ended.
     private var lostAt: Int64?
-    /// Incremented whenever the answers to earlier calls become invalid.
-    private var epoch = 0
 
     /// - Parameter answerTime: Milliseconds that prompts wait for logind's first answer, so that none appears on a locked
     ///   screen. It can take seconds while a login starts everything at once.
@@ -61,13 +58,12 @@ final class SeatActivity {
                 list()
             // The last state stays in force, so that cutting the connection cannot bring prompts onto a locked screen.
             case .lost:
-                epoch += 1
                 lostAt = Loop.uptimeMilliseconds()
                 log.warning(
                     "The system bus was lost: the last state of the session that logind reported stays in force")
             case .failed(let error):
                 guard error.name == BusError.Name.noServer else { return }
-                let isGone = lostAt.map { Loop.uptimeMilliseconds() - $0 >= answerTime } ?? !hasAnswered
+                let isGone = lostAt.map { Loop.uptimeMilliseconds() - $0 >= answerTime } ?? (sessions == nil)
                 if isGone { forget(.failure(error)) }
             }
         }
@@ -98,7 +94,6 @@ final class SeatActivity {
     // MARK: Asking logind
 
     private func list() {
-        epoch += 1
         call(Login.path, Login.manager, "ListSessions") { [weak self] result in
             guard let self else { return }
             guard let rows = try? result.get().first?.elements else { return isAbsent(result) ? forget(result) : () }
@@ -142,13 +137,11 @@ final class SeatActivity {
         _ path: String, _ interface: String, _ member: String, _ arguments: [Value] = [],
         _ then: @escaping @LoopActor (Result<[Value], BusError>) -> Void
     ) {
-        let asked = epoch
         let message = Message.call(
             destination: Login.name, path: path, interface: interface, member: member, arguments, noAutoStart: true)
         // However late the answer comes, it says whether the screen is locked.
         bus.connection?.call(message, timeoutMilliseconds: nil) { [weak self] result in
-            guard let self, epoch == asked else { return }
-            then(result.map(\.body))
+            if self != nil { then(result.map(\.body)) }
         }
     }
 
@@ -192,7 +185,6 @@ final class SeatActivity {
     }
 
     private func answered() {
-        hasAnswered = true
         patience?.cancel()
         patience = nil
     }

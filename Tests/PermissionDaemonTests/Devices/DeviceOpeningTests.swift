@@ -67,8 +67,6 @@ struct DeviceOpeningTests {
         #expect(await failure(bench, .bluetooth, "")?.kind == .notSupported)
         #expect(await failure(bench, .location, "")?.kind == .notSupported)
         #expect(await failure(await CatalogBench([Records.receiver(0)]), .location, "geoclue")?.kind == .notSupported)
-        #expect(bench.catalog.canOpen(.camera))
-        #expect(!bench.catalog.canOpen(.location))
     }
 
     @Test func anUnknownNameIsNotFound() async {
