@@ -44,8 +44,6 @@ final class Broker {
         policy.settings.indicator == .yes
     }
     private var timers: [TimerID: LoopTimer] = [:]
-    /// Whether portals and the queue have not heard of changed decisions yet.
-    var hasChanges = false
     /// Events that wait until the effects of earlier ones are complete.
     private var inbox: [QueueEvent] = []
     private var isFeeding = false
@@ -182,9 +180,7 @@ final class Broker {
         }
     }
 
-    /// Whoever enforces or follows decisions hears of those behind the answer before the caller gets it.
     private func respond(_ request: Request, _ reply: Reply) {
-        publishChanges()
         if request.place != nil { log("is answered: \(reply.text)", of: request) }
         policyInterface.notifyRequest(request, reply.code.text)
         request.origin.respond(reply)

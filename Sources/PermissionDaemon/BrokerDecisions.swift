@@ -68,35 +68,22 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
-    /// Notifies enforcement points, subscribers and the apps' connections of decisions that were made or have ended. What
-    /// else depends on them is evaluated once for all changes of the same turn of the loop.
+    /// Notifies enforcement points, subscribers and the apps' connections of decisions that were made or have ended, and
+    /// evaluates again what else depends on them.
     func changed(_ decisions: [DecisionChange]) {
         guard !isDetached else { return }
         for decision in decisions {
             enforcement.notify(decision.app, decision.permission)
             policyInterface.notifyDecision(decision.app, decision.permission, decision.verdict)
         }
-        statuses.refresh(Set(decisions.map(\.app)))
-        if !hasChanges { Loop.shared.later { self.publishChanges() } }
-        hasChanges = true
-    }
-
-    /// Passes changed decisions to portals and the queue.
-    func publishChanges() {
-        guard !isDetached, hasChanges else { return }
-        hasChanges = false
-        reviewRequests()
-    }
-
-    private func reviewRequests() {
-        portalSync.review()
-        feed(.factsChanged)
+        reevaluate(Set(decisions.map(\.app)))
     }
 
     /// Re-evaluates everything that depends on decisions and rules about these apps; nil means all apps.
     func reevaluate(_ apps: Set<AppID>?) {
         statuses.refresh(apps)
-        reviewRequests()
+        portalSync.review()
+        feed(.factsChanged)
     }
 
     /// The decisions of apps were read, and may be others than those known so far; nil means all apps.

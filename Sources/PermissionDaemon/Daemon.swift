@@ -115,7 +115,7 @@ final class Daemon {
             let store = DecisionStore(
                 paths: paths, session: session ?? UserSession(boot: boot), now: Daemon.wallClock, log: log)
             processes.prepare = { [store] in store.load($0, then: $1) }
-            store.readRuleFiles { [weak self] in self?.start(store, $0) }
+            store.queue.add(RuleFileRows.all) { [weak self] in self?.start(store, (try? $0.get()) ?? []) }
         }
     }
 

@@ -37,25 +37,26 @@ struct Options {
         }
     }
 
-    /// The option `app`; nil if absent or empty.
-    func app() throws(PermissionError) -> AppID? {
-        guard let text = try string("app"), !text.isEmpty else { return nil }
-        return try parseApp(text)
-    }
+    func app() throws(PermissionError) -> AppID? { try parsed("app", parseApp) }
 
-    /// The option `permission`, which may also name a portal's question; nil if absent or empty.
-    func question() throws(PermissionError) -> Question? {
-        guard let text = try string("permission"), !text.isEmpty else { return nil }
-        return try parseQuestion(text)
-    }
+    /// The option `permission`, which may also name a portal's question.
+    func question() throws(PermissionError) -> Question? { try parsed("permission", parseQuestion) }
 
-    /// The option `outcome`; nil if absent or empty.
     func outcome() throws(PermissionError) -> Outcome? {
-        guard let text = try string("outcome"), !text.isEmpty else { return nil }
-        guard let outcome = Outcome(rawValue: text), outcome != .unknown else {
-            throw PermissionError(.invalidArguments, "there is no outcome \(quoted(text))")
+        try parsed("outcome") { text throws(PermissionError) in
+            guard let outcome = Outcome(rawValue: text), outcome != .unknown else {
+                throw PermissionError(.invalidArguments, "there is no outcome \(quoted(text))")
+            }
+            return outcome
         }
-        return outcome
+    }
+
+    /// A text that means something; nil if absent or empty.
+    private func parsed<T>(
+        _ key: String, _ parse: (String) throws(PermissionError) -> T
+    ) throws(PermissionError) -> T? {
+        guard let text = try string(key), !text.isEmpty else { return nil }
+        return try parse(text)
     }
 
     /// A time in seconds since the epoch, `t`.

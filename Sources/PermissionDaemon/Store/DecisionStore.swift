@@ -131,11 +131,6 @@ final class DecisionStore {
         read(apps.filter { !memory.has($0) }) { _ in then() }
     }
 
-    /// Reads the last valid texts of rule and settings files; none, if that fails.
-    func readRuleFiles(then: @escaping @LoopActor ([(path: String, text: String)]) -> Void) {
-        queue.add(RuleFileRows.all) { then((try? $0.get()) ?? []) }
-    }
-
     /// Reads what a daemon that starts goes on with; nothing, if that fails.
     func restore(then: @escaping @LoopActor (StoredState) -> Void) {
         let session = session.scopes.session
