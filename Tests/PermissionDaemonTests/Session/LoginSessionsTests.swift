@@ -19,9 +19,11 @@ struct LoginSessionsTests {
         init(_ listed: [String]?) {
             self.listed = listed
             sessions = LoginSessions(log: quietLog) {
-                [unowned self] in self.listed
+                [unowned self] in
+                self.listed
             } onChange: {
-                [unowned self] in changes.append($0)
+                [unowned self] in
+                changes.append($0)
             }
             sessions.readSessions()
         }
