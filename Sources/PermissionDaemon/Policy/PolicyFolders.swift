@@ -47,19 +47,35 @@ struct PolicyFolders: Sendable {
     func listings() -> [FolderListing] { folders.map(FolderListing.init(reading:)) }
 
     /// Watches the folders; for each that does not exist, its nearest existing parent. Returns the first problem.
-    func watch(_ inotify: Inotify) -> PolicyProblem? {
-        let events = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ATTRIB
+    ///
+    /// A folder may be made before its parent is watched, and nobody would hear of it. So it is looked for again, until
+    /// every folder that exists is watched.
+    func watch(
+        _ inotify: Inotify, exists: (String) -> Bool = { access($0, F_OK) == 0 }
+    ) -> PolicyProblem? {
+        var watched: Set<String> = []
         var problem: PolicyProblem?
-        for wanted in folders {
-            var folder = wanted
-            while access(folder, F_OK) != 0, let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
-                folder = String(folder[..<slash])
-            }
-            if inotify.watch(folder, UInt32(events) | UInt32(IN_ONLYDIR)) < 0, problem == nil {
+        while true {
+            let found = Set(folders.map { PolicyFolders.nearest($0, exists) }).subtracting(watched)
+            if found.isEmpty { return problem }
+            for folder in found.sorted() where inotify.watch(folder, PolicyFolders.events) < 0 && problem == nil {
                 problem = PolicyProblem(unwatched: folder, Inotify.reason(errno))
             }
+            watched.formUnion(found)
         }
-        return problem
+    }
+
+    private static let events = UInt32(
+        IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ATTRIB
+            | IN_ONLYDIR)
+
+    /// The folder, or the nearest of its parents that exists.
+    private static func nearest(_ wanted: String, _ exists: (String) -> Bool) -> String {
+        var folder = wanted
+        while !exists(folder), let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
+            folder = String(folder[..<slash])
+        }
+        return folder
     }
 
     // MARK: What follows from that

@@ -76,7 +76,7 @@ final class PolicySet {
         let unwatched = inotify == nil ? PolicyProblem(unwatched: "/", Inotify.reason(errno)) : nil
         worker.run(about: "rule files") { [folders, inotify] in
             // Watch first, so that no change between the listing and the watch is lost.
-            (unwatched: inotify.map(folders.watch) ?? unwatched, listings: folders.listings())
+            (unwatched: inotify.map { folders.watch($0) } ?? unwatched, listings: folders.listings())
         } then: { [weak self] found in
             guard let self, number == reading else { return }
             let files = folders.files(found?.listings, known: Set(validTexts.keys))

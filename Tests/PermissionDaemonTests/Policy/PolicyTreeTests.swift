@@ -346,4 +346,38 @@ struct PolicyTreeTests {
             }
         }
     }
+
+    // MARK: Noticing changes
+
+    /// Every package and configuration tool makes a folder and writes its first file at once.
+    @Test func aFolderMadeWhileItsParentIsNotWatchedYet() async throws {
+        let root = try TemporaryFolder(["etc"])
+        let folder = root.file("etc/permd/policy.d")
+        let events = EventLog<Bool>()
+        let inotify = try #require(Inotify { events.add(true) })
+        defer { inotify.close() }
+        let problem = PolicyFolders(root: root.path).watch(inotify) { path in
+            let isThere = access(path, F_OK) == 0
+            if path == folder, !isThere { _ = system("mkdir -p \(folder)") }
+            return isThere
+        }
+        #expect(problem == nil)
+        inotify.read { _, _, _ in }
+        try root.write(PolicyTreeTests.rule("camera"), to: "etc/permd/policy.d/a.conf")
+        try await events.wait(for: 1)
+    }
+
+    @Test func theFolderIsReplacedByARename() async throws {
+        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.rule("camera")])
+        let changes = EventLog<String>()
+        bench.book.onChange = { changes.add(bench.restricted) }
+        try #require(system("mkdir -p \(bench.root.file("etc/new/policy.d"))") == 0)
+        try bench.root.write(PolicyTreeTests.rule("location"), to: "etc/new/policy.d/a.conf")
+        try #require(rename(bench.root.file("etc/permd"), bench.root.file("etc/old")) == 0)
+        try #require(rename(bench.root.file("etc/new"), bench.root.file("etc/permd")) == 0)
+        try await changes.first { $0 == "location" }
+        // The folder that is there now is watched.
+        try bench.replace("\(PolicyTreeTests.folder)/a.conf", PolicyTreeTests.rule("microphone"))
+        try await changes.first { $0 == "microphone" }
+    }
 }
