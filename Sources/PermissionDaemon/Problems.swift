@@ -20,7 +20,7 @@ extension Broker {
             Problem(about: "devices", text: $0, advice: "permctl devices lists the known devices")
         }
         problems += usage.problems.map {
-            Problem(about: "usage", text: $0, advice: "log in on the seat; permctl devices lists the nodes")
+            Problem(about: "usage", text: $0, advice: "permd tries again; if rights are missing, log in on the seat")
         }
         return problems
     }

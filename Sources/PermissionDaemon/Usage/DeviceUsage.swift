@@ -26,11 +26,12 @@ final class DeviceUsage {
     var onChange: (@LoopActor ([UseChange]) -> Void)?
 
     /// - Parameters:
+    ///   - retryTime: Milliseconds until nodes that could not be watched are tried again.
     ///   - statusOf: The status of an app's permission as if there were a usable device.
     ///   - record: Adds rows to the history.
     init(
         devices: DeviceCatalog, openings: any OpeningSource = InotifyOpenings(),
-        identifier: ProcessIdentifier, processes: any ProcessLiveness = ProcessWatch(),
+        identifier: ProcessIdentifier, processes: any ProcessLiveness = ProcessWatch(), retryTime: Int64 = 10_000,
         now: @escaping @Sendable () -> EpochSeconds, log: Logger,
         statusOf: @escaping StatusLookup, record: @escaping @LoopActor ([HistoryRow]) -> Void
     ) {
@@ -43,7 +44,7 @@ final class DeviceUsage {
         identities = OpenerIdentities(identifier, processes)
         nodes = OpenNodes(
             openings: openings, worker: devices.worker, reader: identifier.identity.reader, identities: identities,
-            now: now)
+            retryTime: retryTime, now: now)
         nodes.onOpeners = { [weak self] in self?.opened($0, by: $1) }
     }
 

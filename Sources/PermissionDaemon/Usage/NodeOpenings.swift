@@ -30,6 +30,9 @@ final class InotifyOpenings: OpeningSource {
     private var nodes: [Int32: String] = [:]
     private var watches: [String: Int32] = [:]
 
+    /// Takes an instance before there is a node: any program of the user may take the last ones.
+    init() { inotify = Inotify { [weak self] in self?.read() } }
+
     func watch(_ wanted: Set<String>) -> [String: String] {
         for (node, watch) in watches where !wanted.contains(node) {
             inotify?.remove(watch)

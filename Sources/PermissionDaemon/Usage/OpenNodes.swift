@@ -46,13 +46,16 @@ final class OpenNodes {
     private var earliest: Int64 = 0
     /// Why nodes cannot be watched.
     private var failures: [String: String] = [:]
+    private let retryTime: Int64
+    private var retry: LoopTimer?
     /// Called with all processes that have the device open.
     var onOpeners: (@LoopActor (UsedDevice, [(process: ProcessKey?, since: EpochSeconds, isRecording: Bool)]) -> Void)?
 
     init(
         openings: any OpeningSource, worker: Worker, reader: ProcessReader, identities: OpenerIdentities,
-        now: @escaping @Sendable () -> EpochSeconds
+        retryTime: Int64, now: @escaping @Sendable () -> EpochSeconds
     ) {
+        self.retryTime = retryTime
         self.openings = openings
         self.worker = worker
         self.reader = reader
@@ -82,6 +85,10 @@ final class OpenNodes {
             nodes[path]?.activity.begin(at: Loop.uptimeMilliseconds(), epoch: now())
         }
         schedule()
+        retry?.cancel()
+        retry =
+            failures.isEmpty
+            ? nil : Loop.shared.after(milliseconds: retryTime) { [weak self] in self?.follow(followed) }
     }
 
     // MARK: Events

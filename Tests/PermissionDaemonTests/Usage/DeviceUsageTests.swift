@@ -99,6 +99,23 @@ struct DeviceUsageTests {
         opener.terminate()
     }
 
+    /// Somebody had taken all instances of inotify for a moment.
+    @Test func nodesThatCouldNotBeWatchedAreTriedAgain() async throws {
+        let stage = await UsageStage()
+        stage.openings.failures = [node: "the limit is reached"]
+        stage.source.plug(UsageStage.camera(terminal))
+        await stage.settled()
+        stage.openings.failures = [:]
+        try await stage.openings.watches.wait(for: stage.openings.watches.all.count + 1)
+        #expect(stage.usage.problems.isEmpty)
+        // Whoever has opened it meanwhile is found.
+        let opener = try await UsageStage.opener("<>", node)
+        stage.openings.send(node, .unknown)
+        try await stage.changes.first { $0.hasPrefix("+\(Self.cat)") }
+        opener.terminate()
+        _ = await opener.waitForExit()
+    }
+
     @Test func stopping() async throws {
         let stage = await UsageStage([UsageStage.camera(terminal)])
         let opener = try await UsageStage.opener("<>", node)

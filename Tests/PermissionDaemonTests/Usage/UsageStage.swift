@@ -17,9 +17,11 @@ final class FakeOpenings: OpeningSource {
     var onEvents: (@LoopActor ([String: NodeEvents]) -> Void)?
     private(set) var watched: Set<String> = []
     var failures: [String: String] = [:]
+    let watches = EventLog<Set<String>>()
 
     func watch(_ nodes: Set<String>) -> [String: String] {
         watched = nodes
+        watches.add(nodes)
         return failures.filter { nodes.contains($0.key) }
     }
 
@@ -48,7 +50,7 @@ final class UsageStage {
         weak var stage: UsageStage?
         usage = DeviceUsage(
             devices: catalog, openings: openings,
-            identifier: ProcessIdentifier(worker: Worker(), reader: reader), now: { EpochSeconds(time(nil)) },
+            identifier: ProcessIdentifier(worker: Worker(), reader: reader), retryTime: 50, now: { EpochSeconds(time(nil)) },
             log: Logger(label: "test") { _ in LineRecorder(lines: log) },
             statusOf: { _, _, _ in stage?.status ?? .restricted }, record: { stage?.rows += $0 })
         usage.onChange = { for change in $0 { changes.add(UsageStage.text(change)) } }
