@@ -223,13 +223,13 @@ struct EnforcementTests {
         let uses = try await stage.signals(BusNames.usage)
         let who = Value.variant(.unixFD(try await EnforcementTests.pidfd(app)))
         func details(_ more: [String: Value] = [:]) -> Value {
-            .properties(["source": .string("test"), "device_name": .string("Headset")].merging(more) { $1 })
+            .properties(["source": .string("a-test"), "device_name": .string("Headset")].merging(more) { $1 })
         }
         let reported = try await point.call("ReportUse", [who, .string("microphone"), details()])
         let number = try #require(reported.first?.uint32Value)
         try await uses.first("the use") { $0.hasPrefix("UseStarted") }
         let row = try #require(try await stage.rows("ListUses", nil, BusNames.usage).first)
-        #expect(row["app"] == .string(app.id.description) && row["source"] == .string("test"))
+        #expect(row["app"] == .string(app.id.description) && row["source"] == .string("a-test"))
         #expect(row["pid"]?.uint32Value == UInt32(try await app.pid()) && row["status"] == .string("undetermined"))
         // Another point does not know it.
         let other = try await Point(stage)

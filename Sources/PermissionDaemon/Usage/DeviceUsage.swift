@@ -138,9 +138,12 @@ extension DeviceUsage {
     /// for a bypass, which is no use.
     func reportUse(_ report: UseReport, by connection: String) throws(PermissionError) -> UInt32 {
         var report = report
-        guard BusNames.isToken(report.source), DeviceOpener.Source(rawValue: report.source) == nil else {
+        // What a token may have, and hyphens.
+        guard BusNames.isToken(report.source.replacing("-", with: "_")),
+            DeviceOpener.Source(rawValue: report.source) == nil
+        else {
             throw PermissionError(
-                .invalidArguments, "the option source is no name of an enforcement point: [A-Za-z0-9_]{1,64}")
+                .invalidArguments, "the option source is no name of an enforcement point: [A-Za-z0-9_-]{1,64}")
         }
         let known = devices.devices.first { $0.permission == report.device.permission && $0.id == report.device.id }
         report.device.id = SafeText.identity(report.device.id)
