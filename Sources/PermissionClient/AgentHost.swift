@@ -106,6 +106,7 @@ private final class AgentServer {
             link.onConnect = { [weak self] in self?.serve($0) }
             listener = link.onDaemonChange { [weak self] in self?.daemonChanged($0) }
         }
+        let before = changes
         do throws(ClientError) {
             _ = try await link.call(
                 BusNames.agentManager, "RegisterAgent",
@@ -116,18 +117,27 @@ private final class AgentServer {
         }
         isRegistered = true
         onEvent(.registered)
+        // The daemon that answered may have left since.
+        if changes != before { daemonChanged(true) }
     }
 
     private var isRegistered = false
+    /// How often the daemon has come or gone. An attempt to register is over at the next change.
+    private var changes = 0
 
     private func daemonChanged(_ isThere: Bool) {
+        changes += 1
         guard isRegistered else { return }
         guard isThere else {
             for path in Array(open.keys) { withdraw(path, "permd has left the bus") }
             return onEvent(.daemonLost)
         }
+        let number = changes
         Task {
-            do throws(ClientError) { try await register() } catch { onEvent(.refused(error)) }
+            do throws(ClientError) { try await register() } catch {
+                onEvent(.refused(error))
+                await link.retry(unless: { number != changes }) { () throws(ClientError) in try await register() }
+            }
         }
     }
 
@@ -135,6 +145,7 @@ private final class AgentServer {
     /// presenter has returned.
     func leave() async {
         let tasks = open.values.map(\.task)
+        changes += 1
         for path in Array(open.keys) { withdraw(path, "this agent is leaving") }
         link.close()
         for task in tasks { await task.value }

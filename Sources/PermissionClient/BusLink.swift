@@ -75,6 +75,25 @@ package final class BusLink {
         }
     }
 
+    /// Repeats what has failed, with growing pauses, until it succeeds or the daemon refuses it for good.
+    ///
+    /// - Parameter isOver: Whether it is of no use any more.
+    func retry(
+        unless isOver: @LoopActor () -> Bool, _ work: @LoopActor () async throws(ClientError) -> Void
+    ) async {
+        var pauses = Backoff(first: 100, longest: 10_000)
+        while true {
+            let pause = pauses.next()
+            await withCheckedContinuation { done in
+                Loop.shared.after(milliseconds: pause) { done.resume() }
+            }
+            if isClosed || isOver() { return }
+            do throws(ClientError) { return try await work() } catch {
+                if case .daemon = error.kind, !error.isRetryable { return }
+            }
+        }
+    }
+
     /// Closes the connection permanently. Later calls fail.
     func close() {
         isClosed = true

@@ -55,7 +55,8 @@ private final class SettingsFollower {
     private let stream: AsyncStream<SettingsEvent>.Continuation
     private var signals: [Subscription] = []
     private var listener: Subscription?
-    private var isOver = false
+    /// How often the daemon has come or gone. An attempt to subscribe is over at the next change, and at the end.
+    private var changes = 0
     /// Whether ``SettingsEvent/missed`` is among the unread events.
     private var isMarked = false
 
@@ -104,19 +105,23 @@ private final class SettingsFollower {
     }
 
     private func daemonChanged(_ isThere: Bool) {
-        guard !isOver else { return }
-        guard isThere else {
-            report(.daemonLost)
-            return
-        }
+        changes += 1
+        guard isThere else { return report(.daemonLost) }
+        let number = changes
         Task {
-            // If the daemon leaves again, another loss follows.
-            if (try? await subscribe()) != nil { report(.daemonBack) }
+            do throws(ClientError) { try await subscribeAgain() } catch {
+                await link.retry(unless: { number != changes }) { () throws(ClientError) in try await subscribeAgain() }
+            }
         }
     }
 
+    private func subscribeAgain() async throws(ClientError) {
+        try await subscribe()
+        report(.daemonBack)
+    }
+
     func stop() {
-        isOver = true
+        changes += 1
         listener?.cancel()
         signals = []
         link.close()

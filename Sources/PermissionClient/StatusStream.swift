@@ -59,9 +59,11 @@ private final class StatusFollower {
     private var signal: Subscription?
     private var listener: Subscription?
     private var hasStatus = false
+    /// How often the status was read. An attempt is over at the next one.
+    private var readings = 0
+    private var isOver = false
     /// The number of changes received. A change that arrives before the reply to GetStatus is newer than the reply.
     private var changes = 0
-    private var isOver = false
 
     nonisolated init(
         _ bus: PermissionBus, _ permission: Permission, _ stream: AsyncThrowingStream<Status, any Error>.Continuation
@@ -79,19 +81,25 @@ private final class StatusFollower {
 
     /// Reads the status. The daemon sends StatusChanged only to connections that have called this interface.
     private func read() {
+        readings += 1
+        let number = readings
         Task {
-            do throws(ClientError) {
-                signal?.cancel()
-                signal = try link.onSignal(BusNames.access, "StatusChanged") { [weak self] in self?.changed($0) }
-                let before = changes
-                if let status = try await link.statuses([permission])[permission], !isOver {
-                    hasStatus = true
-                    if changes == before { stream.yield(status) }
+            do throws(ClientError) { try await readOnce() } catch {
+                guard hasStatus else { return stream.finish(throwing: error) }
+                await link.retry(unless: { number != readings || isOver }) { () throws(ClientError) in
+                    try await readOnce()
                 }
-            } catch {
-                if !hasStatus { stream.finish(throwing: error) }
             }
         }
+    }
+
+    private func readOnce() async throws(ClientError) {
+        signal?.cancel()
+        signal = try link.onSignal(BusNames.access, "StatusChanged") { [weak self] in self?.changed($0) }
+        let before = changes
+        guard let status = try await link.statuses([permission])[permission], !isOver else { return }
+        hasStatus = true
+        if changes == before { stream.yield(status) }
     }
 
     private func changed(_ message: Message) {

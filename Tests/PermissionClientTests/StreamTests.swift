@@ -131,6 +131,31 @@ struct AgentHostTests {
         }
     }
 
+    /// A daemon that comes back refuses the first calls: who follows it asks again.
+    @Test @LoopActor func aDaemonThatRefusesForNow() async throws {
+        let bus = try await PrivateBus()
+        let first = try FakeDaemon(bus)
+        let statuses = EventLog<Status>()
+        let following = follow(PermissionCenter(bus: .address(bus.address)).statuses(of: .camera), into: statuses)
+        try await first.questions.wait(for: 1)
+        let events = EventLog<SettingsEvent>()
+        let reading = follow(try await PermissionSettings(bus: .address(bus.address)).events(), into: events)
+        let host = AgentHost(bus: .address(bus.address), presenter: Presenter())
+        let agent = Task { try await host.run() }
+        try await first.agents.wait(for: 1)
+        first.end()
+        let second = try FakeDaemon(bus, refusals: 6)
+        try await second.refused.wait(for: 6)
+        try await second.agents.wait(for: 1)
+        try await second.questions.wait(for: 1)
+        try await second.subscribers.wait(for: 3)
+        try await events.first { $0 == .daemonBack }
+        for task in [following, reading] { task.cancel() }
+        agent.cancel()
+        second.end()
+        await bus.stop()
+    }
+
     @Test func promptsAreShownAndAnswered() async throws {
         let stage = try await ClientStage()
         let presenter = Presenter(

@@ -13,8 +13,22 @@ package final class FakeDaemon {
     package let questions = EventLog<String>()
     /// The calls of `RequestAccess`, each answered with the path of its request.
     package let requests = EventLog<MethodCall>()
+    /// The connections that subscribe to changes.
+    package let subscribers = EventLog<String>()
+    /// How many of the next calls are refused for now, and those that were.
+    package var refusals = 0
+    package let refused = EventLog<String>()
 
-    package init(_ bus: PrivateBus) throws {
+    private func refuses(_ call: MethodCall) -> Bool {
+        guard refusals > 0 else { return false }
+        refusals -= 1
+        call.fail(name: ErrorKind.limitExceeded.name, body: [.string("busy"), .bool(true)])
+        refused.add(call.message.member ?? "")
+        return true
+    }
+
+    package init(_ bus: PrivateBus, refusals: Int = 0) throws {
+        self.refusals = refusals
         service = try FakeService(on: bus)
         service.add(
             BusNames.agentManager, at: BusNames.root,
@@ -22,7 +36,8 @@ package final class FakeDaemon {
                 Method(
                     name: "RegisterAgent", inputs: ["agent": "o", "options": "a{sv}"],
                     outputs: [:]
-                ) { [agents] call in
+                ) { [weak self, agents] call in
+                    if self?.refuses(call) == true { return }
                     call.reply()
                     agents.add((call.sender, call.arguments[0].objectPathValue ?? ""))
                 },
@@ -36,7 +51,8 @@ package final class FakeDaemon {
                 Method(
                     name: "GetStatus", inputs: ["permissions": "as"],
                     outputs: ["statuses": "a{ss}"]
-                ) { [questions] call in
+                ) { [weak self, questions] call in
+                    if self?.refuses(call) == true { return }
                     call.reply(.stringTable(["camera": "undetermined"]))
                     questions.add(call.sender)
                 },
@@ -48,6 +64,17 @@ package final class FakeDaemon {
                     requests.add(call)
                 },
             ])
+        for interface in [BusNames.policy, BusNames.devices, BusNames.usage] {
+            service.add(
+                interface, at: BusNames.root,
+                [
+                    Method(name: "Subscribe", inputs: [:], outputs: [:]) { [weak self, subscribers] call in
+                        if self?.refuses(call) == true { return }
+                        call.reply()
+                        subscribers.add(call.sender)
+                    }
+                ])
+        }
         try service.own(BusNames.service)
     }
 
