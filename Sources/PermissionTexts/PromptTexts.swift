@@ -142,7 +142,7 @@ public enum PromptTexts {
 
     /// How to change the decision later, without the settings window.
     public static func changeLater(_ prompt: AgentPrompt) -> String {
-        Texts.text("You can change it later with: %@", "permctl reset \(prompt.app)")
+        Texts.text("You can change it later with: %@", "permctl reset \(ShellWord.quoted(prompt.app))")
     }
 
     /// What was decided before about something that the prompt asks; nil for another decision.

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import PermissionClient
+import PermissionTexts
 
 enum Completions {
     /// The apps that permd knows: their identities, or, once the word is none of them, their short names.
@@ -23,8 +24,8 @@ enum Completions {
         let apps = (try? await AppName.known(PermissionSettings())) ?? []
         let found = words + candidates(prefix, apps)
         return switch CompletionShell.requesting {
-        // It splits words at colons.
-        case .bash?: found.filter { !$0.contains(":") }
+        // It splits words at colons, and expands them: compgen -W would run a command that stands in a name.
+        case .bash?: found.filter { ShellWord.isPlain($0) && !$0.contains(":") }
         // A colon separates a word from its description.
         case .zsh?: found.map { $0.replacing(":", with: "\\:") }
         default: found

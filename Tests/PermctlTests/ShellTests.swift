@@ -1,6 +1,7 @@
 // Completion in real shells, and wrong command lines.
 
 import DBus
+import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -61,6 +62,28 @@ struct ShellTests {
             try await screen.shows("ready> \(expected)")
         }
         await screen.end()
+        await stage.end()
+    }
+
+    /// A folder or an imported file may have a command in its name.
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func namesAreNotRun(_ shell: String) async throws {
+        let stage = try await CommandStage()
+        let folder = try TemporaryFolder()
+        for name in ["$(touch${IFS}$MARK)", "`touch${IFS}$MARK`", "$[$(touch${IFS}$MARK)]", "firefox"] {
+            _ = try await stage.run("grant", "exe:/tmp/\(name)", "camera")
+        }
+        let start = "export MARK='\(folder.file("mark"))'\n" + (try await ShellTests.start(shell, folder))
+        let screen = try await Screen(stage, command: "sh '\(try folder.write(start, to: "start"))'")
+        try await screen.shows("ready>")
+        for (typed, expected) in [("permctl grant ", "firefox"), ("permctl grant fir", "permctl grant firefox")] {
+            try await screen.type("C-u")
+            try await screen.tmux("send-keys", "-l", typed)
+            try await screen.type("Tab", "Tab")
+            try await screen.shows(expected)
+        }
+        await screen.end()
+        #expect(access(folder.file("mark"), F_OK) != 0)
         await stage.end()
     }
 

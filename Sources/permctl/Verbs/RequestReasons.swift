@@ -2,6 +2,7 @@
 
 import Glibc
 import PermissionClient
+import PermissionTexts
 
 struct RequestReasons {
     let settings = PermissionSettings()
@@ -46,13 +47,13 @@ struct RequestReasons {
             guard let decision = rows.first(where: { $0.decision?.decision == .deny })?.decision else { return nil }
             return """
                 \(name): nothing was asked, because it is denied (\(decision.holds?.text ?? "always")); \
-                permctl reset \(decision.app) \(name) lets it ask again
+                permctl reset \(ShellWord.quoted("\(decision.app)")) \(name) lets it ask again
                 """
         case .undetermined:
             guard let pause = rows.first(where: { $0.decision?.decision == .pause })?.decision else { return nil }
             return """
                 \(name): nothing was asked, because it is paused \(pause.holds?.text ?? "for a while") after too many \
-                dismissed prompts; permctl reset \(pause.app) \(name) lifts the pause
+                dismissed prompts; permctl reset \(ShellWord.quoted("\(pause.app)")) \(name) lifts the pause
                 """
         case .granted: return nil
         }
