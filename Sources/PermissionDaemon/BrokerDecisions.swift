@@ -19,6 +19,8 @@ extension Broker: PolicyCalls, PortalDecisions {
                 for decision in decisions {
                     store.setInMemory(decision, for: decision.process ?? request.caller.process)
                 }
+                // They are written when the store can be.
+                store.history.record(rows)
             }
             feed(.committed(request.id))
         }
@@ -95,6 +97,7 @@ extension Broker: PolicyCalls, PortalDecisions {
 
     /// Retries the background writes that failed.
     func writeAgain() {
+        store.history.write()
         policy.saveValidTexts()
         portalSync.readAgain()
     }

@@ -51,6 +51,10 @@ struct StoreTests {
         #expect(!problems.isEmpty && problems.allSatisfy { $0["advice"]?.stringValue?.isEmpty == false })
         #expect(stage.permd.log.all.contains { $0.contains("hold for the asking process only") })
         #expect(agent.prompts.all.count == 1)
+        // The history has the answer once it can be written.
+        try FileManager.default.removeItem(atPath: stage.stateFolder)
+        try await stage.set("deny", AppID("exe:/a")!, .camera)
+        #expect(try await stage.history(app.id) == ["camera granted person"])
         await stage.end()
     }
 
