@@ -129,7 +129,7 @@ start_permd() {
     env "$@" "$bin/permd" --root "$home" 2>"$home/log" &
     permd=$!
     pids+=("$permd")
-    until grep -q "serves org.permd" "$home/log"; do
+    until grep -qs "serves org.permd" "$home/log"; do
         kill -0 "$permd" 2>/dev/null || { cat "$home/log" >&2; fail "permd did not start"; }
         sleep 0.05
     done

@@ -78,10 +78,11 @@ enum ScriptedAgentProgram {
 
     private static func describe(_ prompt: ScriptedAgent.Prompt) -> String {
         let name = prompt.details["app_name"]?.stringValue ?? prompt.app
-        let why = prompt.items.first?["reason"]?.stringValue ?? ""
+        let reason = prompt.items.first?["reason"]?.stringValue ?? ""
+        let why = reason.isEmpty ? "" : ", “\(reason)”"
         let waiting = prompt.details["waiting"]?.uint32Value ?? 0
         let what = prompt.questions.map(\.name).joined(separator: ", ")
-        return "\(name) wants \(what), “\(why)”; \(waiting) wait behind it"
+        return "\(name) wants \(what)\(why); \(waiting) wait behind it"
     }
 
     private static func describe(_ reply: ScriptedAgent.Reply) -> String {
