@@ -119,7 +119,7 @@ final class Broker {
     private func restored(_ state: StoredState) {
         guard !isDetached else { return }
         if !isContinuing { feed(.dismissalsRestored(state.dismissals)) }
-        policy.onValidTexts = { [weak self] in self?.saveValidTexts($0, $1, $2) }
+        policy.onValidTexts = { [weak self] in self?.saveValidTexts($0, $1) }
         portalSync.start(state.portalAnswers)
         store.findEnds()
     }
@@ -257,12 +257,9 @@ final class Broker {
         reevaluate(nil)
     }
 
-    private func saveValidTexts(
-        _ texts: [ExactText: ExactText], _ removed: [ExactText], _ then: @escaping @LoopActor (Bool) -> Void
-    ) {
+    private func saveValidTexts(_ texts: [ExactText: ExactText], _ then: @escaping @LoopActor (Bool) -> Void) {
         store.queue.add(writes: true) { (database) throws(DatabaseError) in
-            for (path, text) in texts { try RuleFileRows.save(path.text, text.text, database) }
-            for path in removed { try RuleFileRows.remove(path.text, database) }
+            try RuleFileRows.replaceAll(texts, database)
         } then: { [log] result in
             if case .failure(let error) = result {
                 log.error("A fallback copy of the policy files could not be saved: \(error)")

@@ -12,11 +12,8 @@ final class PolicySet {
     /// Errors in files, and reasons why changes may go unnoticed.
     private(set) var problems: [PolicyProblem] = []
     private(set) var settings = Settings()
-    /// Saves texts of files in the store and removes others, then reports whether that is on disk.
-    typealias Saving =
-        @LoopActor (
-            _ texts: [ExactText: ExactText], _ removed: [ExactText], _ then: @escaping @LoopActor (Bool) -> Void
-        ) -> Void
+    /// Saves the texts of files in the store, in place of all others, then reports whether that is on disk.
+    typealias Saving = @LoopActor (_ texts: [ExactText: ExactText], _ then: @escaping @LoopActor (Bool) -> Void) -> Void
     var onValidTexts: Saving? {
         didSet { saveValidTexts() }
     }
@@ -120,7 +117,7 @@ final class PolicySet {
         guard let onValidTexts, !isSaving, validTexts != savedTexts else { return }
         isSaving = true
         let texts = validTexts
-        onValidTexts(texts, savedTexts.keys.filter { texts[$0] == nil }) { [weak self] isSaved in
+        onValidTexts(texts) { [weak self] isSaved in
             guard let self else { return }
             isSaving = false
             guard isSaved else { return }

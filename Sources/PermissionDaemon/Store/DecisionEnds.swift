@@ -4,54 +4,31 @@ import DBus
 import PermissionCore
 import PermissionModel
 
-/// Waits for the next end of an `until` decision.
-@LoopActor
-final class EndTimer {
-    private var next: (end: EpochSeconds, timer: LoopTimer)?
-
-    /// Calls `body` at that time, unless an earlier end is awaited: `body` finds the later ones.
-    func await(_ end: EpochSeconds, _ body: @escaping @LoopActor () -> Void) {
-        if let next, next.end <= end { return }
-        stop()
-        let timer = Loop.shared.at(epochSeconds: end) { [weak self] in
-            self?.next = nil
-            body()
-        }
-        next = (end, timer)
-    }
-
-    func stop() {
-        next?.timer.cancel()
-        next = nil
-    }
-}
-
 extension DecisionStore {
-    /// Notices decisions that ended while nothing watched for it, and waits for the next end. That a process has exited
-    /// is noticed when the decisions of its app are read.
+    /// Notices decisions that ended while nothing watched for it. That a process has exited is noticed when the decisions
+    /// of its app are read.
     func findEnds() {
         end(.otherScopes(session.scopes))
         noticeEnds()
     }
 
-    /// Notices `until` decisions whose time has passed. They end by themselves.
+    /// Notices `until` decisions whose time has passed, and waits for the next end. They end by themselves.
     func noticeEnds() {
         let time = now()
         end(.until(time))
         queue.add(inBackground: true) { (database) throws(DatabaseError) in
             try DecisionRows.firstEnd(after: time, database)
         } then: { [weak self] result in
-            if case .success(let end?) = result { self?.awaitEnd(end) }
+            guard let self, case .success(let end?) = result else { return }
+            nextEnd?.cancel()
+            nextEnd = Loop.shared.at(epochSeconds: end) { [weak self] in self?.noticeEnds() }
         }
     }
 
-    /// Notices when a decision ends that is tied to a time or a process.
-    func awaitEnd(_ decision: Decision) {
-        if let end = decision.duration.end { awaitEnd(end) }
-        if let process = decision.process, !processes.isAlive(process) { exited(process) }
+    /// Watches the processes of decisions. One that has exited ends them.
+    func watch(_ decisions: [Decision]) {
+        for process in decisions.compactMap(\.process) where !processes.isAlive(process) { exited(process) }
     }
-
-    private func awaitEnd(_ end: EpochSeconds) { ends.await(end) { [weak self] in self?.noticeEnds() } }
 
     /// Ends the `once` decisions of a process that has exited, or those of one app that the process holds for it.
     func exited(_ process: ProcessKey, of app: AppID? = nil) {

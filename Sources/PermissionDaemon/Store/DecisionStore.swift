@@ -18,7 +18,8 @@ final class DecisionStore {
 
     private let log: Logger
     let history: StoreHistory
-    let ends = EndTimer()
+    /// Waits for the next end of an `until` decision.
+    var nextEnd: LoopTimer?
 
     /// The user's session, which decisions for the session belong to.
     private(set) var session: UserSession
@@ -156,7 +157,7 @@ final class DecisionStore {
             case .success(let rows):
                 for (app, decisions) in rows {
                     memory.load(app, decisions)
-                    decisions.forEach(awaitEnd)
+                    watch(decisions)
                 }
                 unread.subtract(apps)
                 makeRoom()
@@ -262,7 +263,10 @@ final class DecisionStore {
             + gone.map { DecisionChange(app: $0.app, permission: $0.permission, verdict: nil) }
         guard !changes.isEmpty else { return }
         onChange?(changes)
-        made.forEach(awaitEnd)
+        watch(made)
+        guard made.contains(where: { $0.duration.end != nil }) else { return }
+        // After the completions of this turn: an end that is being written is reported by its own.
+        Loop.shared.later { [weak self] in self?.noticeEnds() }
     }
 
     /// Keeps a decision that could not be written, for one process, until that process or permd exits.
@@ -286,7 +290,7 @@ final class DecisionStore {
     /// Writes everything queued and closes the file. Nothing may be written afterwards.
     func close(then: @escaping @LoopActor () -> Void) {
         history.write()
-        ends.stop()
+        nextEnd?.cancel()
         queue.close(then: then)
     }
 }

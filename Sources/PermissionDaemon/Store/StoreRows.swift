@@ -48,12 +48,11 @@ enum RuleFileRows {
         try database.rows("SELECT path, text FROM rule_file") { ($0.text(0), $0.text(1)) }
     }
 
-    static func save(_ path: String, _ text: String, _ database: Database) throws(DatabaseError) {
-        try database.run("INSERT OR REPLACE INTO rule_file VALUES (?, ?)", [.text(path), .text(text)])
-    }
-
-    static func remove(_ path: String, _ database: Database) throws(DatabaseError) {
-        try database.run("DELETE FROM rule_file WHERE path = ?", [.text(path)])
+    static func replaceAll(_ texts: [ExactText: ExactText], _ database: Database) throws(DatabaseError) {
+        try database.run("DELETE FROM rule_file")
+        for (path, text) in texts {
+            try database.run("INSERT INTO rule_file VALUES (?, ?)", [.text(path.text), .text(text.text)])
+        }
     }
 }
 

@@ -41,10 +41,10 @@ struct PolicyTreeTests {
         }
 
         private func follow() async {
-            book.onValidTexts = { [weak self] texts, removed, then in
+            book.onValidTexts = { [weak self] texts, then in
                 guard let self, isStoreWritable else { return then(false) }
+                saved = [:]
                 for (path, text) in texts { saved[path.text] = text.text }
-                for path in removed { saved[path.text] = nil }
                 then(true)
             }
             await reload()

@@ -68,7 +68,7 @@ struct WorkerTests {
         let gates = (0..<1000).map { _ in Gate() }
         let results = EventLog<Bool>()
         for (number, gate) in gates.enumerated() {
-            worker.run(about: "\(number)", deadline: 300) {
+            worker.run(about: "\(number)", deadline: 3000) {
                 gate.wait()
             } then: {
                 results.add($0 == nil)
