@@ -98,7 +98,8 @@ struct PromptLinesTests {
         #expect(texts([PromptLines.line("“\u{2068}[1] a［b］\u{2069}”")]) == ["“(1) a(b)”"])
         let details = texts(PromptLines(prompt("[1]", [.camera])).details(nil))
         #expect(
-            details.contains("Program: /[1]") && details.last == "You can change it later with: permctl reset 'exe:/[1]'")
+            details.contains("Program: /[1]")
+                && details.last == "You can change it later with: permctl reset 'exe:/[1]'")
     }
 
     /// A key that waits when the question appears is discarded; one that is pressed after a while without any counts.

@@ -16,6 +16,8 @@ struct ShellWordTests {
     }
 
     @Test func plainWordsStayAsTheyAre() {
-        #expect(ShellWord.quoted("exe:/usr/bin/python3.11:/home/me/a%20b.py") == "exe:/usr/bin/python3.11:/home/me/a%20b.py")
+        #expect(
+            ShellWord.quoted("exe:/usr/bin/python3.11:/home/me/a%20b.py") == "exe:/usr/bin/python3.11:/home/me/a%20b.py"
+        )
     }
 }

@@ -50,7 +50,8 @@ final class UsageStage {
         weak var stage: UsageStage?
         usage = DeviceUsage(
             devices: catalog, openings: openings,
-            identifier: ProcessIdentifier(worker: Worker(), reader: reader), retryTime: 50, now: { EpochSeconds(time(nil)) },
+            identifier: ProcessIdentifier(worker: Worker(), reader: reader), retryTime: 50,
+            now: { EpochSeconds(time(nil)) },
             log: Logger(label: "test") { _ in LineRecorder(lines: log) },
             statusOf: { _, _, _ in stage?.status ?? .restricted }, record: { stage?.rows += $0 })
         usage.onChange = { for change in $0 { changes.add(UsageStage.text(change)) } }
