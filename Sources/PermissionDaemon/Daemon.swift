@@ -109,22 +109,26 @@ final class Daemon {
         awaitingParts?.append(body)
         guard awaitingParts?.count == 1 else { return }
         let (paths, boot) = (StorePaths.standard(), BootID.current())
+        let devices = DeviceCatalog(worker: worker, log: log)
         worker.run(about: paths.sessionFile ?? "") {
             UserSession(path: paths.sessionFile, boot: boot)
         } then: { [self] session in
             let store = DecisionStore(
                 paths: paths, session: session ?? UserSession(boot: boot), now: Daemon.wallClock, log: log)
             processes.prepare = { [store] in store.load($0, then: $1) }
-            store.queue.add(RuleFileRows.all) { [weak self] in self?.start(store, (try? $0.get()) ?? []) }
+            store.queue.add(RuleFileRows.all) { [weak self] in self?.start(store, devices, (try? $0.get()) ?? []) }
         }
+        // Meanwhile.
+        devices.start()
     }
 
-    private func start(_ store: DecisionStore, _ ruleFiles: [(path: String, text: String)]) {
+    private func start(
+        _ store: DecisionStore, _ devices: DeviceCatalog, _ ruleFiles: [(path: String, text: String)]
+    ) {
         let policy = PolicySet(root: root, saved: ruleFiles, worker: worker, log: log)
-        let devices = DeviceCatalog(worker: worker, log: log)
         parts = (store, policy, devices)
         policy.read {
-            devices.start { [weak self] in
+            devices.whenAnswered { [weak self] in
                 let waiting = self?.awaitingParts ?? []
                 self?.awaitingParts = nil
                 for body in waiting { body((store, policy, devices)) }

@@ -64,14 +64,13 @@ final class DeviceCatalog {
         self.geoclue = geoclue
     }
 
-    /// Takes the first snapshot, then calls `completion`. A node that does not answer in time is not usable.
-    func start(_ completion: @escaping @LoopActor () -> Void) {
+    /// Takes the first snapshot. A node that does not answer in time is not usable.
+    func start() {
         // Watch first, so that no event between the snapshot and the watch is lost.
         source.start(kinds.flatMap(\.subsystems)) { [weak self] in self?.received($0) }
         for problem in source.problems { log.notice("\(problem)") }
         geoclue?.start { [weak self] in self?.refresh([.location]) }
         refresh(Set(kinds.map(\.permission)))
-        whenAnswered(completion)
     }
 
     /// Scans all devices again and examines every node again, then calls `completion`.

@@ -142,5 +142,8 @@ final class CatalogBench {
 }
 
 extension DeviceCatalog {
-    func started() async { await withCheckedContinuation { done in start { done.resume() } } }
+    func started() async {
+        start()
+        await withCheckedContinuation { done in whenAnswered { done.resume() } }
+    }
 }
