@@ -24,7 +24,5 @@ enum ProcessLimits {
     static func giveMemoryBack() {
         mallopt(M_MMAP_THRESHOLD, mappedFrom)
         mallopt(M_TRIM_THRESHOLD, mappedFrom)
-        // By default each thread gets an arena, whose pages stay after a worker's thread has ended.
-        mallopt(M_ARENA_MAX, 1)
     }
 }
