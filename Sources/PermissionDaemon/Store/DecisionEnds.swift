@@ -19,9 +19,11 @@ extension DecisionStore {
         queue.add(inBackground: true) { (database) throws(DatabaseError) in
             try DecisionRows.firstEnd(after: time, database)
         } then: { [weak self] result in
-            guard let self, case .success(let end?) = result else { return }
+            guard let self else { return }
+            // Those in memory are noticed even if the file cannot be read.
+            let ends = [(try? result.get()) ?? nil, knownEnd(after: time)].compactMap { $0 }
             nextEnd?.cancel()
-            nextEnd = Loop.shared.at(epochSeconds: end) { [weak self] in self?.noticeEnds() }
+            nextEnd = ends.min().map { Loop.shared.at(epochSeconds: $0) { [weak self] in self?.noticeEnds() } }
         }
     }
 

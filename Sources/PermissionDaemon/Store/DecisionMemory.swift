@@ -50,6 +50,10 @@ struct DecisionMemory {
         rows[app]?.decisions.first { condition($0) && !isVoid($0) }
     }
 
+    func firstEnd(after time: EpochSeconds) -> EpochSeconds? {
+        rows.values.flatMap { $0.decisions.compactMap(\.duration.end) }.filter { $0 > time }.min()
+    }
+
     // MARK: Changes
 
     /// Replaces the decisions of an app by those that were read.

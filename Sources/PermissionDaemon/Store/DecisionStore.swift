@@ -120,6 +120,9 @@ final class DecisionStore {
     /// Removes decisions that are over from memory. Returns those that no reset had revoked before.
     func forget(where isOver: (Decision) -> Bool) -> [Decision] { memory.remove(where: isOver) }
 
+    /// The first end, after that time, of a decision in memory.
+    func knownEnd(after time: EpochSeconds) -> EpochSeconds? { memory.firstEnd(after: time) }
+
     // MARK: Reading
 
     /// Calls `then` once the decisions of an app are in memory, or cannot be read. It may run before this returns.

@@ -192,6 +192,18 @@ struct LifetimeTests {
         await close(store)
     }
 
+    /// An end that is known is noticed, although the file that says which is next is gone.
+    @Test func anUntilDecisionEndsWithoutTheFile() async throws {
+        let store = openStore(paths, now: { EpochSeconds(time(nil)) }, processes: processes)
+        await load(app, store)
+        let changes = changes(of: store)
+        try await commit(store, decision(.microphone, .until(EpochSeconds(time(nil)) + 2)))
+        // Before the end is looked for in the file.
+        try #require(system("rm -r \(folder.file("state"))") == 0)
+        #expect(try await changes.wait(for: 2) == ["microphone grant", "microphone -"])
+        await close(store)
+    }
+
     /// The clock advances at each reading; no end is missed between two readings.
     @Test(arguments: 0..<8)
     func aClockThatAdvancesMeanwhile(_ start: Int64) async throws {
