@@ -26,7 +26,7 @@ final class DeviceUsage {
     var onChange: (@LoopActor ([UseChange]) -> Void)?
 
     /// - Parameters:
-    ///   - retryTime: Milliseconds until nodes that could not be watched are tried again.
+    ///   - retryTime: Milliseconds until what failed, a search or a watch, is tried again.
     ///   - statusOf: The status of an app's permission as if there were a usable device.
     ///   - record: Adds rows to the history.
     init(

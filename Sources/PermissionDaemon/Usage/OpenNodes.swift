@@ -24,8 +24,6 @@ final class OpenNodes {
     private static let pausePerSearch: Int64 = 9
     /// Milliseconds that a search may take: with a million descriptors it takes seconds.
     private static let deadline: Int64 = 60_000
-    /// Milliseconds until the next search after one that was not possible.
-    private static let retryTime: Int64 = 10_000
 
     private struct Node {
         let followed: FollowedNode
@@ -46,6 +44,7 @@ final class OpenNodes {
     private var earliest: Int64 = 0
     /// Why nodes cannot be watched.
     private var failures: [String: String] = [:]
+    /// Milliseconds until a search that was not possible, or nodes that could not be watched, are tried again.
     private let retryTime: Int64
     private var retry: LoopTimer?
     /// Called with all processes that have the device open.
@@ -125,7 +124,7 @@ final class OpenNodes {
             guard let self else { return }
             isSearching = false
             let pause = found.map { max($0.duration * OpenNodes.pausePerSearch, OpenNodes.pause) }
-            earliest = Loop.uptimeMilliseconds() + (pause ?? OpenNodes.retryTime)
+            earliest = Loop.uptimeMilliseconds() + (pause ?? retryTime)
             if let found { adopt(found, from: start) }
             schedule()
         }
