@@ -13,25 +13,9 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 @LoopActor
 struct BoundedLogTests {
-    private struct Recorder: LogHandler {
-        let lines: EventLog<String>
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            let text = "\(event.message)"
-            LoopActor.assumeIsolated { lines.add(text) }
-        }
-    }
-
     @Test func aFloodBecomesAFewLinesAndACount() async throws {
         let lines = EventLog<String>()
-        let logger = Logger(label: "test") { _ in Recorder(lines: lines) }
+        let logger = Logger(label: "test") { _ in LineRecorder(lines: lines) { "\($0.message)" } }
         let log = BoundedLog(logger, "connections were not identified", minute: 50)
         for round in 1...2 {
             for number in 0..<1000 { log.notice("\(round): \(number)") }

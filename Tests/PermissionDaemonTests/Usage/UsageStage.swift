@@ -92,9 +92,10 @@ final class UsageStage {
     }
 }
 
-/// Keeps the lines of a log, each with its fields.
+/// Keeps the lines of a log: each with its fields, unless another text of it is given.
 struct LineRecorder: LogHandler {
     let lines: EventLog<String>
+    var text: @Sendable (LogEvent) -> String = LineRecorder.withFields
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.trace
 
@@ -104,8 +105,12 @@ struct LineRecorder: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let fields = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }
-        let text = JournalLogHandler(program: "permd").line(event.level, "\(event.message)", fields)
+        let text = text(event)
         LoopActor.assumeIsolated { lines.add(text) }
+    }
+
+    private static func withFields(_ event: LogEvent) -> String {
+        let fields = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }
+        return JournalLogHandler(program: "permd").line(event.level, "\(event.message)", fields)
     }
 }
