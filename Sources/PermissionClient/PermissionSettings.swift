@@ -53,10 +53,14 @@ public final class PermissionSettings: Sendable {
     ///   - permission: The permission.
     ///   - duration: How long it is in force. `once`, which needs a requesting process, and an `until` in the past are
     ///     `invalidArguments`.
+    ///   - author: Who decides: `person` for a program in which the person did, or `permctl`.
     public func set(
-        _ verdict: Verdict, app: String, permission: Permission, duration: Duration = .always
+        _ verdict: Verdict, app: String, permission: Permission, duration: Duration = .always,
+        by author: Author = .permctl
     ) async throws(ClientError) {
-        var options: [String: Value] = ["duration": .string(duration.kind.rawValue)]
+        var options: [String: Value] = [
+            "duration": .string(duration.kind.rawValue), "by": .string(author.rawValue),
+        ]
         if let end = duration.end { options["until"] = .uint64(UInt64(clamping: end)) }
         _ = try await call(
             BusNames.policy, "SetDecision",

@@ -161,7 +161,8 @@ final class Indicator {
         onLoop { [settings, notifications] in
             do throws(ClientError) {
                 try await settings.set(
-                    .deny, app: app.description, permission: used.permission, duration: UseRow.refusalWhenStopped)
+                    .deny, app: app.description, permission: used.permission, duration: UseRow.refusalWhenStopped,
+                    by: .person)
                 notifications.refused(group)
             } catch {
                 notifications.notify(failure: error)

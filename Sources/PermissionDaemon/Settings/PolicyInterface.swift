@@ -99,9 +99,14 @@ struct PolicyInterface {
         guard let verdict = Verdict(rawValue: word) else {
             throw PermissionError(.invalidArguments, "a decision is grant or deny, not \(quoted(word))")
         }
-        let duration = try parseDuration(Options(call.arguments[3]))
+        let options = try Options(call.arguments[3])
+        let duration = try parseDuration(options)
+        let by = try options.string("by") ?? Author.permctl.rawValue
+        guard let author = Author(rawValue: by), [.person, .permctl].contains(author) else {
+            throw PermissionError(.invalidArguments, "the option by is person or permctl, not \(quoted(by))")
+        }
         let decision = Decision(
-            app: app, permission: permission, verdict: verdict, duration: duration, decided: calls.now(), by: .permctl)
+            app: app, permission: permission, verdict: verdict, duration: duration, decided: calls.now(), by: author)
         calls.settle(decision) { result in
             call.answer(result.map { [] })
         }

@@ -92,11 +92,11 @@ extension DeviceRow {
 }
 
 extension UseRow {
-    var record: Record {
+    func record(now: Status) -> Record {
         [
             "use": use, "app": app?.description ?? "", "app_name": appName, "pid": pid,
             "permission": permission.rawValue, "device": device, "device_name": deviceName, "since": since,
-            "status": status.rawValue, "source": source,
+            "status": status.rawValue, "status_now": now.rawValue, "source": source,
         ]
     }
 }

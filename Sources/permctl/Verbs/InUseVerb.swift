@@ -24,22 +24,38 @@ struct InUseVerb: AsyncParsableCommand {
         }
         // Subscribed first, so that no change is missed.
         let events = try await settings.events()
-        try await print(try await rows(settings), settings)
+        var rows = try await rows(settings)
+        try await print(rows, settings)
         for await event in events {
             switch event {
-            case .useStarted, .useEnded, .missed, .daemonBack: try await print(try await rows(settings), settings)
-            case .daemonLost: try await print([], settings)
-            default: break
+            case .useStarted, .useEnded, .missed, .daemonBack: rows = try await self.rows(settings)
+            case .decisionChanged(let app, _, _) where rows.contains { $0.use.app == app }:
+                rows = try await self.rows(settings)
+            case .daemonLost: rows = []
+            default: continue
             }
+            try await print(rows, settings)
         }
     }
 
-    private func rows(_ settings: PermissionSettings) async throws -> [UseRow] {
-        try await settings.uses().filter { permission == nil || $0.permission == permission }
+    /// A use, and the app's status now, which may be another than when it began.
+    private typealias Row = (use: UseRow, now: Status)
+
+    private func rows(_ settings: PermissionSettings) async throws -> [Row] {
+        let uses = try await settings.uses().filter { permission == nil || $0.permission == permission }
+        var statuses: [AppID: [StatusRow]] = [:]
+        for app in Set(uses.compactMap(\.app)) {
+            statuses[app] = try await settings.statuses(app: app.description)
+        }
+        return uses.map { use in
+            let row = use.app.flatMap { statuses[$0] }?.first { $0.permission == use.permission }
+            return (use, row?.status ?? use.status)
+        }
     }
 
-    private func print(_ rows: [UseRow], _ settings: PermissionSettings) async throws {
-        if output.json { return try Output.json(rows.map(\.record), pretty: !watch) }
+    private func print(_ rows: [Row], _ settings: PermissionSettings) async throws {
+        let records = rows.map { $0.use.record(now: $0.now) }
+        if output.json { return try Output.json(records, pretty: !watch) }
         if watch { Output.clearScreen() }
         let names = try await output.shortNames(settings)
         try output.list(
@@ -47,12 +63,13 @@ struct InUseVerb: AsyncParsableCommand {
             [
                 "permission", "app", "device", "since", "status", Column("source", isDetail: true),
                 Column("pid", isDetail: true),
-            ], empty: "Nothing is in use.", json: rows.map(\.record)
-        ) { row in
-            [
-                Cell(row.permission.rawValue), row.app.map { Cell($0, names) } ?? "(unknown)", Cell(row.deviceName),
-                Cell(TimeText.short(row.since)), Cell(row.status.rawValue, row.status == .granted ? .good : .bad),
-                Cell(row.source), Cell(row.pid == 0 ? "-" : String(row.pid)),
+            ], empty: "Nothing is in use.", json: records
+        ) { use, now in
+            let began = use.status == now ? "" : " (\(use.status.rawValue) when it began)"
+            return [
+                Cell(use.permission.rawValue), use.app.map { Cell($0, names) } ?? "(unknown)", Cell(use.deviceName),
+                Cell(TimeText.short(use.since)), Cell(now.rawValue + began, now == .granted ? .good : .bad),
+                Cell(use.source), Cell(use.pid == 0 ? "-" : String(use.pid)),
             ]
         }
     }

@@ -109,7 +109,8 @@ final class Changes {
             try await settings.reset(app: step.app.description, question: step.question)
             return
         }
-        try await settings.set(verdict, app: step.app.description, permission: permission, duration: step.duration)
+        try await settings.set(
+            verdict, app: step.app.description, permission: permission, duration: step.duration, by: .person)
     }
 
     private func report(_ text: String, undo: [Step]) {
