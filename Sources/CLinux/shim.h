@@ -32,6 +32,22 @@ static const int CLINUX_O_PATH = __O_PATH;
 static inline int clinux_pidfd_open(pid_t pid, unsigned int flags) {
     return (int)syscall(SYS_pidfd_open, pid, flags);
 }
+// Whether the kernel passes a descriptor to another process now (unix(7), ETOOMANYREFS).
+static inline int clinux_can_pass(int fd) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) != 0) return 1;
+    char byte = 0;
+    union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } control = {
+        .header = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.space)};
+    int can = sendmsg(ends[0], &message, MSG_DONTWAIT) >= 0 || errno != ETOOMANYREFS;
+    close(ends[0]);
+    close(ends[1]);
+    return can;
+}
 // V4L2's VIDIOC_QUERYCAP: the request number is a macro, and ioctl(2) is variadic.
 static inline int clinux_v4l2_querycap(int fd, struct v4l2_capability *capability) {
     return ioctl(fd, VIDIOC_QUERYCAP, capability);

@@ -87,6 +87,9 @@ private func append(_ value: Value, _ iterator: inout DBusMessageIter) throws(En
     case .signature(let text):
         try appendText(&iterator, CDBUS_TYPE_SIGNATURE, text) { dbus_signature_validate($0, nil) != 0 }
     case .unixFD(let descriptor):
+        guard descriptor.canBePassed else {
+            throw EncodingError("too many descriptors of this user are on their way between processes")
+        }
         var fd = descriptor.raw
         guard fd >= 0, dbus_message_iter_append_basic(&iterator, CDBUS_TYPE_UNIX_FD, &fd) != 0 else {
             throw EncodingError("the descriptor is closed, or the process has no free descriptor to duplicate it")

@@ -1,5 +1,6 @@
 // A file descriptor with one owner, closed with the last reference unless it was taken out.
 
+import CLinux
 import Glibc
 import Synchronization
 
@@ -19,6 +20,10 @@ public final class UnixFD: Sendable, Hashable {
 
     /// Transfers the descriptor to the caller, who must close it. Returns -1 if it was already taken.
     public func take() -> Int32 { descriptor.exchange(-1, ordering: .acquiringAndReleasing) }
+
+    /// Whether the kernel passes it on to another process now. It does not while more descriptors of the user are on their
+    /// way than this process may have open; libdbus then drops the message without an error.
+    public var canBePassed: Bool { clinux_can_pass(raw) != 0 }
 
     public static func == (left: UnixFD, right: UnixFD) -> Bool { left === right }
 

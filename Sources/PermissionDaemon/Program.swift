@@ -29,7 +29,7 @@ public enum Program {
         guard root.hasPrefix("/") else { return options.refuse("--root takes an absolute path, not \(quoted(root))") }
         // A closed log pipe or a file size limit should make a write fail, not kill permd.
         for harmless in [SIGPIPE, SIGXFSZ] { signal(harmless, SIG_IGN) }
-        let descriptors = ProcessLimits.raiseDescriptors()
+        let descriptors = DescriptorLimit.raise()
         guard descriptors >= ProcessLimits.fewestDescriptors else {
             writeError(
                 "permd: this process may have \(descriptors) file descriptors and needs \(ProcessLimits.fewestDescriptors); raise the limit with LimitNOFILE= in its unit or with ulimit -n\n"

@@ -24,6 +24,7 @@ enum PipeWireProgram {
         let (values, status) = ProgramOptions("permd-pipewire", usage: usage).read(CommandLine.arguments)
         guard values != nil else { return status }
         signal(SIGPIPE, SIG_IGN)
+        DescriptorLimit.raise()
         pw_init(nil, nil)
         Loop.shared.adoptCurrentThread()
         return LoopActor.assumeIsolated { run() }

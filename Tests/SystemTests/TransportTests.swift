@@ -166,7 +166,7 @@ struct TransportTests {
     func floodsOfDescriptors(_ kind: PrivateBus.Kind) async throws {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let pid = stage.permd.pid
-        // The unit allows 8192. The limit is lower here because there are fewer callers than in a real flood.
+        // The unit allows far more. The limit is lower here because there are fewer callers than in a real flood.
         try await limitDescriptors(of: pid, to: 512)
         let address = stage.permd.bus.address
         let count = kind == .daemon ? 16 : 253

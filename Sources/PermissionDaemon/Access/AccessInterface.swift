@@ -70,12 +70,16 @@ struct AccessInterface {
                 let opened = try result.get()
                 // The decision may have been taken back while the node was being opened.
                 try checkGrant(of: permission, to: caller)
+                guard opened.descriptor.canBePassed else { throw AccessInterface.crowded }
                 call.reply(.unixFD(opened.descriptor), .properties(AccessInterface.details(of: opened)))
             } catch {
                 call.fail(error)
             }
         }
     }
+
+    private static let crowded = PermissionError(
+        .limitExceeded, "too many descriptors of this user are on their way between processes; try again")
 
     private func checkGrant(of permission: Permission, to caller: Caller) throws(PermissionError) {
         guard facts.status(of: permission, for: caller, assumesDevice: true) == .granted else {
