@@ -8,7 +8,11 @@ extension Loop {
     @LoopActor
     public func onExit(ofChild pid: Int32, _ handler: @escaping @LoopActor (Int32) -> Void) {
         let pidfd = UnixFD(owning: clinux_pidfd_open(pid, 0))
-        precondition(pidfd.raw >= 0, "pidfd_open failed for child process \(pid): errno \(errno)")
+        guard pidfd.raw >= 0 else {
+            // There is no free descriptor or memory for a moment.
+            after(milliseconds: 100) { self.onExit(ofChild: pid, handler) }
+            return
+        }
         var token: WatchToken?
         token = watch(pidfd, .readable) { _ in
             var status: Int32 = 0

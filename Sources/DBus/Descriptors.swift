@@ -112,7 +112,12 @@ final class WatchTable {
     private let epoll: Int32
     private let ready: UnsafeMutablePointer<epoll_event>
     private var entries: [Int32: Entry] = [:]
+    /// Entries to be applied before the loop sleeps, also again: another program of the user can take all places
+    /// (epoll(7), max_user_watches) for a moment.
     private var changed: [Entry] = []
+    private var applying: [Entry] = []
+    /// Milliseconds after which what could not be applied is tried again.
+    private static let pause: Int32 = 100
     private var generation: UInt32 = 0
 
     init(wakeUp: Int32) {
@@ -165,15 +170,17 @@ final class WatchTable {
         event.data.u64 = UInt64(entry.generation) << 32 | UInt64(UInt32(bitPattern: entry.descriptor))
         let operation = wanted == nil ? EPOLL_CTL_DEL : entry.applied == nil ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
         let result = epoll_ctl(epoll, operation, entry.descriptor, &event)
-        precondition(result == 0 || wanted == nil, "cannot watch descriptor \(entry.descriptor): errno \(errno)")
+        guard result == 0 || wanted == nil else { return interestChanged(of: entry) }
         entry.applied = wanted
     }
 
     /// Waits if asked to, then calls the handlers of ready descriptors. Returns true if other threads have posted work.
     func poll(wait: Bool) -> Bool {
-        for entry in changed where entry.isChanged { apply(entry) }
-        changed.removeAll(keepingCapacity: true)
-        let count = epoll_wait(epoll, ready, Int32(WatchTable.batch), wait ? -1 : 0)
+        swap(&changed, &applying)
+        for entry in applying where entry.isChanged { apply(entry) }
+        applying.removeAll(keepingCapacity: true)
+        let patience = changed.isEmpty ? -1 : WatchTable.pause
+        let count = epoll_wait(epoll, ready, Int32(WatchTable.batch), wait ? patience : 0)
         precondition(count >= 0 || errno == EINTR, "epoll_wait failed: errno \(errno)")
         var hasRemoteWork = false
         for index in 0..<max(0, Int(count)) {

@@ -68,7 +68,11 @@ extension HistoryRow {
             && status == other.status
     }
 
-    package func isWithinAMinute(of later: HistoryRow) -> Bool { (0..<60).contains(later.time - time) }
+    /// A row of a damaged file may have any time.
+    package func isWithinAMinute(of later: HistoryRow) -> Bool {
+        let (seconds, isOver) = later.time.subtractingReportingOverflow(time)
+        return !isOver && (0..<60).contains(seconds)
+    }
 
     package func adding(_ other: HistoryRow) -> HistoryRow {
         var sum = self

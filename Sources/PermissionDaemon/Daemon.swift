@@ -44,8 +44,11 @@ final class Daemon {
     @LoopActor
     private struct Outage {
         private static let patience: Int64 = 5000
-        private let start = Loop.uptimeMilliseconds()
+        private var start = Loop.uptimeMilliseconds()
         private var backoff = Backoff(first: 10, longest: 160)
+
+        /// Restarts the period, because the bus existed until now. Pauses go on to grow.
+        mutating func lostAgain() { start = Loop.uptimeMilliseconds() }
 
         /// Calls `body` after the next pause. Returns false if it is time to give up.
         mutating func tryLater(_ body: @escaping @LoopActor () -> Void) -> Bool {
@@ -191,10 +194,11 @@ final class Daemon {
             lost = service.broker
             self.service = nil
         }
-        // Each loss restarts the period of reconnecting, because the bus existed until now.
-        let isAgain = outage != nil
+        if outage != nil {
+            outage?.lostAgain()
+            return tryLater()
+        }
         outage = Outage()
-        if isAgain { return tryLater() }
         // Pending writes belong to the lost service, which must see them completed.
         guard let parts else { return reconnect() }
         parts.store.whenWritten { self.reconnect() }

@@ -58,6 +58,20 @@ struct LoopTests {
         #expect(queue.armed == nil)
     }
 
+    /// As for a user whose places in epoll are all taken: it is tried again.
+    @Test @LoopActor func aDescriptorThatCannotBeWatchedYet() async throws {
+        let events = EventLog<IOEvents>()
+        // epoll refuses regular files.
+        let file = UnixFD(owning: open("/proc/self/exe", O_RDONLY | O_CLOEXEC))
+        let token = Loop.shared.watch(file, .readable) { events.add($0) }
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let (reading, writing) = (UnixFD(owning: ends[0]), UnixFD(owning: ends[1]))
+        try #require(write(writing.raw, "x", 1) == 1 && dup2(reading.raw, file.raw) == file.raw)
+        #expect(try await events.wait(for: 1)[0].contains(.readable))
+        token.cancel()
+    }
+
     @Test @LoopActor func timersMayCancelEachOther() async throws {
         let events = EventLog<String>()
         var first: LoopTimer?

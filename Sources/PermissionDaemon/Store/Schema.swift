@@ -13,7 +13,7 @@ struct Schema: Sendable {
         guard found < version else { return found }
         try database.transaction { () throws(DatabaseError) in
             // Another permd may have made them since the version was read.
-            for step in steps.dropFirst(Int(try Schema.version(of: database))) { try database.execute(step) }
+            for step in steps.dropFirst(max(0, Int(try Schema.version(of: database)))) { try database.execute(step) }
             try database.execute("PRAGMA user_version = \(version)")
         }
         return found

@@ -51,6 +51,14 @@ struct SchemaTests {
         #expect(try steps(database) == [2, 3])
     }
 
+    /// The version in a damaged file may be any number.
+    @Test func aNegativeVersion() throws {
+        let database = try open()
+        try database.execute("PRAGMA user_version = -7")
+        #expect(try Schema.current.migrate(database) == -7)
+        #expect(try Schema.version(of: database) == Schema.current.version)
+    }
+
     @Test func aStepThatFailsChangesNothing() throws {
         let database = try open()
         try Schema.current.migrate(database)
