@@ -6,10 +6,8 @@
 #ifdef GDK_WINDOWING_X11
 #include <X11/Xatom.h>
 #include <X11/Xutil.h>
+#include <X11/extensions/XInput2.h>
 #include <gdk/x11/gdkx.h>
-#endif
-#ifdef GDK_WINDOWING_WAYLAND
-#include <gdk/wayland/gdkwayland.h>
 #endif
 #include <signal.h>
 #include <sys/resource.h>
@@ -69,11 +67,12 @@ static inline void cadw_window_attract(GtkWindow *window, gboolean attract) {
 #endif
 }
 // Makes a realized window a dialog that attracts attention, but does not take the keyboard when it appears: with a user
-// time of 0, window managers do not focus it (_NET_WM_USER_TIME). With Wayland the compositor decides.
+// time of 0, window managers do not focus it (_NET_WM_USER_TIME). With Wayland the compositor decides, and mutter makes
+// only a modal window a dialog.
 static inline void cadw_window_be_dialog(GtkWindow *window) {
 #ifdef GDK_WINDOWING_X11
     GdkSurface *surface = cadw_x11_surface(window);
-    if (!surface) return;
+    if (!surface) return gtk_window_set_modal(window, TRUE);
     Display *display = gdk_x11_display_get_xdisplay(gdk_surface_get_display(surface));
     Atom dialog = XInternAtom(display, "_NET_WM_WINDOW_TYPE_DIALOG", False);
     XChangeProperty(
@@ -83,27 +82,102 @@ static inline void cadw_window_be_dialog(GtkWindow *window) {
     cadw_window_attract(window, TRUE);
 #endif
 }
-// Makes a realized window transient for the app's: x11:XID or wayland:HANDLE, as portals name it. Others have no effect.
-static inline void cadw_window_set_parent(GtkWindow *window, const char *parent) {
-    GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
-    if (!surface) return;
 #ifdef GDK_WINDOWING_X11
-    if (GDK_IS_X11_SURFACE(surface) && g_str_has_prefix(parent, "x11:")) {
-        char *end = NULL;
-        guint64 id = g_ascii_strtoull(parent + 4, &end, 16);
-        if (id > 0 && id <= G_MAXUINT32 && *end == 0)
-            XSetTransientForHint(
-                gdk_x11_display_get_xdisplay(gdk_surface_get_display(surface)), gdk_x11_surface_get_xid(surface), id);
+// Sends a request about a window to the window manager (EWMH), which alone may change some things of shown windows.
+static inline void cadw_x11_request(Display *display, Window window, const char *type, long first, long second) {
+    XEvent event = {.xclient = {
+        .type = ClientMessage, .window = window, .message_type = XInternAtom(display, type, False), .format = 32,
+        .data.l = {first, second, 0, 1}}};
+    XSendEvent(
+        display, DefaultRootWindow(display), False, SubstructureRedirectMask | SubstructureNotifyMask, &event);
+}
+// Moves a window that is shown onto the middle of another, as far as its monitor reaches.
+static inline void cadw_x11_move_onto(GdkDisplay *gdk, Window window, Window other) {
+    Display *display = gdk_x11_display_get_xdisplay(gdk);
+    XWindowAttributes own, place;
+    Window child;
+    int x, y;
+    gdk_x11_display_error_trap_push(gdk);
+    gboolean isThere = XGetWindowAttributes(display, window, &own) && XGetWindowAttributes(display, other, &place)
+        && place.map_state == IsViewable
+        && XTranslateCoordinates(display, other, place.root, place.width / 2, place.height / 2, &x, &y, &child);
+    if (gdk_x11_display_error_trap_pop(gdk) || !isThere) return;
+    GListModel *monitors = gdk_display_get_monitors(gdk);
+    for (guint index = 0; index < g_list_model_get_n_items(monitors); index++) {
+        GdkMonitor *monitor = g_list_model_get_item(monitors, index);
+        GdkRectangle area;
+        gdk_monitor_get_geometry(monitor, &area);
+        int scale = gdk_monitor_get_scale_factor(monitor);
+        g_object_unref(monitor);
+        int left = area.x * scale, top = area.y * scale;
+        int right = left + area.width * scale - own.width, bottom = top + area.height * scale - own.height;
+        if (x < left || y < top || x >= right + own.width || y >= bottom + own.height) continue;
+        XMoveWindow(
+            display, window, MAX(left, MIN(x - own.width / 2, right)), MAX(top, MIN(y - own.height / 2, bottom)));
+        return;
     }
+}
 #endif
-#ifdef GDK_WINDOWING_WAYLAND
-    if (GDK_IS_WAYLAND_TOPLEVEL(surface) && g_str_has_prefix(parent, "wayland:"))
-        gdk_wayland_toplevel_set_transient_for_exported(GDK_TOPLEVEL(surface), parent + 8);
+// Puts a window that is shown where the person sees it: on X11 above others, on every desktop, and in the middle of the
+// app's window, if `parent` names one (x11:XID) that is visible. Never transient for that window: window managers hide
+// such a window together with the other one, which the app may minimize or move to another desktop.
+static inline void cadw_window_place(GtkWindow *window, const char *parent) {
+#ifdef GDK_WINDOWING_X11
+    GdkSurface *surface = cadw_x11_surface(window);
+    if (!surface) return;
+    GdkDisplay *gdk = gdk_surface_get_display(surface);
+    Display *display = gdk_x11_display_get_xdisplay(gdk);
+    Window own = gdk_x11_surface_get_xid(surface);
+    cadw_x11_request(display, own, "_NET_WM_STATE", 1, XInternAtom(display, "_NET_WM_STATE_ABOVE", False));
+    cadw_x11_request(display, own, "_NET_WM_DESKTOP", 0xFFFFFFFF, 1);
+    guint64 id = g_str_has_prefix(parent, "x11:") ? g_ascii_strtoull(parent + 4, NULL, 16) : 0;
+    if (id > 0 && id <= G_MAXUINT32) cadw_x11_move_onto(gdk, own, id);
 #endif
 }
+
 #ifdef GDK_WINDOWING_X11
+// Whether a program made this press or release of a key or a button: it was sent (XSendEvent), or comes from a device of
+// the extension XTEST. A device that is gone already counts as one.
+static inline gboolean cadw_x11_is_synthetic(GdkDisplay *gdk, XEvent *event) {
+    Display *display = gdk_x11_display_get_xdisplay(gdk);
+    if (event->type >= KeyPress && event->type <= ButtonRelease) return event->xany.send_event;
+    int input, firstEvent, firstError;
+    if (event->type != GenericEvent || !XQueryExtension(display, "XInputExtension", &input, &firstEvent, &firstError)
+        || event->xcookie.extension != input || !event->xcookie.data)
+        return FALSE;
+    switch (event->xcookie.evtype) {
+    case XI_KeyPress: case XI_KeyRelease: case XI_ButtonPress: case XI_ButtonRelease: break;
+    default: return FALSE;
+    }
+    Atom type = None;
+    int format;
+    unsigned long count, rest;
+    unsigned char *value = NULL;
+    gdk_x11_display_error_trap_push(gdk);
+    int result = XIGetProperty(
+        display, ((XIDeviceEvent *)event->xcookie.data)->sourceid, XInternAtom(display, "XTEST Device", False), 0, 1,
+        False, AnyPropertyType, &type, &format, &count, &rest, &value);
+    if (gdk_x11_display_error_trap_pop(gdk) || result != Success) return TRUE;
+    if (value) XFree(value);
+    return type != None;
+}
+static inline gboolean cadw_x11_answer_event(GdkDisplay *display, gpointer event, gpointer refused) {
+    if (!cadw_x11_is_synthetic(display, event)) return FALSE;
+    ((void (*)(gpointer))refused)(g_object_get_data(G_OBJECT(display), "permd"));
+    return TRUE;
+}
 G_GNUC_END_IGNORE_DEPRECATIONS
 #endif
+// On X11, drops what programs type and click in this program's windows, and calls `refused` with the context each time.
+static inline void cadw_refuse_synthetic_input(void (*refused)(gpointer), gpointer context) {
+#ifdef GDK_WINDOWING_X11
+    GdkDisplay *display = gdk_display_get_default();
+    if (!display || !GDK_IS_X11_DISPLAY(display)) return;
+    g_object_set_data(G_OBJECT(display), "permd", context);
+    g_signal_connect_data(
+        display, "xevent", G_CALLBACK(cadw_x11_answer_event), (gpointer)refused, NULL, (GConnectFlags)0);
+#endif
+}
 
 // cadw_connect for signals whose handler returns a value, such as close-request.
 static inline void cadw_connect_answered(

@@ -1,4 +1,5 @@
-// Pauses an app's prompts about a question after several dismissals in a row (`Settings.nagLimit`).
+// Pauses an app's prompts about a question after several dismissals in a row (`Settings.nagLimit`), and all its prompts
+// after they were on screen for long without any answer.
 
 package import PermissionModel
 
@@ -30,6 +31,8 @@ struct DismissalThrottle {
     }
 
     private var records: [Key: DismissalRecord] = [:]
+    /// Milliseconds for which an app's prompts were on screen since a person answered one.
+    private var unanswered: [AppID: Int64] = [:]
 
     mutating func restore(_ restored: [DismissalRecord]) {
         for record in restored { records[Key(app: record.app, question: record.question)] = record }
@@ -73,6 +76,34 @@ struct DismissalThrottle {
         return record
     }
 
+    /// Counts the time for which a prompt was on screen without an answer, whether it ran out or the app withdrew it.
+    /// Once that is the time of ``Limits/unansweredPrompts`` prompts, everything the app can ask is paused. Returns the
+    /// records to store.
+    mutating func leftUnanswered(
+        _ app: AppID, for milliseconds: Int64, at now: EpochSeconds, settings: Settings
+    ) -> [DismissalRecord] {
+        let longest = settings.promptTimeout * 1000
+        let time = (unanswered.removeValue(forKey: app) ?? 0) + min(milliseconds, longest)
+        guard time >= longest * Limits.unansweredPrompts else {
+            if unanswered.count >= Limits.withdrawingApps, let least = unanswered.min(by: { $0.value < $1.value }) {
+                unanswered[least.key] = nil
+            }
+            unanswered[app] = time
+            return []
+        }
+        return Question.all.map { question in
+            let key = Key(app: app, question: question)
+            let record = DismissalRecord(
+                app: app, question: question, count: records[key]?.count ?? 0, pausedUntil: now + settings.nagPause,
+                since: now)
+            records[key] = record
+            return record
+        }
+    }
+
+    /// A person answered a prompt of the app.
+    mutating func noticed(_ app: AppID) { unanswered[app] = nil }
+
     /// Ends the row of dismissals after an answer. Returns the record to store, or nil if there was none.
     mutating func answered(_ app: AppID, _ question: Question, at now: EpochSeconds) -> DismissalRecord? {
         guard records.removeValue(forKey: Key(app: app, question: question)) != nil else { return nil }
@@ -81,6 +112,7 @@ struct DismissalThrottle {
 
     /// Forgets the matching records; nil matches all.
     mutating func lift(app: AppID?, question: Question?) {
+        if let app { noticed(app) } else { unanswered = [:] }
         records = records.filter { key, _ in
             !((app == nil || key.app == app) && (question == nil || key.question == question))
         }

@@ -30,7 +30,7 @@ extension Queue {
         let id = PromptID(lastPrompt)
         update(at: 0) {
             $0.tried.insert(agent)
-            $0.prompt = (id, agent, items)
+            $0.prompt = (id, agent, items, now.uptime)
         }
         mustRenumber = true
         guard let request = slots[0].request else { return }
@@ -107,6 +107,7 @@ extension Queue {
         switch answer {
         case .dismissed:
             roster.succeeded(agent)
+            dismissals.noticed(request.app)
             takePromptAway()
             // A person is present: the remaining questions become a new prompt, which any agent may show.
             update(at: 0) { $0.tried = [] }
@@ -115,6 +116,7 @@ extension Queue {
             let asked = decisions.filter { shown.items.contains($0.key) }
             if asked.values.contains(where: { ($0.duration.end ?? .max) <= now.epoch }) { return failed(agent) }
             roster.succeeded(agent)
+            dismissals.noticed(request.app)
             effects.append(.stopTimer(.prompt(prompt)))
             decided(asked, request, now, facts)
         }
@@ -188,6 +190,15 @@ extension Queue {
         effects.append(.withdrawPrompt(prompt.agent, id, why: "it was not answered in time"))
         clearPrompt()
         leaveOut(prompt.items, of: app, by: .timeout, now, facts)
+        leftUnanswered(app, for: settings.promptTimeout * 1000, now, facts)
+    }
+
+    /// Counts the time for which a prompt of the app was on screen without an answer. If that pauses the app, all its
+    /// other requests are dismissed, too.
+    mutating func leftUnanswered(_ app: AppID, for milliseconds: Int64, _ now: Instant, _ facts: some Facts) {
+        let paused = dismissals.leftUnanswered(app, for: milliseconds, at: now.epoch, settings: settings)
+        effects += paused.map { .saveDismissals($0) }
+        leaveOut(paused.map(\.question), of: app, by: .guard, now, facts)
         settleAll(now, facts)
     }
 

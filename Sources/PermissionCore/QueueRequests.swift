@@ -142,22 +142,22 @@ extension Queue {
     // MARK: Withdrawal
 
     mutating func closed(_ id: RequestID, _ now: Instant, _ facts: some Facts) {
-        guard let index = index(of: id), let app = slots[index].request?.app else { return }
-        if withdraw(at: index, "the app withdrew it", now, facts) { countWithdrawal(by: app, now, facts) }
+        guard let index = index(of: id), let request = slots[index].request else { return }
+        if withdraw(at: index, "the app withdrew it", now, facts) { countWithdrawal(of: request, now, facts) }
     }
 
     mutating func callerLeft(_ connection: String, _ now: Instant, _ facts: some Facts) {
-        var withdrew: AppID?
+        var withdrew: Request?
         endHold(of: connection)
         for index in slots.indices.reversed() {
             guard let request = slots[index].request, request.caller.connection == connection else { continue }
             // The end of an enforcement point is not an action of the apps that it asked for.
             if withdraw(at: index, "the app is gone", now, facts), request.device == nil {
-                withdrew = request.app
+                withdrew = request
             }
         }
         // A program that exits counts as one withdrawal, regardless of how many requests it had.
-        if let withdrew { countWithdrawal(by: withdrew, now, facts) }
+        if let withdrew { countWithdrawal(of: withdrew, now, facts) }
     }
 
     /// Removes a request whose caller wants no answer. Returns false if its answer is already being written.
@@ -174,7 +174,9 @@ extension Queue {
     }
 
     /// Counts a withdrawal. If the app is now throttled, its other requests fail, except the one on screen.
-    private mutating func countWithdrawal(by app: AppID, _ now: Instant, _ facts: some Facts) {
+    private mutating func countWithdrawal(of request: Request, _ now: Instant, _ facts: some Facts) {
+        let app = request.app
+        if let prompt = request.prompt { leftUnanswered(app, for: now.uptime - prompt.shown, now, facts) }
         guard withdrawals.withdrew(app, at: now.uptime) else { return }
         let error = Queue.throttled(withdrawals.remaining(app, at: now.uptime) ?? 0)
         let isWaiting = { (request: Request) in

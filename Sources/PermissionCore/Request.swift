@@ -77,7 +77,8 @@ package struct Request {
     var answers: [Question: ItemDecision] = [:]
     /// Agents that this request was offered to.
     var tried: Set<AgentID> = []
-    typealias OpenPrompt = (id: PromptID, agent: AgentID, items: [Question])
+    /// `shown` is the uptime in milliseconds.
+    typealias OpenPrompt = (id: PromptID, agent: AgentID, items: [Question], shown: Int64)
     /// The prompt that shows it, also while its answer is being written.
     var prompt: OpenPrompt?
     /// Whether an answer is being written.

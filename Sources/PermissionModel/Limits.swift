@@ -22,6 +22,9 @@ public enum Limits {
     /// The number of apps whose withdrawals are counted. It bounds the memory that a program with ever new identities
     /// can use, and exceeds the number of apps that make requests within a minute on any desktop.
     public static let withdrawingApps = 1024
+    /// The number of prompts in a row that run out unanswered, or the same time in prompts that the app withdraws, after
+    /// which an app is paused for `NagPauseSec`: it must not keep the screen by being ignored.
+    public static let unansweredPrompts: Int64 = 3
     /// The apps that a prompt names as waiting behind it: one line of a window.
     public static let appsBehind = 5
     /// Consecutive failed prompts after which an agent is unregistered.
@@ -52,7 +55,8 @@ public struct Settings: Sendable, Hashable {
     public var promptTimeout: Int64 = 300
     /// `NagLimit`: consecutive dismissals that start a pause of the dismissal throttle.
     public var nagLimit: Int = 3
-    /// `NagPauseSec`: seconds of that pause.
+    package static let maximumNagLimit = 1000
+    /// `NagPauseSec`: seconds of that pause, and of the one after ``Limits/unansweredPrompts``.
     public var nagPause: Int64 = 600
     /// `WaitingPerApp`: requests of one app that may wait for an answer. More are a bug or a flood.
     public var waitingPerApp: Int = 32

@@ -10,6 +10,9 @@ public enum Question: Sendable, Hashable, Comparable {
     /// A question that only a desktop portal asks.
     case portal(PortalQuestion)
 
+    /// Everything that can be asked.
+    package static let all = Permission.allCases.map(permission) + PortalQuestion.allCases.map(portal)
+
     /// The question with this name on the bus and in the store; nil for an unknown name.
     public init?(name: String) {
         if let permission = Permission(rawValue: name) {

@@ -106,6 +106,11 @@ public enum PromptTexts {
         Texts.text("After Not now, the app cannot ask again for %@ minutes.", minutes(seconds))
     }
 
+    /// Says why a screen keyboard or remote control does not answer.
+    public static var inputRefused: String {
+        Texts.text("Other programs cannot type or click here (see permd-agent(1)).")
+    }
+
     private static func minutes(_ seconds: UInt32) -> String { "\(max(1, (UInt64(seconds) + 30) / 60))" }
 
     // MARK: Around the question

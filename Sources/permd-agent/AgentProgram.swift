@@ -11,20 +11,25 @@ enum AgentProgram {
     private static let idleSeconds: UInt32 = 60
 
     static let usage = """
-        Usage: permd-agent [--idle SECONDS] [--help] [--version]
+        Usage: permd-agent [--idle SECONDS] [--synthetic-input yes|no] [--help] [--version]
         Shows permd's prompts in a window. Exits after \(idleSeconds) seconds without a prompt, or after SECONDS; never
-        with --idle 0.
+        with --idle 0. On X11, --synthetic-input yes lets other programs type and click in the window, such as a screen
+        keyboard or remote control; an app can do that as well.
 
         """
 
     static func main() {
         let arguments = CommandLine.arguments
         if arguments.count == 3, arguments[1] == IconDecoder.argument { IconDecoder.main(arguments[2]) }
-        let options = ProgramOptions("permd-agent", usage: usage, values: ["--idle": "a number of seconds"])
+        let options = ProgramOptions(
+            "permd-agent", usage: usage, values: ["--idle": "a number of seconds", "--synthetic-input": "yes or no"])
         let (values, status) = options.read(arguments)
         guard let values else { exit(status) }
         guard let idle = values["--idle"].map(UInt32.init) ?? idleSeconds else {
             exit(options.refuse("--idle takes a number of seconds"))
+        }
+        guard let syntheticInput = Switch(rawValue: values["--synthetic-input"] ?? Switch.no.rawValue) else {
+            exit(options.refuse("--synthetic-input takes yes or no"))
         }
         preferSmallRenderer()
         Texts.bind()
@@ -34,7 +39,7 @@ enum AgentProgram {
         guard gtk_init_check() != 0 else {
             complain("there is no display to show prompts on")
         }
-        run(idleSeconds: idle)
+        run(WindowStage(idleSeconds: idle, syntheticInput: syntheticInput))
     }
 
     /// Selects the Cairo renderer unless the user has chosen one: for a window of text it takes 40 ms and 50 MB instead
@@ -49,8 +54,7 @@ enum AgentProgram {
         }
     }
 
-    private static func run(idleSeconds: UInt32) {
-        let stage = WindowStage(idleSeconds: idleSeconds)
+    private static func run(_ stage: WindowStage) {
         let host = AgentHost(level: .desktop, presenter: stage, ownsServiceName: true)
         let serving = Task {
             do throws(ClientError) { try await host.run() } catch { complain(error.message) }

@@ -36,6 +36,7 @@ final class PromptPage {
     private let widgets = Widgets()
     private let allow: Widget
     private let behind: Widget
+    private let refusal: Widget
     private let details: DetailsBox
     private let onAction: (Action) -> Void
     private var isAwake = false
@@ -62,6 +63,9 @@ final class PromptPage {
         gtk_widget_set_vexpand(middle, 1)
         // One line, whatever waits: other apps could move the buttons under the pointer otherwise.
         behind = Widgets.label("", "dim-label")
+        refusal = Widgets.label(PromptTexts.inputRefused, "warning")
+        gtk_widget_set_visible(refusal, 0)
+        gtk_box_append(cadw_box(content), refusal)
         gtk_label_set_lines(cadw_label(behind), 1)
         gtk_label_set_xalign(cadw_label(behind), 1)
         gtk_widget_set_hexpand(behind, 1)
@@ -107,6 +111,13 @@ final class PromptPage {
     }
 
     // MARK: Changes
+
+    /// Returns false if the page says so already.
+    func sayInputIsRefused() -> Bool {
+        guard gtk_widget_get_visible(refusal) == 0 else { return false }
+        gtk_widget_set_visible(refusal, 1)
+        return true
+    }
 
     func show(_ waiting: AgentPrompt.Behind) {
         let text = PromptTexts.behind(waiting)

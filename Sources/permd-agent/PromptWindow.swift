@@ -85,7 +85,7 @@ final class PromptWindow {
             cadw_window_be_dialog(cadw_window(window))
             gtk_widget_set_visible(window, 1)
         }
-        cadw_window_set_parent(cadw_window(window), prompt.parentWindow)
+        cadw_window_place(cadw_window(window), prompt.parentWindow)
     }
 
     func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }
@@ -203,6 +203,14 @@ final class PromptWindow {
     private func updateGuard() {
         guard clickGuard.wake(at: PromptWindow.now()), let shown else { return }
         shown.page.setAwake(true, shown.form)
+    }
+
+    /// Says once in each prompt why a key or click of another program did nothing. The page may change its size by that,
+    /// so the guard starts anew.
+    func inputRefused() {
+        guard shown?.page.sayInputIsRefused() == true else { return }
+        fit()
+        arm()
     }
 
     private func pressed() { clickGuard.press(at: PromptWindow.now()) }

@@ -9,11 +9,17 @@ import Synchronization
 final class WindowStage: PromptPresenter, @unchecked Sendable {
     let loop = g_main_loop_new(nil, 0)!
     private let idleSeconds: UInt32
+    private let syntheticInput: Switch
     private var window: PromptWindow?
     private var idleTimer: UInt32 = 0
 
-    /// - Parameter idleSeconds: the time without a prompt after which the agent exits; 0 means never.
-    init(idleSeconds: UInt32) { self.idleSeconds = idleSeconds }
+    /// - Parameters:
+    ///   - idleSeconds: the time without a prompt after which the agent exits; 0 means never.
+    ///   - syntheticInput: whether keys and clicks that other programs make count.
+    init(idleSeconds: UInt32, syntheticInput: Switch) {
+        self.idleSeconds = idleSeconds
+        self.syntheticInput = syntheticInput
+    }
 
     /// Runs GTK's main loop on the calling thread until the agent is to exit.
     func run() {
@@ -21,6 +27,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         // This runs while the other thread registers with the daemon.
         adw_init()
         PromptWindow.rehearse()
+        if syntheticInput == .no { refuseSyntheticInput() }
         g_main_loop_run(loop)
         window?.close()
     }
@@ -43,6 +50,15 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     }
 
     // MARK: On GTK's thread
+
+    private func refuseSyntheticInput() {
+        // SAFETY: `main` keeps the stage until the program exits.
+        cadw_refuse_synthetic_input(
+            { context in
+                guard let context else { return }
+                Unmanaged<WindowStage>.fromOpaque(context).takeUnretainedValue().window?.inputRefused()
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
 
     private func show(_ prompt: AgentPrompt, _ answer: PendingAnswer) {
         guard !answer.isGiven else { return }

@@ -24,8 +24,9 @@ final class AgentStage: Desktop {
         try await run("xprop", "-root", "-f", "RESOURCE_MANAGER", "8s", "-set", "RESOURCE_MANAGER", resources)
     }
 
-    /// Starts the agent and waits until it is registered.
-    func startAgent(_ arguments: [String] = ["--idle", "0"]) async throws {
+    /// Starts the agent and waits until it is registered. By default it reacts to keys and clicks of other programs: xdotool
+    /// has no others.
+    func startAgent(_ arguments: [String] = ["--idle", "0", "--synthetic-input", "yes"]) async throws {
         agent = try ChildProcess(
             BuiltProgram.path("permd-agent"), arguments, environment: environment, standardError: .pipe)
         try await until("the agent") { try await hasAgent() }
@@ -57,7 +58,8 @@ final class AgentStage: Desktop {
 
     /// Lets the bus start the agent when the daemon needs one.
     func allowActivation() async throws {
-        try await allowActivation("org.permd.Agent", [BuiltProgram.path("permd-agent"), "--idle", "1"])
+        try await allowActivation(
+            "org.permd.Agent", [BuiltProgram.path("permd-agent"), "--idle", "1", "--synthetic-input", "yes"])
     }
 
     /// How long the decision that the store has is in force; nil if there is none.
@@ -139,15 +141,37 @@ final class AgentStage: Desktop {
         guard let window = try await window(),
             let place = try await widgets().first(where: { $0.role != "application" && $0.name == name })?.place
         else { return [] }
-        let lines = try await run("xdotool", "getwindowgeometry", "--shell", window).split(separator: "\n")
-        let corner = ["X=", "Y="].compactMap { key in
-            lines.first { $0.hasPrefix(key) }.flatMap { Int($0.dropFirst(2)) }
-        }
-        guard corner.count == 2 else { return [] }
+        let corner = try await self.place(of: window)
+        guard corner.count == 4 else { return [] }
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "color.py").path
         let point = ["\(corner[0] + place[0] + place[2] / 2)", "\(corner[1] + place[1] + 3)"]
         return try await run("/usr/bin/python3", [script] + point).split(whereSeparator: \.isWhitespace)
             .compactMap { Int($0) }
+    }
+
+    /// Moves the focus to the agent's window, and waits until its guard is awake.
+    func guardWakesUp() async throws { _ = try await awake("Don't allow") }
+
+    /// The place of a window on the screen: x, y, width, height.
+    func place(of window: String) async throws -> [Int] {
+        let lines = try await run("xdotool", "getwindowgeometry", "--shell", window).split(separator: "\n")
+        return ["X=", "Y=", "WIDTH=", "HEIGHT="].compactMap { key in
+            lines.first { $0.hasPrefix(key) }.flatMap { Int($0.dropFirst(key.count)) }
+        }
+    }
+
+    /// Sends a request with any options as a program outside a sandbox.
+    func ask(_ permission: Permission, _ options: [String: Value]) async throws -> EventLog<UInt32> {
+        let desk = try permd.bus.connect()
+        let responses = EventLog<UInt32>()
+        desk.onSignal(interface: BusNames.request, member: "Response", addMatch: false) { message in
+            responses.add(message.body.first?.uint32Value ?? 99)
+        }
+        _ = try await desk.call(
+            .call(
+                destination: BusNames.service, path: BusNames.root, interface: BusNames.access,
+                member: "RequestAccess", [.strings([permission.rawValue]), .properties(options)]))
+        return responses
     }
 
     // MARK: Input
@@ -159,8 +183,7 @@ final class AgentStage: Desktop {
     /// Clicks all over the window, also on each of its buttons. The X server has the clicks when this returns.
     func clickEverywhere() async throws {
         guard let window = try await window() else { throw TestKitError("no window") }
-        let lines = try await run("xdotool", "getwindowgeometry", "--shell", window).split(separator: "\n")
-        let height = lines.first { $0.hasPrefix("HEIGHT=") }.flatMap { Int($0.dropFirst(7)) } ?? 0
+        let height = try await place(of: window).last ?? 0
         let rows = stride(from: 10, to: height - 10, by: 14)
         let clicks = rows.flatMap { row in
             [60, 210, 290, 385].flatMap { ["mousemove", "--window", window, "\($0)", "\(row)", "click", "1"] }

@@ -265,25 +265,15 @@ struct WindowTests {
     func hostileTextsHideNothing(_ text: String) async throws {
         let stage = try await AgentStage()
         try await stage.startAgent()
-        let desk = try stage.permd.bus.connect()
-        let responses = EventLog<UInt32>()
-        desk.onSignal(interface: BusNames.request, member: "Response", addMatch: false) { message in
-            responses.add(message.body.first?.uint32Value ?? 99)
-        }
-        let options: [String: Value] = [
-            "reasons": .stringTable(["camera": text]), "explanation": .structure([.string(text), .string(text)]),
-        ]
-        _ = try await desk.call(
-            .call(
-                destination: BusNames.service, path: BusNames.root, interface: BusNames.access,
-                member: "RequestAccess", [.strings(["camera"]), .properties(options)]))
+        let responses = try await stage.ask(
+            .camera,
+            ["reasons": .stringTable(["camera": text]), "explanation": .structure([.string(text), .string(text)])])
         _ = try await stage.awake("Don't allow")
         let widgets = try await stage.widgets()
         try await stage.expectWhole(screen: (1000, 900))
         if text.contains("<b>") { #expect(widgets.contains { $0.name.contains("<b>bold</b>") }) }
         try await stage.click("Don't allow")
         #expect(try await responses.wait(for: 1) == [0])
-        desk.close()
         await stage.end()
     }
 

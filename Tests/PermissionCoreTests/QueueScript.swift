@@ -8,6 +8,8 @@
 // Abbreviations for all effects of the event above:
 //
 //   shown A #1 camera   the request is the only one in the queue, and agent A shows it at once
+//   asked A #1 1 camera the same for request 1, where promptTimeout=10
+//   paused a 1600       everything that app a can ask is paused until then
 //   queued 2            the request waits at the end of the queue, at that position
 //   alone               the request is the only one in the queue, and there is no agent
 //   gone 1              request 1, by `a` and the only one in the queue, is withdrawn
@@ -87,6 +89,13 @@ struct QueueScript {
                     "accept \(request)", "moved \(request) queued 0", "start-agent", "timer agentWait 10000",
                     "length 1",
                 ]
+            case "asked":
+                return [
+                    "accept \(words[3])", "moved \(words[3]) queued 0",
+                    "show \(words[1]) \(words[2]) \(words[3]) \(words[4]) waiting=0", "timer prompt\(words[2]) 10000",
+                    "moved \(words[3]) showing 0", "length 1",
+                ]
+            case "paused": return Question.all.map { "nag \(words[1]) \($0.name) 0 until=\(words[2])" }
             case "gone":
                 return ["forget \(words[1])", "record a:camera=withdrawn", "stop agentWait", "length 0"]
             default: return [line]

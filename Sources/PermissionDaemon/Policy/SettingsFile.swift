@@ -42,7 +42,7 @@ enum SettingsFile {
     private static let keys: [Key] = [
         Key(section: "Prompts", name: "AgentWaitSec", range: 1...86_400) { $0.agentWait = $1 },
         Key(section: "Prompts", name: "TimeoutSec", range: 1...86_400) { $0.promptTimeout = $1 },
-        Key(section: "Prompts", name: "NagLimit", range: 1...1000) { $0.nagLimit = Int($1) },
+        Key(section: "Prompts", name: "NagLimit", range: 1...Int64(Settings.maximumNagLimit)) { $0.nagLimit = Int($1) },
         Key(section: "Prompts", name: "NagPauseSec", range: 1...31_536_000) { $0.nagPause = $1 },
         Key(section: "Limits", name: "WaitingPerApp", range: 1...1_000_000) { $0.waitingPerApp = Int($1) },
         Key(section: "Limits", name: "Waiting", range: 1...1_000_000) { $0.waiting = Int($1) },

@@ -18,7 +18,8 @@ enum DismissalRows {
         ) { row in
             guard let app = AppID(row.text(0)), let question = Question(name: row.text(1)) else { return nil }
             return DismissalRecord(
-                app: app, question: question, count: Int(row.integer(2)), pausedUntil: row.optionalInteger(3),
+                app: app, question: question, count: max(0, min(Int(row.integer(2)), Settings.maximumNagLimit)),
+                pausedUntil: row.optionalInteger(3),
                 since: row.integer(4))
         }
     }

@@ -1,6 +1,7 @@
 // permctl doctor: checks the installation and says how to fix what is wrong.
 
 import ArgumentParser
+import Glibc
 import PermissionClient
 
 struct DoctorVerb: AsyncParsableCommand {
@@ -54,8 +55,8 @@ private struct Examination {
         do throws(ClientError) {
             let version = daemon(try await settings.programVersion())
             let (agents, points) = (try await agents(), try await enforcementPoints())
-            return [bus, version] + agents + points + [Examination.portals()] + (try await devices())
-                + (try await problems())
+            return [bus, version] + agents + Examination.display() + points + [Examination.portals()]
+                + (try await devices()) + (try await problems())
         } catch {
             return error.kind == .noBus
                 ? [Finding(.bad, "bus", error.message, advice: "log in to a session, or set DBUS_SESSION_BUS_ADDRESS")]
@@ -99,6 +100,18 @@ private struct Examination {
             ]
         }
         return [Finding(.good, "agent", "the bus starts one when a prompt is due")]
+    }
+
+    /// A property of X11, which only another session mends.
+    private static func display() -> [Finding] {
+        let isSet = { (name: String) in getenv(name).map { $0.pointee != 0 } ?? false }
+        guard isSet("DISPLAY"), !isSet("WAYLAND_DISPLAY") else { return [] }
+        return [
+            Finding(
+                .information, "display",
+                "on X11, any app that reaches the display can read, cover and move windows, prompts included",
+                advice: "log in to a Wayland session")
+        ]
     }
 
     private func enforcementPoints() async throws(ClientError) -> [Finding] {

@@ -100,7 +100,7 @@ struct StatusVerb: AsyncParsableCommand {
     private static func reason(_ row: StatusRow) -> String {
         if let rule = row.rule { return "rule \(rule)" }
         if row.decision?.decision == .pause {
-            return "dismissed too often: no prompt is shown until then; permctl reset lifts the pause"
+            return "dismissed or not answered too often: no prompt is shown until then; permctl reset lifts the pause"
         }
         switch row.status {
         case .unavailable where row.decision?.decision == .grant: return "granted, but \(row.problem)"
