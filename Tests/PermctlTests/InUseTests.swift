@@ -48,10 +48,13 @@ struct InUseTests {
         #expect(try await stage.run("in-use", "microphone").status == 1)
         let now = try await stage.run("status", app.id.description)
         #expect(now.lines[1].hasPrefix("camera") && now.lines[1].contains(" now "))
+        _ = try await stage.run("deny", app.id.description, "camera")
+        try await tableLog.first { $0.contains(" denied (undetermined when it began)") }
+        try await jsonLog.first { $0.contains(#""status":"undetermined""#) && $0.contains(#""status_now":"denied""#) }
         await app.end()
         try await monitorLog.first { $0.contains(" use: camera Mock Camera 5 by \(app.id): ended after ") }
-        try await tableLog.wait(for: 3)
-        try await jsonLog.wait(for: 3)
+        try await tableLog.wait(for: 4)
+        try await jsonLog.wait(for: 4)
         #expect(tableLog.all.last == "Nothing is in use." && jsonLog.all.last == "[]")
         let history = try await stage.run("history", "--outcome", "used", "--no-legend")
         #expect(history.lines.count == 1 && history.lines[0].hasSuffix("s, undetermined"))

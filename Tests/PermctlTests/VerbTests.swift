@@ -257,6 +257,10 @@ struct VerbTests {
         for about in ["bus", "permd", "agent", "camera", "store", "policy", "settings"] {
             #expect(well.lines.contains { $0.hasPrefix("ok  \(about)") }, "\(about)")
         }
+        let onX11 = try await stage.run("doctor", environment: ["DISPLAY": ":0"])
+        #expect(onX11.status == 0 && onX11.lines.contains { $0.hasPrefix("--  display") && $0.contains("X11") })
+        let onWayland = try await stage.run("doctor", environment: ["DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"])
+        #expect(!onWayland.output.contains("X11"))
         try stage.permd.root.write("[Rule x]\nApps=\n", to: "etc/permd/policy.d/bad.conf")
         try await stage.permd.restart()
         let bad = try await stage.run("doctor", "--json")

@@ -171,6 +171,23 @@ struct DecisionTests {
         await stage.end()
     }
 
+    /// A program in which a person decides says so.
+    @Test func whoDecides() async throws {
+        let stage = try await Stage()
+        let app = try await stage.app()
+        try await stage.set("deny", app.id, .camera, ["by": .string("person")])
+        try await stage.set("deny", app.id, .microphone, ["by": .string("permctl")])
+        #expect(try await stage.rows("ListDecisions").map { $0["by"]?.stringValue } == ["person", "permctl"])
+        for author in ["guard", "administrator", "", "somebody"] {
+            let body: [Value] = [
+                .string(app.id.description), .string("camera"), .string("grant"),
+                .properties(["by": .string(author)]),
+            ]
+            #expect(await stage.refusal(BusNames.policy, "SetDecision", body) == "InvalidArguments final")
+        }
+        await stage.end()
+    }
+
     @Test func historyKeepsWhoDecided() async throws {
         let stage = try await Stage()
         let agent = try await stage.agent([.grant(.once)])

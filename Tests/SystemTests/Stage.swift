@@ -15,12 +15,14 @@ struct Stage {
     /// - Parameter kinds: The mock devices; by default a camera, a microphone and a satellite receiver.
     init(
         _ kinds: [MockDevices.Kind] = [.camera, .microphone, .gnss], settings: String = "",
-        rules: [String: String] = [:], bus: PrivateBus? = nil, environment: [String: String] = [:]
+        rules: [String: String] = [:], bus: PrivateBus? = nil, environment: [String: String] = [:],
+        through wrapper: [String] = []
     ) async throws {
         devices = try await MockDevices.start()
         for kind in kinds { try await devices.add(kind, 0) }
         permd = try await PermdProcess(
-            bus: bus, settings: settings, rules: rules, devices: devices, environment: environment)
+            bus: bus, settings: settings, rules: rules, devices: devices, environment: environment,
+            through: wrapper)
         desk = try permd.bus.connect()
     }
 

@@ -197,6 +197,31 @@ struct TransportTests {
         await stage.end()
     }
 
+    /// The kernel passes no descriptor on while more of the user than permd may have open are on their way: the caller gets
+    /// an error, and the descriptor as soon as that is over.
+    @Test func descriptorsOnTheirWay() async throws {
+        let ordinary = geteuid() == 0 ? ["setpriv", "--bounding-set=-sys_resource,-sys_admin"] : []
+        let stage = try await Stage(through: ["prlimit", "--nofile=128:128"] + ordinary)
+        let app = try await stage.app()
+        try await stage.set("grant", app.id, .camera)
+        #expect(try await app.ask("open camera").hasPrefix("ok"))
+        let script = """
+            import os, socket, sys
+            sender, receiver = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            socket.send_fds(sender, [b"x"], [os.open("/dev/null", os.O_RDONLY)] * 200)
+            print("sent", flush=True)
+            sys.stdin.read()
+            """
+        let attacker = try ChildProcess("/usr/bin/python3", ["-c", script], standardInput: .pipe)
+        for await _ in attacker.lines { break }
+        let refusal = try await app.ask("open camera")
+        #expect(refusal.hasPrefix("LimitExceeded retryable: too many descriptors"), "\(refusal)")
+        attacker.terminate()
+        _ = await attacker.waitForExit()
+        #expect(try await app.ask("open camera").hasPrefix("ok"))
+        await stage.end()
+    }
+
     /// Sets the soft limit; nil raises it to the hard limit.
     private func limitDescriptors(of pid: Int32, to count: Int?) async throws {
         let hard = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8).split(separator: "\n")

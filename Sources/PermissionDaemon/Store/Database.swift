@@ -14,10 +14,16 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
 
     /// SQLITE_READONLY_DBMOVED, a macro that Swift does not import.
     private static let moved = SQLITE_READONLY | 4 << 8
+    /// SQLITE_IOERR_SHMMAP.
+    var lacksSharedMemory: Bool { code == SQLITE_IOERR | 21 << 8 }
     /// There is no file that could be used.
     var isNoFile: Bool { code == -1 }
 
     static func noFile(_ why: String) -> DatabaseError { DatabaseError(code: -1, description: why) }
+    static func noLog(_ path: String) -> DatabaseError {
+        DatabaseError(
+            code: SQLITE_IOERR | 21 << 8, description: "\(path) lies on a file system on which SQLite has no log")
+    }
     static let late = DatabaseError(code: SQLITE_INTERRUPT, description: "the disk did not answer in time")
 
     static func loss(_ path: String) -> DatabaseError {
@@ -34,14 +40,17 @@ final class Database {
     private(set) var statements: [String: Statement] = [:]
     /// Whether ``rows(_:_:_:)`` has met a row that could not be decoded.
     private(set) var hasDamagedRows = false
+    /// Whether other connections are kept out, so that no memory has to be shared with them.
+    let isExclusive: Bool
     /// KiB of pages cached in memory. The kernel caches the file for all processes, so caching more than the interior
     /// pages of the tables and one group of rows is of no use. SQLite's default is 2 MiB for each connection.
     private static let cacheSize = 256
     private static let isConfigured: Void = csqlite_configure()
 
     /// - Parameter isReadOnly: Whether the file must exist, and is not written.
-    init(path: String, isReadOnly: Bool = false) throws(DatabaseError) {
+    init(path: String, isReadOnly: Bool = false, isExclusive: Bool = false) throws(DatabaseError) {
         _ = Database.isConfigured
+        self.isExclusive = isExclusive
         var opened: OpaquePointer?
         let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         let result = sqlite3_open_v2(path, &opened, access | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW, nil)
@@ -53,6 +62,8 @@ final class Database {
         handle = opened
         // Another program may hold a lock for a moment, such as one that makes a backup.
         sqlite3_busy_timeout(handle, 2000)
+        // Before anything is read.
+        if isExclusive { try execute("PRAGMA locking_mode = EXCLUSIVE") }
         try execute("PRAGMA cache_size = -\(Database.cacheSize); PRAGMA temp_store = MEMORY")
     }
 

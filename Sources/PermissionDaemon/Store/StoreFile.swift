@@ -171,7 +171,7 @@ final class StoreFile: @unchecked Sendable {
     /// Throws if the open files are not those at the path.
     private func checkFiles() throws(DatabaseError) {
         guard let open = identity else { return }
-        guard let found = StoreIdentity(of: path), found.continues(open) else { throw .loss(path) }
+        guard let found = open.again(at: path), found.continues(open) else { throw .loss(path) }
         identity = found
     }
 

@@ -9,16 +9,19 @@ import System
 /// replaced folder is detected because its files differ. Opens no file: closing a descriptor of the database would
 /// release SQLite's locks on it.
 struct StoreIdentity: Sendable {
-    /// Suffixes of the database, its log and the memory that its connections share.
+    /// Suffixes of the database, its log and the memory that its connections share, which an exclusive one has not.
     static let suffixes = ["", "-wal", "-shm"]
 
     private let files: [FileStatus]
 
-    /// The files at the path now; nil if one is missing or is not a regular file.
-    init?(of path: String) {
-        files = StoreIdentity.suffixes.compactMap { FileStatus(path + $0) }.filter { $0.kind == S_IFREG }
-        guard files.count == StoreIdentity.suffixes.count else { return nil }
+    /// The first of these files at the path now; nil if one is missing or is not a regular file.
+    init?(of path: String, count: Int) {
+        files = StoreIdentity.suffixes.prefix(count).compactMap { FileStatus(path + $0) }.filter { $0.kind == S_IFREG }
+        guard files.count == count else { return nil }
     }
+
+    /// The same files at the path now.
+    func again(at path: String) -> StoreIdentity? { StoreIdentity(of: path, count: files.count) }
 
     func continues(_ earlier: StoreIdentity) -> Bool {
         zip(files, earlier.files).allSatisfy { $0.continues($1) }

@@ -21,7 +21,8 @@ enum StoreOpening {
         try checkVersion(of: database, path)
         for suffix in StoreIdentity.suffixes { chmod(path + suffix, 0o600) }
         if let problem { return OpenedFile(database: database, identity: nil, problem: problem) }
-        guard let identity = StoreIdentity(of: path), !database.hasMoved else { throw .loss(path) }
+        let count = StoreIdentity.suffixes.count - (database.isExclusive ? 1 : 0)
+        guard let identity = StoreIdentity(of: path, count: count), !database.hasMoved else { throw .loss(path) }
         return OpenedFile(database: database, identity: identity, problem: nil)
     }
 
@@ -49,10 +50,19 @@ enum StoreOpening {
         }
     }
 
+    /// On a file system where processes cannot share memory, only one connection can use the log.
     private static func configured(_ path: String) throws(DatabaseError) -> Database {
-        let database = try Database(path: path)
-        try database.run("PRAGMA journal_mode = WAL")
-        try database.execute("PRAGMA synchronous = FULL")
+        do throws(DatabaseError) { return try configured(path, isExclusive: false) } catch {
+            guard error.lacksSharedMemory else { throw error }
+            return try configured(path, isExclusive: true)
+        }
+    }
+
+    private static func configured(_ path: String, isExclusive: Bool) throws(DatabaseError) -> Database {
+        let database = try Database(path: path, isExclusive: isExclusive)
+        let mode = try database.rows("PRAGMA journal_mode = WAL") { $0.text(0) }.first
+        guard mode == "wal" else { throw .noLog(path) }
+        try database.execute("PRAGMA synchronous = FULL; SELECT count(*) FROM sqlite_master")
         database.keepFilesBeside()
         return database
     }

@@ -1,5 +1,6 @@
 // A store that cannot be opened for writing is read as far as that is safe, and written again once it is repaired.
 
+import CSQLite
 import DBus
 import Glibc
 import PermissionCore
@@ -42,6 +43,49 @@ struct StoreMendingTests {
 
     private func mend(_ paths: StorePaths? = nil) throws {
         try #require(unlink((paths ?? self.paths).stateFile + "-shm") == 0)
+    }
+
+    /// Makes mmap(2) fail as on a file system without shared memory, for SQLite's files in a folder of this name.
+    private static let withoutSharedMemory: String = {
+        typealias Map =
+            @convention(c) (UnsafeMutableRawPointer?, Int, Int32, Int32, Int32, Int) -> UnsafeMutableRawPointer?
+        let map: Map = { address, length, protection, flags, descriptor, offset in
+            var path = [UInt8](repeating: 0, count: Int(PATH_MAX))
+            let count = path.withUnsafeMutableBytes {
+                readlink("/proc/self/fd/\(descriptor)", $0.bindMemory(to: CChar.self).baseAddress!, $0.count)
+            }
+            guard count > 0, String(decoding: path.prefix(count), as: UTF8.self).contains("without-shared-memory")
+            else {
+                return mmap(address, length, protection, flags, descriptor, off_t(offset))
+            }
+            errno = ENODEV
+            return MAP_FAILED
+        }
+        _ = try? Database(path: ":memory:")
+        let vfs = sqlite3_vfs_find(nil)
+        _ = vfs?.pointee.xSetSystemCall(vfs, "mmap", unsafeBitCast(map, to: sqlite3_syscall_ptr.self))
+        return "without-shared-memory"
+    }()
+
+    /// Decisions are stored there as well, and a lost file is noticed.
+    @Test func aFileSystemWithoutSharedMemory() async throws {
+        let place = folder.file(StoreMendingTests.withoutSharedMemory)
+        let paths = StorePaths(state: place + "/state", session: folder.path)
+        for verdict in [Verdict.deny, .grant] {
+            let store = openStore(paths)
+            try await commit(store, set(verdict))
+            try await commit(store, set(verdict, .always, .microphone))
+            #expect(store.queue.state == .writable && store.queue.problems.isEmpty, "\(store.queue.problems)")
+            await close(store)
+            let again = openStore(paths)
+            #expect(try await list(again) == ["\(verdict.rawValue) always", "\(verdict.rawValue) always"])
+            await close(again)
+        }
+        let store = openStore(paths)
+        try await commit(store, set(.deny))
+        try #require(system("rm \(paths.stateFile)") == 0)
+        await #expect(throws: StoreError.self) { try await commit(store, set(.grant)) }
+        await close(store)
     }
 
     /// A home that is reached through a link, as on a second disk.
