@@ -26,8 +26,8 @@ package final class FakeLogind {
     private static let root = "/org/freedesktop/login1"
 
     private let bus: PrivateBus
-    private let connection: Connection
-    private let server: ObjectServer
+    private var connection: Connection
+    private var server: ObjectServer?
     private var sessions: [String: Session] = [:]
     private var waiting: [MethodCall] = []
     /// Whether ListSessions is answered only when this becomes false.
@@ -44,7 +44,11 @@ package final class FakeLogind {
     package init(_ kind: PrivateBus.Kind = .daemon) async throws {
         bus = try await PrivateBus(kind)
         connection = try bus.connect()
-        server = ObjectServer(connection: connection) { call, text in
+        try serve()
+    }
+
+    private func serve() throws(BusError) {
+        let server = ObjectServer(connection: connection) { call, text in
             call.fail(name: BusError.Name.unknownMethod, body: [.string(text)])
         }
         server.add(
@@ -61,7 +65,16 @@ package final class FakeLogind {
             prefix: "\(FakeLogind.root)/session",
             ObjectTree(
                 interfaces: { [unowned self] path, _ in interfaces(at: path) }, children: { _, _ in [] }))
+        self.server = server
         try _ = connection.requestName(FakeLogind.name)
+    }
+
+    /// Leaves the bus, without answers to the calls that wait, and comes back with the same sessions.
+    package func restart() throws(BusError) {
+        connection.close()
+        waiting = []
+        connection = try bus.connect()
+        try serve()
     }
 
     /// The environment in which permd uses this bus as the system bus.

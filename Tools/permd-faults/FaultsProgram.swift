@@ -13,7 +13,7 @@ enum FaultsProgram {
 
     private static let faults = [
         "kill", "disk", "damage", "messages", "dying", "flood", "hostile", "forged", "limits", "away",
-        "sound", "hung",
+        "sound", "hung", "cut",
     ]
 
     struct Options: Sendable {
@@ -97,6 +97,7 @@ enum FaultsProgram {
         case "limits": return await LimitsFault(seed, rounds: count(10, short: 2), devices).run()
         case "away": return await AwayFault(seed, rounds: count(200, short: 20), devices).run()
         case "sound": return await SoundFault(seed, rounds: count(100, short: 12)).run()
+        case "cut": return await CutFault(seed, rounds: count(40, short: 4), devices).run()
         case "hung": return await HungFault(rounds: count(5, short: 2)).run()
         default: return await FloodFault(seed, rounds: count(5, short: 3), devices).run()
         }
