@@ -5,7 +5,12 @@ import Glibc
 enum UnitLimits {
     /// In bytes.
     static let memory = number("MemoryMax=")
-    static let descriptors = number("LimitNOFILE=")
+    /// Not more than this process may have: like systemd, which then sets the highest limit it can.
+    static let descriptors: Int = {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return min(number("LimitNOFILE="), Int(clamping: limit.rlim_max))
+    }()
 
     /// Returns 0 if the unit does not set the limit, which makes every check fail.
     private static func number(_ key: String) -> Int {
