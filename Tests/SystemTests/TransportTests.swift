@@ -204,7 +204,7 @@ struct TransportTests {
         let stage = try await Stage(through: ["prlimit", "--nofile=128:128"] + ordinary)
         let app = try await stage.app()
         try await stage.set("grant", app.id, .camera)
-        #expect(try await app.ask("open camera").hasPrefix("ok"))
+        try await opensAtLast(app)
         let script = """
             import os, socket, sys
             sender, receiver = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -218,8 +218,18 @@ struct TransportTests {
         #expect(refusal.hasPrefix("LimitExceeded retryable: too many descriptors"), "\(refusal)")
         attacker.terminate()
         _ = await attacker.waitForExit()
-        #expect(try await app.ask("open camera").hasPrefix("ok"))
+        try await opensAtLast(app)
         await stage.end()
+    }
+
+    /// Other tests of this user have descriptors on their way, too; there is no event for their end.
+    private func opensAtLast(_ app: TestApp) async throws {
+        var answer = ""
+        for _ in 0..<20_000 {
+            answer = try await app.ask("open camera")
+            guard answer.hasPrefix("LimitExceeded") else { break }
+        }
+        #expect(answer.hasPrefix("ok"), "\(answer)")
     }
 
     /// Sets the soft limit; nil raises it to the hard limit.
