@@ -22,4 +22,10 @@ static const int CDBUS_TYPE_ARRAY = DBUS_TYPE_ARRAY;
 static const int CDBUS_TYPE_VARIANT = DBUS_TYPE_VARIANT;
 static const int CDBUS_TYPE_STRUCT = DBUS_TYPE_STRUCT;
 static const int CDBUS_TYPE_DICT_ENTRY = DBUS_TYPE_DICT_ENTRY;
+
+// The bytes of the array that the iterator is in. Deprecated because it does not count elements.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static inline int cdbus_array_bytes(DBusMessageIter *array) { return dbus_message_iter_get_array_len(array); }
+#pragma GCC diagnostic pop
 #endif

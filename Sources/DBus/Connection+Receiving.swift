@@ -1,4 +1,4 @@
-// Incoming messages: decoded within limits, and only if a handler wants them.
+// Incoming messages: decoded within limits, and only if a handler wants them; calls not before their caller's turn.
 
 import CDBus
 import Glibc
@@ -67,22 +67,30 @@ extension Connection {
         if message.readBody(of: raw, within: budget) == nil { deliver(message) }
     }
 
+    /// Holds a call until its caller's turn. With it, all descriptors that were sent would be held, so a call with
+    /// descriptors is decoded at once and has little content besides.
     func receiveCall(_ header: Message, _ raw: OpaquePointer) {
-        var message = header
-        let budget = DecodingBudget(DecodingBudget.strangers, takesDescriptors: true)
-        switch message.path == nil ? .tooLarge : message.readBody(of: raw, within: budget) {
-        case nil: schedule(message)
-        case .malformed: refuseDescriptors(of: message)
-        case .tooLarge:
-            let text =
-                "the call exceeds \(DecodingBudget.strangers >> 20) MiB, or its path \(DecodingBudget.path) bytes"
-            reply(to: message, error: BusError.Name.limitsExceeded, [.string(text)])
+        var call = header
+        let hasDescriptors = dbus_message_contains_unix_fds(raw) != 0
+        switch call.path == nil
+            ? .tooLarge : hasDescriptors ? call.readBody(of: raw, within: .descriptors) : call.hold(raw)
+        {
+        case nil: schedule(call)
+        case .malformed: refuseDescriptors(of: call)
+        case .tooLarge: refuseSize(of: call)
         }
+    }
+
+    func refuseSize(of call: Message) {
+        let text = "the call has more content than a valid one, or its path more than \(DecodingBudget.path) bytes"
+        reply(to: call, error: BusError.Name.limitsExceeded, [.string(text)])
     }
 
     /// Releases all handlers, which may hold references to the connection.
     func letGo() {
         methodHandler = nil
+        objectHandler = nil
+        findCaller = nil
         floodHandler = nil
         unwantedDescriptorsHandler = nil
         signals = SignalTable()

@@ -8,19 +8,32 @@ import CLinux
 public final class Connection {
     /// Bytes of unhandled messages at which reading pauses, so that a flood takes limited memory.
     private static let maximumReceived = 16 << 20
-    /// Messages dispatched before timers and other descriptors get their turn.
+    /// Messages dispatched before waiting calls, timers and other descriptors get their turn, and the nanoseconds for
+    /// which messages are read and dispatched: as long as a turn of calls.
     private static let dispatchBatch = 64
-    /// If one read yields this many messages, reading continues at once: libdbus stops after 2048 bytes, and more may
-    /// be waiting.
-    private static let fullRead = 8
+    private static let dispatchTime: Int64 = 2_000_000
 
     public let uniqueName: String
     public private(set) var isConnected = true
-    /// Receives every incoming method call. If nil, calls are answered with UnknownMethod, unless ``queuesCalls`` is set.
+    /// Receives every incoming method call. If nil, calls go to the ``ObjectServer``; without one they are answered with
+    /// UnknownMethod, unless ``queuesCalls`` is set.
     public var methodHandler: (@LoopActor (Message) -> Void)? {
         didSet { if !calls.isEmpty { serveLater() } }
     }
-    /// Whether calls wait until there is a ``methodHandler``. A program that requests a name before it can serve sets
+    /// Receives calls that are not decoded yet.
+    var objectHandler: (@LoopActor (Message) -> Void)? {
+        didSet { if !calls.isEmpty { serveLater() } }
+    }
+    /// Finds out in whose turn a call is served, and passes a name for that caller, now or later, or answers the call
+    /// itself. If nil, each connection is a caller.
+    public var findCaller: (@LoopActor (Message, _ found: @escaping @LoopActor (String) -> Void) -> Void)? {
+        didSet {
+            var waiting: [Message] = []
+            while let call = calls.take() { waiting.append(call) }
+            for call in waiting { schedule(call) }
+        }
+    }
+    /// Whether calls wait until there is a handler. A program that requests a name before it can serve sets
     /// this: the bus delivers the calls that it started the program for before its reply to RequestName.
     public var queuesCalls = false
     /// Receives calls of a sender that already has too much waiting. If nil, they are answered with LimitsExceeded.
@@ -62,7 +75,7 @@ public final class Connection {
                 let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
                 LoopActor.assumeIsolated { connection.queueDispatch() }
             }, context, nil)
-        watches.onResume = { [unowned self] in queueDispatch() }
+        watches.onRead = { [unowned self] in queueDispatch() }
         watches.install()
         Connection.all[raw] = self
         // Messages may have arrived together with the reply to Hello.
@@ -86,30 +99,42 @@ public final class Connection {
         Loop.shared.later { self.dispatch() }
     }
 
+    /// libdbus reads 2048 bytes at a time, which may be part of a message, so this reads on.
     private func dispatch() {
         isDispatchQueued = false
+        guard isConnected else { return }
+        let end = Loop.nanoseconds(of: CLOCK_MONOTONIC) + Connection.dispatchTime
         var dispatched = 0
-        var ofThisRead = 0
-        while isConnected, dispatched < Connection.dispatchBatch {
-            dispatched += 1
-            ofThisRead += 1
-            if dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS { continue }
-            guard isConnected, ofThisRead >= Connection.fullRead else { break }
-            ofThisRead = 0
-            watches.readAgain()
-        }
-        if isConnected, dbus_connection_get_dispatch_status(raw) == DBUS_DISPATCH_DATA_REMAINS { queueDispatch() }
+        repeat {
+            if hasMessages {
+                dbus_connection_dispatch(raw)
+                dispatched += 1
+            } else if !watches.readAgain() {
+                return
+            }
+        } while isConnected && dispatched < Connection.dispatchBatch
+            && Loop.nanoseconds(of: CLOCK_MONOTONIC) < end
+        guard isConnected, hasMessages else { return }
+        isDispatchQueued = true
+        Loop.shared.afterPoll { self.dispatch() }
     }
 
-    /// Queues a decoded call. libdbus holds nothing of it, so waiting calls never pause reading. Replies and signals
-    /// bypass this queue.
+    private var hasMessages: Bool { dbus_connection_get_dispatch_status(raw) == DBUS_DISPATCH_DATA_REMAINS }
+
+    /// Queues a call for its caller's turn. libdbus holds nothing of it, so waiting calls never pause reading. Replies
+    /// and signals bypass this queue.
     func schedule(_ call: Message) {
-        guard calls.add(call, of: call.sender ?? "", content: call.contentSize) == .waits else { return refuse(call) }
+        guard let findCaller else { return schedule(call, of: call.sender ?? "") }
+        findCaller(call) { [weak self] in self?.schedule(call, of: $0) }
+    }
+
+    private func schedule(_ call: Message, of caller: String) {
+        guard calls.add(call, of: caller, content: call.contentSize) == .waits else { return refuse(call) }
         serveLater()
     }
 
     private func serveLater() {
-        guard !isServing, methodHandler != nil || !queuesCalls else { return }
+        guard !isServing, methodHandler != nil || objectHandler != nil || !queuesCalls else { return }
         isServing = true
         Loop.shared.later { self.serve() }
     }
@@ -124,7 +149,11 @@ public final class Connection {
     }
 
     private func handle(_ call: Message) {
-        if let methodHandler { return methodHandler(call) }
+        if let methodHandler {
+            var call = call
+            return call.decode() == nil ? methodHandler(call) : refuseSize(of: call)
+        }
+        if let objectHandler { return objectHandler(call) }
         reply(to: call, error: BusError.Name.unknownMethod, [.string("this connection serves no methods")])
     }
 

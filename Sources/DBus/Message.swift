@@ -22,6 +22,8 @@ public struct Message: Sendable {
     var mayAutoStart = true
     /// The approximate size in bytes of a received message's body: its strings, plus a fixed cost per value.
     public internal(set) var contentSize = 0
+    /// The body of a call that is not decoded yet; `body` is empty until then.
+    var held: HeldBody?
 
     init(kind: Kind) { self.kind = kind }
 

@@ -1,4 +1,4 @@
-// Converts libdbus messages to Swift values, within a size limit.
+// Converts libdbus messages to Swift values, within a size limit; those of calls only when their caller has its turn.
 
 import CDBus
 import CLinux
@@ -11,7 +11,7 @@ enum DecodingError: Error {
     case malformed
 }
 
-/// Limits the memory that one message can take.
+/// Limits the memory and time that one message can take.
 struct DecodingBudget {
     /// Bytes of content of a call or signal, which anyone can send. Strings of up to 1 MiB fit; they are truncated
     /// later. The bus itself would carry 128 MiB.
@@ -21,8 +21,6 @@ struct DecodingBudget {
     static let replies = 64 << 20
     /// Bytes of content of an error, which ends up in logs: a sentence or two.
     static let errors = 64 << 10
-    /// Bytes charged per value in addition to its string; limits arrays of tiny elements as well.
-    static let perValue = 16
     /// Bytes charged per file descriptor, so that the bounds of waiting calls bound their descriptors as well: one
     /// caller's to 64, and all to 256.
     static let perDescriptor = 64 << 10
@@ -32,6 +30,12 @@ struct DecodingBudget {
 
     /// Whether descriptors are accepted and duplicated; if not, a message that carries any is malformed.
     let takesDescriptors: Bool
+    /// The keys of an `a{sv}` that are wanted; other entries are passed over. If nil, all are wanted.
+    private(set) var options: Set<String>?
+    /// Bytes charged per value in addition to its string; limits arrays of tiny elements as well.
+    private(set) var perValue = 16
+    /// The bytes of a string that are read.
+    private(set) var textBytes = Int.max
     private let total: Int
     private var left: Int
 
@@ -41,12 +45,51 @@ struct DecodingBudget {
         self.takesDescriptors = takesDescriptors
     }
 
+    /// For arguments of which at most 2048 values are valid, where the longest calls have some hundred, and of each
+    /// string a little more than an identity may have. Texts to be shown are cut to less, and no other longer string is
+    /// valid.
+    private init(bounding bytes: Int, takesDescriptors: Bool) {
+        self.init(bytes, takesDescriptors: takesDescriptors)
+        perValue = 256
+        textBytes = 36 << 10
+    }
+
+    /// For the arguments of a call. Without `options`, only the memory is limited.
+    static func arguments(_ options: Set<String>?) -> DecodingBudget {
+        guard let options else { return DecodingBudget(strangers, takesDescriptors: false) }
+        var budget = DecodingBudget(bounding: 512 << 10, takesDescriptors: false)
+        budget.options = options
+        return budget
+    }
+
+    /// For a call with a descriptor. It is decoded before its caller's turn, and so has to be short.
+    static var descriptors: DecodingBudget {
+        DecodingBudget(bounding: perDescriptor + 16 << 10, takesDescriptors: true)
+    }
+
+    /// For a call that is held, but not decoded.
+    static var held: DecodingBudget { DecodingBudget(bounding: strangers, takesDescriptors: false) }
+
     var spent: Int { total - left }
 
     mutating func spend(_ bytes: Int) throws(DecodingError) {
         left -= bytes
         if left < 0 { throw .tooLarge }
     }
+}
+
+/// The body of a received call until it is decoded. It is a copy, because libdbus pauses reading while too much of what
+/// it received has not been released.
+// SAFETY: nothing changes the copy, and only the loop reads it.
+final class HeldBody: @unchecked Sendable {
+    let raw: OpaquePointer
+
+    init?(copying message: OpaquePointer) {
+        guard let raw = dbus_message_copy(message) else { return nil }
+        self.raw = raw
+    }
+
+    deinit { dbus_message_unref(raw) }
 }
 
 extension Message {
@@ -83,6 +126,52 @@ extension Message {
         }
     }
 
+    /// Holds the body of a call without decoding it.
+    mutating func hold(_ raw: OpaquePointer) -> DecodingError? {
+        var iterator = DBusMessageIter()
+        guard dbus_message_iter_init(raw, &iterator) != 0 else { return nil }
+        var budget = DecodingBudget.held
+        do throws(DecodingError) { try Message.measure(&iterator, &budget) } catch { return error }
+        contentSize = budget.spent
+        held = HeldBody(copying: raw)
+        return held == nil ? .tooLarge : nil
+    }
+
+    /// Decodes the body of a call that is held, and releases it.
+    ///
+    /// - Parameter options: The keys of an `a{sv}` that are wanted; nil for all.
+    mutating func decode(options: Set<String>? = nil) -> DecodingError? {
+        guard let body = held else { return nil }
+        held = nil
+        return withExtendedLifetime(body) { readBody(of: body.raw, within: .arguments(options)) }
+    }
+
+    /// Charges the content without looking into arrays, whose sizes are known.
+    private static func measure(
+        _ iterator: inout DBusMessageIter, _ budget: inout DecodingBudget
+    ) throws(DecodingError) {
+        while true {
+            let type = dbus_message_iter_get_arg_type(&iterator)
+            var inner = DBusMessageIter()
+            switch type {
+            case CDBUS_TYPE_INVALID: return
+            case CDBUS_TYPE_STRING, CDBUS_TYPE_OBJECT_PATH, CDBUS_TYPE_SIGNATURE:
+                var pointer: UnsafePointer<CChar>?
+                dbus_message_iter_get_basic(&iterator, &pointer)
+                if let pointer { try budget.spend(strlen(pointer)) }
+            case CDBUS_TYPE_ARRAY:
+                dbus_message_iter_recurse(&iterator, &inner)
+                try budget.spend(Int(cdbus_array_bytes(&inner)))
+            case CDBUS_TYPE_STRUCT, CDBUS_TYPE_VARIANT:
+                dbus_message_iter_recurse(&iterator, &inner)
+                try measure(&inner, &budget)
+            default: break
+            }
+            try budget.spend(budget.perValue)
+            dbus_message_iter_next(&iterator)
+        }
+    }
+
     private static func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
 
     private static func readAll(
@@ -99,7 +188,7 @@ extension Message {
     private static func readOne(
         _ iterator: inout DBusMessageIter, _ budget: inout DecodingBudget
     ) throws(DecodingError) -> Value {
-        try budget.spend(DecodingBudget.perValue)
+        try budget.spend(budget.perValue)
         let type = dbus_message_iter_get_arg_type(&iterator)
         switch type {
         case CDBUS_TYPE_STRING, CDBUS_TYPE_OBJECT_PATH, CDBUS_TYPE_SIGNATURE:
@@ -146,8 +235,9 @@ extension Message {
         var pointer: UnsafePointer<CChar>?
         dbus_message_iter_get_basic(&iterator, &pointer)
         guard let pointer else { throw .malformed }
-        try budget.spend(strlen(pointer))
-        let text = String(cString: pointer)
+        let length = type == CDBUS_TYPE_STRING ? strnlen(pointer, budget.textBytes) : strlen(pointer)
+        try budget.spend(length)
+        let text = String(decoding: UnsafeRawBufferPointer(start: pointer, count: length), as: UTF8.self)
         switch type {
         case CDBUS_TYPE_STRING: return .string(text)
         case CDBUS_TYPE_OBJECT_PATH: return .objectPath(text)
@@ -172,7 +262,9 @@ extension Message {
             dbus_message_iter_recurse(&inner, &pair)
             let key = try readOne(&pair, &budget)
             dbus_message_iter_next(&pair)
-            entries.append(DictionaryEntry(key, try readOne(&pair, &budget)))
+            if signature != "a{sv}" || budget.options?.contains(key.stringValue ?? "") ?? true {
+                entries.append(DictionaryEntry(key, try readOne(&pair, &budget)))
+            }
             dbus_message_iter_next(&inner)
         }
         // a{KV}: the key is one character, a basic type.

@@ -18,17 +18,22 @@ public struct Method: Sendable {
     public let callers: CallerClass?
     /// Whether calls may carry file descriptors, as arguments or within variants.
     public let takesDescriptors: Bool
+    /// The keys of arguments `a{sv}` that are read; others are passed over. The arguments are then bounded by what could
+    /// be valid, so that decoding them costs little. If nil, all are read.
+    public let options: Set<String>?
     public let handler: @LoopActor (MethodCall) -> Void
     let inputSignature: String
 
     public init(
         name: String, inputs: Arguments, outputs: Arguments, callers: CallerClass? = nil,
-        takesDescriptors: Bool = false, handler: @escaping @LoopActor (MethodCall) -> Void
+        takesDescriptors: Bool = false, options: Set<String>? = nil,
+        handler: @escaping @LoopActor (MethodCall) -> Void
     ) {
         self.name = name
         self.inputs = inputs
         self.outputs = outputs
         self.callers = callers
+        self.options = options
         self.handler = handler
         inputSignature = inputs.map(\.value).joined()
         self.takesDescriptors = takesDescriptors || inputSignature.contains("h")
@@ -94,9 +99,10 @@ public struct ObjectTree: Sendable {
 /// A call that is answered once, now or later.
 @LoopActor
 public final class MethodCall {
-    public let message: Message
+    public private(set) var message: Message
     public let sender: String
     public var path: String { message.path ?? "/" }
+    /// Of the types in the method's table. They are decoded after the caller is authorized.
     public var arguments: [Value] { message.body }
     private let connection: Connection
     private var isAnswered = false
@@ -106,6 +112,8 @@ public final class MethodCall {
         sender = message.sender ?? ""
         self.connection = connection
     }
+
+    func decode(options: Set<String>?) -> DecodingError? { message.decode(options: options) }
 
     public func reply(_ values: Value...) { reply(values) }
 
@@ -137,19 +145,19 @@ public final class ObjectServer {
     public var mayPassDescriptors: (@LoopActor (_ sender: String) -> Bool)?
 
     private let connection: Connection
-    private let wrongSignature: @LoopActor (MethodCall, _ explanation: String) -> Void
+    private let refuseArguments: @LoopActor (MethodCall, _ explanation: String) -> Void
     private var objects: [String: [Interface]] = [:]
     private var trees: [(prefix: String, tree: ObjectTree)] = []
 
     public init(
-        connection: Connection, wrongSignature: @escaping @LoopActor (MethodCall, _ explanation: String) -> Void
+        connection: Connection, refuseArguments: @escaping @LoopActor (MethodCall, _ explanation: String) -> Void
     ) {
         self.connection = connection
-        self.wrongSignature = wrongSignature
-        connection.methodHandler = { [weak self] message in self?.handle(message) }
+        self.refuseArguments = refuseArguments
+        connection.objectHandler = { [weak self] message in self?.handle(message) }
         connection.takesDescriptors = { [weak self] in self?.takesDescriptors($0) ?? false }
         connection.unwantedDescriptorsHandler = { [unowned connection] message in
-            wrongSignature(MethodCall(message, on: connection), "this method takes no file descriptors")
+            refuseArguments(MethodCall(message, on: connection), "this method takes no such file descriptors")
         }
     }
 
@@ -158,7 +166,8 @@ public final class ObjectServer {
 
     private func takesDescriptors(_ header: Message) -> Bool {
         guard let path = header.path, let interface = objects[path]?.first(where: { $0.name == header.interface }),
-            let method = interface.methods.first(where: { $0.name == header.member }), method.takesDescriptors
+            let method = interface.methods.first(where: { $0.name == header.member }), method.takesDescriptors,
+            header.signature == method.inputSignature
         else { return false }
         return mayPassDescriptors?(header.sender ?? "") ?? true
     }
@@ -224,10 +233,20 @@ public final class ObjectServer {
 
     private func run(_ method: Method, _ call: MethodCall) {
         guard call.message.signature == method.inputSignature else {
-            return wrongSignature(
+            return refuseArguments(
                 call, "\(method.name) takes (\(method.inputSignature)), not (\(call.message.signature))")
         }
-        method.handler(call)
+        if decode(call, options: method.options) { method.handler(call) }
+    }
+
+    /// Decodes the arguments. Returns false if the call was refused for having too many.
+    func decode(_ call: MethodCall, options: Set<String>?) -> Bool {
+        switch call.decode(options: options) {
+        case nil: return true
+        case .malformed: refuseArguments(call, "a file descriptor did not arrive")
+        case .tooLarge: refuseArguments(call, "the arguments have more content than any valid ones")
+        }
+        return false
     }
 
     func pass(_ call: MethodCall, _ callers: CallerClass?, _ body: @escaping @LoopActor () -> Void) {

@@ -39,6 +39,7 @@ extension ObjectServer {
     private func withInterface(
         _ call: MethodCall, _ own: [Interface], _ body: @escaping @LoopActor (Interface) -> Void
     ) {
+        guard decode(call, options: []) else { return }
         let name = call.arguments[0].stringValue ?? ""
         guard let interface = own.first(where: { $0.name == name }) else {
             return call.failStandard(BusError.Name.unknownInterface, "\(call.path) has no interface \(name)")

@@ -3,13 +3,14 @@
 
 import CDBus
 import CLinux
+import Glibc
 
 /// The watches of one connection. libdbus may have two on one descriptor, for reading and writing.
 @LoopActor
 final class Watches {
-    /// Called when reading resumes after libdbus paused it. Messages read before the pause are not dispatched until
-    /// requested again.
-    var onResume: (@LoopActor () -> Void)?
+    /// Called after data has been read, and when reading resumes after libdbus paused it: messages read before the pause
+    /// are not dispatched until requested again.
+    var onRead: (@LoopActor () -> Void)?
 
     private let connection: OpaquePointer
     private var tokens: [OpaquePointer: WatchToken] = [:]
@@ -52,6 +53,7 @@ final class Watches {
         let descriptor = dbus_watch_get_unix_fd(watch)
         tokens[watch] = Loop.shared.watch(unowned: descriptor, Watches.interest(of: watch)) { [unowned self] in
             handle(watch, $0)
+            if $0.contains(.readable) { onRead?() }
         }
     }
 
@@ -61,7 +63,7 @@ final class Watches {
     private func toggled(_ watch: OpaquePointer) {
         let interest = Watches.interest(of: watch)
         tokens[watch]?.events = interest
-        if interest.contains(.readable) { onResume?() }
+        if interest.contains(.readable) { onRead?() }
     }
 
     /// The events that the watch is for; none while it is disabled.
@@ -74,9 +76,13 @@ final class Watches {
         return events
     }
 
-    /// Reads available data, unless reading is paused. One of the watches is for reading.
-    func readAgain() {
-        if let watch = tokens.first(where: { $0.value.events.contains(.readable) })?.key { handle(watch, .readable) }
+    /// Reads available data. Returns false if there is none, or if reading is paused. One of the watches is for reading.
+    func readAgain() -> Bool {
+        guard let (watch, token) = tokens.first(where: { $0.value.events.contains(.readable) }) else { return false }
+        var bytes: Int32 = 0
+        guard ioctl(token.descriptor, UInt(FIONREAD), &bytes) == 0, bytes > 0 else { return false }
+        handle(watch, .readable)
+        return true
     }
 
     private func handle(_ watch: OpaquePointer, _ events: IOEvents) {

@@ -30,7 +30,7 @@ final class Broker {
     private(set) lazy var policyInterface = PolicyInterface(
         calls: self, store: store, policy: policy, devices: devices,
         subscribers: Subscribers(connection: connection, interface: BusNames.policy),
-        lists: ListQueue { [identifier] in identifier.cached($0) != nil }, worker: processes.worker)
+        lists: ListQueue { [identifier] in identifier.cached($0)?.app }, worker: processes.worker)
     private lazy var devicesInterface = DevicesInterface(
         devices: devices, subscribers: Subscribers(connection: connection, interface: BusNames.devices))
     private(set) lazy var enforcement = EnforcementInterface(

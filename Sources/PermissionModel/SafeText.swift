@@ -4,8 +4,9 @@
 public enum SafeText {
     /// The maximum number of scalars in a shown identity. Ordinary paths are shorter.
     static let identityScalars = 512
-    /// The maximum number of scalars that are read of a text, because removed scalars do not count towards its limit.
-    static let examinedScalars = 16 << 10
+    /// The maximum number of scalars that are read of a text, because removed scalars do not count towards its limit:
+    /// bidirectional marks, soft hyphens, further spaces. Texts have far fewer of them than of others.
+    static let examinedScalars = 4 * Limits.bodyScalars
 
     /// Returns a title or an app's name with at most ``Limits/titleScalars`` scalars; see ``body(_:)``.
     public static func title(_ text: String) -> String { clean(text, limit: Limits.titleScalars) }

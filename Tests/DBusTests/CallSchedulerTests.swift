@@ -11,9 +11,9 @@ import Testing
 struct CallSchedulerTests {
     private typealias Scheduler = CallScheduler<String>
 
-    /// A scheduler with these calls; the first letter of a call names its caller.
+    /// A scheduler with these calls, which take no time; the first letter of a call names its caller.
     private func scheduler(_ calls: [String]) -> Scheduler {
-        let scheduler = Scheduler()
+        let scheduler = Scheduler(uptime: { 0 })
         for call in calls { #expect(scheduler.add(call, of: String(call.prefix(1)), content: 0) == .waits) }
         return scheduler
     }
@@ -42,10 +42,10 @@ struct CallSchedulerTests {
         #expect(rest(scheduler) == ["b1", "a2", "c1", "b2", "a3"])
     }
 
-    /// The milliseconds that each call takes, and how many calls one turn then serves.
-    @Test(arguments: [(0, 32), (1, 3), (2, 2), (3, 1), (1000, 1)])
+    /// The microseconds that each call takes, and how many calls one turn then serves.
+    @Test(arguments: [(0, 32), (1000, 3), (2000, 2), (3000, 1), (1_000_000, 1)])
     func aTurnIsBounded(_ each: Int64, _ expected: Int) {
-        var uptime: Int64 = 5
+        var uptime: Int64 = 5000
         let scheduler = CallScheduler<Int>(uptime: { uptime })
         for number in 0..<100 { _ = scheduler.add(number, of: "a", content: 0) }
         for turn in 0..<3 {
@@ -53,10 +53,55 @@ struct CallSchedulerTests {
             var served: [Int] = []
             while let call = scheduler.takeInTurn() {
                 served.append(call)
-                uptime += each
+                uptime += each * 1000
             }
             #expect(served == Array(turn * expected..<(turn + 1) * expected))
         }
+    }
+
+    /// Calls of a costly caller and of others, with the microseconds that each takes: in the end, all have had about the
+    /// same time, and meanwhile nobody waits longer than for one call of each other caller.
+    @Test(arguments: [(5000, 50), (5000, 10), (400, 200), (20, 20)])
+    func turnsAreFairInTime(_ costly: Int64, _ usual: Int64) {
+        var uptime: Int64 = 0
+        let scheduler = CallScheduler<String>(uptime: { uptime })
+        let callers = ["costly": costly, "a": usual, "b": usual]
+        for caller in callers.keys { for _ in 0..<4000 { _ = scheduler.add(caller, of: caller, content: 0) } }
+        var used: [String: Int64] = [:]
+        while uptime < 100_000_000, let caller = scheduler.take() {
+            used[caller, default: 0] += callers[caller] ?? 0
+            uptime += (callers[caller] ?? 0) * 1000
+            let waited = (used.values.max() ?? 0) - (["a", "b"].compactMap { used[$0] }.min() ?? 0)
+            #expect(waited <= costly + usual + 100, "\(used)")
+        }
+        #expect((used["costly"] ?? 0) >= 25_000, "\(used)")
+    }
+
+    /// A costly caller who is alone does not wait, and a slow call of the past is not held against it.
+    @Test func timeIsSharedWithThoseWhoWait() {
+        var uptime: Int64 = 0
+        let scheduler = CallScheduler<String>(uptime: { uptime })
+        for round in 0..<3 {
+            _ = scheduler.add("a\(round)", of: "a", content: 0)
+            #expect(scheduler.take() == "a\(round)")
+            uptime += 50_000_000
+        }
+        #expect(scheduler.take() == nil)
+        for call in ["a", "b"] { for _ in 0..<2 { _ = scheduler.add(call, of: call, content: 0) } }
+        #expect(rest(scheduler) == ["a", "b", "a", "b"])
+    }
+
+    /// However long one call took, its caller is served again after a tenth of a second of others.
+    @Test func oneSlowCallIsForgiven() {
+        var uptime: Int64 = 0
+        let scheduler = CallScheduler<String>(uptime: { uptime })
+        for _ in 0..<2 { _ = scheduler.add("slow", of: "slow", content: 0) }
+        #expect(scheduler.take() == "slow")
+        uptime += 10_000_000_000
+        for _ in 0..<1000 { _ = scheduler.add("other", of: "other", content: 0) }
+        let start = uptime
+        while scheduler.take() == "other" { uptime += 1_000_000 }
+        #expect((50_000_000...150_000_000).contains(uptime - start))
     }
 
     @Test func anEmptyTurn() {
@@ -185,6 +230,26 @@ struct CallSchedulerTests {
         #expect(served == 0)
         #expect(try await atReply.wait(for: 1)[0] < CallSchedulerTests.calls * 7 / 8)
         #expect(try await atLeaving.wait(for: 1)[0] < CallSchedulerTests.calls * 7 / 8)
+        await fixture.end()
+    }
+
+    /// The connections of one caller have one turn together, also with calls that arrived before it was known.
+    @Test func connectionsOfOneCallerTakeTurnsAsOne() async throws {
+        let fixture = try await Fixture()
+        let other = try fixture.bus.connect()
+        let third = try fixture.bus.connect()
+        fixture.service.methodHandler = nil
+        fixture.service.queuesCalls = true
+        for connection in [fixture.client, third] { for _ in 0..<2 { connection.send(fixture.message("crowd")) } }
+        for _ in 0..<2 { other.send(fixture.message("alone")) }
+        // The calls have arrived when the bus answers the senders, and are read before its answer to the service.
+        for connection in [fixture.client, third, other] { _ = try await connection.call(.busCall("GetId")) }
+        _ = try await fixture.service.call(.busCall("GetId"))
+        fixture.service.findCaller = { [name = other.uniqueName] in $1($0.sender == name ? "other" : "crowd") }
+        let served = EventLog<String>()
+        fixture.service.methodHandler = { served.add($0.member ?? "") }
+        let order = try await served.wait(for: 6)
+        #expect(order.prefix(4).count { $0 == "alone" } == 2, "\(order)")
         await fixture.end()
     }
 

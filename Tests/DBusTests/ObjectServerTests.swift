@@ -169,6 +169,31 @@ struct ObjectServerTests {
         await fixture.end()
     }
 
+    /// What costs time to decode is refused or passed over before that.
+    @Test func costlyArgumentsAreNotDecoded() async throws {
+        let fixture = try await Fixture()
+        let server = serve(fixture)
+        let interface = "org.example.Options"
+        let method = Method(
+            name: "Read", inputs: ["list": "as", "options": "a{sv}"], outputs: [:], options: ["known"]
+        ) { $0.reply($0.arguments[1]) }
+        server.add(Interface(name: interface, methods: [method]), at: Fixture.path)
+        func read(_ body: [Value]) async throws(BusError) -> Value? {
+            try await call(fixture.client, fixture, "Read", body, interface: interface)
+        }
+        let bytes = Value.array(of: "y", [Value](repeating: .byte(7), count: 256 << 10))
+        let known = Value.properties(["known": .bool(true)])
+        let options = Value.properties(["known": .bool(true), "bytes": bytes, "other": .variant(bytes)])
+        #expect(try await read([.strings([]), options]) == known)
+        let list = Value.strings([String](repeating: "", count: 32_000))
+        for body in [[bytes], [list, known], [.strings([]), .properties(["known": bytes])]] {
+            let error = await failure { () throws(BusError) in _ = try await read(body) }
+            #expect(error?.name == "org.example.Error.InvalidArguments")
+        }
+        withExtendedLifetime(server) {}
+        await fixture.end()
+    }
+
     @Test(arguments: buses)
     func propertiesAreRead(_ kind: PrivateBus.Kind) async throws {
         let fixture = try await Fixture(kind)
@@ -191,7 +216,9 @@ struct ObjectServerTests {
         server.authorize = { call, callers, proceed in
             #expect(callers == ObjectServerTests.callers)
             passed.add(call.message.member ?? "")
-            if call.arguments.first == .string("refuse") {
+            // They are not decoded yet.
+            #expect(call.arguments.isEmpty || call.message.interface != Fixture.interface)
+            if passed.all.count == 2 {
                 return call.fail(name: "org.example.Error.AccessDenied", body: [])
             }
             Loop.shared.after(milliseconds: 1) { proceed() }

@@ -13,7 +13,7 @@ enum FaultsProgram {
 
     private static let faults = [
         "kill", "disk", "damage", "messages", "dying", "flood", "hostile", "forged", "limits", "away",
-        "sound", "hung", "cut",
+        "sound", "hung", "cut", "costly",
     ]
 
     struct Options: Sendable {
@@ -36,6 +36,8 @@ enum FaultsProgram {
             work = { await Flooder.main() }
         } else if arguments.first == "unread-flooder", arguments.count == 2 {
             exit(UnreadFlooder.main(arguments[1]))
+        } else if arguments.first == "costly-caller", arguments.count == 2 {
+            exit(CostlyCaller.main(arguments[1]))
         } else if let options = parse(arguments) {
             work = { await run(options) }
         } else {
@@ -99,6 +101,7 @@ enum FaultsProgram {
         case "sound": return await SoundFault(seed, rounds: count(100, short: 12)).run()
         case "cut": return await CutFault(seed, rounds: count(40, short: 4), devices).run()
         case "hung": return await HungFault(rounds: count(5, short: 2)).run()
+        case "costly": return await CostlyFault(seconds: Int64(count(8, short: 3)), devices).run()
         default: return await FloodFault(seed, rounds: count(5, short: 3), devices).run()
         }
     }

@@ -12,8 +12,8 @@ final class FloodFault {
     private let devices: MockDevices
     private let report = Report("flood")
 
-    /// The maximum ratio of the other program's median latency to that of the flood. Callers are served in turn, so
-    /// calls that one has in flight do not delay another.
+    /// The maximum ratio of the other program's median latency to that of the flood. Apps are served in turn, so calls
+    /// that one has in flight do not delay another.
     private static let limit = 2.0
     private static let calls = 1500
     /// The duration in milliseconds of the flood with unread replies: several times what fills every queue of the bus.
@@ -37,12 +37,16 @@ final class FloodFault {
 
     private func play() async throws {
         let place = try await Place(devices)
+        // A copy, which is another app.
+        let folder = try TemporaryFolder()
+        let program = folder.file("flooder")
+        try await BuiltProgram.copy("permd-faults", to: program)
         var ratios: [Double] = []
         for _ in 0..<rounds {
             _ = try await median(place)
             let idle = try await median(place)
             let flooder = try ChildProcess(
-                BuiltProgram.own, ["flooder"], environment: place.permd.environment, standardInput: .pipe)
+                program, ["flooder"], environment: place.permd.environment, standardInput: .pipe)
             var lines = flooder.lines.makeAsyncIterator()
             guard await lines.next() == "flooding" else { throw TestKitError("the flood did not start") }
             let start = FloodFault.now()

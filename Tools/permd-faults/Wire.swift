@@ -80,6 +80,10 @@ struct Wire {
         return wire.bytes
     }
 
+    static func setSerial(of message: inout [UInt8], to serial: UInt32) {
+        withUnsafeBytes(of: serial.littleEndian) { message.replaceSubrange(8..<12, with: $0) }
+    }
+
     static func message(_ header: Header, _ body: [UInt8] = []) -> [UInt8] {
         var wire = Wire()
         wire.bytes = [UInt8(ascii: "l"), header.kind.rawValue, header.wantsReply ? 0 : 1, 1]

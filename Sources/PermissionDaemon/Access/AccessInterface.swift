@@ -22,12 +22,12 @@ struct AccessInterface {
             methods: [
                 Method(
                     "RequestAccess", ["permissions": "as", "options": "a{sv}"], returns: ["request": "o"],
-                    callers: .apps, requestAccess),
+                    callers: .apps, options: Options.ofRequest, requestAccess),
                 Method(
                     "GetStatus", ["permissions": "as"], returns: ["statuses": "a{ss}"], callers: .apps, getStatus),
                 Method(
                     "OpenDevice", ["permission": "s", "device": "s", "options": "a{sv}"],
-                    returns: ["fd": "h", "info": "a{sv}"], callers: .apps, openDevice),
+                    returns: ["fd": "h", "info": "a{sv}"], callers: .apps, options: ["writable"], openDevice),
                 Method("ReleaseHold", callers: .apps) { call in
                     call.reply()
                     requests.feed(.holdReleased(call.sender))

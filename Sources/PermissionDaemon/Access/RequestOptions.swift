@@ -5,6 +5,9 @@ import PermissionCore
 import PermissionModel
 
 extension Options {
+    /// The keys of RequestAccess.
+    static let ofRequest: Set = ["handle_token", "reasons", "explanation", "parent_window", "interactive", "hold"]
+
     func handleToken() throws(PermissionError) -> String? {
         let token = try string("handle_token")
         if let token, !BusNames.isToken(token) {

@@ -14,7 +14,9 @@ struct AgentManagerInterface {
         Interface(
             name: BusNames.agentManager,
             methods: [
-                Method("RegisterAgent", ["agent": "o", "options": "a{sv}"], callers: .unsandboxed, register),
+                Method(
+                    "RegisterAgent", ["agent": "o", "options": "a{sv}"], callers: .unsandboxed,
+                    options: ["level", "updates"], register),
                 Method("UnregisterAgent", ["agent": "o"], callers: .unsandboxed, unregister),
                 Method("ListAgents", returns: ["agents": "aa{sv}"], callers: .unsandboxed) { call in
                     call.reply(.rows(agents.map(row)))

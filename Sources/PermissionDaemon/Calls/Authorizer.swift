@@ -1,4 +1,5 @@
-// Checks, before any handler runs, who calls and whether the method's row in the interface's table permits it.
+// Checks, before any handler runs, who calls, in whose turn, and whether the method's row in the interface's table
+// permits it.
 
 import DBus
 import Logging
@@ -40,18 +41,18 @@ final class Authorizer {
             let text = "too many calls of this connection wait; wait for answers before calling again"
             connection.fail($0, PermissionError(.limitExceeded, text))
         }
-        guard let serve = connection.methodHandler else { return }
-        connection.methodHandler = { [self] in admit($0, serve) }
+        connection.findCaller = { [self] in findCaller(of: $0, $1) }
     }
 
-    /// Calls of a connection wait until it is known who it is, or that this cannot be known. They keep their order.
-    private func admit(_ message: Message, _ proceed: @escaping @LoopActor (Message) -> Void) {
+    /// All connections of an app are one caller, and so are all that cannot be identified. Calls of a connection wait
+    /// until it is known who it is, or that this cannot be known. They keep their order.
+    private func findCaller(of message: Message, _ found: @escaping @LoopActor (String) -> Void) {
         let sender = message.sender ?? ""
-        if identifier.cached(sender) != nil { return proceed(message) }
+        if let caller = identifier.cached(sender) { return found(caller.app.description) }
         wait(message) { end in
-            identifier.identify(sender) { _ in
+            identifier.identify(sender) { caller in
                 end()
-                proceed(message)
+                found(caller?.app.description ?? "")
             }
         }
     }

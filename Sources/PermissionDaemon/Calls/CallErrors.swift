@@ -47,10 +47,13 @@ extension Method {
     /// A method that replies with the error that `body` throws.
     init(
         _ name: String, _ inputs: Arguments = [:], returns outputs: Arguments = [:], callers: CallerClass,
-        takesDescriptors: Bool = false, _ body: @escaping @LoopActor (MethodCall) throws(PermissionError) -> Void
+        takesDescriptors: Bool = false, options: Set<String> = [],
+        _ body: @escaping @LoopActor (MethodCall) throws(PermissionError) -> Void
     ) {
-        self.init(name: name, inputs: inputs, outputs: outputs, callers: callers, takesDescriptors: takesDescriptors) {
-            call in
+        self.init(
+            name: name, inputs: inputs, outputs: outputs, callers: callers, takesDescriptors: takesDescriptors,
+            options: options
+        ) { call in
             do throws(PermissionError) { try body(call) } catch { call.fail(error) }
         }
     }

@@ -5,9 +5,12 @@ import PermissionModel
 
 @LoopActor
 final class WaitingCalls {
-    /// The most bytes of all waiting calls. Decoded, they take up to three times as much memory, and the bus's answer
-    /// that ends the wait comes after everything else that the bus has queued for permd.
+    /// The most bytes of all waiting calls: the bus's answer that ends the wait comes after everything else that the
+    /// bus has queued for permd.
     static let maximumBytes = 16 << 20
+    /// When there are so many, a connection may still have one waiting call of at most this many bytes, so that the
+    /// calls of others cannot shut a new program out.
+    static let smallBytes = 64 << 10
     /// Bytes charged per call in addition to its content, for its header and the waiting closures.
     static let callBytes = 1024
 
@@ -26,7 +29,7 @@ final class WaitingCalls {
         guard count < maximumOfConnection else {
             throw PermissionError(.limitExceeded, "\(count) calls of this connection wait until it is identified")
         }
-        guard bytes + size <= WaitingCalls.maximumBytes else {
+        guard bytes + size <= WaitingCalls.maximumBytes || count == 0 && size <= WaitingCalls.smallBytes else {
             throw PermissionError(
                 .limitExceeded, "too many calls wait until processes are identified; try again")
         }

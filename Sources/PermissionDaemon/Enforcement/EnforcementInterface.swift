@@ -27,14 +27,15 @@ struct EnforcementInterface {
             methods: [
                 Method(
                     "RequestAccessFor", ["who": "v", "permissions": "as", "options": "a{sv}"],
-                    returns: ["request": "o"], callers: .unsandboxed, takesDescriptors: true, withSubject(requestAccess)
-                ),
+                    returns: ["request": "o"], callers: .unsandboxed, takesDescriptors: true,
+                    options: Options.ofRequest.union(["device_name"]), withSubject(requestAccess)),
                 Method(
                     "GetStatusFor", ["who": "v", "permissions": "as"], returns: ["statuses": "a{ss}"],
                     callers: .unsandboxed, takesDescriptors: true, withSubject(getStatus)),
                 Method(
                     "ReportUse", ["who": "v", "permission": "s", "details": "a{sv}"], returns: ["use": "u"],
-                    callers: .unsandboxed, takesDescriptors: true, withSubject(reportUse)),
+                    callers: .unsandboxed, takesDescriptors: true,
+                    options: ["device", "device_name", "source", "bypassed"], withSubject(reportUse)),
                 Method("EndUse", ["use": "u"], callers: .unsandboxed, endUse),
                 Method("ListPoints", returns: ["points": "aa{sv}"], callers: .unsandboxed) { call in
                     call.reply(.rows(subscribers.names.sorted().map(row)))

@@ -41,7 +41,8 @@ final class PortalInterface {
                         "handle": "o", "app_id": "s", "parent_window": "s", "title": "s", "subtitle": "s", "body": "s",
                         "options": "a{sv}",
                     ],
-                    returns: ["response": "u", "results": "a{sv}"], callers: .portal
+                    returns: ["response": "u", "results": "a{sv}"], callers: .portal,
+                    options: ["modal", "grant_label", "deny_label", "icon", "choices"]
                 ) { [weak self] call throws(PermissionError) in try self?.accessDialog(call) }
             ])
     }

@@ -13,18 +13,19 @@ final class ListQueue {
         let read: @LoopActor (@escaping Completion) -> Void
     }
 
-    private let isThere: @LoopActor (_ connection: String) -> Bool
-    /// Round-robin by caller, with the limits of waiting calls.
+    /// The app of a connection; nil once it has left the bus.
+    private let app: @LoopActor (_ connection: String) -> AppID?
+    /// In turns of the apps, with the limits of waiting calls.
     private let waiting = CallScheduler<Job>()
     private var isReading = false
 
-    /// - Parameter isThere: Whether a caller is still on the bus.
-    init(isThere: @escaping @LoopActor (_ connection: String) -> Bool) { self.isThere = isThere }
+    init(app: @escaping @LoopActor (_ connection: String) -> AppID?) { self.app = app }
 
     /// Replies with the rows, `aa{sv}`, that `read` passes when it is the call's turn.
     func add(_ call: MethodCall, _ read: @escaping @LoopActor (@escaping Completion) -> Void) {
         let job = Job(call: call, read: read)
-        guard waiting.add(job, of: call.sender, content: call.message.contentSize) == .waits else {
+        let caller = app(call.sender)?.description ?? ""
+        guard waiting.add(job, of: caller, content: call.message.contentSize) == .waits else {
             return call.fail(.limitExceeded, "too many lists are waiting; wait for answers before calling again")
         }
         guard !isReading else { return }
@@ -34,7 +35,7 @@ final class ListQueue {
 
     private func readNext() {
         while let job = waiting.take() {
-            guard job.call.isWaiting, isThere(job.call.sender) else { continue }
+            guard job.call.isWaiting, app(job.call.sender) != nil else { continue }
             return job.read { [self] result in
                 if job.call.isWaiting { job.call.answer(result.map { [.rows($0)] }) }
                 Loop.shared.afterPoll { self.readNext() }

@@ -9,8 +9,9 @@ extension PolicyInterface {
     func list(
         _ name: String, _ rows: String, _ read: @escaping @LoopActor (RowFilter, @escaping ListQueue.Completion) -> Void
     ) -> Method {
-        Method(name, ["filter": "a{sv}"], returns: [rows: "aa{sv}"], callers: .unsandboxed) {
-            call throws(PermissionError) in
+        Method(
+            name, ["filter": "a{sv}"], returns: [rows: "aa{sv}"], callers: .unsandboxed, options: RowFilter.keys
+        ) { call throws(PermissionError) in
             let filter = try RowFilter(call.arguments[0])
             lists.add(call) { read(filter, $0) }
         }
@@ -70,6 +71,8 @@ struct RowFilter {
     let outcome: Outcome?
     let since: EpochSeconds?
     let page: RowPage
+
+    static let keys: Set = ["app", "permission", "outcome", "since", "limit", "offset"]
 
     init(_ value: Value) throws(PermissionError) {
         let options = try Options(value)

@@ -142,20 +142,29 @@ struct AuthorizerTests {
         let bench = try await Bench()
         bench.identifier.add(bench.client, "exe:/usr/bin/app")
         let large = String(repeating: "a", count: 1 << 19)
-        let fitting = WaitingCalls.maximumBytes / (large.utf8.count + WaitingCalls.callBytes)
+        // Each is charged for its header and its only value as well.
+        let fitting = WaitingCalls.maximumBytes / (large.utf8.count + 256 + WaitingCalls.callBytes)
+        let stranger = try bench.bus.connect()
+        bench.identifier.add(stranger, "exe:/usr/bin/stranger")
         for round in 1...2 {
             bench.identifier.isSlow = true
             let answers = EventLog<String>()
             for number in 1...fitting {
                 bench.send("Apps", large, answers)
                 // One at a time: the connection bounds what waits for its turn as well.
-                _ = try await bench.identifier.asked.wait(for: (round - 1) * fitting + number)
+                _ = try await bench.identifier.asked.wait(for: (round - 1) * (fitting + 1) + number)
             }
             bench.send("Apps", large, answers)
             #expect(try await answers.wait(for: 1) == [AuthorizerTests.limit])
+            // A small first call of another program still waits for its identity.
+            let answer = stranger.call(bench.message("Apps", "small"), timeoutMilliseconds: nil) { _ in }
+            _ = try await bench.identifier.asked.wait(for: round * (fitting + 1))
+            answer.cancel()
             bench.identifier.finish()
             let kept = try await answers.wait(for: fitting + 1).dropFirst()
-            #expect(kept.allSatisfy { $0 == large })
+            // Once the app is known, its calls are bounded like those of any other.
+            #expect(kept.allSatisfy { $0 == AuthorizerTests.limit || !$0.isEmpty && large.hasPrefix($0) })
+            #expect(kept.count { $0 != AuthorizerTests.limit } >= 4)
             // Calls that have been answered no longer count.
             bench.identifier.forget()
         }
