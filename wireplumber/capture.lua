@@ -2,7 +2,8 @@
 -- without permd-pipewire, too: then nobody new is allowed. What plays is not concerned.
 --
 -- permd-pipewire writes into the metadata "permd", which belongs to WirePlumber:
---   subject: a client that may record; key: "microphone" or "camera"; value: its serial number, as IDs are used again
+--   subject: a client that may record, or a node that outlives its maker; key: "microphone" or "camera"; value: its
+--     serial number, as IDs are used again
 --   subject: a source; key: "plain"; value: "true" if it carries neither (the output of a filter for music)
 --   subject: a stream; key: "silence"; value: the source of silence that it is given while it waits
 
@@ -53,21 +54,33 @@ local function is_recorder (node, kind)
   return (node.properties["media.class"] or ""):find ("^Stream/Input/" .. (kind or "")) ~= nil
 end
 
-local function is_marked (client, key)
-  local serial = allowed[key][client["bound-id"]]
-  return serial ~= nil and client["global-properties"]["object.serial"] == serial
+local function is_marked (object, key)
+  local serial = allowed[key][object["bound-id"]]
+  return serial ~= nil and object["global-properties"]["object.serial"] == serial
 end
 
-local function is_allowed (client_id, key)
-  local client = clients_om:lookup { Constraint { "bound-id", "=", client_id, type = "gobject" } }
+-- Whose marks count for a node: its client's, or its own if it outlives its maker and may claim any client. Nodes without
+-- either belong to PipeWire itself.
+local function holder_id (node)
+  local lingers = node.properties["object.linger"]
+  if lingers == "true" or lingers == "1" then
+    return node["bound-id"]
+  end
+  return tonumber (node.properties["client.id"])
+end
+
+local function is_allowed (node, key)
+  local id = holder_id (node)
+  if id == nil or id == node["bound-id"] then
+    return id == nil or is_marked (node, key)
+  end
+  local client = clients_om:lookup { Constraint { "bound-id", "=", id, type = "gobject" } }
   return client ~= nil and is_marked (client, key)
 end
 
--- Nodes without a client belong to PipeWire itself.
 local function may_record (recorder, source)
-  local needed = permission (source)
-  local client = recorder and tonumber (recorder.properties["client.id"])
-  return not needed or recorder ~= nil and (not client or is_allowed (client, needed))
+  local needed = source and permission (source)
+  return not needed or recorder ~= nil and is_allowed (recorder, needed)
 end
 
 local function item_with (item_id)
@@ -137,13 +150,12 @@ end
 
 -- Whether a stream may record something of its kind.
 local function may_continue (node)
-  local client = tonumber (node.properties["client.id"])
   for key, kind in pairs (kinds) do
     if is_recorder (node, kind.stream) then
-      return not client or is_allowed (client, key)
+      return is_allowed (node, key)
     end
   end
-  return not client
+  return holder_id (node) == nil
 end
 
 -- Milliseconds after which a stream without a link is linked again. WirePlumber gives up a stream whose ports were
@@ -188,13 +200,13 @@ local function retry (node_id, attempt)
   end)
 end
 
--- A client's streams of a kind. They are looked for by their items, because a new node can have one before it is
--- listed.
-local function streams_of (client, kind)
+-- The streams of a kind for which an object's marks count. They are looked for by their items, because a new node can
+-- have one before it is listed.
+local function streams_of (holder, kind)
   local found = {}
   local function add (item)
     local node = item:get_associated_proxy ("node")
-    if node and tonumber (node.properties["client.id"]) == client and is_recorder (node, kind) then
+    if node and holder_id (node) == holder and is_recorder (node, kind) then
       table.insert (found, { item = item, node = node })
     end
   end
@@ -208,8 +220,8 @@ local function streams_of (client, kind)
 end
 
 -- Links of these streams may have been refused, or cut without WirePlumber.
-local function link_again (client, kind)
-  for _, stream in ipairs (streams_of (client, kind)) do
+local function link_again (holder, kind)
+  for _, stream in ipairs (streams_of (holder, kind)) do
     link_stream (stream.item, stream.node)
     retry (stream.node["bound-id"], 1)
   end
@@ -218,9 +230,9 @@ local function link_again (client, kind)
 end
 
 -- Before their links are cut, which would make the policy of WirePlumber 0.4 look for others.
-local function hold_streams (client, kind)
+local function hold_streams (holder, kind)
   if not has_hooks then
-    for _, stream in ipairs (streams_of (client, kind)) do
+    for _, stream in ipairs (streams_of (holder, kind)) do
       hold (stream.item, stream.node)
     end
   end
@@ -261,6 +273,15 @@ local function end_silence (stream)
   end
 end
 
+-- A sandboxed client that manages what others play may do so once it may record.
+local function set_rights (client_id)
+  local client = clients_om:lookup { Constraint { "bound-id", "=", client_id, type = "gobject" } }
+  local properties = client and client.properties
+  if properties and properties["pipewire.access"] == "flatpak" and properties["media.category"] == "Manager" then
+    client:update_permissions { ["any"] = is_marked (client, "microphone") and "all" or "rx" }
+  end
+end
+
 local function mark (subject, key, value)
   if key == "plain" then
     plain[subject] = value == "true" or nil
@@ -271,6 +292,7 @@ local function mark (subject, key, value)
   elseif allowed[key] then
     local before = allowed[key][subject]
     allowed[key][subject] = value
+    set_rights (subject)
     if value and value ~= before then
       link_again (subject, kinds[key].stream)
     elseif before and not value then
@@ -282,15 +304,59 @@ end
 -- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
 -- together with their first rights. permd-pipewire gives them back when it marks the client as allowed, and again when
 -- it is told that the mark was made: in case this came between the two. A client that is already marked keeps them.
-local function hide (client, source)
+local function is_trusted (client)
   local access = client.properties["pipewire.access"]
-  if access == "unrestricted" or access == "allowed" or source.properties["node.name"] == "permd.silence" then
+  return access == "unrestricted" or access == "allowed"
+end
+
+local function hide (client, source)
+  if is_trusted (client) or source.properties["node.name"] == "permd.silence" then
     return
   end
   local needed = permission (source)
   local may_see = plain[source["bound-id"]] or needed and is_marked (client, needed)
   if not may_see then
     client:update_permissions { [source["bound-id"]] = "-" }
+  end
+end
+
+-- WirePlumber and permd-pipewire, which others may have the rights to end.
+local function is_guard (client)
+  local own = marks["global-properties"]["client.id"]
+  local me = own and clients_om:lookup { Constraint { "bound-id", "=", tonumber (own), type = "gobject" } }
+  return client.properties["application.name"] == "permd-pipewire"
+      or me ~= nil and client.properties["pipewire.sec.pid"] == me.properties["pipewire.sec.pid"]
+end
+
+local function hide_guards (client)
+  local hidden = { [marks["bound-id"]] = "-" }
+  for other in clients_om:iterate () do
+    if is_trusted (other) and is_guard (other) then
+      hidden[other["bound-id"]] = "-"
+    end
+  end
+  client:update_permissions (hidden)
+end
+
+local function hide_guards_from_all ()
+  for client in clients_om:iterate () do
+    if not is_trusted (client) then
+      hide_guards (client)
+    end
+  end
+end
+
+-- PipeWire before 0.3.75 lets sandboxed clients link what they have no rights on. permd-pipewire cuts all such links;
+-- this is for when it does not run.
+local function cut (link)
+  local function proxy (om, id)
+    return id and om:lookup { Constraint { "bound-id", "=", tonumber (id), type = "gobject" } }
+  end
+  local recorder = proxy (nodes_om, link.properties["link.input.node"])
+  local client = recorder and proxy (clients_om, recorder.properties["client.id"])
+  local source = proxy (nodes_om, link.properties["link.output.node"])
+  if client and not is_trusted (client) and not may_record (recorder, source) then
+    link:request_destroy ()
   end
 end
 
@@ -313,7 +379,8 @@ local function check_links ()
       local target = event:get_data ("target")
       local recorder = item:get_associated_proxy ("node")
       local source = target and target:get_associated_proxy ("node")
-      if source and not may_record (recorder, source) then
+      local is_known, may_link = pcall (may_record, recorder, source)
+      if source and permission (source) and not (is_known and may_link) then
         Log.info (item, "not allowed by permd")
         event:stop_processing ()
       end
@@ -362,8 +429,11 @@ local function refuse_links ()
   end)
 end
 
--- Fails if a newer WirePlumber lacks something of this.
+-- Fails if a newer WirePlumber lacks something of this. What comes before that refuses.
 local function start ()
+  if has_hooks then
+    check_links ()
+  end
   -- Global, because the script engine would collect locals when the script has run.
   marks = ImplMetadata ("permd")
   clients_om = ObjectManager { Interest { type = "client" } }
@@ -385,6 +455,8 @@ local function start ()
       Constraint { "media.class", "#", "Stream/Input/*", type = "pw-global" },
     },
   }
+  nodes_om = ObjectManager { Interest { type = "node" } }
+  pw_links_om = ObjectManager { Interest { type = "link" } }
   items_om = ObjectManager { Interest { type = "SiLinkable" } }
   -- Apart, because hundreds of clients may play.
   recorder_items_om = ObjectManager {
@@ -401,9 +473,7 @@ local function start ()
     }
   }
 
-  if has_hooks then
-    check_links ()
-  else
+  if not has_hooks then
     refuse_links ()
   end
 
@@ -412,6 +482,7 @@ local function start ()
       Log.warning (metadata, "permd: " .. tostring (problem))
       return
     end
+    hide_guards_from_all ()
     metadata:connect ("changed", function (_, subject, key, _, value)
       for _, each in ipairs (key and { key } or mark_keys) do
         mark (subject, each, value)
@@ -430,7 +501,7 @@ local function start ()
     -- permd-pipewire has given them back.
     recorder_items_om:connect ("object-added", function (_, item)
       local node = item:get_associated_proxy ("node")
-      if node and node.properties["client.id"] and may_continue (node) then
+      if node and holder_id (node) and may_continue (node) then
         retry (node["bound-id"], 1)
       end
     end)
@@ -440,7 +511,13 @@ local function start ()
     for source in sources_om:iterate () do
       hide (client, source)
     end
+    if marks["bound-id"] and not is_trusted (client) then
+      hide_guards (client)
+    elseif marks["bound-id"] and is_guard (client) then
+      hide_guards_from_all ()
+    end
     -- It may have been allowed before it was known here.
+    set_rights (client["bound-id"])
     for key, kind in pairs (kinds) do
       if allowed[key][client["bound-id"]] then
         link_again (client["bound-id"], kind.stream)
@@ -457,8 +534,8 @@ local function start ()
   -- PipeWire uses their numbers again.
   clients_om:connect ("object-removed", function (_, client)
     local id = client["bound-id"]
-    for _, clients in pairs (allowed) do
-      clients[id] = nil
+    for _, holders in pairs (allowed) do
+      holders[id] = nil
     end
     marks:set (id, nil, nil, nil)
   end)
@@ -467,7 +544,13 @@ local function start ()
     plain[source["bound-id"]] = nil
   end)
 
+  pw_links_om:connect ("object-added", function (_, link)
+    cut (link)
+  end)
+
   clients_om:activate ()
+  nodes_om:activate ()
+  pw_links_om:activate ()
   sources_om:activate ()
   streams_om:activate ()
   items_om:activate ()

@@ -3,7 +3,7 @@
 
 package import PermissionModel
 
-/// What is known of a client, beyond the graph.
+/// What is known of a client, or of a node that outlives its maker, beyond the graph.
 package struct ClientPolicy: Sendable, Equatable {
     /// What it may record.
     package var rights: [Permission: RecordingRight]
@@ -12,11 +12,17 @@ package struct ClientPolicy: Sendable, Equatable {
     /// Whether the client is to keep its rights whatever the right, so that it can list sources. Only the session
     /// manager links for it, and asks first.
     package var mayListSources: Bool
+    /// Whether it loses its rights on what permd depends on.
+    package var isConfined: Bool
 
-    package init(rights: [Permission: RecordingRight], needsSilence: Bool = false, mayListSources: Bool = false) {
+    package init(
+        rights: [Permission: RecordingRight], needsSilence: Bool = false, mayListSources: Bool = false,
+        isConfined: Bool = false
+    ) {
         self.rights = rights
         self.needsSilence = needsSilence
         self.mayListSources = mayListSources
+        self.isConfined = isConfined
     }
 
     package func allows(_ permission: Permission) -> Bool { rights[permission] == .allowed }
@@ -31,7 +37,7 @@ package enum Effect: Sendable, Hashable {
     case permit(client: ObjectID, objects: [ObjectID])
     case cut(link: ObjectID)
     /// A link that nobody but its client can have made was cut.
-    case reportBypass(client: ObjectID, node: ObjectID, permission: Permission)
+    case reportBypass(holder: ObjectID, node: ObjectID, permission: Permission)
     case join(LinkEnds)
     /// Have the session manager link these nodes as it does at their beginning.
     case relink([ObjectID])
@@ -68,22 +74,23 @@ package struct Enforcement: Sendable {
 
     /// - Parameters:
     ///   - gone: The objects that have gone since the last step.
-    ///   - policies: The clients that are known. The others are not touched: they may be the session manager.
+    ///   - policies: The holders that are known. The others are not touched: they may be the session manager.
+    ///   - reserved: What permd depends on.
     ///   - canRelink: Whether the session manager links again on request. If not, cut links are made again.
     ///   - isLinker: Whether a client makes links for others.
     package mutating func step(
         _ graph: Graph, gone: Set<ObjectID>, _ sources: Sources, _ recorders: [Recorder],
-        policies: [ObjectID: ClientPolicy],
+        policies: [ObjectID: ClientPolicy], reserved: Set<ObjectID> = [],
         canRelink: Bool, isLinker: (ObjectID) -> Bool
     ) -> [Effect] {
         forget(gone)
-        var effects = rights(graph, sources, policies)
+        var effects = rights(graph, sources, policies, reserved)
         var nowWaiting: Set<ObjectID> = []
         /// Streams that may record, but whose links are still being cut.
         var stillCut: Set<ObjectID> = []
         var relinked: [ObjectID] = []
         for recorder in recorders {
-            guard let policy = policies[recorder.client] else { continue }
+            guard let policy = policies[recorder.holder] else { continue }
             if policy.allows(recorder.permission) {
                 guard graph.links(into: recorder.node).allSatisfy({ !cutting.contains($0.id) }) else {
                     stillCut.insert(recorder.node)
@@ -121,7 +128,9 @@ package struct Enforcement: Sendable {
 
     // MARK: Rights
 
-    private mutating func rights(_ graph: Graph, _ sources: Sources, _ policies: [ObjectID: ClientPolicy]) -> [Effect] {
+    private mutating func rights(
+        _ graph: Graph, _ sources: Sources, _ policies: [ObjectID: ClientPolicy], _ reserved: Set<ObjectID>
+    ) -> [Effect] {
         var objects: [Permission: [(owner: ObjectID?, id: ObjectID)]] = [:]
         // Streams that record can be recorded from as well. There may be thousands, so links to them are only cut.
         for (node, permission) in sources.permissions
@@ -130,9 +139,9 @@ package struct Enforcement: Sendable {
                 objects[permission, default: []].append((graph.nodes[node]?.client, id))
             }
         }
-        return policies.keys.sorted().flatMap { client -> [Effect] in
+        return policies.keys.filter { graph.clients[$0] != nil }.sorted().flatMap { client -> [Effect] in
             let isUnsure = unsure.remove(client) != nil
-            var (wanted, other): (Set<ObjectID>, Set<ObjectID>) = ([], [])
+            var (wanted, other): (Set<ObjectID>, Set<ObjectID>) = (policies[client]!.isConfined ? reserved : [], [])
             for (permission, all) in objects {
                 let mayHaveRights = policies[client]!.mayHaveRights(permission)
                 guard !mayHaveRights || isUnsure else { continue }
@@ -173,7 +182,7 @@ package struct Enforcement: Sendable {
             effects.append(.cut(link: id))
             if !isRoutine, !isOld {
                 effects.append(
-                    .reportBypass(client: recorder.client, node: recorder.node, permission: recorder.permission))
+                    .reportBypass(holder: recorder.holder, node: recorder.node, permission: recorder.permission))
             }
         }
         return effects
@@ -211,7 +220,7 @@ package struct Enforcement: Sendable {
             effects.append(.endSilence(node: node))
         }
         for recorder in recorders
-        where waiting.contains(recorder.node) && policies[recorder.client]?.needsSilence == true
+        where waiting.contains(recorder.node) && policies[recorder.holder]?.needsSilence == true
             && CaptureKind.of(recorder.permission)?.hasSilence == true && !silenced.contains(recorder.node)
         {
             let ports = graph.ports(of: recorder.node, isOutput: false)

@@ -12,11 +12,33 @@ package struct Client: Sendable, Equatable {
     package var claim: Claim
     /// Whether PipeWire gave it all rights when it connected. Others get theirs from the session manager.
     package var isTrusted: Bool
+    /// What a portal said when it connected for an app.
+    package var portal: Portal?
 
-    package init(process: Int32?, claim: Claim = Claim(), isTrusted: Bool = true) {
+    /// An app to which xdg-desktop-portal passes its connection.
+    package struct Portal: Sendable, Equatable {
+        /// A flatpak's ID, `snap.` and a snap's name, or empty for a program outside any sandbox.
+        package let app: String
+        /// Whether the portal has asked for the camera.
+        package let isForCamera: Bool
+
+        package init(app: String, isForCamera: Bool) {
+            self.app = app
+            self.isForCamera = isForCamera
+        }
+
+        package var owner: Owner {
+            if app.isEmpty { return .unsandboxed }
+            let snap = app.hasPrefix("snap.") ? AppID("snap:\(app.dropFirst(5))") : nil
+            return (snap ?? AppID("flatpak:\(app)")).map(Owner.app) ?? .unknown
+        }
+    }
+
+    package init(process: Int32?, claim: Claim = Claim(), isTrusted: Bool = true, portal: Portal? = nil) {
         self.process = process
         self.claim = claim
         self.isTrusted = isTrusted
+        self.portal = portal
     }
 }
 
@@ -34,8 +56,10 @@ package struct Claim: Sendable, Equatable {
 }
 
 package struct Node: Sendable, Equatable {
-    /// The client that made it; nil if it belongs to the PipeWire daemon.
+    /// The client that made it; nil if it belongs to the PipeWire daemon, or outlives its maker.
     package var client: ObjectID?
+    /// Whether it outlives the client that made it. PipeWire does not say which that was.
+    package var outlivesMaker: Bool
     package var mediaClass: String
     package var name: String
     /// What a person knows it by.
@@ -50,10 +74,11 @@ package struct Node: Sendable, Equatable {
     package var isComplete: Bool
 
     package init(
-        client: ObjectID?, mediaClass: String, name: String = "", label: String = "", group: String? = nil,
-        recordsSink: Bool = false, isRunning: Bool = false, isComplete: Bool = true
+        client: ObjectID?, outlivesMaker: Bool = false, mediaClass: String, name: String = "", label: String = "",
+        group: String? = nil, recordsSink: Bool = false, isRunning: Bool = false, isComplete: Bool = true
     ) {
-        self.client = client
+        self.client = outlivesMaker ? nil : client
+        self.outlivesMaker = outlivesMaker
         self.mediaClass = mediaClass
         self.name = name
         self.label = label
@@ -125,6 +150,12 @@ package struct Graph: Sendable, Equatable {
     package mutating func set(_ id: ObjectID, _ link: Link) {
         links[id] = link
         linksInto[link.ends.inputNode, default: []].insert(id)
+    }
+
+    /// Whose rights count for what a node gets: its client's, or its own where it outlives its maker. Nil for nodes of the
+    /// PipeWire daemon.
+    package func holder(of node: ObjectID) -> ObjectID? {
+        nodes[node].flatMap { $0.outlivesMaker ? node : $0.client }
     }
 
     /// Whether the object is a stream that plays, or one of its ports, or a link out of it.

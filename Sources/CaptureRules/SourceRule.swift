@@ -84,14 +84,15 @@ package struct Sources: Sendable, Equatable {
 /// A node that records, or waits to.
 package struct Recorder: Sendable, Hashable {
     package let node: ObjectID
-    package let client: ObjectID
+    /// See ``Graph/holder(of:)``.
+    package let holder: ObjectID
     package let permission: Permission
     /// The sources that it is linked to; empty if it waits for one.
     package let sources: [ObjectID]
 
-    package init(node: ObjectID, client: ObjectID, permission: Permission, sources: [ObjectID]) {
+    package init(node: ObjectID, holder: ObjectID, permission: Permission, sources: [ObjectID]) {
         self.node = node
-        self.client = client
+        self.holder = holder
         self.permission = permission
         self.sources = sources
     }
@@ -99,19 +100,19 @@ package struct Recorder: Sendable, Hashable {
 
 extension Graph {
     /// All recorders, in the order of their IDs. Nodes of the PipeWire daemon itself are none, nor is a source that is
-    /// linked to a node of the same client.
+    /// linked to a node of the same holder.
     package func recorders(_ sources: Sources, silence: ObjectID? = nil) -> [Recorder] {
         nodes.keys.sorted().flatMap { recorders(at: $0, sources, silence) }
     }
 
     private func recorders(at id: ObjectID, _ sources: Sources, _ silence: ObjectID?) -> [Recorder] {
-        guard let node = nodes[id], let client = node.client else { return [] }
+        guard let node = nodes[id], let holder = holder(of: id) else { return [] }
         var linked: [Permission: [ObjectID]] = [:]
         var hasOther = false
         for (_, link) in links(into: id) where link.ends.outputNode != silence {
             let source = link.ends.outputNode
             if let permission = sources.permissions[source] {
-                if nodes[source]?.client != client || nodes[source]?.group != nil {
+                if self.holder(of: source) != holder || nodes[source]?.group != nil {
                     linked[permission, default: []].append(source)
                 }
             } else {
@@ -122,7 +123,7 @@ extension Graph {
             linked[permission] = []
         }
         return linked.keys.sorted().map {
-            Recorder(node: id, client: client, permission: $0, sources: Array(Set(linked[$0]!)).sorted())
+            Recorder(node: id, holder: holder, permission: $0, sources: Array(Set(linked[$0]!)).sorted())
         }
     }
 }

@@ -94,7 +94,8 @@ package struct ProcessReader: Sendable {
             ? Array(path.dropLast(ProcessReader.deletedMark.count)) : path
     }
 
-    func executableLink(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/exe") }
+    /// The link itself, which may have the kernel's mark.
+    package func executableLink(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/exe") }
 
     /// Whether the path ends with the kernel's mark, or is that of a file with such a name.
     static func isMarkedDeleted(_ path: [UInt8]) -> Bool {

@@ -1,4 +1,4 @@
-// Who is behind each client of PipeWire, from the kernel.
+// Who is behind each client of PipeWire, and each node that outlives its maker.
 
 import CaptureRules
 import DBus
@@ -8,80 +8,153 @@ import ProcessIdentity
 
 @LoopActor
 final class ClientOwners {
-    /// Parts of the session, by the names of their executables. They are not asked about: they link, filter and open
-    /// devices for others. Programs outside sandboxes can pretend to be each other, so the name is enough.
+    /// Parts of the session, by the names of their executables, which the user cannot write. They are not asked about:
+    /// they link, filter and open devices for others.
     private static let sessionParts: Set<String> = [
         "wireplumber", "pipewire-media-session", "pipewire", "pipewire-pulse", "pipewire-aes67", "pipewire-avb",
-        "xdg-desktop-portal", "permd-pipewire",
     ]
     /// Sound servers, whose clients PipeWire sees as clients with the server's process.
     private static let relays: Set<String> = ["pipewire", "pipewire-pulse"]
+    /// Its own connections are a part of the session; those for apps are the apps'.
+    private static let portal = "xdg-desktop-portal"
+    /// For how many programs that may be the maker of an object the owner is looked for. Only a flood has more.
+    nonisolated private static let mostMakers = 16
 
-    private struct Entry {
-        var client: Client
+    private final class Entry {
+        /// Nil until its properties have arrived.
+        var client: Client?
+        let process: ProcessKey?
         /// Kept once it is certain: a connection does not change hands.
         var owner: Owner?
         var isRelayed = false
-        /// The process of a client of PipeWire, when the client was first seen. Another that gets its ID later is not
-        /// the client's.
-        var process: ProcessKey?
+        var isPortal = false
+        let origin: Origin
+
+        init(_ process: ProcessKey?, _ origin: Origin) { (self.process, self.origin) = (process, origin) }
+
+        /// Whether what it makes may be a sandboxed app's.
+        var mayBeSandboxed: Bool { known?.isSandboxed ?? true }
+
+        var known: Owner? { isPortal ? client?.portal?.owner ?? owner : owner }
     }
 
-    private let identity = AppIdentity()
+    /// Who may have made an object that does not say so: those who were connected when it appeared, other than programs
+    /// that are known to be outside sandboxes.
+    private final class Origin {
+        /// Nil if that is not known.
+        var makers: [Entry]?
+
+        init(_ makers: [Entry]) { self.makers = makers.count > ClientOwners.mostMakers ? nil : makers }
+
+        func owner(ofOthers owner: Owner) -> Owner {
+            guard let makers else { return .unknown }
+            return makers.isEmpty ? owner : MakerRule.owner(makers.map(\.known))
+        }
+    }
+
+    private let apps: ProcessApps
     private let sockets = try? UnixSockets()
     private var entries: [ObjectID: Entry] = [:]
+    private var nodes: [ObjectID: Origin] = [:]
     /// The beginning of the names of PipeWire's sockets: there is one more for managers.
     var serverName = Array("pipewire-".utf8)
     private var servers: [ProcessKey: RelayServer] = [:]
 
+    /// - Parameter onFound: Called when a process was identified that was not at first.
+    init(onFound: @escaping @LoopActor () -> Void) {
+        weak var me: ClientOwners?
+        apps = ProcessApps { process in
+            me?.found(process)
+            onFound()
+        }
+        me = self
+    }
+
+    private var reader: ProcessReader { apps.reader }
+
     /// Whether the kernel tells who is connected to whom. Nobody can be identified otherwise.
     var canIdentify: Bool { sockets?.areReported() == true }
 
-    /// The identity is taken when the client's properties arrive, and again for a client whose process was unknown.
-    func update(_ id: ObjectID, _ client: Client) {
-        if entries[id]?.client.process == client.process, entries[id]?.owner != nil {
-            entries[id]?.client = client
-            return
-        }
-        var entry = Entry(client: client)
-        if let pid = client.process, let server = relay(pid) {
-            entry.isRelayed = true
-            server.isChanged = true
-        } else {
-            entry.process = client.process.flatMap { try? identity.reader.key($0) }
-            entry.owner = native(entry.process)
-        }
+    /// Whether a process is being identified.
+    var isSearching: Bool { apps.isSearching }
+
+    /// A client has connected. The registry says which process it is, its other properties arrive later.
+    func added(_ id: ObjectID, process: Int32?) {
+        let origin = Origin(entries.values.filter { $0.isRelayed && $0.mayBeSandboxed })
+        let entry = Entry(process.flatMap { try? reader.key($0) }, origin)
         entries[id] = entry
+        identify(entry)
+    }
+
+    /// A node has appeared, which may outlive its maker.
+    func addedNode(_ id: ObjectID) {
+        nodes[id] = Origin(entries.values.filter { ($0.isRelayed ? isOfServer($0) : true) && $0.mayBeSandboxed })
+    }
+
+    func update(_ id: ObjectID, _ client: Client) {
+        guard let entry = entries[id] else { return }
+        let isNew = entry.client?.claim != client.claim
+        entry.client = client
+        if isNew, entry.isRelayed { server(of: entry)?.isChanged = true }
     }
 
     func remove(_ id: ObjectID) {
+        nodes[id] = nil
         guard let entry = entries.removeValue(forKey: id) else { return }
-        if entry.isRelayed, let pid = entry.client.process { relay(pid)?.isChanged = true }
+        entry.origin.makers = []
+        if entry.isRelayed { server(of: entry)?.isChanged = true }
     }
+
+    /// Others may have made what was there at the beginning, and left.
+    ///
+    /// - Parameter isTrusted: Whether an object could record before.
+    func listed(isTrusted: (ObjectID) -> Bool) {
+        for (id, entry) in entries where entry.isRelayed && !isTrusted(id) { entry.origin.makers = nil }
+        for (id, origin) in nodes where !isTrusted(id) { origin.makers = nil }
+    }
+
+    /// A node belongs to its client.
+    func forgetNode(_ id: ObjectID) { nodes[id] = nil }
 
     func isRelayed(_ id: ObjectID) -> Bool { entries[id]?.isRelayed == true }
 
-    /// Nil if the client is not known yet, or is a sound server's and was not looked for.
-    func owner(_ id: ObjectID) -> Owner? { entries[id]?.owner }
+    /// Nil if a client is not known yet, or is a sound server's and was not looked for.
+    func owner(_ id: ObjectID) -> Owner? { entries[id]?.known ?? nodes[id]?.owner(ofOthers: .unsandboxed) }
+
+    /// Whether a client is xdg-desktop-portal's, for the camera or not.
+    func portal(_ id: ObjectID) -> Client.Portal? { entries[id].flatMap { $0.isPortal ? $0.client?.portal : nil } }
+
+    func client(of process: Int32) -> ObjectID? { entries.first { $0.value.process?.pid == process }?.key }
 
     // MARK: Clients of PipeWire
 
-    private func native(_ key: ProcessKey?) -> Owner {
-        guard let key else { return .unknown }
-        let pid = key.pid
-        let pidfd = Pidfd.open(pid)
-        guard pidfd >= 0 else { return .unknown }
-        defer { close(pidfd) }
-        do throws(UnknownProcess) {
-            let process = try identity.process(pid, under: pidfd)
-            guard process.key == key else { return .unknown }
-            let name = process.app.isSandboxed ? "" : try executableName(pid)
-            guard try isConnected(pid), Pidfd.isAlive(pidfd) else { return .unknown }
-            if ClientOwners.sessionParts.contains(name) { return .session }
-            return .process(process.key, process.app)
-        } catch {
-            return .unknown
+    private func identify(_ entry: Entry) {
+        guard let key = entry.process else { return entry.owner = .unknown }
+        guard let found = apps.find(key) else { return entry.owner = apps.isSearching(key) ? nil : .unknown }
+        if let program = found.systemProgram, ClientOwners.relays.contains(program), let server = relay(key) {
+            entry.isRelayed = true
+            server.isChanged = true
+            entry.owner = nil
+        } else {
+            entry.owner = native(key, found)
+            entry.isPortal = entry.owner == .session && found.systemProgram == ClientOwners.portal
         }
+    }
+
+    private func found(_ process: ProcessKey) {
+        for entry in entries.values where entry.process == process { identify(entry) }
+        for server in servers.values where server.isRelay { server.isChanged = true }
+    }
+
+    private func native(_ key: ProcessKey, _ found: ProcessApps.Found) -> Owner {
+        guard (try? isConnected(key.pid)) == true, reader.isThere(key) else { return .unknown }
+        if key.pid == getpid() { return .session }
+        if let program = found.systemProgram,
+            ClientOwners.sessionParts.contains(program) || program == ClientOwners.portal
+        {
+            return .session
+        }
+        return .process(key, found.app)
     }
 
     /// Whether the process holds a socket to PipeWire. If the one that connected has exited, another may have its ID by
@@ -89,9 +162,9 @@ final class ClientOwners {
     ///
     /// The kernel cannot be asked about the sockets of another network namespace; a process there is in a sandbox.
     private func isConnected(_ pid: Int32) throws(UnknownProcess) -> Bool {
-        guard let sockets, try identity.reader.sharesNetwork(pid) else { return true }
+        guard let sockets, try reader.sharesNetwork(pid) else { return true }
         var isFound = false
-        _ = try identity.reader.forEachSocket(of: pid) { socket in
+        _ = try reader.forEachSocket(of: pid) { socket in
             guard let peer = try? sockets.find(socket.inode).peer, peer != 0,
                 let address = try? sockets.find(peer).address
             else { return true }
@@ -101,44 +174,45 @@ final class ClientOwners {
         return isFound
     }
 
-    private func executableName(_ pid: Int32) throws(UnknownProcess) -> String {
-        let path = try identity.reader.executable(pid)
-        return String(decoding: path.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
-    }
-
     // MARK: Clients of sound servers
 
-    private func relay(_ pid: Int32) -> RelayServer? {
-        guard let key = try? identity.reader.key(pid) else { return nil }
+    private func relay(_ key: ProcessKey) -> RelayServer? {
         if let known = servers[key] { return known.isRelay ? known : nil }
-        servers = servers.filter { identity.reader.isThere($0.key) }
-        guard let sockets, let name = try? executableName(pid), ClientOwners.relays.contains(name),
-            let app = try? identity.app(of: pid), !app.isSandboxed
-        else { return nil }
-        let server = RelayServer(key, identity, sockets)
+        servers = servers.filter { reader.isThere($0.key) }
+        guard let sockets else { return nil }
+        let server = RelayServer(key, apps, sockets)
         servers[key] = server
         return server.isRelay ? server : nil
+    }
+
+    private func server(of entry: Entry) -> RelayServer? { entry.process.flatMap { servers[$0] } }
+
+    /// Whether it is a sound server's own client, whose maker is not known.
+    func isModule(_ id: ObjectID) -> Bool {
+        entries[id].map { $0.isRelayed && $0.client != nil && isOfServer($0) && $0.owner == .unknown } ?? false
+    }
+
+    /// Whether it may be the server's own, as that of a module is.
+    private func isOfServer(_ entry: Entry) -> Bool {
+        entry.client.map { $0.claim.pid == entry.process?.pid } ?? true
     }
 
     /// Looks for the processes behind the clients that `wanted` names, where that is not certain. Returns those that are
     /// not certain, and may be so later.
     @discardableResult
     func find(_ wanted: Set<ObjectID>) -> Set<ObjectID> {
-        let open = wanted.filter { !isSettled(owner($0)) }
-        for id in open where !isRelayed(id) {
-            let owner = native(entries[id]?.process)
-            entries[id]?.owner = owner
-        }
-        for pid in Set(open.compactMap { isRelayed($0) ? entries[$0]?.client.process : nil }) {
-            guard let server = relay(pid) else { continue }
-            let ids = entries.keys.filter { entries[$0]!.isRelayed && entries[$0]!.client.process == pid }
-            let claims = Dictionary(uniqueKeysWithValues: ids.map { ($0, entries[$0]!.client.claim) })
-            let owners = server.owners(claims)
-            for id in ids where !isSettled(entries[id]!.owner) {
-                entries[id]?.owner = owners[id] ?? .unknown
+        let open = wanted.compactMap { entries[$0] }.filter { !isSettled($0.owner) }
+        for entry in open where !entry.isRelayed { identify(entry) }
+        for process in Set(open.compactMap { $0.isRelayed ? $0.process : nil }) {
+            guard let server = relay(process) else { continue }
+            let clients = entries.filter { $0.value.isRelayed && $0.value.process == process }
+            let owners = server.owners(clients.mapValues { $0.client?.claim ?? Claim() })
+            for (id, entry) in clients where !isSettled(entry.owner) {
+                let owner = owners[id] ?? .unknown
+                entry.owner = owner == .session ? entry.origin.owner(ofOthers: .session) : owner
             }
         }
-        return open.filter { entries[$0] != nil && !isSettled(owner($0)) }
+        return wanted.filter { id in entries[id].map { !isSettled($0.owner) } ?? false }
     }
 
     /// Whether clients of sound servers have appeared that were not looked for.

@@ -17,8 +17,8 @@ final class Enforcer {
     /// appear at the same moment, and what says which app a process is may not be readable at once.
     private static let retryDelays: [Int64] = [20, 100, 500, 2000]
 
-    /// Milliseconds after which clients of a sound server that do not record are looked for, so that they see sources.
-    /// Hundreds may connect at once, and each search reads all sockets of the server.
+    /// Milliseconds between searches for clients of a sound server that do not record. They see sources when they are known,
+    /// and what their modules do is theirs. Hundreds may connect at once, and each search reads all sockets of the server.
     private static let sightingDelay: Int64 = 200
 
     /// Milliseconds for which changes are collected that concern nobody who records. Hundreds of programs that play may
@@ -33,7 +33,7 @@ final class Enforcer {
     private let bypasses: BoundedLog
     private var connection: PipeWireConnection?
     private var mirror = GraphMirror()
-    private var owners = ClientOwners()
+    private lazy var owners = newOwners()
     private var enforcement = Enforcement()
     private var marks = SessionManagerMarks()
     private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
@@ -52,9 +52,13 @@ final class Enforcer {
     private var recording: Set<Subject> = []
     /// Said once, because any program may connect again and again.
     private var hasLoggedHiddenClients = false
+    private var hasLoggedModules = false
     private var isReady = false
-    /// Whether PipeWire has listed what was there when it was reached.
-    private var isListed = false
+    /// What PipeWire has said of what was there when it was reached.
+    private enum Listing { case nothing, objects, properties, metadata, all }
+    private var listing = Listing.nothing
+    /// The metadata that is there, and its maker. It counts if that is the session manager.
+    private var unknownMetadata: [ObjectID: (name: String, maker: ObjectID?)] = [:]
     var whenReady: (@LoopActor () -> Void)?
 
     init(log: Logger) {
@@ -115,7 +119,9 @@ final class Enforcer {
         collecting?.cancel()
         collecting = nil
         (isChanged, isUrgent) = (false, false)
-        guard let connection, isListed else { return }
+        guard let connection else { return }
+        guard listing == .all else { return list(connection) }
+        followMetadata(connection)
         let gone = mirror.takeGone()
         let graph = mirror.graph
         let sources = Sources(of: graph, silence: silence.node)
@@ -124,7 +130,7 @@ final class Enforcer {
         let policies = policies(graph)
         let effects = enforcement.step(
             graph, gone: gone, sources, recorders, policies: policies,
-            canRelink: marks.isThere,
+            reserved: Set([marks.metadata, owners.client(of: getpid())].compactMap { $0 }), canRelink: marks.isThere,
             isLinker: { [owners] in owners.owner($0) == .session })
         for effect in effects { apply(effect, connection) }
         marks.update(graph, sources, policies, silence, connection)
@@ -135,24 +141,33 @@ final class Enforcer {
 
     /// Clients of a sound server are looked for at once if they record, and all together if they only could.
     private func identify(_ recorders: [Recorder]) {
-        let unknown = owners.find(Set(recorders.map(\.client)))
+        let unknown = owners.find(Set(recorders.map(\.holder)))
         findAgain(unknown)
+        if !hasLoggedModules, unknown.contains(where: owners.isModule) {
+            hasLoggedModules = true
+            log.notice(
+                "A module of the sound server gets silence, because a sandboxed app may have loaded it. Load it again, or list it in pipewire-pulse.conf(5)"
+            )
+        }
         if owners.hasHiddenClients, !hasLoggedHiddenClients, unknown.contains(where: owners.isRelayed) {
             hasLoggedHiddenClients = true
             log.notice(
                 "A program is connected to the PulseAudio server over TCP, or its process cannot be found. Others cannot be told apart from it, so they get silence when they record there until it has left"
             )
         }
-        if owners.hasUnsought, sighting == nil {
-            sighting = Loop.shared.after(milliseconds: Enforcer.sightingDelay) { [weak self] in
-                self?.sighting = nil
-                self?.owners.findAll()
-                self?.stepLater()
-            }
+        findUnsought()
+        recording = Set(recorders.compactMap { owners.owner($0.holder)?.subject })
+        permd.statuses.follow(recording.union(mirror.graph.clients.keys.compactMap { owners.owner($0)?.subject }), first: recording)
+    }
+
+    /// A program that has a module loaded leaves at once.
+    private func findUnsought() {
+        guard listing == .all, owners.hasUnsought, sighting == nil else { return }
+        owners.findAll()
+        sighting = Loop.shared.after(milliseconds: Enforcer.sightingDelay) { [weak self] in
+            self?.sighting = nil
+            self?.stepLater()
         }
-        recording = Set(recorders.compactMap { owners.owner($0.client)?.subject })
-        permd.statuses.follow(
-            Set(mirror.graph.clients.keys.compactMap { owners.owner($0)?.subject }), first: recording)
     }
 
     private func findAgain(_ unknown: Set<ObjectID>) {
@@ -171,27 +186,38 @@ final class Enforcer {
 
     private func policies(_ graph: Graph) -> [ObjectID: ClientPolicy] {
         var policies: [ObjectID: ClientPolicy] = [:]
-        for id in graph.clients.keys {
+        let holders = Set(graph.clients.keys).union(graph.nodes.filter { $0.value.outlivesMaker }.keys)
+        for id in holders {
             let isRelayed = owners.isRelayed(id)
-            guard let owner = owners.owner(id) ?? (isRelayed ? .unknown : nil) else { continue }
-            let rights = CaptureKind.all.map { ($0.permission, right(id, owner, $0.permission)) }
+            let owner = owners.owner(id)
+            let rights = CaptureKind.all.map { ($0.permission, right(id, owner ?? .unknown, $0.permission)) }
+            // Nobody's rights are touched before it is known who that is: it may be the session manager.
+            guard let owner = owner ?? (isRelayed ? .unknown : nil) else {
+                policies[id] = ClientPolicy(rights: Dictionary(uniqueKeysWithValues: rights), mayListSources: true)
+                continue
+            }
             // A sound server's clients cannot make links. Other programs outside sandboxes see sources until permd has
             // answered: taking them away for a moment would make short lists incomplete.
             let isNew = CaptureKind.all.contains { status(owner, $0.permission) == nil }
             policies[id] = ClientPolicy(
                 rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: isRelayed,
-                mayListSources: marks.isThere && !owner.isSandboxed && (isRelayed || isNew))
+                mayListSources: marks.isThere && !owner.isSandboxed && (isRelayed || isNew),
+                isConfined: owner.isSandboxed && !isRelayed)
         }
         return policies
     }
 
     /// Until permd has said anything about it, a client records on that an earlier run of this program has let record: by a
     /// restart, nobody loses a stream.
-    private func right(_ client: ObjectID, _ owner: Owner, _ permission: Permission) -> RecordingRight {
+    private func right(_ holder: ObjectID, _ owner: Owner, _ permission: Permission) -> RecordingRight {
+        // A portal has asked already, and passes connections on for other purposes, too.
+        if permission == .camera, let portal = owners.portal(holder) {
+            return portal.isForCamera || permd.ask == .none ? .allowed : .refused
+        }
         let isKnown = owner.subject.map(permd.statuses.isKnown) ?? true
         return RecordingRight(
             owner, status(owner, permission), ask: permd.ask,
-            wasAllowed: !isKnown && marks.allow(client, permission))
+            wasAllowed: !isKnown && marks.allow(holder, permission))
     }
 
     private func status(_ owner: Owner, _ permission: Permission) -> Status? {
@@ -208,7 +234,7 @@ final class Enforcer {
         case .silence(let node, let ports):
             silence.give(to: node, ports, isManaged: marks.isThere, connection)
         case .endSilence(let node): silence.end(of: node)
-        case .reportBypass(let client, let node, let permission): reportBypass(client, node, permission)
+        case .reportBypass(let holder, let node, let permission): reportBypass(holder, node, permission)
         }
     }
 
@@ -224,8 +250,8 @@ final class Enforcer {
         }
     }
 
-    private func reportBypass(_ client: ObjectID, _ node: ObjectID, _ permission: Permission) {
-        let subject = owners.owner(client)?.subject
+    private func reportBypass(_ holder: ObjectID, _ node: ObjectID, _ permission: Permission) {
+        let subject = owners.owner(holder)?.subject
         let name = mirror.graph.nodes[node]?.name ?? ""
         let app = subject?.app.description
         bypasses.notice(
@@ -234,14 +260,47 @@ final class Enforcer {
         if let subject { permd.reportBypass(subject, permission, device: name) }
     }
 
+    // MARK: The beginning
+
+    private func newOwners() -> ClientOwners { ClientOwners { [weak self] in self?.stepLater() } }
+
+    /// Metadata that another client has made is not read.
+    private func followMetadata(_ connection: PipeWireConnection) {
+        for (id, metadata) in unknownMetadata where metadata.maker.flatMap(owners.owner) == .session {
+            unknownMetadata[id] = nil
+            connection.follow(id, .metadata)
+            mirror.addMetadata(id, named: metadata.name)
+            if metadata.name == SessionManagerMarks.name { marks.found(id) }
+        }
+    }
+
+    /// Nothing is done before the clients, and what an earlier run of this program has marked, are known.
+    private func list(_ connection: PipeWireConnection) {
+        guard listing == .properties else { return }
+        owners.findAll()
+        guard !owners.isSearching else { return }
+        followMetadata(connection)
+        listing = .metadata
+        guard marks.read(connection) else { return listed() }
+        connection.flush()
+    }
+
+    private func listed() {
+        listing = .all
+        owners.listed { [marks] id in
+            !marks.haveHistory || CaptureKind.all.contains { marks.allow(id, $0.permission) }
+        }
+        stepLater()
+    }
+
     // MARK: permd
 
     private func report(_ recorders: [Recorder], _ sources: Sources, _ policies: [ObjectID: ClientPolicy]) {
         var states: [SubjectPermission: SubjectState] = [:]
         var used: Set<SubjectUse> = []
         for recorder in recorders {
-            guard let subject = owners.owner(recorder.client)?.subject,
-                let right = policies[recorder.client]?.rights[recorder.permission]
+            guard let subject = owners.owner(recorder.holder)?.subject,
+                let right = policies[recorder.holder]?.rights[recorder.permission]
             else { continue }
             let device = mirror.deviceName(recorder, sources)
             let status = permd.statuses.status(subject, recorder.permission)
@@ -273,21 +332,29 @@ extension Enforcer {
         mirror.add(id, kind, properties)
         changed(isUrgent: kind != .client && !mirror.graph.isPlaying(id))
         switch kind {
-        case .client, .metadata: connection?.follow(id, kind)
+        case .client:
+            owners.added(id, process: properties["pipewire.sec.pid"].flatMap { Int32($0) })
+            connection?.follow(id, kind)
+        case .metadata:
+            unknownMetadata[id] = (properties["metadata.name"] ?? "", properties.number("client.id"))
         // What plays is left alone.
-        case .node: if properties["media.class"]?.hasPrefix("Stream/Output") != true { connection?.follow(id, kind) }
-        case .port, .link: break
+        case .node where properties["media.class"]?.hasPrefix("Stream/Output") != true:
+            owners.addedNode(id)
+            connection?.follow(id, kind)
+        case .node, .port, .link: break
         }
         silence.added(id, kind, properties)
-        if kind == .client { marks.addedClient(id, properties) }
-        if kind == .metadata { marks.added(id, properties) }
+        if kind == .client || kind == .node { marks.added(id, properties) }
     }
 
     func removed(_ id: UInt32) {
-        changed(isUrgent: mirror.graph.clients[id] == nil && !mirror.graph.isPlaying(id))
+        let isClient = mirror.graph.clients[id] != nil
+        changed(isUrgent: !isClient && !mirror.graph.isPlaying(id))
         mirror.remove(id)
         owners.remove(id)
-        marks.removed(id)
+        unknownMetadata[id] = nil
+        marks.removed(id, isClient: isClient)
+        if listing == .metadata, !marks.isThere { listed() }
         if silence.removed(id) { enforcement.forgetSilence() } else { silence.end(of: id) }
     }
 
@@ -295,17 +362,20 @@ extension Enforcer {
         // The session manager's script keeps the sources from those that PipeWire does not trust.
         changed(isUrgent: !marks.isThere)
         owners.update(id, mirror.setClient(id, properties))
+        findUnsought()
     }
 
     func nodeChanged(_ id: UInt32, isRunning: Bool, _ properties: Properties?) {
         changed(isUrgent: true)
         mirror.setNode(id, properties, isRunning: isRunning)
+        if mirror.graph.nodes[id]?.outlivesMaker == false { owners.forgetNode(id) }
     }
 
     func metadataChanged(_ id: UInt32, subject: UInt32, key: String?, value: String?) {
         mirror.setMetadata(id, subject, key, value)
         switch marks.changed(id, subject, key, value) {
         case .none: break
+        case .isRead: if listing == .metadata { listed() }
         case .removed: changed(isUrgent: true)
         case .hasRead(let client):
             // It hides the sources from a client that PipeWire does not trust, perhaps after we have given it its rights.
@@ -318,10 +388,17 @@ extension Enforcer {
     /// - Parameter name: The name of its socket.
     func serverKnown(name: String) { owners.serverName = Array(name.utf8) }
 
-    /// Everything that was there at the beginning has been reported, with its properties.
-    func listed() {
-        isListed = true
-        changed(isUrgent: true)
+    /// PipeWire has answered: first after the list of objects, then after their properties.
+    func synced() {
+        switch listing {
+        case .nothing:
+            listing = .objects
+            connection?.sync()
+        case .objects:
+            listing = .properties
+            changed(isUrgent: true)
+        case .properties, .metadata, .all: break
+        }
     }
 
     func settled() {
@@ -337,12 +414,13 @@ extension Enforcer {
     func disconnected() {
         connection = nil
         mirror = GraphMirror()
-        owners = ClientOwners()
+        owners = newOwners()
         searches = [:]
         enforcement = Enforcement()
         silence.reset()
         marks = SessionManagerMarks()
-        isListed = false
+        listing = .nothing
+        unknownMetadata = [:]
         recording = []
         permd.statuses.follow([], first: [])
         permd.requests.update([:])

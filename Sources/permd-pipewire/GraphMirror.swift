@@ -11,6 +11,7 @@ final class GraphMirror {
     /// What capture.lua hides no sources from.
     private static let trusted: Set<String?> = ["unrestricted", "allowed"]
 
+    /// What the session manager has made, by the names of their objects.
     private var metadata: [UInt32: String] = [:]
     /// The name of the default microphone.
     private(set) var defaultSource = ""
@@ -19,8 +20,7 @@ final class GraphMirror {
 
     func add(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
         switch kind {
-        case .client, .node: break
-        case .metadata: metadata[id] = properties["metadata.name"] ?? ""
+        case .client, .node, .metadata: break
         case .port:
             guard let node = properties.number("node.id") else { return }
             graph.set(id, Port(node: node, isOutput: properties["port.direction"] == "out"))
@@ -49,7 +49,11 @@ final class GraphMirror {
             claim: Claim(
                 pid: properties["application.process.id"].flatMap { Int32($0) },
                 app: properties["pipewire.access.portal.app_id"].flatMap { AppID("flatpak:\($0)") }),
-            isTrusted: GraphMirror.trusted.contains(properties["pipewire.access"]))
+            isTrusted: GraphMirror.trusted.contains(properties["pipewire.access"]),
+            portal: properties["pipewire.access.portal.app_id"].map {
+                let roles = properties["pipewire.access.portal.media_roles"] ?? ""
+                return Client.Portal(app: $0, isForCamera: roles.split(separator: ",").contains("Camera"))
+            })
         graph.set(id, client)
         return client
     }
@@ -64,13 +68,17 @@ final class GraphMirror {
         }
         let name = properties["node.name"] ?? ""
         let node = Node(
-            // Only the registry says whose a node is, and that cannot change.
+            // Only the registry says whose a node is, and that cannot change. One that outlives its maker may claim any
+            // client.
             client: isComplete ? graph.nodes[id]?.client : properties.number("client.id"),
+            outlivesMaker: ["true", "1"].contains(properties["object.linger"]),
             mediaClass: properties["media.class"] ?? "", name: name,
             label: properties["node.description"] ?? name, group: properties["node.link-group"],
             recordsSink: properties["stream.capture.sink"] == "true", isRunning: isRunning, isComplete: isComplete)
         graph.set(id, node)
     }
+
+    func addMetadata(_ id: UInt32, named name: String) { metadata[id] = name }
 
     func setMetadata(_ id: UInt32, _ subject: UInt32, _ key: String?, _ value: String?) {
         guard metadata[id] == "default", subject == 0, key == nil || key == "default.audio.source" else { return }

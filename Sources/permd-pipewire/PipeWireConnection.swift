@@ -37,7 +37,6 @@ final class PipeWireConnection {
     private var isOpen = true
     /// Whether ``Enforcer/settled()`` follows in this turn of the loop.
     private var isSettling = false
-    private var answers = 0
 
     typealias OpaqueLoop = UnsafeMutablePointer<pw_loop>
 
@@ -67,8 +66,7 @@ final class PipeWireConnection {
         cpipewire_core_listen(core, hooks.core, EventTables.core, me)
         cpipewire_registry_listen(registry, hooks.registry, EventTables.registry, me)
         watch = Loop.shared.watch(unowned: cpipewire_loop_fd(loop), .readable) { [weak self] _ in self?.iterate() }
-        // The first answer comes after the list of objects, the second after their properties.
-        _ = cpipewire_core_sync(core, CPIPEWIRE_ID_CORE, 0)
+        sync()
         Loop.shared.later { [weak self] in self?.iterate() }
     }
 
@@ -117,6 +115,9 @@ final class PipeWireConnection {
     }
 
     // MARK: Asking PipeWire
+
+    /// ``Enforcer/synced()`` follows everything that was asked for until now.
+    func sync() { _ = cpipewire_core_sync(core, CPIPEWIRE_ID_CORE, 0) }
 
     func destroy(_ id: UInt32) { cpipewire_registry_destroy(registry, id) }
 
@@ -177,9 +178,7 @@ final class PipeWireConnection {
     }
 
     fileprivate func answered(_ id: UInt32) {
-        guard id == CPIPEWIRE_ID_CORE, answers < 2 else { return }
-        answers += 1
-        if answers == 1 { _ = cpipewire_core_sync(core, CPIPEWIRE_ID_CORE, 0) } else { observer?.listed() }
+        if id == CPIPEWIRE_ID_CORE { observer?.synced() }
     }
 }
 

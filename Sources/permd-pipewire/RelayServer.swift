@@ -13,7 +13,7 @@ final class RelayServer {
     private static let mostDescriptors = 200_000
 
     private let key: ProcessKey
-    private let identity: AppIdentity
+    private let apps: ProcessApps
     private let sockets: UnixSockets
     private(set) var isRelay = false
     var isChanged = true
@@ -23,9 +23,9 @@ final class RelayServer {
     /// The process that holds each connection, by the inode of its socket.
     private var processes: [UInt32: ProcessKey] = [:]
 
-    init(_ key: ProcessKey, _ identity: AppIdentity, _ sockets: UnixSockets) {
+    init(_ key: ProcessKey, _ apps: ProcessApps, _ sockets: UnixSockets) {
         self.key = key
-        self.identity = identity
+        self.apps = apps
         self.sockets = sockets
         isRelay = (try? ends())?.isListening == true
     }
@@ -33,7 +33,7 @@ final class RelayServer {
     /// The owner of each client, from what it claims and who is connected.
     func owners(_ claims: [ObjectID: Claim]) -> [ObjectID: Owner] {
         guard let ends = try? ends() else { return claims.mapValues { _ in .unknown } }
-        let elsewhere = OtherNetworks(identity.reader).connections(ends.elsewhere)
+        let elsewhere = OtherNetworks(apps.reader).connections(ends.elsewhere)
         hasHiddenClients = ends.hasRemoteClients || elsewhere == nil
         let isFound = findProcesses(of: ends.peers, claims: Set(claims.values.compactMap(\.pid)))
         var counts: [ProcessKey: Int] = [:]
@@ -45,11 +45,11 @@ final class RelayServer {
             claims: claims, peers: peers, isComplete: isFound && !hasHiddenClients, server: key.pid)
     }
 
-    /// The process as the rule knows it, with no app if it cannot be identified or has exited.
+    /// The process as the rule knows it, with no app if it is not identified or has exited.
     private func relayProcess(_ process: ProcessKey) -> RelayProcess {
-        let app = try? identity.app(of: process.pid)
-        let ownPid = (try? identity.reader.ownPid(process.pid)) ?? process.pid
-        return RelayProcess(process, identity.reader.isThere(process) ? app : nil, ownPid: ownPid)
+        let app = apps.find(process)?.app
+        let ownPid = (try? apps.reader.ownPid(process.pid)) ?? process.pid
+        return RelayProcess(process, apps.reader.isThere(process) ? app : nil, ownPid: ownPid)
     }
 
     // MARK: The server's side
@@ -72,7 +72,7 @@ final class RelayServer {
         var ends = Ends()
         var others: Set<UInt32> = []
         var problem: UnknownProcess?
-        _ = try identity.reader.forEachSocket(of: key.pid) { socket in
+        _ = try apps.reader.forEachSocket(of: key.pid) { socket in
             do throws(UnixSockets.Refusal) {
                 let found = try sockets.find(socket.inode)
                 guard !found.address.isEmpty else { return true }
@@ -85,7 +85,7 @@ final class RelayServer {
         }
         if let problem { throw problem }
         if !others.isEmpty {
-            let found = try identity.reader.internetSockets(key.pid, among: others)
+            let found = try apps.reader.internetSockets(key.pid, among: others)
             ends.elsewhere = found.others
             ends.hasRemoteClients = found.hasAccepted
         }
@@ -100,12 +100,12 @@ final class RelayServer {
     /// Returns false if one was not found.
     private func findProcesses(of inodes: Set<UInt32>, claims: Set<Int32>) -> Bool {
         processes = processes.filter {
-            inodes.contains($0.key) && identity.reader.isThere($0.value) && has($0.value, $0.key)
+            inodes.contains($0.key) && apps.reader.isThere($0.value) && has($0.value, $0.key)
         }
         var budget = RelayServer.mostDescriptors
         for pid in claims.sorted() { search(pid, inodes, &budget) }
         guard processes.count < inodes.count else { return true }
-        try? identity.reader.forEachProcess { pid in
+        try? apps.reader.forEachProcess { pid in
             if pid != key.pid { search(pid, inodes, &budget) }
             return budget > 0 && processes.count < inodes.count
         }
@@ -114,7 +114,7 @@ final class RelayServer {
 
     private func has(_ process: ProcessKey, _ inode: UInt32) -> Bool {
         var isHeld = false
-        _ = try? identity.reader.forEachSocket(of: process.pid) { socket in
+        _ = try? apps.reader.forEachSocket(of: process.pid) { socket in
             isHeld = socket.inode == inode
             return !isHeld
         }
@@ -122,8 +122,8 @@ final class RelayServer {
     }
 
     private func search(_ pid: Int32, _ inodes: Set<UInt32>, _ budget: inout Int) {
-        guard pid > 0, let process = try? identity.reader.key(pid) else { return }
-        _ = try? identity.reader.forEachSocket(of: pid, budget: &budget) { socket in
+        guard pid > 0, let process = try? apps.reader.key(pid) else { return }
+        _ = try? apps.reader.forEachSocket(of: pid, budget: &budget) { socket in
             if inodes.contains(socket.inode) { processes[socket.inode] = process }
             return true
         }

@@ -17,33 +17,38 @@ final class SessionManagerMarks {
     enum Change {
         case none
         case removed
+        /// What an earlier run has marked is known.
+        case isRead
         /// It has read that a client may record.
         case hasRead(client: ObjectID)
     }
 
     /// The metadata that our configuration of the session manager makes.
-    private static let name = "permd"
+    static let name = "permd"
+
+    /// Set by this program, to another value each time. The session manager repeats it after what it had before.
+    private static let readKey = "read"
 
     private static let keys = Set(CaptureKind.all.map(\.permission.rawValue) + ["plain", "silence"])
     /// In bytes. Longer values are no marks of ours.
     private static let longestValue = 20
 
-    private var metadata: ObjectID?
+    private(set) var metadata: ObjectID?
     /// What the metadata holds, as far as it concerns us.
     private var marks: Set<Mark> = []
-    /// The serial numbers of clients, which are never used again. A mark may arrive after its client has gone and another
-    /// has got its ID.
+    /// The serial numbers of clients and nodes, which are never used again. A mark may arrive after its subject has gone
+    /// and another has got its ID.
     private var serials: [ObjectID: String] = [:]
     /// Whether the metadata still holds only what an earlier run of this program has left there.
     private var isInherited = true
+    private let readValue = String(Loop.uptimeMilliseconds())
 
     /// Whether the session manager has our configuration.
     var isThere: Bool { metadata != nil }
 
-    func addedClient(_ id: ObjectID, _ properties: Properties) { serials[id] = properties["object.serial"] }
+    func added(_ id: ObjectID, _ properties: Properties) { serials[id] = properties["object.serial"] }
 
-    func added(_ id: ObjectID, _ properties: Properties) {
-        guard properties["metadata.name"] == SessionManagerMarks.name else { return }
+    func found(_ id: ObjectID) {
         metadata = id
         marks = []
         isInherited = true
@@ -54,6 +59,7 @@ final class SessionManagerMarks {
     /// already.
     func changed(_ id: ObjectID, _ subject: ObjectID, _ key: String?, _ value: String?) -> Change {
         guard id == metadata else { return .none }
+        if key == SessionManagerMarks.readKey { return value == readValue ? .isRead : .none }
         if let key, let value {
             guard SessionManagerMarks.keys.contains(key), value.utf8.count <= SessionManagerMarks.longestValue else {
                 return .none
@@ -71,15 +77,26 @@ final class SessionManagerMarks {
         return marks.count < before ? .removed : .none
     }
 
-    /// Whether the session manager links this client.
-    func allow(_ client: ObjectID, _ permission: Permission) -> Bool {
-        guard let serial = serials[client] else { return false }
-        return marks.contains(Mark(subject: client, key: permission.rawValue, value: serial))
+    /// Has the session manager say when it has repeated all marks. Returns false if it has no configuration for permd.
+    func read(_ connection: PipeWireConnection) -> Bool {
+        guard let metadata else { return false }
+        connection.setMetadata(metadata, subject: 0, key: SessionManagerMarks.readKey, value: readValue)
+        return true
     }
 
-    /// The session manager forgets what it was told about objects that have gone.
-    func removed(_ id: ObjectID) {
-        marks = marks.filter { $0.subject != id }
+    /// Whether an earlier run of this program has marked anything.
+    var haveHistory: Bool { !marks.isEmpty }
+
+    /// Whether the session manager links for this client or node.
+    func allow(_ holder: ObjectID, _ permission: Permission) -> Bool {
+        guard let serial = serials[holder] else { return false }
+        return marks.contains(Mark(subject: holder, key: permission.rawValue, value: serial))
+    }
+
+    /// The session manager forgets what it was told about clients that have gone. Other marks are removed by the next
+    /// ``update(_:_:_:_:_:)``.
+    func removed(_ id: ObjectID, isClient: Bool) {
+        if isClient { marks = marks.filter { $0.subject != id } }
         serials[id] = nil
         guard id == metadata else { return }
         metadata = nil
@@ -93,10 +110,10 @@ final class SessionManagerMarks {
         guard let metadata else { return }
         isInherited = false
         var wanted: Set<Mark> = []
-        for (client, policy) in policies {
+        for (holder, policy) in policies {
             for permission in CaptureKind.all.map(\.permission) where policy.allows(permission) {
-                guard let serial = serials[client] else { continue }
-                wanted.insert(Mark(subject: client, key: permission.rawValue, value: serial))
+                guard let serial = serials[holder] else { continue }
+                wanted.insert(Mark(subject: holder, key: permission.rawValue, value: serial))
             }
         }
         for source in sources.plain(in: graph) { wanted.insert(Mark(subject: source, key: "plain", value: "true")) }

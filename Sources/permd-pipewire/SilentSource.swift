@@ -76,7 +76,7 @@ final class SilentSource {
         port = nil
     }
 
-    /// The source has gone, or PipeWire altogether.
+    /// PipeWire has gone, and all of this with it.
     func reset() {
         for delay in delays.values { delay.cancel() }
         delays = [:]
@@ -107,6 +107,8 @@ final class SilentSource {
     /// Returns true if it was the source.
     func removed(_ id: UInt32) -> Bool {
         guard id == node else { return false }
+        source?.release()
+        for link in links.values.joined() { link.release() }
         reset()
         return true
     }

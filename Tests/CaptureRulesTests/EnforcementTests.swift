@@ -20,6 +20,7 @@ struct EnforcementTests {
         var right = RecordingRight.refused
         var isRelayed = false
         var canRelink = false
+        var isConfined = false
 
         init() {
             graph.set(EnforcementTests.linker, Client(process: 1))
@@ -29,14 +30,15 @@ struct EnforcementTests {
         mutating func step() -> [Effect] {
             let gone = graph.takeGone()
             let sources = Sources(of: graph)
-            let policy = ClientPolicy(rights: [.microphone: right, .camera: right], needsSilence: isRelayed)
+            let policy = ClientPolicy(
+                rights: [.microphone: right, .camera: right], needsSilence: isRelayed, isConfined: isConfined)
             return enforcement.step(
                 graph, gone: gone, sources, graph.recorders(sources),
                 policies: [
                     EnforcementTests.client: policy,
                     EnforcementTests.linker: ClientPolicy(rights: [.microphone: .allowed, .camera: .allowed]),
                 ],
-                canRelink: canRelink, isLinker: { $0 == EnforcementTests.linker })
+                reserved: [50], canRelink: canRelink, isLinker: { $0 == EnforcementTests.linker })
         }
 
         mutating func link(_ id: ObjectID = 100, maker: ObjectID? = EnforcementTests.linker) {
@@ -46,7 +48,7 @@ struct EnforcementTests {
 
     private static let forbid = Effect.forbid(client: client, objects: [3, 30])
     private static let permit = Effect.permit(client: client, objects: [3, 30])
-    private static let bypass = Effect.reportBypass(client: client, node: 4, permission: .microphone)
+    private static let bypass = Effect.reportBypass(holder: client, node: 4, permission: .microphone)
 
     @Test func rightsAreTakenOnceAndGivenBack() {
         var it = Case()
@@ -55,6 +57,30 @@ struct EnforcementTests {
         it.right = .allowed
         #expect(it.step() == [EnforcementTests.permit, .relink([4])])
         #expect(it.step() == [])
+    }
+
+    /// What permd depends on is nothing for a sandboxed client, also if it may record.
+    @Test func aConfinedClientDoesNotReachPermd() {
+        var it = Case()
+        it.isConfined = true
+        #expect(it.step() == [.forbid(client: EnforcementTests.client, objects: [3, 30, 50])])
+        it.right = .allowed
+        #expect(it.step() == [EnforcementTests.permit, .relink([4])])
+    }
+
+    /// A node that outlives its maker has no rights that could be taken.
+    @Test func aNodeThatOutlivesItsMakerIsCut() {
+        var graph = SourceRuleTests.graph([
+            3: Node(client: nil, mediaClass: "Audio/Source"),
+            4: Node(client: EnforcementTests.client, outlivesMaker: true, mediaClass: "Audio/Sink"),
+        ])
+        graph.set(100, Link(EnforcementTests.ends, maker: EnforcementTests.linker))
+        let sources = Sources(of: graph)
+        var enforcement = Enforcement()
+        let effects = enforcement.step(
+            graph, gone: [], sources, graph.recorders(sources),
+            policies: [4: ClientPolicy(rights: [.microphone: .refused])], canRelink: true, isLinker: { _ in true })
+        #expect(effects == [.cut(link: 100)])
     }
 
     /// The session manager may have taken rights as well, of a client that was always allowed or that lost them before.

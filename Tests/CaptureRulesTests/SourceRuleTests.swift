@@ -97,18 +97,33 @@ struct SourceRuleTests {
             let graph = SourceRuleTests.graph(nodes, links)
             return graph.recorders(Sources(of: graph, silence: silence), silence: silence)
         }
-        let waiting = Recorder(node: 5, client: 8, permission: .camera, sources: [])
-        #expect(found([]) == [Recorder(node: 2, client: 7, permission: .microphone, sources: []), waiting])
+        let waiting = Recorder(node: 5, holder: 8, permission: .camera, sources: [])
+        #expect(found([]) == [Recorder(node: 2, holder: 7, permission: .microphone, sources: []), waiting])
         // Whatever is linked to a source records, whatever it says it is; a stream of the daemon is a filter.
         #expect(
             found([(1, 2), (1, 3), (1, 6), (1, 9)]) == [
-                Recorder(node: 2, client: 7, permission: .microphone, sources: [1]),
-                Recorder(node: 3, client: 7, permission: .microphone, sources: [1]), waiting,
-                Recorder(node: 6, client: 9, permission: .microphone, sources: [1]),
+                Recorder(node: 2, holder: 7, permission: .microphone, sources: [1]),
+                Recorder(node: 3, holder: 7, permission: .microphone, sources: [1]), waiting,
+                Recorder(node: 6, holder: 9, permission: .microphone, sources: [1]),
             ])
         // One that is linked to something else does not wait, unless that is silence.
         #expect(found([(4, 2)]) == [waiting])
         #expect(found([(4, 2)], silence: 4).count == 2)
+    }
+
+    /// Whatever client it says to have, a node that outlives its maker is a holder of its own.
+    @Test func nodesThatOutliveTheirMakers() {
+        let graph = SourceRuleTests.graph(
+            [
+                1: SourceRuleTests.microphone,
+                2: Node(client: 7, outlivesMaker: true, mediaClass: "Stream/Input/Audio"),
+                3: Node(client: nil, outlivesMaker: true, mediaClass: "Audio/Sink"),
+            ], [(1, 3)])
+        #expect(
+            graph.recorders(Sources(of: graph)) == [
+                Recorder(node: 2, holder: 2, permission: .microphone, sources: []),
+                Recorder(node: 3, holder: 3, permission: .microphone, sources: [1]),
+            ])
     }
 
     /// What a stream that plays consists of concerns nobody who records; a link into a recorder does.

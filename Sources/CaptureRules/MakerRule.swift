@@ -1,0 +1,32 @@
+// Who an object belongs to whose maker PipeWire does not name: a node that outlives its maker, or what a module of a sound
+// server does. It was made by one of those who were connected at that moment, and gets no more than the least of them may
+// have.
+
+package import PermissionModel
+
+package enum MakerRule {
+    /// - Parameter makers: Who was connected when it was made; nil where that is unknown.
+    package static func owner(_ makers: some Sequence<Owner?>) -> Owner {
+        var possible: Set<Owner> = []
+        for maker in makers {
+            guard let maker, maker != .unknown else { return .unknown }
+            possible.insert(maker)
+        }
+        if possible.isSubset(of: [.session]) { return .session }
+        let apps = Set(possible.compactMap(\.sandboxedApp))
+        switch apps.count {
+        case 0: return .unsandboxed
+        case 1: return .app(apps.first!)
+        default: return .unknown
+        }
+    }
+}
+
+extension Owner {
+    fileprivate var sandboxedApp: AppID? {
+        switch self {
+        case .process(_, let app), .app(let app): app.isSandboxed ? app : nil
+        case .session, .unsandboxed, .unknown: nil
+        }
+    }
+}

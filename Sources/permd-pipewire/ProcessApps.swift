@@ -1,0 +1,65 @@
+// Which app each process is, and whether it is a part of the session.
+
+import DBus
+import Glibc
+import PermissionModel
+import ProcessIdentity
+import System
+
+@LoopActor
+final class ProcessApps {
+    struct Found: Sendable {
+        let app: AppID
+        /// The name of its executable if that belongs to root and is outside any sandbox.
+        let systemProgram: String?
+    }
+
+    /// How many processes are remembered before those that have exited are forgotten.
+    private static let leastRemembered = 256
+
+    private let processes = ProcessIdentifier(worker: Worker())
+    private var known: [ProcessKey: Found] = [:]
+    private var remembered = ProcessApps.leastRemembered
+    private var pending: Set<ProcessKey> = []
+    /// The process that a caller of ``find(_:)`` gets the answer about.
+    private var finding: ProcessKey?
+    private let onFound: @LoopActor (ProcessKey) -> Void
+
+    /// - Parameter onFound: Called when a process was identified later, or could not be.
+    init(onFound: @escaping @LoopActor (ProcessKey) -> Void) { self.onFound = onFound }
+
+    var reader: ProcessReader { processes.identity.reader }
+
+    /// Whether a process is being identified.
+    var isSearching: Bool { !pending.isEmpty }
+
+    func isSearching(_ process: ProcessKey) -> Bool { pending.contains(process) }
+
+    /// Nil if it is not known yet, or cannot be identified. Then it is tried again at each call.
+    func find(_ process: ProcessKey) -> Found? {
+        if let found = known[process] { return found }
+        let pidfd = UnixFD(owning: Pidfd.open(process.pid))
+        guard pidfd.raw >= 0, reader.isThere(process), pending.insert(process).inserted else { return nil }
+        finding = process
+        defer { finding = nil }
+        processes.identify(process.pid, under: pidfd) { [weak self] result in
+            guard let self else { return }
+            pending.remove(process)
+            if case .success(let found) = result, found.key == process { remember(found) }
+            if finding != process { onFound(process) }
+        }
+        return known[process]
+    }
+
+    private func remember(_ process: IdentifiedProcess) {
+        if known.count >= remembered {
+            known = known.filter { reader.isThere($0.key) }
+            remembered = max(ProcessApps.leastRemembered, 2 * known.count)
+        }
+        let isOfRoot = !process.app.isSandboxed && reader.executableOwner(process.key.pid) == 0
+        let path = isOfRoot ? try? reader.executableLink(process.key.pid) : nil
+        known[process.key] = Found(
+            app: process.app,
+            systemProgram: path?.split(separator: UInt8(ascii: "/")).last.map { String(decoding: $0, as: UTF8.self) })
+    }
+}

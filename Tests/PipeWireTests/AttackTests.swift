@@ -1,0 +1,188 @@
+// A sandboxed program that may not record, and tries to by what others do for it, or after it has left.
+
+import DBus
+import Foundation
+import Glibc
+import PermissionModel
+import PermissionTestKit
+import TestSupport
+import Testing
+
+@Suite(.serialized, .timeLimit(.minutes(3)))
+@LoopActor
+struct AttackTests {
+    private static let app = "flatpak:org.example.Recorder"
+
+    @LoopActor
+    private struct Place {
+        let server: SoundServer
+        let sandbox: FlatpakSandbox
+        /// Records all the time.
+        let beside: Recorder
+
+        /// Runs a script in the sandbox, and returns what it printed.
+        @discardableResult
+        func attack(_ script: String, _ arguments: String...) async throws -> String {
+            let child = try ChildProcess(
+                sandbox.command[0], Array(sandbox.command.dropFirst()) + ["sh", "-c", script, "sh"] + arguments,
+                environment: server.environment)
+            let output = await child.output()
+            _ = await child.waitForExit()
+            return output
+        }
+
+        /// The number of the client with that name.
+        func client(_ name: String) async throws -> String {
+            try await server.run(
+                "pw-cli list-objects Client | awk -v name='\"\(name)\"' '$1 == \"id\" { id = $2 + 0 } $3 == name { print id }'"
+            ).trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+
+        func end() async {
+            await beside.end()
+            await server.end()
+        }
+    }
+
+    private func place() async throws -> Place {
+        let server = try await SoundServer()
+        let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus)
+        try await server.permctl("deny", AttackTests.app, "microphone")
+        let beside = try await Recorder(.native, "beside", on: server)
+        try await beside.hears()
+        return Place(server: server, sandbox: sandbox, beside: beside)
+    }
+
+    /// Modules of the PulseAudio server do it, for a program that has left.
+    @Test func modulesOfTheSoundServer() async throws {
+        let place = try await place()
+        let pipe = place.server.folder.file("pipe")
+        let modules = try await place.attack(
+            """
+            pactl load-module module-pipe-sink file="$1" sink_name=leak format=s16le rate=48000 channels=1 &&
+            pactl load-module module-loopback source=test_microphone sink=leak
+            """, pipe)
+        #expect(modules.split(separator: "\n").count == 2)
+        let heard = EventLog<String>()
+        let reader = try ChildProcess(
+            "sh", ["-c", "stdbuf -oL od -An -v -td2 -w2048 \"$0\"", pipe], environment: place.server.environment)
+        Task { [lines = reader.lines] in
+            for await line in lines where line.split(separator: " ").contains(where: { $0 != "0" }) { heard.add(line) }
+        }
+        try await place.beside.hears(80)
+        #expect(heard.all.isEmpty)
+        reader.terminate(SIGKILL)
+        _ = await reader.waitForExit()
+        await place.end()
+    }
+
+    /// Modules of the configuration record, also after permd-pipewire was started again. So does one that a person has
+    /// loaded, if the program that did it could be identified before it left.
+    @Test func modulesOfAPerson() async throws {
+        let place = try await place()
+        let server = place.server
+        let linked = "pw-link --links | grep -A9 ^test_microphone | grep -q loopback"
+        try await server.run(
+            """
+            mkdir -p "$XDG_CONFIG_HOME"/pipewire/pipewire-pulse.conf.d
+            echo 'pulse.cmd = [ { cmd = "load-module" args = "module-loopback source=test_microphone" } ]' \
+                >"$XDG_CONFIG_HOME"/pipewire/pipewire-pulse.conf.d/loopback.conf
+            """)
+        await server.stop(.pulse)
+        try await server.start(.pulse)
+        let before = try await server.run("timeout 20 sh -c 'until \(linked); do sleep 0.05; done' && pw-link --links --id")
+        await server.stopEnforcing()
+        try await server.enforce()
+        try await place.beside.hears()
+        let after = try await server.run("pw-link --links --id")
+        #expect(before.contains("loopback") && before == after)
+        let loaded = try await server.run(
+            """
+            pactl unload-module module-loopback
+            pactl load-module module-null-sink sink_name=mine >/dev/null
+            for i in $(seq 20); do
+                module=$(pactl load-module module-loopback source=test_microphone sink=mine)
+                timeout 2 sh -c 'until pw-link --links | grep -A9 ^test_microphone | grep -q loopback; do
+                    sleep 0.05; done' && echo loaded && break
+                pactl unload-module "$module"
+            done
+            """)
+        #expect(loaded == "loaded\n")
+        await place.end()
+    }
+
+    /// A node that outlives its maker records, whoever it says to belong to.
+    @Test(arguments: [false, true])
+    func aNodeThatOutlivesItsMaker(_ claimsAnother: Bool) async throws {
+        let place = try await place()
+        let links = try await LinkMonitor(place.server)
+        let client = claimsAnother ? "client.id = \(try await place.client("pw-cat"))" : ""
+        let script = try place.server.folder.write(AttackTests.lingering, to: "lingering")
+        try await place.attack("exec sh \"$@\"", script, "leak", client)
+        let there = try await place.server.run(
+            "timeout 20 sh -c 'until pw-cli list-objects Node | grep -q \\\"leak; do sleep 0.05; done' && echo there")
+        #expect(there == "there\n")
+        try await place.beside.hears(40)
+        #expect(links.made.all.isEmpty)
+        // What a person makes is linked.
+        let linked = try await place.server.run(
+            """
+            sh \(script) mine
+            timeout 20 sh -c 'until pw-link --links | grep -A9 ^test_microphone | grep -q mine:; do sleep 0.05; done' &&
+                echo linked
+            """)
+        #expect(linked == "linked\n")
+        await links.end()
+        await place.end()
+    }
+
+    private static let lingering = """
+        pw-cli create-node adapter "{ factory.name = support.null-audio-sink node.name = $1 object.linger = true
+            media.class = Stream/Input/Audio node.autoconnect = true audio.position = [ FL FR ] $2 }" >/dev/null
+        """
+
+    /// Another object that is called as the one that the session manager reads.
+    @Test func anotherMetadata() async throws {
+        let place = try await place()
+        let script = try place.server.folder.write("metadata = ImplMetadata(\"permd\")\nmetadata:activate(Features.ALL)\n", to: "metadata.lua")
+        let attack = try ChildProcess(
+            place.sandbox.command[0], Array(place.sandbox.command.dropFirst()) + ["wpexec", script],
+            environment: place.server.environment)
+        let there = try await place.server.run(
+            """
+            timeout 20 sh -c 'until [ "$(pw-cli list-objects Metadata | grep -c "\"permd\"")" = 2 ]; do
+                sleep 0.05; done' && echo there
+            """)
+        #expect(there == "there\n")
+        let late = try await Recorder(.native, "late", on: place.server)
+        try await late.hears()
+        attack.terminate(SIGKILL)
+        _ = await attack.waitForExit()
+        await place.end()
+    }
+
+    /// One that says that it manages others ends neither permd-pipewire nor the session manager, and marks nobody.
+    @Test func aManager() async throws {
+        let place = try await place()
+        let guards = [try await place.client("permd-pipewire"), try await place.client("WirePlumber")]
+        let refused = try await Recorder(.native, "refused", on: place.server, through: place.sandbox)
+        try await place.beside.hears(20)
+        let own = try await place.server.run("pw-cli list-objects Client | awk '$1 == \"id\" { print $2 + 0 }'")
+        try await place.attack(
+            """
+            export PIPEWIRE_PROPS='{ media.category = Manager }'
+            microphone=$(pw-cli list-objects Node | awk '$1 == "id" { id = $2 + 0 } /"test_microphone"/ { print id }')
+            for i in 1 2 3; do
+                for client in $1; do
+                    pw-cli permissions "$client" "$microphone" 0
+                    pw-cli destroy "$client"
+                done
+                for client in $2; do pw-metadata -n permd "$client" microphone "$client"; done
+            done
+            """, guards.joined(separator: " "), own)
+        try await place.beside.hears(40)
+        #expect(refused.tones == 0)
+        #expect(guards == [try await place.client("permd-pipewire"), try await place.client("WirePlumber")])
+        await place.end()
+    }
+}
