@@ -124,12 +124,14 @@ struct AttackTests {
         #expect(there == "there\n")
         try await place.beside.hears(40)
         #expect(links.made.all.isEmpty)
-        // What a person makes is linked.
+        // What a person makes is linked, if the program that did it could be identified before it left.
         let linked = try await place.server.run(
             """
-            sh \(script) mine
-            timeout 20 sh -c 'until pw-link --links | grep -A9 ^test_microphone | grep -q mine:; do sleep 0.05; done' &&
-                echo linked
+            for i in $(seq 20); do
+                sh \(script) mine$i
+                timeout 2 sh -c 'until pw-link --links | grep -A9 ^test_microphone | grep -q mine; do sleep 0.05; done' &&
+                    echo linked && break
+            done
             """)
         #expect(linked == "linked\n")
         await links.end()
@@ -161,13 +163,62 @@ struct AttackTests {
         await place.end()
     }
 
+    /// A connection that the portal for cameras has passed on is asked about the microphone, as the app's.
+    @Test func aConnectionOfThePortal() async throws {
+        let server = try await SoundServer()
+        let agent = ScriptedAgent(try server.permd.bus.connect())
+        try await agent.register()
+        let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let portal = try await DesktopPortal(
+            on: server.permd, backends: project.appending(path: "portal").path,
+            environment: ["XDG_CURRENT_DESKTOP": "permd"])
+        let app = try await TestApp.flatpak("org.example.Recorder", on: server.permd)
+        let desk = try server.permd.bus.connect()
+        _ = try await desk.call(
+            .call(
+                destination: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
+                member: "SetPermission",
+                [.string("devices"), .bool(true), .string("camera"), .string(app.id.name), .strings(["yes"])]))
+        #expect(try await app.ask("open-camera").hasPrefix("ok"))
+        let file = server.folder.file("recorded")
+        let record = "gst-launch-1.0 -q pipewiresrc fd=3 ! audio/x-raw ! filesink location=\(file) buffer-mode=2"
+        #expect(try await app.ask("run \(record)") == "ok")
+        let prompt = try await agent.prompt(0)
+        #expect(prompt.app == AttackTests.app && prompt.questions == [.microphone])
+        let beside = try await Recorder(.native, "beside", on: server)
+        try await beside.hears(40)
+        agent.answer(prompt, with: .deny(.always))
+        try await beside.hears(40)
+        #expect(try await server.run("od -An -v -tx1 \(file) | tr -d ' 0\\n' | wc -c").hasPrefix("0"))
+        await app.end()
+        await portal.end()
+        await server.end()
+    }
+
+    /// A program is no part of the session because of its name.
+    @Test func theNameOfASessionPart() async throws {
+        let server = try await SoundServer(settings: "[Enforcement]\nAsk=all\n")
+        let agent = ScriptedAgent(try server.permd.bus.connect())
+        try await agent.register()
+        let program = server.folder.file("pipewire")
+        try await server.run("cp /usr/bin/pw-cat \(program) && { [ \"$(id -u)\" != 0 ] || chown 65534 \(program); }")
+        let recorder = try ChildProcess(
+            "bash", ["-c", "exec -a pw-record \(program) \(server.folder.file("recorded"))"],
+            environment: server.environment)
+        #expect(try await agent.prompt(0).app == AppID.executable(program.utf8).description)
+        recorder.terminate(SIGKILL)
+        _ = await recorder.waitForExit()
+        await server.end()
+    }
+
     /// One that says that it manages others ends neither permd-pipewire nor the session manager, and marks nobody.
     @Test func aManager() async throws {
         let place = try await place()
         let guards = [try await place.client("permd-pipewire"), try await place.client("WirePlumber")]
         let refused = try await Recorder(.native, "refused", on: place.server, through: place.sandbox)
         try await place.beside.hears(20)
-        let own = try await place.server.run("pw-cli list-objects Client | awk '$1 == \"id\" { print $2 + 0 }'")
+        let all = try await place.server.run("pw-cli list-objects Client | awk '$1 == \"id\" { print $2 + 0 }'")
         try await place.attack(
             """
             export PIPEWIRE_PROPS='{ media.category = Manager }'
@@ -177,9 +228,13 @@ struct AttackTests {
                     pw-cli permissions "$client" "$microphone" 0
                     pw-cli destroy "$client"
                 done
-                for client in $2; do pw-metadata -n permd "$client" microphone "$client"; done
+                for client in $2; do
+                    pw-metadata -n permd "$client" microphone "$client"
+                    pw-cli permissions "$client" "$microphone" 7
+                done
+                pw-link "$(pw-link -o | grep test_microphone | head -n 1)" "$(pw-link -i | grep pw-cat | tail -n 1)"
             done
-            """, guards.joined(separator: " "), own)
+            """, guards.joined(separator: " "), all)
         try await place.beside.hears(40)
         #expect(refused.tones == 0)
         #expect(guards == [try await place.client("permd-pipewire"), try await place.client("WirePlumber")])

@@ -137,6 +137,7 @@ final class TestAppProgram {
                     destination: BusNames.portal, path: portalRequest(arguments[0]),
                     interface: "org.freedesktop.portal.Request", member: "Close"))
         case ("open-camera", 0): call(number, camera("OpenPipeWireRemote", [.properties([:])]))
+        case ("run", 1...): run(number, arguments.joined(separator: " "))
         case ("be-store", 2): beStore(number, arguments[0], arguments[1])
         case ("be-portal", 0): bePortal(number)
         case ("be-daemon", 0): beDaemon(number)
@@ -148,6 +149,19 @@ final class TestAppProgram {
         .call(
             destination: BusNames.portal, path: BusNames.portalRoot, interface: "org.freedesktop.portal.Camera",
             member: member, body)
+    }
+
+    /// Runs a shell command with the descriptor that was received last as its descriptor 3.
+    private func run(_ number: String, _ command: String) {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, nodes.last ?? -1, 3)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+        let words = ["sh", "-c", command].map { (word: String) in strdup(word) }
+        defer { for word in words { free(word) } }
+        var child: pid_t = 0
+        say("\(number) \(posix_spawnp(&child, "sh", &actions, nil, words + [nil], environ) == 0 ? "ok" : "failed")")
     }
 
     private func own(_ name: String) -> Bool { (try? connection.requestName(name)) == true }
