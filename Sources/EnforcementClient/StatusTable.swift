@@ -14,7 +14,7 @@ package final class StatusTable {
         var isKnown = false
         var isStale = true
         var isAsking = false
-        /// After a call that failed and may succeed when it is made again.
+        /// After a call that failed.
         var backoff = Backoff(first: 100, longest: 10_000)
         var retry: LoopTimer?
     }
@@ -104,13 +104,13 @@ package final class StatusTable {
             case .success(let statuses):
                 (entry.statuses, entry.isKnown) = (statuses, true)
                 entry.backoff.reset()
-            case .failure(let failure) where failure.isRetryable:
+            case .failure(let failure):
+                // A subject that permd cannot identify has no status, and so no right. It may identify it later.
+                if !failure.isRetryable { (entry.statuses, entry.isKnown) = (nil, true) }
                 entry.retry = Loop.shared.after(milliseconds: entry.backoff.next()) { [weak self] in
                     self?.refresh(subject)
                     self?.ask()
                 }
-            // A subject that permd cannot identify has no status, and so no right.
-            case .failure: (entry.statuses, entry.isKnown) = (nil, true)
             }
             entries[subject] = entry
             if entry.isStale { queue.append(subject) }

@@ -57,6 +57,7 @@ final class Enforcer {
     /// What PipeWire has said of what was there when it was reached.
     private enum Listing { case nothing, objects, properties, metadata, all }
     private var listing = Listing.nothing
+    private var isTimeToBegin = false
     /// The metadata that is there, and its maker. It counts if that is the session manager.
     private var unknownMetadata: [ObjectID: (name: String, maker: ObjectID?)] = [:]
     var whenReady: (@LoopActor () -> Void)?
@@ -278,7 +279,7 @@ final class Enforcer {
     private func list(_ connection: PipeWireConnection) {
         guard listing == .properties else { return }
         owners.findAll()
-        guard !owners.isSearching else { return }
+        guard !owners.isSearching || isTimeToBegin else { return }
         followMetadata(connection)
         listing = .metadata
         guard marks.read(connection) else { return listed() }
@@ -396,6 +397,12 @@ extension Enforcer {
             connection?.sync()
         case .objects:
             listing = .properties
+            isTimeToBegin = false
+            // New clients that cannot be identified keep nobody waiting.
+            Loop.shared.after(milliseconds: Worker.deadline) { [weak self] in
+                self?.isTimeToBegin = true
+                self?.stepLater()
+            }
             changed(isUrgent: true)
         case .properties, .metadata, .all: break
         }

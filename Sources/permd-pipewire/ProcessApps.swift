@@ -14,6 +14,9 @@ final class ProcessApps {
         let systemProgram: String?
     }
 
+    /// Milliseconds after which a process that could not be identified is tried again.
+    private static let pause: Int64 = 400
+
     /// How many processes are remembered before those that have exited are forgotten.
     private static let leastRemembered = 256
 
@@ -21,6 +24,8 @@ final class ProcessApps {
     private var known: [ProcessKey: Found] = [:]
     private var remembered = ProcessApps.leastRemembered
     private var pending: Set<ProcessKey> = []
+    /// When processes could not be identified.
+    private var failures: [ProcessKey: Int64] = [:]
     /// The process that a caller of ``find(_:)`` gets the answer about.
     private var finding: ProcessKey?
     private let onFound: @LoopActor (ProcessKey) -> Void
@@ -35,9 +40,12 @@ final class ProcessApps {
 
     func isSearching(_ process: ProcessKey) -> Bool { pending.contains(process) }
 
-    /// Nil if it is not known yet, or cannot be identified. Then it is tried again at each call.
+    /// Nil if it is not known yet, or cannot be identified. Then a later call tries again.
     func find(_ process: ProcessKey) -> Found? {
         if let found = known[process] { return found }
+        let now = Loop.uptimeMilliseconds()
+        failures = failures.filter { now < $0.value + ProcessApps.pause }
+        guard failures[process] == nil else { return nil }
         let pidfd = UnixFD(owning: Pidfd.open(process.pid))
         guard pidfd.raw >= 0, reader.isThere(process), pending.insert(process).inserted else { return nil }
         finding = process
@@ -45,7 +53,11 @@ final class ProcessApps {
         processes.identify(process.pid, under: pidfd) { [weak self] result in
             guard let self else { return }
             pending.remove(process)
-            if case .success(let found) = result, found.key == process { remember(found) }
+            if case .success(let found) = result, found.key == process {
+                remember(found)
+            } else {
+                failures[process] = Loop.uptimeMilliseconds()
+            }
             if finding != process { onFound(process) }
         }
         return known[process]

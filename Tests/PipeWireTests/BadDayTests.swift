@@ -196,6 +196,55 @@ struct BadDayTests {
         await server.end()
     }
 
+    /// A sandboxed program whose files do not answer gets nothing, and keeps nobody waiting.
+    @Test func aFileSystemThatHangs() async throws {
+        let server = try await SoundServer()
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
+        try await server.permctl("grant", "flatpak:org.example.Call", "microphone")
+        let recorder = try await Recorder(.pulse, "recorder", on: server, through: sandbox)
+        try await recorder.hears()
+        await server.stopEnforcing()
+        let hung = try await HungFileSystem(over: "/.flatpak-info", in: recorder.pid)
+        try await server.enforce()
+        let late = try await Recorder(.native, "late", on: server)
+        try await late.hears()
+        try await recorder.isSilent()
+        let before = recorder.tones
+        try await late.hears(20)
+        #expect(recorder.tones == before && server.isEnforcing)
+        try await hung.end()
+        await recorder.end()
+        await server.end()
+    }
+
+    /// A script that a newer session manager cannot run does not end the sound; links are cut by permd-pipewire then.
+    /// WirePlumber 0.4, which gets no newer versions, runs it.
+    @Test func aBrokenScript() async throws {
+        let server = try await SoundServer(isEnforced: false)
+        try await server.run(
+            """
+            for script in "$XDG_CONFIG_HOME" "$XDG_DATA_HOME"; do
+                sed -i '1i assert (not SimpleEventHook)' "$script/wireplumber/scripts/permd/capture.lua"
+            done
+            """)
+        for part in SoundServer.Part.allCases { await server.stop(part) }
+        for part in SoundServer.Part.allCases { try await server.start(part) }
+        try await server.enforce()
+        if !(try await server.run("wireplumber --version").contains(" 0.4")) {
+            try await server.log.first("the notice") { $0.contains("does not know permd") }
+        }
+        let allowed = try await Recorder(.native, "allowed", on: server)
+        try await allowed.hears()
+        let played = try await server.run("pacat --playback --raw --latency-msec=50 /bin/sh && echo played")
+        #expect(played == "played\n")
+        let program = Recorder.app(.native, "refused", on: server).description
+        try await server.permctl("deny", program, "microphone")
+        let refused = try await Recorder(.native, "refused", on: server)
+        try await allowed.hears(40)
+        #expect(refused.tones <= 4)
+        await server.end()
+    }
+
     /// Many at once: who is refused gets nothing, who is allowed gets the tone.
     @Test(arguments: [Recorder.Kind.pulse, .native])
     func manyAtOnce(_ kind: Recorder.Kind) async throws {
