@@ -2,7 +2,7 @@
 // server does. It was made by one of those who were connected at that moment, and gets no more than the least of them may
 // have.
 
-package import PermissionModel
+import PermissionModel
 
 package enum MakerRule {
     /// - Parameter makers: Who was connected when it was made; nil where that is unknown.

@@ -43,12 +43,17 @@ final class ClientOwners {
     private final class Origin {
         /// Nil if that is not known.
         var makers: [Entry]?
+        /// Who made it if that is none of these.
+        var other: Owner
 
-        init(_ makers: [Entry]) { self.makers = makers.count > ClientOwners.mostMakers ? nil : makers }
+        init(_ makers: [Entry], other: Owner) {
+            self.makers = makers.count > ClientOwners.mostMakers ? nil : makers
+            self.other = other
+        }
 
-        func owner(ofOthers owner: Owner) -> Owner {
+        var owner: Owner {
             guard let makers else { return .unknown }
-            return makers.isEmpty ? owner : MakerRule.owner(makers.map(\.known))
+            return makers.isEmpty ? other : MakerRule.owner(makers.map(\.known))
         }
     }
 
@@ -80,7 +85,7 @@ final class ClientOwners {
 
     /// A client has connected. The registry says which process it is, its other properties arrive later.
     func added(_ id: ObjectID, process: Int32?) {
-        let origin = Origin(entries.values.filter { $0.isRelayed && $0.mayBeSandboxed })
+        let origin = Origin(entries.values.filter { $0.isRelayed && $0.mayBeSandboxed }, other: .session)
         let entry = Entry(process.flatMap { try? reader.key($0) }, origin)
         entries[id] = entry
         identify(entry)
@@ -88,7 +93,8 @@ final class ClientOwners {
 
     /// A node has appeared, which may outlive its maker.
     func addedNode(_ id: ObjectID) {
-        nodes[id] = Origin(entries.values.filter { ($0.isRelayed ? isOfServer($0) : true) && $0.mayBeSandboxed })
+        let makers = entries.values.filter { ($0.isRelayed ? isOfServer($0) : true) && $0.mayBeSandboxed }
+        nodes[id] = Origin(makers, other: .unsandboxed)
     }
 
     func update(_ id: ObjectID, _ client: Client) {
@@ -105,12 +111,13 @@ final class ClientOwners {
         if entry.isRelayed { server(of: entry)?.isChanged = true }
     }
 
-    /// Others may have made what was there at the beginning, and left.
+    /// Of what was there at the beginning, some is PipeWire's own, by its configuration, and some was made by others that
+    /// may have left.
     ///
     /// - Parameter isTrusted: Whether an object could record before.
     func listed(isTrusted: (ObjectID) -> Bool) {
         for (id, entry) in entries where entry.isRelayed && !isTrusted(id) { entry.origin.makers = nil }
-        for (id, origin) in nodes where !isTrusted(id) { origin.makers = nil }
+        for (id, origin) in nodes { if isTrusted(id) { origin.other = .session } else { origin.makers = nil } }
     }
 
     /// A node belongs to its client.
@@ -119,7 +126,7 @@ final class ClientOwners {
     func isRelayed(_ id: ObjectID) -> Bool { entries[id]?.isRelayed == true }
 
     /// Nil if a client is not known yet, or is a sound server's and was not looked for.
-    func owner(_ id: ObjectID) -> Owner? { entries[id]?.known ?? nodes[id]?.owner(ofOthers: .unsandboxed) }
+    func owner(_ id: ObjectID) -> Owner? { entries[id]?.known ?? nodes[id]?.owner }
 
     /// Whether a client is xdg-desktop-portal's, for the camera or not.
     func portal(_ id: ObjectID) -> Client.Portal? { entries[id].flatMap { $0.isPortal ? $0.client?.portal : nil } }
@@ -205,11 +212,12 @@ final class ClientOwners {
         for entry in open where !entry.isRelayed { identify(entry) }
         for process in Set(open.compactMap { $0.isRelayed ? $0.process : nil }) {
             guard let server = relay(process) else { continue }
-            let clients = entries.filter { $0.value.isRelayed && $0.value.process == process }
-            let owners = server.owners(clients.mapValues { $0.client?.claim ?? Claim() })
+            // What a client says it is arrives after it.
+            let clients = entries.filter { $0.value.isRelayed && $0.value.process == process && $0.value.client != nil }
+            let owners = server.owners(clients.compactMapValues(\.client?.claim))
             for (id, entry) in clients where !isSettled(entry.owner) {
                 let owner = owners[id] ?? .unknown
-                entry.owner = owner == .session ? entry.origin.owner(ofOthers: .session) : owner
+                entry.owner = owner == .session ? entry.origin.owner : owner
             }
         }
         return wanted.filter { id in entries[id].map { !isSettled($0.owner) } ?? false }

@@ -81,7 +81,6 @@ struct AttackTests {
     @Test func modulesOfAPerson() async throws {
         let place = try await place()
         let server = place.server
-        let linked = "pw-link --links | grep -A9 ^test_microphone | grep -q loopback"
         try await server.run(
             """
             mkdir -p "$XDG_CONFIG_HOME"/pipewire/pipewire-pulse.conf.d
@@ -90,20 +89,20 @@ struct AttackTests {
             """)
         await server.stop(.pulse)
         try await server.start(.pulse)
-        let before = try await server.run("timeout 20 sh -c 'until \(linked); do sleep 0.05; done' && pw-link --links --id")
+        let links = "pw-link --links --id | grep \\|-\\>.*input.loopback"
+        let before = try await server.run("timeout 20 sh -c 'until \(links) >&2; do sleep 0.05; done'; \(links)")
         await server.stopEnforcing()
         try await server.enforce()
         try await place.beside.hears()
-        let after = try await server.run("pw-link --links --id")
-        #expect(before.contains("loopback") && before == after)
+        let after = try await server.run(links)
+        #expect(!before.isEmpty && before == after)
         let loaded = try await server.run(
             """
             pactl unload-module module-loopback
             pactl load-module module-null-sink sink_name=mine >/dev/null
             for i in $(seq 20); do
                 module=$(pactl load-module module-loopback source=test_microphone sink=mine)
-                timeout 2 sh -c 'until pw-link --links | grep -A9 ^test_microphone | grep -q loopback; do
-                    sleep 0.05; done' && echo loaded && break
+                timeout 2 sh -c 'until \(links) >&2; do sleep 0.05; done' && echo loaded && break
                 pactl unload-module "$module"
             done
             """)
