@@ -122,7 +122,8 @@ extension Queue {
         }
     }
 
-    /// Handles "Not now": removes these questions from all waiting requests of the app.
+    /// Handles "Not now": removes these questions from all waiting requests of the app, and of programs in the same
+    /// folder of a user, so that the person answers many names of one program once.
     private mutating func dismissed(
         _ items: [Question], _ request: Request, _ now: Instant, _ facts: some Facts
     ) {
@@ -130,7 +131,7 @@ extension Queue {
             effects.append(
                 .saveDismissals(dismissals.dismissed(request.app, question, at: now.epoch, settings: settings)))
         }
-        leaveOut(items, of: request.app, by: .person, now, facts)
+        leaveOut(items, where: request.isRelated, by: .person, now, facts)
         settleAll(now, facts)
     }
 
@@ -189,7 +190,7 @@ extension Queue {
         guard let prompt = openPrompt, prompt.id == id, let app = slots.first?.request?.app else { return }
         effects.append(.withdrawPrompt(prompt.agent, id, why: "it was not answered in time"))
         clearPrompt()
-        leaveOut(prompt.items, of: app, by: .timeout, now, facts)
+        leaveOut(prompt.items, where: { $0.app == app }, by: .timeout, now, facts)
         leftUnanswered(app, for: settings.promptTimeout * 1000, now, facts)
     }
 
@@ -198,7 +199,7 @@ extension Queue {
     mutating func leftUnanswered(_ app: AppID, for milliseconds: Int64, _ now: Instant, _ facts: some Facts) {
         let paused = dismissals.leftUnanswered(app, for: milliseconds, at: now.epoch, settings: settings)
         effects += paused.map { .saveDismissals($0) }
-        leaveOut(paused.map(\.question), of: app, by: .guard, now, facts)
+        leaveOut(paused.map(\.question), where: { $0.app == app }, by: .guard, now, facts)
         settleAll(now, facts)
     }
 

@@ -52,8 +52,17 @@ extension Queue {
             return PermissionError(
                 .limitExceeded, "this app has \(own) requests waiting; ask again when one is answered")
         }
+        let related = slots.count { $0.request?.isRelated(to: request) == true }
+        if let folder = request.userFolder, related >= settings.waitingPerApp * Limits.appsPerFolder {
+            return PermissionError(
+                .limitExceeded, "programs in \(SafeText.line(folder)) have \(related) requests waiting; ask again later"
+            )
+        }
         let count = count
-        if count >= settings.waiting {
+        let isSandboxed = request.caller.isSandboxed
+        let others = slots.count { $0.request?.caller.isSandboxed == false }
+        let kept = settings.waiting / Limits.sandboxedPlaces
+        if count >= settings.waiting || !isSandboxed && others >= settings.waiting - kept {
             return PermissionError(.limitExceeded, "\(count) requests are waiting in total; ask again later")
         }
         return nil
@@ -94,13 +103,14 @@ extension Queue {
         }
     }
 
-    /// Removes questions, undecided, from all waiting requests of an app.
+    /// Removes questions, undecided, from all waiting requests that are meant.
     mutating func leaveOut(
-        _ questions: [Question], of app: AppID, by author: Author, _ now: Instant, _ facts: some Facts
+        _ questions: [Question], where isMeant: (Request) -> Bool, by author: Author, _ now: Instant,
+        _ facts: some Facts
     ) {
         var rows: [HistoryRow] = []
         for index in slots.indices {
-            guard let request = slots[index].request, request.app == app, !request.isSettling else { continue }
+            guard let request = slots[index].request, isMeant(request), !request.isSettling else { continue }
             let open = request.open(in: facts).filter(questions.contains)
             rows += open.map { request.row($0, .dismissed, author, now) }
             update(at: index) {

@@ -66,6 +66,7 @@ package struct Request {
     /// and portals, for which permd looks for a device.
     package var device: String?
     package let origin: any RequestOrigin
+    let userFolder: String?
 
     /// Nil for a request that never waited.
     package internal(set) var place: Place?
@@ -96,9 +97,15 @@ package struct Request {
         self.questions = questions
         self.arrived = arrived
         self.origin = origin
+        userFolder = caller.app.userFolder
     }
 
     var app: AppID { caller.app }
+
+    /// Whether the other one is of the same app, or of a program in the same folder of a user.
+    func isRelated(to other: Request) -> Bool {
+        app == other.app || userFolder != nil && userFolder == other.userFolder
+    }
 
     func decision(_ permission: Permission, _ answer: ItemDecision, _ now: Instant) -> Decision {
         Decision(

@@ -63,4 +63,104 @@ struct QueueLimitTests {
             queued 1
             """)
     }
+
+    /// The programs in a home have as many places together as four apps, in whatever folders they are.
+    @Test func requestsOfOneFolder() {
+        QueueScript.play(
+            """
+            > settings waitingPerApp=1
+            > agent A desktop
+            > request 1 /home/u/a camera
+            shown A #1 camera
+            > request 2 /usr/bin/python3:/home/u/b camera
+            queued 1
+            > request 3 /home/u/x/c camera
+            queued 2
+            > request 4 /home/u/y/d camera
+            queued 3
+            > request 5 /home/u/e camera
+            refuse 5 LimitExceeded
+            > request 6 /usr/bin/python3:/home/u/f camera
+            refuse 6 LimitExceeded
+            > request 7 /usr/bin/f camera
+            queued 4
+            > request 8 /home/v/f camera
+            queued 5
+            """)
+    }
+
+    /// One place in eight is for sandboxed apps.
+    @Test func placesForSandboxedApps() {
+        QueueScript.play(
+            """
+            > settings waiting=8
+            > agent A desktop
+            > request 1 a camera
+            shown A #1 camera
+            > request 2 b camera
+            queued 1
+            > request 3 c camera
+            queued 2
+            > request 4 d camera
+            queued 3
+            > request 5 e camera
+            queued 4
+            > request 6 f camera
+            queued 5
+            > request 7 g camera
+            queued 6
+            > request 8 h camera
+            refuse 8 LimitExceeded
+            > request 9 flatpak.x camera
+            queued 7
+            > request 10 flatpak.y camera
+            refuse 10 LimitExceeded
+            """)
+    }
+
+    /// "Not now" to one program of a home is the answer to all of them; programs of the system are asked about.
+    @Test func notNowToOneFolder() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 /home/u/a camera
+            shown A #1 camera
+            > request 2 /home/u/x/b camera,location
+            queued 1
+            > request 3 /usr/bin/c camera
+            queued 2
+            > request 4 /usr/bin/d camera
+            queued 3
+            > answer A #1 dismissed
+            stop prompt#1
+            nag /home/u/a camera 1
+            record /home/u/a:camera=dismissed/person,/home/u/x/b:camera=dismissed/person
+            respond 1 dismissed camera=undetermined refused=camera
+            show A #2 2 location waiting=2
+            timer prompt#2 300000
+            moved 2 showing 0
+            moved 3 queued 1
+            moved 4 queued 2
+            length 3
+            > answer A #2 dismissed
+            stop prompt#2
+            nag /home/u/x/b location 1
+            record /home/u/x/b:location=dismissed/person
+            respond 2 dismissed camera=undetermined,location=undetermined refused=camera
+            show A #3 3 camera waiting=1
+            timer prompt#3 300000
+            moved 3 showing 0
+            moved 4 queued 1
+            length 2
+            > answer A #3 dismissed
+            stop prompt#3
+            nag /usr/bin/c camera 1
+            record /usr/bin/c:camera=dismissed/person
+            respond 3 dismissed camera=undetermined refused=camera
+            show A #4 4 camera waiting=0
+            timer prompt#4 300000
+            moved 4 showing 0
+            length 1
+            """)
+    }
 }

@@ -211,7 +211,11 @@ struct QueueScript {
         return settings
     }
 
-    private func app(_ name: String) -> AppID { AppID("desktop:\(name)")! }
+    /// `/path`, `flatpak.NAME`, or the name of a desktop entry.
+    private func app(_ name: String) -> AppID {
+        let kind = name.hasPrefix("/") ? "exe" : name.hasPrefix("flatpak.") ? "flatpak" : "desktop"
+        return AppID("\(kind):\(name)")!
+    }
     private func agent(_ name: String) -> AgentID { AgentID(connection: ":\(name)", path: "/\(name)") }
     private func prompt(_ text: String) -> PromptID { PromptID(UInt64(text.dropFirst()) ?? 0) }
 
