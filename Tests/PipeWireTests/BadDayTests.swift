@@ -43,6 +43,19 @@ struct BadDayTests {
         await server.end()
     }
 
+    /// Where nobody is asked, sandboxed programs record as well, also those that were denied.
+    @Test func nobodyIsAsked() async throws {
+        let server = try await SoundServer(settings: "[Enforcement]\nAsk=none\n")
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
+        try await server.permctl("deny", "flatpak:org.example.Call", "microphone")
+        for kind in [Recorder.Kind.pulse, .pulse, .pulse, .native] {
+            let recorder = try await Recorder(kind, "recorder", on: server, through: sandbox)
+            try await recorder.hears()
+            await recorder.end()
+        }
+        await server.end()
+    }
+
     /// A stream whose grant ends by its time is asked about at once.
     @Test func aGrantEnds() async throws {
         let server = try await SoundServer()
