@@ -273,34 +273,6 @@ local function end_silence (stream)
   end
 end
 
--- A sandboxed client that manages what others play may do so once it may record.
-local function set_rights (client_id)
-  local client = clients_om:lookup { Constraint { "bound-id", "=", client_id, type = "gobject" } }
-  local properties = client and client.properties
-  if properties and properties["pipewire.access"] == "flatpak" and properties["media.category"] == "Manager" then
-    client:update_permissions { ["any"] = is_marked (client, "microphone") and "all" or "rx" }
-  end
-end
-
-local function mark (subject, key, value)
-  if key == "plain" then
-    plain[subject] = value == "true" or nil
-  elseif key == "silence" then
-    end_silence (subject)
-    silence[subject] = tonumber (value)
-    give_silence ()
-  elseif allowed[key] then
-    local before = allowed[key][subject]
-    allowed[key][subject] = value
-    set_rights (subject)
-    if value and value ~= before then
-      link_again (subject, kinds[key].stream)
-    elseif before and not value then
-      hold_streams (subject, kinds[key].stream)
-    end
-  end
-end
-
 -- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
 -- together with their first rights. permd-pipewire gives them back when it marks the client as allowed, and again when
 -- it is told that the mark was made: in case this came between the two. A client that is already marked keeps them.
@@ -317,6 +289,47 @@ local function hide (client, source)
   local may_see = plain[source["bound-id"]] or needed and is_marked (client, needed)
   if not may_see then
     client:update_permissions { [source["bound-id"]] = "-" }
+  end
+end
+
+-- A sandboxed client that may record sees the sources before its streams are linked: the PulseAudio server waits for ever
+-- for one that it cannot see. If it manages what others play, it may do so now.
+local function set_rights (client_id, key)
+  local client = clients_om:lookup { Constraint { "bound-id", "=", client_id, type = "gobject" } }
+  if not client or is_trusted (client) then
+    return
+  end
+  local is_manager = client.properties["pipewire.access"] == "flatpak" and
+      client.properties["media.category"] == "Manager"
+  local may_manage = is_manager and is_marked (client, "microphone")
+  local rights = {}
+  if is_manager then
+    rights["any"] = may_manage and "all" or "rx"
+  end
+  for source in sources_om:iterate () do
+    if permission (source) == key and is_marked (client, key) then
+      rights[source["bound-id"]] = may_manage and "all" or "rx"
+    end
+  end
+  client:update_permissions (rights)
+end
+
+local function mark (subject, key, value)
+  if key == "plain" then
+    plain[subject] = value == "true" or nil
+  elseif key == "silence" then
+    end_silence (subject)
+    silence[subject] = tonumber (value)
+    give_silence ()
+  elseif allowed[key] then
+    local before = allowed[key][subject]
+    allowed[key][subject] = value
+    set_rights (subject, key)
+    if value and value ~= before then
+      link_again (subject, kinds[key].stream)
+    elseif before and not value then
+      hold_streams (subject, kinds[key].stream)
+    end
   end
 end
 
@@ -517,9 +530,9 @@ local function start ()
       hide_guards_from_all ()
     end
     -- It may have been allowed before it was known here.
-    set_rights (client["bound-id"])
     for key, kind in pairs (kinds) do
       if allowed[key][client["bound-id"]] then
+        set_rights (client["bound-id"], key)
         link_again (client["bound-id"], kind.stream)
       end
     end

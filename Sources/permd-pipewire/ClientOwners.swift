@@ -136,8 +136,14 @@ final class ClientOwners {
     // MARK: Clients of PipeWire
 
     private func identify(_ entry: Entry) {
-        guard let key = entry.process else { return entry.owner = .unknown }
-        guard let found = apps.find(key) else { return entry.owner = apps.isSearching(key) ? nil : .unknown }
+        guard let key = entry.process else {
+            entry.owner = .unknown
+            return
+        }
+        guard let found = apps.find(key) else {
+            entry.owner = apps.isSearching(key) ? nil : .unknown
+            return
+        }
         if let program = found.systemProgram, ClientOwners.relays.contains(program), let server = relay(key) {
             entry.isRelayed = true
             server.isChanged = true

@@ -13,14 +13,6 @@ import System
 
 @LoopActor
 final class Enforcer {
-    /// Milliseconds after which unknown clients are looked for again: a sound server's connection and its client do not
-    /// appear at the same moment, and what says which app a process is may not be readable at once.
-    private static let retryDelays: [Int64] = [20, 100, 500, 2000]
-
-    /// Milliseconds between searches for clients of a sound server that do not record. They see sources when they are known,
-    /// and what their modules do is theirs. Hundreds may connect at once, and each search reads all sockets of the server.
-    private static let sightingDelay: Int64 = 200
-
     /// Milliseconds for which changes are collected that concern nobody who records. Hundreds of programs that play may
     /// connect at once, and a step looks at all clients.
     private static let collectingTime: Int64 = 20
@@ -33,26 +25,20 @@ final class Enforcer {
     private let bypasses: BoundedLog
     private var connection: PipeWireConnection?
     private var mirror = GraphMirror()
-    private lazy var owners = newOwners()
+    private var owners: ClientOwners { search.owners }
+    private lazy var search = OwnerSearch(log) { [weak self] in self?.stepLater() }
     private var enforcement = Enforcement()
     private var marks = SessionManagerMarks()
     private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
     private let permd: EnforcementPoint
     /// Between attempts to reach PipeWire, until which nobody new records.
     private var backoff = Backoff(longest: 2000)
-    /// How often recorders that are still unknown were looked for.
-    private var searches: [ObjectID: Int] = [:]
-    private var retry: LoopTimer?
-    private var sighting: LoopTimer?
     private var isStepDue = false
     private var isChanged = false
     /// Whether a change concerns somebody who records, or may.
     private var isUrgent = false
     private var collecting: LoopTimer?
     private var recording: Set<Subject> = []
-    /// Said once, because any program may connect again and again.
-    private var hasLoggedHiddenClients = false
-    private var hasLoggedModules = false
     private var isReady = false
     /// What PipeWire has said of what was there when it was reached.
     private enum Listing { case nothing, objects, properties, metadata, all }
@@ -140,49 +126,11 @@ final class Enforcer {
         beReady()
     }
 
-    /// Clients of a sound server are looked for at once if they record, and all together if they only could.
     private func identify(_ recorders: [Recorder]) {
-        let unknown = owners.find(Set(recorders.map(\.holder)))
-        findAgain(unknown)
-        if !hasLoggedModules, unknown.contains(where: owners.isModule) {
-            hasLoggedModules = true
-            log.notice(
-                "A module of the sound server gets silence, because a sandboxed app may have loaded it. Load it again, or list it in pipewire-pulse.conf(5)"
-            )
-        }
-        if owners.hasHiddenClients, !hasLoggedHiddenClients, unknown.contains(where: owners.isRelayed) {
-            hasLoggedHiddenClients = true
-            log.notice(
-                "A program is connected to the PulseAudio server over TCP, or its process cannot be found. Others cannot be told apart from it, so they get silence when they record there until it has left"
-            )
-        }
-        findUnsought()
+        search.find(recorders)
         recording = Set(recorders.compactMap { owners.owner($0.holder)?.subject })
-        permd.statuses.follow(recording.union(mirror.graph.clients.keys.compactMap { owners.owner($0)?.subject }), first: recording)
-    }
-
-    /// A program that has a module loaded leaves at once.
-    private func findUnsought() {
-        guard listing == .all, owners.hasUnsought, sighting == nil else { return }
-        owners.findAll()
-        sighting = Loop.shared.after(milliseconds: Enforcer.sightingDelay) { [weak self] in
-            self?.sighting = nil
-            self?.stepLater()
-        }
-    }
-
-    private func findAgain(_ unknown: Set<ObjectID>) {
-        let isNew = !unknown.isSubset(of: searches.keys)
-        searches = Dictionary(uniqueKeysWithValues: unknown.map { ($0, searches[$0, default: 0]) })
-        guard isNew || retry == nil else { return }
-        retry?.cancel()
-        retry = nil
-        guard let fewest = searches.values.min(), fewest < Enforcer.retryDelays.count else { return }
-        for client in unknown { searches[client, default: 0] += 1 }
-        retry = Loop.shared.after(milliseconds: Enforcer.retryDelays[fewest]) { [weak self] in
-            self?.retry = nil
-            self?.stepLater()
-        }
+        let others = mirror.graph.clients.keys.compactMap { owners.owner($0)?.subject }
+        permd.statuses.follow(recording.union(others), first: recording)
     }
 
     private func policies(_ graph: Graph) -> [ObjectID: ClientPolicy] {
@@ -262,8 +210,6 @@ final class Enforcer {
     }
 
     // MARK: The beginning
-
-    private func newOwners() -> ClientOwners { ClientOwners { [weak self] in self?.stepLater() } }
 
     /// Metadata that another client has made is not read.
     private func followMetadata(_ connection: PipeWireConnection) {
@@ -363,7 +309,7 @@ extension Enforcer {
         // The session manager's script keeps the sources from those that PipeWire does not trust.
         changed(isUrgent: !marks.isThere)
         owners.update(id, mirror.setClient(id, properties))
-        findUnsought()
+        if listing == .all { search.findUnsought() }
     }
 
     func nodeChanged(_ id: UInt32, isRunning: Bool, _ properties: Properties?) {
@@ -421,8 +367,7 @@ extension Enforcer {
     func disconnected() {
         connection = nil
         mirror = GraphMirror()
-        owners = newOwners()
-        searches = [:]
+        search.reset()
         enforcement = Enforcement()
         silence.reset()
         marks = SessionManagerMarks()

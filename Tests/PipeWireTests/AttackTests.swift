@@ -145,7 +145,8 @@ struct AttackTests {
     /// Another object that is called as the one that the session manager reads.
     @Test func anotherMetadata() async throws {
         let place = try await place()
-        let script = try place.server.folder.write("metadata = ImplMetadata(\"permd\")\nmetadata:activate(Features.ALL)\n", to: "metadata.lua")
+        let script = try place.server.folder.write(
+            "metadata = ImplMetadata(\"permd\")\nmetadata:activate(Features.ALL)\n", to: "metadata.lua")
         let attack = try ChildProcess(
             place.sandbox.command[0], Array(place.sandbox.command.dropFirst()) + ["wpexec", script],
             environment: place.server.environment)

@@ -51,7 +51,7 @@ struct PolicyInterface {
                 list("ListStatuses", "statuses", statusRows),
                 Method(
                     "SetDecision", ["app": "s", "permission": "s", "decision": "s", "options": "a{sv}"],
-                    callers: .unsandboxed, options: ["duration", "until"], setDecision),
+                    callers: .unsandboxed, options: ["by", "duration", "until"], setDecision),
                 Method(
                     "Reset", ["app": "s", "permission": "s"], returns: ["removed": "u"], callers: .unsandboxed, reset),
                 list("ListHistory", "rows", historyRows),
