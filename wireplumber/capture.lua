@@ -311,7 +311,10 @@ local function set_rights (client_id, key)
       rights[source["bound-id"]] = may_manage and "all" or "rx"
     end
   end
-  client:update_permissions (rights)
+  -- WirePlumber 0.4 does not survive an empty table.
+  if next (rights) then
+    client:update_permissions (rights)
+  end
 end
 
 local function mark (subject, key, value)
