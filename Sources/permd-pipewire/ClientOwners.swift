@@ -156,6 +156,8 @@ final class ClientOwners {
 
     private func found(_ process: ProcessKey) {
         for entry in entries.values where entry.process == process { identify(entry) }
+        // What is still unknown changes nothing: others would be looked for again and again.
+        guard apps.isKnown(process) else { return }
         for server in servers.values where server.isRelay { server.isChanged = true }
     }
 

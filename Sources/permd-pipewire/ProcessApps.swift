@@ -40,6 +40,8 @@ final class ProcessApps {
 
     func isSearching(_ process: ProcessKey) -> Bool { pending.contains(process) }
 
+    func isKnown(_ process: ProcessKey) -> Bool { known[process] != nil }
+
     /// Nil if it is not known yet, or cannot be identified. Then a later call tries again.
     func find(_ process: ProcessKey) -> Found? {
         if let found = known[process] { return found }
