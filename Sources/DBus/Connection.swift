@@ -8,8 +8,8 @@ import CLinux
 public final class Connection {
     /// Bytes of unhandled messages at which reading pauses, so that a flood takes limited memory.
     private static let maximumReceived = 16 << 20
-    /// Messages dispatched before waiting calls, timers and other descriptors get their turn, and the nanoseconds for
-    /// which messages are read and dispatched: as long as a turn of calls.
+    /// Messages dispatched before waiting calls, timers and other descriptors get their turn, and the nanoseconds of
+    /// processor time for which messages are read and dispatched: as long as a turn of calls.
     private static let dispatchBatch = 64
     private static let dispatchTime: Int64 = 2_000_000
 
@@ -103,7 +103,7 @@ public final class Connection {
     private func dispatch() {
         isDispatchQueued = false
         guard isConnected else { return }
-        let end = Loop.nanoseconds(of: CLOCK_MONOTONIC) + Connection.dispatchTime
+        let end = Loop.nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) + Connection.dispatchTime
         var dispatched = 0
         repeat {
             if hasMessages {
@@ -113,7 +113,7 @@ public final class Connection {
                 return
             }
         } while isConnected && dispatched < Connection.dispatchBatch
-            && Loop.nanoseconds(of: CLOCK_MONOTONIC) < end
+            && Loop.nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) < end
         guard isConnected, hasMessages else { return }
         isDispatchQueued = true
         Loop.shared.afterPoll { self.dispatch() }
