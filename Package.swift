@@ -184,7 +184,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PermissionClientTests",
-            dependencies: ["PermissionClient", "DBus", "PermissionTestKit", "TestSupport"],
+            dependencies: [
+                "PermissionClient", "EnforcementClient", "PermissionModel", "ProcessIdentity", "DBus",
+                "PermissionTestKit", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "PermissionTextsTests",

@@ -2,6 +2,7 @@
 // uses go on whenever permd or the bus comes back.
 
 package import DBus
+package import PermissionClient
 package import PermissionModel
 
 @LoopActor
@@ -16,13 +17,15 @@ package final class EnforcementPoint {
     /// Called when something else may have changed: whom to ask, whether permd is there, whether a request may be made.
     package var onChange: (@LoopActor () -> Void)?
     private let permissions: [Permission]
-    private lazy var link = PermdLink(source: source) { [weak self] in self?.happened($0) }
+    private lazy var link = PermdLink(bus, source: source) { [weak self] in self?.happened($0) }
     private let source: String
+    private let bus: PermissionBus
 
     /// - Parameters:
     ///   - source: What it calls itself in permd's list of uses, such as `pipewire`.
     ///   - permissions: Those of the devices that it stands before.
-    package init(source: String, permissions: [Permission]) {
+    package init(source: String, permissions: [Permission], on bus: PermissionBus = .session) {
+        self.bus = bus
         self.source = source
         self.permissions = permissions
     }

@@ -18,7 +18,7 @@ final class PermdLink {
     private let source: String
     private let onEvent: @LoopActor (Event) -> Void
     /// A sandboxed or unidentified owner of permd's name is not believed.
-    private let link = BusLink(.session, identifiesDaemon: true)
+    private let link: BusLink
     /// The unique name of permd, once it has answered.
     private var daemon: String?
     private var backoff = Backoff(first: 100, longest: 10_000)
@@ -27,7 +27,8 @@ final class PermdLink {
     private var responses: [String: @LoopActor (Message) -> Void] = [:]
 
     /// - Parameter source: The name of the enforcement point.
-    init(source: String, onEvent: @escaping @LoopActor (Event) -> Void) {
+    init(_ bus: PermissionBus, source: String, onEvent: @escaping @LoopActor (Event) -> Void) {
+        link = BusLink(bus, identifiesDaemon: true)
         self.source = source
         self.onEvent = onEvent
     }

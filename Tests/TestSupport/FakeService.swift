@@ -16,8 +16,8 @@ package final class FakeService {
         }
     }
 
-    package func add(_ interface: String, at path: String, _ methods: [Method]) {
-        server.add(Interface(name: interface, methods: methods), at: path)
+    package func add(_ interface: String, at path: String, _ methods: [Method], properties: [Property] = []) {
+        server.add(Interface(name: interface, methods: methods, properties: properties), at: path)
     }
 
     /// Takes the well-known name, once all methods are there. Throws if it has an owner.
