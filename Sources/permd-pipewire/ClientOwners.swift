@@ -116,10 +116,10 @@ final class ClientOwners {
     ///
     /// - Parameter isTrusted: Whether an object could record before.
     func listed(isTrusted: (ObjectID) -> Bool) {
-        for (id, entry) in entries where entry.isRelayed && !isTrusted(id) {
+        for (id, entry) in entries where !isTrusted(id) {
             entry.origin.makers = nil
             // It may have been taken for the server's own before its origin was known.
-            if entry.owner == .session { entry.owner = nil }
+            if entry.isRelayed, entry.owner == .session { entry.owner = nil }
         }
         for (id, origin) in nodes { if isTrusted(id) { origin.other = .session } else { origin.makers = nil } }
     }

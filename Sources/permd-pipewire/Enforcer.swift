@@ -234,8 +234,10 @@ final class Enforcer {
 
     private func listed() {
         listing = .all
+        // Without marks of an earlier run, everything is of the session's beginning.
+        let isFirst = !marks.haveHistory && !unknownMetadata.values.contains { $0.name == SessionManagerMarks.name }
         owners.listed { [marks] id in
-            !marks.haveHistory || CaptureKind.all.contains { marks.allow(id, $0.permission) }
+            isFirst || CaptureKind.all.contains { marks.allow(id, $0.permission) }
         }
         stepLater()
     }

@@ -27,7 +27,8 @@ final class RelayServer {
         self.key = key
         self.apps = apps
         self.sockets = sockets
-        isRelay = (try? ends())?.isListening == true
+        // If that cannot be read, its clients are nobody's.
+        isRelay = (try? ends())?.isListening ?? true
     }
 
     /// The owner of each client, from what it claims and who is connected.
