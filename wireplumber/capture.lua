@@ -37,6 +37,8 @@ local held = {}
 local refused = {}
 -- The item that is just being announced to all scripts, and may not have been to this one.
 local announced
+-- Whether the metadata has a number.
+local marks_are_there = false
 
 -- The permission that a source needs; nil for other nodes.
 local function permission (node)
@@ -498,6 +500,7 @@ local function start ()
       Log.warning (metadata, "permd: " .. tostring (problem))
       return
     end
+    marks_are_there = true
     hide_guards_from_all ()
     metadata:connect ("changed", function (_, subject, key, _, value)
       for _, each in ipairs (key and { key } or mark_keys) do
@@ -527,9 +530,9 @@ local function start ()
     for source in sources_om:iterate () do
       hide (client, source)
     end
-    if marks["bound-id"] and not is_trusted (client) then
+    if marks_are_there and not is_trusted (client) then
       hide_guards (client)
-    elseif marks["bound-id"] and is_guard (client) then
+    elseif marks_are_there and is_guard (client) then
       hide_guards_from_all ()
     end
     -- It may have been allowed before it was known here.
