@@ -41,8 +41,11 @@ struct OtherProgramsTests {
         let prompt = try #require(try await stage.window())
         try await stage.until("the prompt's place") {
             let own = OtherProgramsTests.middle(try await stage.place(of: prompt))
+            // The other window may still become larger.
+            other = try await stage.place(of: id)
+            guard other.count == 4 else { return false }
             let its = OtherProgramsTests.middle(other)
-            return abs(own.x - its.x) < 100 && abs(own.y - its.y) < 100
+            return abs(own.x - its.x) < other[2] / 2 && abs(own.y - its.y) < other[3] / 2
         }
         let arguments = command.count > 1 ? [command[0], id, command[1]] : [command[0], id]
         try await stage.run("xdotool", arguments)
