@@ -61,6 +61,10 @@ local function is_marked (object, key)
   return serial ~= nil and object["global-properties"]["object.serial"] == serial
 end
 
+local function object_with (id, objects)
+  return id and objects:lookup { Constraint { "bound-id", "=", tonumber (id), type = "gobject" } }
+end
+
 -- Whose marks count for a node: its client's, or its own if it outlives its maker and may claim any client. Nodes without
 -- either belong to PipeWire itself.
 local function holder_id (node)
@@ -76,7 +80,7 @@ local function is_allowed (node, key)
   if id == nil or id == node["bound-id"] then
     return id == nil or is_marked (node, key)
   end
-  local client = clients_om:lookup { Constraint { "bound-id", "=", id, type = "gobject" } }
+  local client = object_with (id, clients_om)
   return client ~= nil and is_marked (client, key)
 end
 
@@ -275,14 +279,14 @@ local function end_silence (stream)
   end
 end
 
--- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
--- together with their first rights. permd-pipewire gives them back when it marks the client as allowed, and again when
--- it is told that the mark was made: in case this came between the two. A client that is already marked keeps them.
 local function is_trusted (client)
   local access = client.properties["pipewire.access"]
   return access == "unrestricted" or access == "allowed"
 end
 
+-- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
+-- together with their first rights. permd-pipewire gives them back when it marks the client as allowed, and again when
+-- it is told that the mark was made: in case this came between the two. A client that is already marked keeps them.
 local function hide (client, source)
   if is_trusted (client) or source.properties["node.name"] == "permd.silence" then
     return
@@ -297,7 +301,7 @@ end
 -- A sandboxed client that may record sees the sources before its streams are linked: the PulseAudio server waits for ever
 -- for one that it cannot see. If it manages what others play, it may do so now.
 local function set_rights (client_id, key)
-  local client = clients_om:lookup { Constraint { "bound-id", "=", client_id, type = "gobject" } }
+  local client = object_with (client_id, clients_om)
   if not client or is_trusted (client) then
     return
   end
@@ -340,8 +344,7 @@ end
 
 -- WirePlumber and permd-pipewire, which others may have the rights to end.
 local function is_guard (client)
-  local own = marks["global-properties"]["client.id"]
-  local me = own and clients_om:lookup { Constraint { "bound-id", "=", tonumber (own), type = "gobject" } }
+  local me = object_with (marks["global-properties"]["client.id"], clients_om)
   return client.properties["application.name"] == "permd-pipewire"
       or me ~= nil and client.properties["pipewire.sec.pid"] == me.properties["pipewire.sec.pid"]
 end
@@ -367,12 +370,9 @@ end
 -- PipeWire before 0.3.75 lets sandboxed clients link what they have no rights on. permd-pipewire cuts all such links;
 -- this is for when it does not run.
 local function cut (link)
-  local function proxy (om, id)
-    return id and om:lookup { Constraint { "bound-id", "=", tonumber (id), type = "gobject" } }
-  end
-  local recorder = proxy (nodes_om, link.properties["link.input.node"])
-  local client = recorder and proxy (clients_om, recorder.properties["client.id"])
-  local source = proxy (nodes_om, link.properties["link.output.node"])
+  local recorder = object_with (link.properties["link.input.node"], nodes_om)
+  local client = recorder and object_with (recorder.properties["client.id"], clients_om)
+  local source = object_with (link.properties["link.output.node"], nodes_om)
   if client and not is_trusted (client) and not may_record (recorder, source) then
     link:request_destroy ()
   end

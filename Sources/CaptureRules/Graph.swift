@@ -7,8 +7,6 @@ package typealias ObjectID = UInt32
 
 /// A connection to PipeWire.
 package struct Client: Sendable, Equatable {
-    /// The process that connected, according to the kernel.
-    package var process: Int32?
     package var claim: Claim
     /// Whether PipeWire gave it all rights when it connected. Others get theirs from the session manager.
     package var isTrusted: Bool
@@ -34,8 +32,7 @@ package struct Client: Sendable, Equatable {
         }
     }
 
-    package init(process: Int32?, claim: Claim = Claim(), isTrusted: Bool = true, portal: Portal? = nil) {
-        self.process = process
+    package init(claim: Claim = Claim(), isTrusted: Bool = true, portal: Portal? = nil) {
         self.claim = claim
         self.isTrusted = isTrusted
         self.portal = portal

@@ -24,6 +24,7 @@ package final class EnforcementPoint {
     /// - Parameters:
     ///   - source: What it calls itself in permd's list of uses, such as `pipewire`.
     ///   - permissions: Those of the devices that it stands before.
+    ///   - bus: Where permd is.
     package init(source: String, permissions: [Permission], on bus: PermissionBus = .session) {
         self.bus = bus
         self.source = source

@@ -45,7 +45,6 @@ final class GraphMirror {
 
     func setClient(_ id: UInt32, _ properties: Properties) -> Client {
         let client = Client(
-            process: properties["pipewire.sec.pid"].flatMap { Int32($0) },
             claim: Claim(
                 pid: properties["application.process.id"].flatMap { Int32($0) },
                 app: properties["pipewire.access.portal.app_id"].flatMap { AppID("flatpak:\($0)") }),

@@ -23,8 +23,8 @@ struct EnforcementTests {
         var isConfined = false
 
         init() {
-            graph.set(EnforcementTests.linker, Client(process: 1))
-            graph.set(EnforcementTests.client, Client(process: 2))
+            graph.set(EnforcementTests.linker, Client())
+            graph.set(EnforcementTests.client, Client())
         }
 
         mutating func step() -> [Effect] {
@@ -98,7 +98,7 @@ struct EnforcementTests {
         // It is not about another client that gets the ID.
         it.enforcement.rightsAreUnsure(of: EnforcementTests.client)
         it.graph.remove(EnforcementTests.client)
-        it.graph.set(EnforcementTests.client, Client(process: 3))
+        it.graph.set(EnforcementTests.client, Client())
         it.right = .allowed
         #expect(it.step() == [.relink([4])])
     }
@@ -108,7 +108,7 @@ struct EnforcementTests {
         var it = Case()
         _ = it.step()
         it.graph.remove(EnforcementTests.client)
-        it.graph.set(EnforcementTests.client, Client(process: 3))
+        it.graph.set(EnforcementTests.client, Client())
         #expect(it.step() == [EnforcementTests.forbid])
         it.graph.remove(3)
         it.graph.set(3, Node(client: nil, mediaClass: "Audio/Source"))
