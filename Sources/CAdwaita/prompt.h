@@ -135,6 +135,26 @@ static inline void cadw_window_place(GtkWindow *window, const char *parent) {
 #endif
 }
 
+// Whether a window that is shown is on the screen. Any client of an X server may unmap, minimize, move into a window of its
+// own, or destroy another's; with Wayland only the compositor can.
+static inline gboolean cadw_window_is_seen(GtkWindow *window) {
+#ifdef GDK_WINDOWING_X11
+    GdkSurface *surface = cadw_x11_surface(window);
+    if (!surface) return TRUE;
+    GdkDisplay *gdk = gdk_surface_get_display(surface);
+    XWindowAttributes attributes;
+    gdk_x11_display_error_trap_push(gdk);
+    gboolean isViewable = XGetWindowAttributes(
+        gdk_x11_display_get_xdisplay(gdk), gdk_x11_surface_get_xid(surface), &attributes)
+        && attributes.map_state == IsViewable;
+    // Some window managers leave minimized windows mapped.
+    return !gdk_x11_display_error_trap_pop(gdk) && isViewable
+        && !(gdk_toplevel_get_state(GDK_TOPLEVEL(surface)) & GDK_TOPLEVEL_STATE_MINIMIZED);
+#else
+    return TRUE;
+#endif
+}
+
 #ifdef GDK_WINDOWING_X11
 // Whether a program made this press or release of a key or a button: it was sent (XSendEvent), or comes from a device of
 // the extension XTEST. A device that is gone already counts as one.

@@ -20,9 +20,16 @@ final class PromptWindow {
         let page: PromptPage
         /// How many requests wait behind it.
         var behind: Int
+        let parent: String
+        /// Looks at the window for which it may still be away from the screen: none once it was there.
+        var patience = PromptWindow.patience
     }
 
     private static let width: Int32 = 440
+    /// Milliseconds between looks at the guard and the window.
+    private static let look: UInt32 = 50
+    /// Looks within which a busy window manager shows a window: two seconds.
+    private static let patience = 40
     /// Milliseconds for which the window stays after an answer: for a prompt that an app makes of it at once, and for one
     /// that is known to be behind it, which a busy machine brings later.
     private static let linger = (usual: UInt32(200), behind: UInt32(2000))
@@ -33,9 +40,10 @@ final class PromptWindow {
         // The low priority handles all pending events first: on a busy machine, a press from before the guard wakes up
         // must not be seen after it.
         guardTimer = g_timeout_add_full(
-            G_PRIORITY_DEFAULT_IDLE, 50,
+            G_PRIORITY_DEFAULT_IDLE, PromptWindow.look,
             { context in
                 PromptWindow.at(context)?.updateGuard()
+                PromptWindow.at(context)?.stayOnScreen()
                 return 1
             }, unmanaged, nil)
     }
@@ -72,20 +80,42 @@ final class PromptWindow {
         let form = PromptForm(prompt.items, prompt.durations)
         for size in PageSize.all {
             let page = PromptPage(prompt, form, size) { [unowned self] action in act(action) }
-            shown = Shown(answer: answer, onEnd: onEnd, form: form, page: page, behind: prompt.behind.count)
+            shown = Shown(
+                answer: answer, onEnd: onEnd, form: form, page: page, behind: prompt.behind.count,
+                parent: prompt.parentWindow)
             // The window can be moved by its page, as it has no title bar.
             let handle = gtk_window_handle_new()!
             gtk_window_handle_set_child(cadw_handle(handle), page.widget)
             gtk_window_set_child(cadw_window(window), handle)
             if fit() { break }
         }
+        appear()
+    }
+
+    private func appear() {
+        guard let shown else { return }
         arm()
         if gtk_widget_get_visible(window) == 0 {
             gtk_widget_realize(window)
             cadw_window_be_dialog(cadw_window(window))
             gtk_widget_set_visible(window, 1)
         }
-        cadw_window_place(cadw_window(window), prompt.parentWindow)
+        cadw_window_place(cadw_window(window), shown.parent)
+    }
+
+    /// Shows the prompt again, in a new window, when another program has hidden its window.
+    private func stayOnScreen() {
+        guard let patience = shown?.patience else { return }
+        if cadw_window_is_seen(cadw_window(window)) != 0 {
+            shown?.patience = 0
+        } else if patience > 0 {
+            shown?.patience -= 1
+        } else {
+            gtk_widget_set_visible(window, 0)
+            gtk_widget_unrealize(window)
+            shown?.patience = PromptWindow.patience
+            appear()
+        }
     }
 
     func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }

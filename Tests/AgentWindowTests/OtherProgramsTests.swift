@@ -59,6 +59,31 @@ struct OtherProgramsTests {
         await stage.end()
     }
 
+    /// Any client of the X server may hide any window.
+    @Test(arguments: ["windowminimize", "windowunmap", "windowreparent"])
+    func aHiddenPromptAppearsAgain(_ command: String) async throws {
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        let (program, id) = try await window(on: stage)
+        try await stage.run("xdotool", "windowunmap", "--sync", id)
+        for _ in 0..<3 {
+            try await stage.until("the prompt") { try await stage.window() != nil }
+            let prompt = try #require(try await stage.window())
+            try await stage.run("xdotool", [command, prompt] + (command == "windowreparent" ? [id] : []))
+            try await stage.until("another window") { try await stage.window().map { $0 != prompt } == true }
+        }
+        let prompt = try #require(try await stage.window())
+        try await stage.until("its place above others") {
+            try await stage.run("xprop", "-id", prompt, "_NET_WM_STATE").contains("_NET_WM_STATE_ABOVE")
+        }
+        try await stage.click("Don't allow")
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
+        program.terminate()
+        await stage.end()
+    }
+
     /// The person goes to another desktop.
     @Test func thePromptIsOnEveryDesktop() async throws {
         let stage = try await AgentStage()
