@@ -1,5 +1,6 @@
 // Kills PipeWire, WirePlumber, pipewire-pulse, permd-pipewire and permd at random while programs record. No program without
-// a grant may get a sample of the microphone, and none with a grant may stay silent.
+// a grant may get a sample of the microphone, also not by modules, nodes and links that it makes, and none with a grant may
+// stay silent.
 
 import DBus
 import PermissionModel
@@ -26,6 +27,7 @@ final class SoundFault {
     func run() async -> Report {
         await report.play(rounds, perPlace: SoundFault.roundsPerPlace) { try await play($0) }
         for victim in SoundVictims.Victim.allCases { report.expect(victim.count) }
+        for trick in SoundThief.Trick.allCases { report.expect(trick.rawValue) }
         for role in SoundRound.Role.allCases { report.expect("\(role.rawValue) recorders") }
         return report
     }
@@ -40,11 +42,15 @@ final class SoundFault {
             }
         }
         let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
+        let thieves = try await FlatpakSandbox("org.example.Thief", on: server.permd.bus)
+        try await server.permctl("deny", thieves.app.description, "microphone")
+        let tricks = SoundThief.Trick.allCases
         for _ in 1...count {
             let number = report.counted("rounds") + 1
-            let round = SoundRound(server, victims, sandbox, report, dice.fork())
+            let round = SoundRound(server, victims, sandbox, thieves: thieves, report, dice.fork())
             report.count("rounds")
-            do { try await round.run(killing: (0..<dice.number(1...3)).map { _ in deal() }) } catch {
+            let killed = (0..<dice.number(1...3)).map { _ in deal() }
+            do { try await round.run(killing: killed, tricks[number % tricks.count]) } catch {
                 round.lose("\(error)")
             }
             await round.reportLosses("seed \(seed), round \(number)")

@@ -26,9 +26,11 @@ final class SoundRound {
     private let server: SoundServer
     private let victims: SoundVictims
     private let sandbox: FlatpakSandbox
+    private let thieves: FlatpakSandbox
     private let report: Report
     private var dice: Dice
     private var recordings: [Recording] = []
+    private var thefts: [SoundThief] = []
     private let began = Loop.uptimeMilliseconds()
     /// What happened so far, and what was wrong.
     private var steps: [String] = []
@@ -38,22 +40,26 @@ final class SoundRound {
     var isLost: Bool { !losses.isEmpty }
 
     init(
-        _ server: SoundServer, _ victims: SoundVictims, _ sandbox: FlatpakSandbox, _ report: Report, _ dice: Dice
+        _ server: SoundServer, _ victims: SoundVictims, _ sandbox: FlatpakSandbox, thieves: FlatpakSandbox,
+        _ report: Report, _ dice: Dice
     ) {
         self.server = server
         self.victims = victims
         self.sandbox = sandbox
+        self.thieves = thieves
         self.report = report
         self.dice = dice
         logged = (server.log.all.count, server.permd.log.all.count)
     }
 
-    func run(killing list: [SoundVictims.Victim]) async throws {
+    /// - Parameter trick: What is tried at the end, in addition to what is tried meanwhile.
+    func run(killing list: [SoundVictims.Victim], _ trick: SoundThief.Trick) async throws {
         for role in Role.allCases.shuffled(using: &dice) { try await start(role) }
         // Otherwise the first kill comes while they connect.
         if dice.oneIn(2) { try await hear() }
         for victim in list {
-            if victims.isDown(victim) { try await restore() }
+            if dice.oneIn(2) { try await steal(dice.pick(SoundThief.Trick.allCases)) }
+            if victims.isDown(victim) || isLastGuard(victim) { try await restore() }
             await Place.pause(milliseconds: dice.number(1...400))
             await kill(victim)
             if dice.oneIn(2) { try await start(dice.pick(Role.allCases)) }
@@ -61,10 +67,15 @@ final class SoundRound {
             if dice.oneIn(2) { try await restore() }
         }
         if !victims.down.isEmpty { try await restore() }
-        try await check()
+        try await check(trick)
     }
 
     func end() async {
+        for theft in thefts {
+            await theft.end()
+            report.count(theft.trick.rawValue, theft.attempts.all.count)
+        }
+        if !thefts.isEmpty { try? await SoundThief.cleanUp(server) }
         let ends = recordings.map { recording in Task { await recording.recorder.end() } }
         for end in ends { await end.value }
     }
@@ -80,6 +91,17 @@ final class SoundRound {
         report.count("recorders")
         report.count("\(role.rawValue) recorders")
         logStep("started \(recordings.last!.name)\(isCutOff ? ", which has no server" : "")")
+    }
+
+    private func steal(_ trick: SoundThief.Trick) async throws {
+        thefts.append(try await SoundThief(trick, on: server, through: thieves))
+        logStep("began with \(trick.rawValue)")
+    }
+
+    /// Without both of them, PipeWire before 0.3.75 makes any link.
+    private func isLastGuard(_ victim: SoundVictims.Victim) -> Bool {
+        let guards: Set<SoundVictims.Victim> = [.point, .wireplumber]
+        return guards.contains(victim) && !victims.down.isDisjoint(with: guards)
     }
 
     private func kill(_ victim: SoundVictims.Victim) async {
@@ -108,14 +130,17 @@ final class SoundRound {
 
     // MARK: Checks
 
-    private func check() async throws {
+    private func check(_ trick: SoundThief.Trick) async throws {
+        try await steal(trick)
         for role in [Role.granted, .refused].shuffled(using: &dice) { try await start(role) }
         if !recordings.contains(where: { $0.role == .sandboxed && !$0.isCutOff }) { try await start(.sandboxed) }
         let restored = Loop.uptimeMilliseconds()
         try await hear()
         report.most("ms at most until all granted had the tone", Int(Loop.uptimeMilliseconds() - restored))
+        _ = try await thefts.last!.attempts.wait(for: 1)
         // The others had as much time.
         try await hear(20)
+        for theft in thefts { if let loot = theft.loot { lose("the app in a sandbox \(loot)") } }
         for recording in recordings where recording.role != .granted {
             if recording.recorder.tones > 0 { lose("\(recording.name) got \(recording.recorder.tones) tones") }
             if !recording.isCutOff, !recording.recorder.isRunning {
