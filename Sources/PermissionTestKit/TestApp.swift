@@ -18,7 +18,7 @@ public final class TestApp {
     private var lastCommand = 0
 
     /// - Parameters:
-    ///   - other: A test app whose program is run again, so that both are the same app.
+    ///   - other: A test app in whose folder the program is. With its name, both are the same app.
     ///   - sandbox: The sandbox to run it in.
     public init(
         _ name: String = "app", on daemon: PermdProcess, sharing other: TestApp? = nil,
@@ -28,7 +28,7 @@ public final class TestApp {
         let folder = if let other { other.folder } else { try TemporaryFolder() }
         self.folder = folder
         let path = folder.file(name)
-        if other == nil { try await BuiltProgram.copy("permd-testapp", to: path) }
+        if access(path, F_OK) != 0 { try await BuiltProgram.copy("permd-testapp", to: path) }
         id = sandbox?.app ?? AppID.executable(path.utf8)
         let words = (sandbox?.command ?? []) + [path]
         process = try ChildProcess(

@@ -59,6 +59,31 @@ struct HostileAppTests {
         await stage.end()
     }
 
+    /// A program that makes others has the places of four apps, and one answer is for all of them.
+    @Test func programsOfOneFolder() async throws {
+        let stage = try await Stage(settings: "[Limits]\nWaitingPerApp=1\n")
+        let agent = try await stage.agent()
+        let first = try await stage.app("first")
+        try await first.request("t", [.camera])
+        let prompt = try await agent.prompt(0)
+        var others: [TestApp] = []
+        for name in ["second", "third", "fourth"] {
+            let app = try await TestApp(name, on: stage.permd, sharing: first)
+            #expect(try await app.request("t", [.camera]).hasPrefix("ok "))
+            others.append(app)
+        }
+        let fifth = try await TestApp("fifth", on: stage.permd, sharing: first)
+        #expect(try await fifth.request("t", [.camera]).hasPrefix("LimitExceeded retryable"))
+        let elsewhere = try await stage.app("elsewhere")
+        try await elsewhere.request("t", [.camera])
+        agent.answer(prompt, with: .dismiss)
+        for app in [first] + others {
+            #expect(try await app.response("t") == "1 refused=camera statuses=camera=undetermined")
+        }
+        #expect(try await agent.prompt(1).app == elsewhere.id.description)
+        await stage.end()
+    }
+
     /// Requests that need no prompt cause few writes.
     @Test func requestsRepeatedWithoutAPrompt() async throws {
         let stage = try await Stage()
