@@ -22,6 +22,26 @@ package enum MakerRule {
     }
 }
 
+/// What PipeWire makes by its configuration: it numbers all objects, and makes these before it has clients.
+package struct ConfiguredObjects {
+    private var serials: Set<UInt64> = []
+    private var firstClient = UInt64.max
+
+    package init() {}
+
+    /// - Parameter serial: The number of an object that is there, its property `object.serial`.
+    package mutating func add(_ serial: UInt64, isClient: Bool) {
+        serials.insert(serial)
+        if isClient { firstClient = min(firstClient, serial) }
+    }
+
+    /// The first number of a client, or of an object that is gone and may have been one. All objects of the configuration
+    /// that no other program can have made have lower ones.
+    package var end: UInt64 {
+        (0...firstClient).first { $0 == firstClient || !serials.contains($0) } ?? 0
+    }
+}
+
 extension Owner {
     fileprivate var sandboxedApp: AppID? {
         switch self {

@@ -111,17 +111,18 @@ final class ClientOwners {
         if entry.isRelayed { server(of: entry)?.isChanged = true }
     }
 
-    /// Of what was there at the beginning, some is PipeWire's own, by its configuration, and some was made by others that
-    /// may have left.
+    /// Of what was there at the beginning, some may have been made by apps that have left.
     ///
-    /// - Parameter isTrusted: Whether an object could record before.
-    func listed(isTrusted: (ObjectID) -> Bool) {
-        for (id, entry) in entries where !isTrusted(id) {
+    /// - Parameters:
+    ///   - isFirst: Whether this program has not run before: modules of sound servers are the configuration's then.
+    ///   - couldRecord: Whether an object could record before, or is of PipeWire's configuration.
+    func listed(isFirst: Bool, couldRecord: (ObjectID) -> Bool) {
+        for (id, entry) in entries where !isFirst && !couldRecord(id) {
             entry.origin.makers = nil
             // It may have been taken for the server's own before its origin was known.
             if entry.isRelayed, entry.owner == .session { entry.owner = nil }
         }
-        for (id, origin) in nodes { if isTrusted(id) { origin.other = .session } else { origin.makers = nil } }
+        for (id, origin) in nodes { if couldRecord(id) { origin.other = .session } else { origin.makers = nil } }
     }
 
     /// A node belongs to its client.

@@ -43,6 +43,7 @@ final class Enforcer {
     /// What PipeWire has said of what was there when it was reached.
     private enum Listing { case nothing, objects, properties, metadata, all }
     private var listing = Listing.nothing
+    private var configured = ConfiguredObjects()
     private var isTimeToBegin = false
     /// The metadata that is there, and its maker. It counts if that is the session manager.
     private var unknownMetadata: [ObjectID: (name: String, maker: ObjectID?)] = [:]
@@ -234,10 +235,10 @@ final class Enforcer {
 
     private func listed() {
         listing = .all
-        // Without marks of an earlier run, everything is of the session's beginning.
+        // Without marks of an earlier run, this is the session's beginning.
         let isFirst = !marks.haveHistory && !unknownMetadata.values.contains { $0.name == SessionManagerMarks.name }
-        owners.listed { [marks] id in
-            isFirst || CaptureKind.all.contains { marks.allow(id, $0.permission) }
+        owners.listed(isFirst: isFirst) { [marks, end = configured.end] id in
+            marks.serial(of: id).map { $0 < end } == true || CaptureKind.all.contains { marks.allow(id, $0.permission) }
         }
         stepLater()
     }
@@ -279,6 +280,9 @@ final class Enforcer {
 extension Enforcer {
     func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
         mirror.add(id, kind, properties)
+        if listing != .all, let serial = properties["object.serial"].flatMap({ UInt64($0) }) {
+            configured.add(serial, isClient: kind == .client)
+        }
         changed(isUrgent: kind != .client && !mirror.graph.isPlaying(id))
         switch kind {
         case .client:
@@ -290,7 +294,7 @@ extension Enforcer {
         case .node where properties["media.class"]?.hasPrefix("Stream/Output") != true:
             owners.addedNode(id)
             connection?.follow(id, kind)
-        case .node, .port, .link: break
+        case .node, .port, .link, .other: break
         }
         silence.added(id, kind, properties)
         if kind == .client || kind == .node { marks.added(id, properties) }
@@ -374,6 +378,7 @@ extension Enforcer {
         silence.reset()
         marks = SessionManagerMarks()
         listing = .nothing
+        configured = ConfiguredObjects()
         unknownMetadata = [:]
         recording = []
         permd.statuses.follow([], first: [])

@@ -20,7 +20,7 @@ final class GraphMirror {
 
     func add(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
         switch kind {
-        case .client, .node, .metadata: break
+        case .client, .node, .metadata, .other: break
         case .port:
             guard let node = properties.number("node.id") else { return }
             graph.set(id, Port(node: node, isOutput: properties["port.direction"] == "out"))

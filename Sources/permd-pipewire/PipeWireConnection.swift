@@ -4,7 +4,7 @@ import CPipeWire
 import DBus
 import Glibc
 
-enum ObjectKind { case client, node, port, link, metadata }
+enum ObjectKind { case client, node, port, link, metadata, other }
 
 /// The properties of an object. Valid only during the call that passes them.
 struct Properties {
@@ -146,8 +146,7 @@ final class PipeWireConnection {
     // MARK: What PipeWire says
 
     fileprivate func appeared(_ id: UInt32, _ type: String, _ properties: Properties) {
-        guard let kind = PipeWireConnection.kinds[type] else { return }
-        observer?.added(id, kind, properties)
+        observer?.added(id, PipeWireConnection.kinds[type] ?? .other, properties)
     }
 
     private static let kinds: [String: ObjectKind] = [
@@ -232,7 +231,7 @@ private final class Bound {
             case .client: ("PipeWire:Interface:Client", CPIPEWIRE_CLIENT)
             case .node: ("PipeWire:Interface:Node", CPIPEWIRE_NODE)
             case .metadata: ("PipeWire:Interface:Metadata", CPIPEWIRE_METADATA)
-            case .port, .link: nil
+            case .port, .link, .other: nil
             }
         guard let kinds, let proxy = cpipewire_registry_bind(registry, id, kinds.type, kinds.version) else {
             return nil

@@ -48,6 +48,8 @@ final class SessionManagerMarks {
 
     func added(_ id: ObjectID, _ properties: Properties) { serials[id] = properties["object.serial"] }
 
+    func serial(of id: ObjectID) -> UInt64? { serials[id].flatMap { UInt64($0) } }
+
     func found(_ id: ObjectID) {
         metadata = id
         marks = []

@@ -21,6 +21,18 @@ struct MakerRuleTests {
         #expect(MakerRule.owner(makers) == owner)
     }
 
+    /// A client that is gone may have made what has a higher number than it had.
+    @Test(
+        arguments: [
+            ([0, 1, 2, 3, 4, 5], 3, 3), ([5, 4, 3, 2, 1, 0], 3, 3), ([0, 1, 4, 5], 5, 2), ([0, 1, 2, 3], nil, 4),
+            ([], nil, 0),
+        ] as [([UInt64], UInt64?, UInt64)])
+    func configuredObjectsComeBeforeClients(_ serials: [UInt64], _ client: UInt64?, _ end: UInt64) {
+        var objects = ConfiguredObjects()
+        for serial in serials { objects.add(serial, isClient: serial == client) }
+        #expect(objects.end == end)
+    }
+
     @Test(
         arguments: [
             ("", .unsandboxed), ("org.example.Game", .app(game)), ("snap.chat", .app(chat)),

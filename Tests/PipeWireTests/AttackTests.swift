@@ -44,13 +44,17 @@ struct AttackTests {
         }
     }
 
-    private func place() async throws -> Place {
-        let server = try await SoundServer()
+    /// - Parameter before: What is done before permd-pipewire runs for the first time.
+    private func place(_ before: @LoopActor (Place) async throws -> Void = { _ in }) async throws -> Place {
+        let server = try await SoundServer(isEnforced: false)
         let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus)
         try await server.permctl("deny", AttackTests.app, "microphone")
         let beside = try await Recorder(.native, "beside", on: server)
+        let place = Place(server: server, sandbox: sandbox, beside: beside)
+        try await before(place)
+        try await server.enforce()
         try await beside.hears()
-        return Place(server: server, sandbox: sandbox, beside: beside)
+        return place
     }
 
     /// Modules of the PulseAudio server do it, for a program that has left, also if it did so while permd-pipewire was away.
@@ -84,6 +88,18 @@ struct AttackTests {
         #expect(heard.all.isEmpty)
         reader.terminate(SIGKILL)
         _ = await reader.waitForExit()
+        await place.end()
+    }
+
+    /// A node that was left behind before permd-pipewire ran for the first time is not the configuration's.
+    @Test func aNodeFromBefore() async throws {
+        let place = try await place { place in
+            let script = try place.server.folder.write(AttackTests.lingering, to: "lingering")
+            try await place.attack("exec sh \"$@\"", script, "leak")
+        }
+        try await place.beside.hears(40)
+        let links = try await place.server.run("pw-link --links")
+        #expect(links.contains("test_microphone") && !links.contains("leak"))
         await place.end()
     }
 
