@@ -55,6 +55,19 @@ struct AgentTests {
         await stage.end()
     }
 
+    /// The handles that Wayland compositors export are any printable ASCII; mutter's have blanks.
+    @Test(arguments: ["wayland: a~ {\"}", "x11:3a00007", "wayland:"])
+    func theHandleOfTheAppsWindow(_ handle: String) async throws {
+        let stage = try await Stage()
+        let agent = try await stage.agent()
+        let refusal = await stage.refusal(
+            BusNames.access, "RequestAccess",
+            [.strings(["camera"]), .properties(["parent_window": .string(handle)])])
+        #expect(refusal == nil)
+        #expect(try await agent.prompt(0).details["parent_window"] == .string(handle))
+        await stage.end()
+    }
+
     @Test func levelsDecideWhichAgentIsAsked() async throws {
         let stage = try await Stage()
         let terminal = try await stage.agent(level: .terminal)

@@ -39,10 +39,11 @@ extension Request {
         isInteractive = try options.bool("interactive") ?? true
     }
 
-    /// Whether the text is empty, `x11:XID` or `wayland:HANDLE`, as in portals. Real handles are far shorter.
+    /// Whether the text is empty, `x11:XID` or `wayland:HANDLE`, as in portals: printable ASCII, of which real handles
+    /// have far less.
     static func isParentWindow(_ text: String) -> Bool {
         text.isEmpty
             || (text.hasPrefix("x11:") || text.hasPrefix("wayland:")) && text.utf8.count <= 256
-                && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+                && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }
 }
