@@ -30,7 +30,8 @@ package struct ConfiguredObjects {
     package init() {}
 
     /// - Parameter serial: The number of an object that is there, its property `object.serial`.
-    package mutating func add(_ serial: UInt64, isClient: Bool) {
+    package mutating func add(_ serial: String?, isClient: Bool) {
+        guard let serial = serial.flatMap({ UInt64($0) }) else { return }
         serials.insert(serial)
         if isClient { firstClient = min(firstClient, serial) }
     }

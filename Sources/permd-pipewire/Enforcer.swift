@@ -280,9 +280,7 @@ final class Enforcer {
 extension Enforcer {
     func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
         mirror.add(id, kind, properties)
-        if listing != .all, let serial = properties["object.serial"].flatMap({ UInt64($0) }) {
-            configured.add(serial, isClient: kind == .client)
-        }
+        if listing != .all { configured.add(properties["object.serial"], isClient: kind == .client) }
         changed(isUrgent: kind != .client && !mirror.graph.isPlaying(id))
         switch kind {
         case .client:

@@ -29,7 +29,7 @@ struct MakerRuleTests {
         ] as [([UInt64], UInt64?, UInt64)])
     func configuredObjectsComeBeforeClients(_ serials: [UInt64], _ client: UInt64?, _ end: UInt64) {
         var objects = ConfiguredObjects()
-        for serial in serials { objects.add(serial, isClient: serial == client) }
+        for serial in serials { objects.add(String(serial), isClient: serial == client) }
         #expect(objects.end == end)
     }
 
