@@ -20,26 +20,17 @@ package enum MakerRule {
         default: return .unknown
         }
     }
-}
 
-/// What PipeWire makes by its configuration: it numbers all objects, and makes these before it has clients.
-package struct ConfiguredObjects {
-    private var serials: Set<UInt64> = []
-    private var firstClient = UInt64.max
-
-    package init() {}
-
-    /// - Parameter serial: The number of an object that is there, its property `object.serial`.
-    package mutating func add(_ serial: String?, isClient: Bool) {
-        guard let serial = serial.flatMap({ UInt64($0) }) else { return }
-        serials.insert(serial)
-        if isClient { firstClient = min(firstClient, serial) }
-    }
-
-    /// The first number of a client, or of an object that is gone and may have been one. All objects of the configuration
-    /// that no other program can have made have lower ones.
-    package var end: UInt64 {
-        (0...firstClient).first { $0 == firstClient || !serials.contains($0) } ?? 0
+    /// The first number, by `object.serial`, of an object that another program than PipeWire may have made. PipeWire makes
+    /// what its configuration says, in one go, before it has clients; and of what is certainly its own, nothing later.
+    ///
+    /// - Parameters:
+    ///   - serials: The numbers of all objects but clients. One that is missing may have been a client's.
+    ///   - own: Those of nodes that have no client and outlive none, which only PipeWire can make.
+    package static func endOfConfiguration(_ serials: Set<UInt64>, own: some Sequence<UInt64>) -> UInt64 {
+        guard var end = own.max() else { return 0 }
+        while serials.contains(end) { end += 1 }
+        return end
     }
 }
 

@@ -43,7 +43,6 @@ final class Enforcer {
     /// What PipeWire has said of what was there when it was reached.
     private enum Listing { case nothing, objects, properties, metadata, all }
     private var listing = Listing.nothing
-    private var configured = ConfiguredObjects()
     private var isTimeToBegin = false
     /// The metadata that is there, and its maker. It counts if that is the session manager.
     private var unknownMetadata: [ObjectID: (name: String, maker: ObjectID?)] = [:]
@@ -237,7 +236,8 @@ final class Enforcer {
         listing = .all
         // Without marks of an earlier run, this is the session's beginning.
         let isFirst = !marks.haveHistory && !unknownMetadata.values.contains { $0.name == SessionManagerMarks.name }
-        owners.listed(isFirst: isFirst) { [marks, end = configured.end] id in
+        let end = mirror.takeEndOfConfiguration(marks.serial)
+        owners.listed(isFirst: isFirst) { [marks] id in
             marks.serial(of: id).map { $0 < end } == true || CaptureKind.all.contains { marks.allow(id, $0.permission) }
         }
         stepLater()
@@ -280,7 +280,6 @@ final class Enforcer {
 extension Enforcer {
     func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
         mirror.add(id, kind, properties)
-        if listing != .all { configured.add(properties["object.serial"], isClient: kind == .client) }
         changed(isUrgent: kind != .client && !mirror.graph.isPlaying(id))
         switch kind {
         case .client:
@@ -376,7 +375,6 @@ extension Enforcer {
         silence.reset()
         marks = SessionManagerMarks()
         listing = .nothing
-        configured = ConfiguredObjects()
         unknownMetadata = [:]
         recording = []
         permd.statuses.follow([], first: [])

@@ -15,10 +15,13 @@ final class GraphMirror {
     private var metadata: [UInt32: String] = [:]
     /// The name of the default microphone.
     private(set) var defaultSource = ""
+    /// The serial numbers of all objects but clients that were there at the beginning; nil after that.
+    private var serials: Set<UInt64>? = []
 
     func metadata(named name: String) -> UInt32? { metadata.first { $0.value == name }?.key }
 
     func add(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
+        if kind != .client, let serial = properties["object.serial"].flatMap({ UInt64($0) }) { serials?.insert(serial) }
         switch kind {
         case .client, .node, .metadata, .other: break
         case .port:
@@ -34,6 +37,13 @@ final class GraphMirror {
             graph.set(id, Link(ends, maker: properties.number("client.id")))
         }
         if kind == .node { setNode(id, properties, isRunning: false, isComplete: false) }
+    }
+
+    /// The first serial number of an object that is not of PipeWire's configuration, once the properties of all are known.
+    func takeEndOfConfiguration(_ serial: (ObjectID) -> UInt64?) -> UInt64 {
+        defer { serials = nil }
+        let own = graph.nodes.filter { $0.value.isComplete && $0.value.client == nil && !$0.value.outlivesMaker }.keys
+        return MakerRule.endOfConfiguration(serials ?? [], own: own.compactMap(serial))
     }
 
     func takeGone() -> Set<ObjectID> { graph.takeGone() }
