@@ -10,6 +10,9 @@ enum AgentProgram {
     /// Seconds without a prompt after which the agent exits. The daemon has it started again when a prompt is due.
     private static let idleSeconds: UInt32 = 60
 
+    /// The name of the desktop entry, and of the icon.
+    static let entry = "org.permd.Agent"
+
     static let usage = """
         Usage: permd-agent [--idle SECONDS] [--synthetic-input yes|no] [--help] [--version]
         Shows permd's prompts in a window. Exits after \(idleSeconds) seconds without a prompt, or after SECONDS; never
@@ -33,8 +36,8 @@ enum AgentProgram {
         }
         preferSmallRenderer()
         Texts.bind()
-        // The names that window managers and assistive technology use.
-        g_set_prgname("permd-agent")
+        // The names that desktops, which find the desktop entry by the first, and assistive technology use.
+        g_set_prgname(entry)
         g_set_application_name(Texts.text("Permission request"))
         guard gtk_init_check() != 0 else {
             complain("there is no display to show prompts on")

@@ -53,6 +53,7 @@ final class PromptWindow {
         let window = cadw_alert_window_new()!
         let title = Texts.text("Permission request")
         gtk_window_set_title(cadw_window(window), title)
+        gtk_window_set_icon_name(cadw_window(window), AgentProgram.entry)
         cadw_name(window, title)
         // An empty title bar: there is nothing to press but the answers.
         let bar = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 0)!

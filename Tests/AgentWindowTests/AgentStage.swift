@@ -14,7 +14,7 @@ final class AgentStage: Desktop {
 
     init(settings: String = "", environment: [String: String] = [:], screen: String = "1000x900") async throws {
         try await super.init(
-            program: "permd-agent", settings: settings, rules: [:], environment: environment, screen: screen)
+            program: "org.permd.Agent", settings: settings, rules: [:], environment: environment, screen: screen)
         try await devices.add(.microphone, 0, name: "Headset")
     }
 

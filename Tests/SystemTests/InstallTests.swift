@@ -52,7 +52,8 @@ struct InstallTests {
         if InstallTests.hasAgent {
             expected += [
                 "libexec/permd-agent", "\(units)/permd-agent.service", "share/dbus-1/services/org.permd.Agent.service",
-                "share/man/man1/permd-agent.1",
+                "share/man/man1/permd-agent.1", "share/applications/org.permd.Agent.desktop",
+                "share/icons/hicolor/scalable/apps/org.permd.Agent.svg",
             ]
         }
         if InstallTests.hasSettings {
