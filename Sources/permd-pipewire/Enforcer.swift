@@ -223,6 +223,7 @@ final class Enforcer {
 
     /// Nothing is done before the clients, and what an earlier run of this program has marked, are known.
     private func list(_ connection: PipeWireConnection) {
+        if listing == .metadata, isTimeToBegin { return listed() }
         guard listing == .properties else { return }
         owners.findAll()
         guard !owners.isSearching || isTimeToBegin else { return }
@@ -234,8 +235,10 @@ final class Enforcer {
 
     private func listed() {
         listing = .all
-        // Without marks of an earlier run, this is the session's beginning.
-        let isFirst = !marks.haveHistory && !unknownMetadata.values.contains { $0.name == SessionManagerMarks.name }
+        // Without marks of an earlier run, this is the session's beginning. A session manager that hangs tells of none.
+        let isFirst =
+            !marks.isReading && !marks.haveHistory
+            && !unknownMetadata.values.contains { $0.name == SessionManagerMarks.name }
         let end = mirror.takeEndOfConfiguration(marks.serial)
         owners.listed(isFirst: isFirst) { [marks] id in
             marks.serial(of: id).map { $0 < end } == true || CaptureKind.all.contains { marks.allow(id, $0.permission) }
@@ -325,7 +328,7 @@ extension Enforcer {
         mirror.setMetadata(id, subject, key, value)
         switch marks.changed(id, subject, key, value) {
         case .none: break
-        case .isRead: if listing == .metadata { listed() }
+        case .isRead: if listing == .metadata { listed() } else { changed(isUrgent: true) }
         case .removed: changed(isUrgent: true)
         case .hasRead(let client):
             // It hides the sources from a client that PipeWire does not trust, perhaps after we have given it its rights.

@@ -41,6 +41,8 @@ final class SessionManagerMarks {
     private var serials: [ObjectID: String] = [:]
     /// Whether the metadata still holds only what an earlier run of this program has left there.
     private var isInherited = true
+    /// Whether the session manager has still to say that it has repeated them.
+    private(set) var isReading = false
     private let readValue = String(Loop.uptimeMilliseconds())
 
     /// Whether the session manager has our configuration.
@@ -61,7 +63,11 @@ final class SessionManagerMarks {
     /// already.
     func changed(_ id: ObjectID, _ subject: ObjectID, _ key: String?, _ value: String?) -> Change {
         guard id == metadata else { return .none }
-        if key == SessionManagerMarks.readKey { return value == readValue ? .isRead : .none }
+        if key == SessionManagerMarks.readKey {
+            guard value == readValue else { return .none }
+            isReading = false
+            return .isRead
+        }
         if let key, let value {
             guard SessionManagerMarks.keys.contains(key), value.utf8.count <= SessionManagerMarks.longestValue else {
                 return .none
@@ -82,6 +88,7 @@ final class SessionManagerMarks {
     /// Has the session manager say when it has repeated all marks. Returns false if it has no configuration for permd.
     func read(_ connection: PipeWireConnection) -> Bool {
         guard let metadata else { return false }
+        isReading = true
         connection.setMetadata(metadata, subject: 0, key: SessionManagerMarks.readKey, value: readValue)
         return true
     }
@@ -101,7 +108,7 @@ final class SessionManagerMarks {
         if isClient { marks = marks.filter { $0.subject != id } }
         serials[id] = nil
         guard id == metadata else { return }
-        metadata = nil
+        (metadata, isReading) = (nil, false)
         marks = []
     }
 
@@ -110,7 +117,7 @@ final class SessionManagerMarks {
         _ connection: PipeWireConnection
     ) {
         guard let metadata else { return }
-        isInherited = false
+        isInherited = isReading
         var wanted: Set<Mark> = []
         for (holder, policy) in policies {
             for permission in CaptureKind.all.map(\.permission) where policy.allows(permission) {

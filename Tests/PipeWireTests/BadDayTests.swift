@@ -230,6 +230,21 @@ struct BadDayTests {
         await server.end()
     }
 
+    /// permd-pipewire begins, also while the session manager hangs.
+    @Test func aSessionManagerThatHangs() async throws {
+        let server = try await SoundServer()
+        let recorder = try await Recorder(.native, "recorder", on: server)
+        try await recorder.hears()
+        await server.stopEnforcing()
+        server.send(SIGSTOP, to: .wireplumber)
+        try await server.enforce()
+        try await recorder.hears()
+        server.send(SIGCONT, to: .wireplumber)
+        let late = try await Recorder(.native, "late", on: server)
+        try await late.hears()
+        await server.end()
+    }
+
     /// A script that a newer session manager cannot run does not end the sound; links are cut by permd-pipewire then.
     /// WirePlumber 0.4, which gets no newer versions, runs it.
     @Test func aBrokenScript() async throws {
