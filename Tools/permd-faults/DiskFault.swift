@@ -135,6 +135,8 @@ final class DiskFault {
                 report.count("acknowledged")
             } else if mayFail, error == ErrorKind.storeUnavailable.name {
                 refused += 1
+                // A reset takes effect at once, and is written as soon as that is possible.
+                if state.isEmpty { ledger.tries(key, state) }
                 report.count("refused")
             } else {
                 report.lose("\(when): \(state) for \(key.app.prefix(40)): \(error ?? "")")
