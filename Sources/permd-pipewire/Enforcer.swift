@@ -283,7 +283,7 @@ final class Enforcer {
 extension Enforcer {
     func added(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
         mirror.add(id, kind, properties)
-        changed(isUrgent: kind != .client && !mirror.graph.isPlaying(id))
+        if kind != .other { changed(isUrgent: kind != .client && !mirror.graph.isPlaying(id)) }
         switch kind {
         case .client:
             owners.added(id, process: properties["pipewire.sec.pid"].flatMap { Int32($0) })

@@ -21,7 +21,9 @@ final class GraphMirror {
     func metadata(named name: String) -> UInt32? { metadata.first { $0.value == name }?.key }
 
     func add(_ id: UInt32, _ kind: ObjectKind, _ properties: Properties) {
-        if kind != .client, let serial = properties["object.serial"].flatMap({ UInt64($0) }) { serials?.insert(serial) }
+        if serials != nil, kind != .client, let serial = properties["object.serial"].flatMap({ UInt64($0) }) {
+            serials?.insert(serial)
+        }
         switch kind {
         case .client, .node, .metadata, .other: break
         case .port:
