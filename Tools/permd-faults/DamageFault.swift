@@ -15,7 +15,10 @@ final class DamageFault {
 
     private static let decisions = 120
     /// The number of rounds before a new bus and store are used, because permd's log grows.
-    private static let roundsPerPlace = 50
+    private static let roundsPerPlace = 25
+    /// Whether permd is killed at the next place, so that decisions are only in SQLite's log; otherwise it ends by
+    /// itself and writes them to the database file. Alternating, since each kind of damage matters in one of the two.
+    private var kills = true
 
     init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {
         dice = Dice(seed: seed)
@@ -40,8 +43,8 @@ final class DamageFault {
             if let error = await place.decide(key, state) { throw TestKitError("SetDecision failed: \(error)") }
             ledger.acknowledged(key, state)
         }
-        // SIGKILL leaves SQLite's log with content that is not in the database file yet.
-        await place.permd.stop(dice.oneIn(2) ? SIGKILL : SIGTERM)
+        await place.permd.stop(kills ? SIGKILL : SIGTERM)
+        kills.toggle()
         let made = ledger.snapshot()
         let folders = [place.lastingFolder, place.sessionFolder].map { ($0, "\($0).whole") }
         for (folder, copy) in folders { try await DamageFault.copy(folder, copy) }

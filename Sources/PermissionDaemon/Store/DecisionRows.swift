@@ -74,6 +74,11 @@ enum DecisionRows {
         try database.rows("SELECT \(columns) FROM decision\(condition.sql)", condition.values, decision)
     }
 
+    /// Reads all rows, to notice those that cannot be decoded.
+    static func check(_ database: Database) throws(DatabaseError) {
+        _ = try database.rows("SELECT \(columns) FROM decision") { row in decision(row).map { _ in } }
+    }
+
     /// Rows that are sorted together with those of the table, in a table that only this connection has.
     private static func setOthers(_ rows: some Sequence<OtherRow>, _ database: Database) throws(DatabaseError) {
         try database.run("CREATE TEMP TABLE IF NOT EXISTS other (app, permission, place INTEGER PRIMARY KEY)")

@@ -70,11 +70,13 @@ final class StoreFile: @unchecked Sendable {
         return Report(completions: completions, state: state, findings: findings, isReopened: isReopened)
     }
 
-    /// Adds the result of SQLite's check of the whole file to the findings.
+    /// Adds the result of SQLite's check of the whole file to the findings, and reads all decisions: a damaged scope takes
+    /// one out of every list.
     func checkIntegrity(_ database: Database) throws(DatabaseError) {
         try database.run("PRAGMA quick_check(5)") { row in
             if row.text(0) != "ok" { report("the store is damaged: \(path): \(row.text(0))") }
         }
+        try DecisionRows.check(database)
     }
 
     func close() {

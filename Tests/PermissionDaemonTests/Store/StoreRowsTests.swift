@@ -127,6 +127,7 @@ struct StoreRowsTests {
     @Test(arguments: [
         "app = 'exe:/usr/bin/b'", "verdict = 'grant'", "until = 5000", "lifetime = 'always', until = NULL",
         "permission = 'location'", "checksum = NULL", "by = 'permctl'", "until = 500", "scope = 'x'", "pid = 7",
+        "app = 'exe:/usr/bin/b', scope = 'x'",
     ])
     func changedRowsAreNotTrusted(_ change: String) async throws {
         let store = open()
@@ -137,6 +138,7 @@ struct StoreRowsTests {
         #expect(try await list(again).isEmpty)
         await load(app, again)
         #expect(again.appDecision(app, .camera) == nil)
+        await withCheckedContinuation { done in again.queue.checkIntegrity { done.resume() } }
         #expect(again.queue.problems.contains { $0.contains("damaged rows") })
         again.findEnds()
         try await commit(
