@@ -1,0 +1,136 @@
+// The shell as an agent of permd: org.permd.Agent1. Prompts are dialogs of the shell.
+
+import Gio from 'gi://Gio';
+import GLib from 'gi://GLib';
+
+import {parseBehind, parseDetails} from './details.js';
+import {PromptDialog} from './prompt.js';
+
+const PATH = '/org/permd/agent/GnomeShell';
+const MANAGER = 'org.permd.AgentManager1';
+const INTERFACE = `
+<node>
+  <interface name="org.permd.Agent1">
+    <method name="Prompt">
+      <arg name="prompt" type="o" direction="in"/>
+      <arg name="details" type="a{sv}" direction="in"/>
+      <arg name="outcome" type="s" direction="out"/>
+      <arg name="decisions" type="a{sa{sv}}" direction="out"/>
+    </method>
+    <method name="Update">
+      <arg name="prompt" type="o" direction="in"/>
+      <arg name="details" type="a{sv}" direction="in"/>
+    </method>
+    <method name="Withdraw">
+      <arg name="prompt" type="o" direction="in"/>
+      <arg name="why" type="s" direction="in"/>
+    </method>
+  </interface>
+</node>`;
+
+export class Agent {
+    constructor(daemon) {
+        this._daemon = daemon;
+        /** The prompt on the screen: its path, its dialog and its call. */
+        this._open = null;
+        this._object = Gio.DBusExportedObject.wrapJSObject(INTERFACE, this);
+        this._object.export(Gio.DBus.session, PATH);
+        daemon.connectObject(
+            'appeared', () => this._register(),
+            'vanished', () => this._end('permd has left the bus'), this);
+    }
+
+    destroy() {
+        // Whoever unregisters gets its prompt withdrawn, which is no failure; the prompt goes to the next agent.
+        if (this._daemon.owner)
+            this._unregister();
+        this._end('the extension is disabled');
+        this._daemon.disconnectObject(this);
+        this._object.unexport();
+    }
+
+    _register() {
+        this._daemon.send(MANAGER, 'RegisterAgent', new GLib.Variant('(oa{sv})', [PATH, {
+            level: new GLib.Variant('s', 'system'),
+            updates: new GLib.Variant('b', true),
+        }]));
+    }
+
+    /** Not by the daemon's `call`, which ends with the extension. */
+    _unregister() {
+        Gio.DBus.session.call(this._daemon.owner, '/org/permd', MANAGER, 'UnregisterAgent',
+            new GLib.Variant('(o)', [PATH]), null, Gio.DBusCallFlags.NO_AUTO_START, -1, null, null);
+    }
+
+    // org.permd.Agent1
+
+    PromptAsync([path, details], invocation) {
+        if (!this._admits(invocation))
+            return;
+        if (this._open) {
+            refuse(invocation, Gio.DBusError.LIMITS_EXCEEDED, 'a prompt is open already');
+            return;
+        }
+        try {
+            const prompt = parseDetails(details);
+            // Questions of a newer permd: another agent may know them.
+            if (prompt.items.length === 0)
+                throw new Error('none of the questions is known');
+            const dialog = new PromptDialog(prompt, this._daemon);
+            this._open = {path, dialog, invocation};
+            dialog.connect('answered', () => this._answer(dialog));
+            // The shell may be closed to dialogs, such as while an X11 app has a menu open.
+            if (!dialog.open())
+                this._end('the shell cannot show a dialog now');
+        } catch (error) {
+            console.warn(`permd: ${error.message}`);
+            if (this._open)
+                this._end(error.message);
+            else
+                refuse(invocation, Gio.DBusError.FAILED, error.message);
+        }
+    }
+
+    UpdateAsync([path, details], invocation) {
+        if (!this._admits(invocation))
+            return;
+        if (this._open?.path === path)
+            this._open.dialog.showBehind(parseBehind(details));
+        invocation.return_value(null);
+    }
+
+    WithdrawAsync([path, why], invocation) {
+        if (!this._admits(invocation))
+            return;
+        if (this._open?.path === path)
+            this._end(why);
+        invocation.return_value(null);
+    }
+
+    /** Only permd may show prompts to a person. */
+    _admits(invocation) {
+        if (this._daemon.owner && invocation.get_sender() === this._daemon.owner)
+            return true;
+        refuse(invocation, Gio.DBusError.ACCESS_DENIED, 'only permd may call this');
+        return false;
+    }
+
+    _answer(dialog) {
+        const {invocation} = this._open;
+        this._open = null;
+        invocation.return_value(new GLib.Variant('(sa{sa{sv}})', [dialog.outcome, dialog.decisions]));
+    }
+
+    _end(why) {
+        if (!this._open)
+            return;
+        const {dialog, invocation} = this._open;
+        this._open = null;
+        dialog.end();
+        refuse(invocation, Gio.DBusError.FAILED, why);
+    }
+}
+
+function refuse(invocation, code, message) {
+    invocation.return_error_literal(Gio.DBusError, code, message);
+}

@@ -1,0 +1,168 @@
+// The connection to permd: who owns its name, calls, and signals.
+
+import Gio from 'gi://Gio';
+import GLib from 'gi://GLib';
+
+import {EventEmitter} from 'resource:///org/gnome/shell/misc/signals.js';
+
+const NAME = 'org.permd';
+const PATH = '/org/permd';
+
+/**
+ * Follows the owner of permd's name. Emits `appeared` when one is there that is trusted, `vanished` when it has left, and
+ * `signal` with the name and the arguments of each signal that it sends.
+ */
+export class Daemon extends EventEmitter {
+    constructor() {
+        super();
+        /** The unique name of permd; null while there is none. */
+        this.owner = null;
+        this._cancellable = new Gio.Cancellable();
+    }
+
+    start() {
+        this._watch = Gio.bus_watch_name(Gio.BusType.SESSION, NAME, Gio.BusNameWatcherFlags.NONE,
+            (_connection, _name, owner) => this._examine(owner),
+            () => this._leave());
+    }
+
+    destroy() {
+        this._cancellable.cancel();
+        Gio.bus_unwatch_name(this._watch);
+        this._unsubscribe();
+        this.owner = null;
+        this.disconnectAll();
+    }
+
+    /**
+     * Calls a method of permd; the promise fails if it does, or if permd is absent.
+     *
+     * @param {string} iface - the interface
+     * @param {string} method - the method
+     * @param {GLib.Variant?} parameters - the arguments
+     * @returns {Promise<Array>} the unpacked reply
+     */
+    async call(iface, method, parameters = null) {
+        if (!this.owner)
+            throw new Error('permd is not running');
+        const reply = await callBus(this.owner, PATH, iface, method, parameters, this._cancellable);
+        return reply.recursiveUnpack();
+    }
+
+    /**
+     * The same for a call whose failure changes nothing here.
+     *
+     * @param {string} iface - the interface
+     * @param {string} method - the method
+     * @param {GLib.Variant?} parameters - the arguments
+     */
+    send(iface, method, parameters = null) {
+        this.call(iface, method, parameters).catch(error => {
+            if (!error.matches?.(Gio.IOErrorEnum, Gio.IOErrorEnum.CANCELLED))
+                console.warn(`permd: ${method}: ${error.message}`);
+        });
+    }
+
+    async _examine(owner) {
+        this._leave();
+        this._candidate = owner;
+        let problem = null;
+        try {
+            problem = await findProblem(owner, this._cancellable);
+        } catch (error) {
+            problem = error.message;
+        }
+        // Another one may own the name by now, or nobody.
+        if (this._cancellable.is_cancelled() || this._candidate !== owner)
+            return;
+        if (problem) {
+            console.warn(`permd: the owner of ${NAME} is not trusted: ${problem}`);
+            return;
+        }
+        this.owner = owner;
+        this._signals = Gio.DBus.session.signal_subscribe(owner, null, null, PATH, null, Gio.DBusSignalFlags.NONE,
+            (_connection, _sender, _path, _iface, name, parameters) => {
+                this.emit('signal', name, parameters.recursiveUnpack());
+            });
+        this.emit('appeared');
+    }
+
+    _leave() {
+        this._candidate = null;
+        if (!this.owner)
+            return;
+        this._unsubscribe();
+        this.owner = null;
+        this.emit('vanished');
+    }
+
+    _unsubscribe() {
+        if (this._signals)
+            Gio.DBus.session.signal_unsubscribe(this._signals);
+        this._signals = 0;
+    }
+}
+
+function callBus(name, path, iface, method, parameters, cancellable) {
+    return new Promise((resolve, reject) => {
+        Gio.DBus.session.call(name, path, iface, method, parameters, null, Gio.DBusCallFlags.NO_AUTO_START, -1,
+            cancellable, (connection, result) => {
+                try {
+                    resolve(connection.call_finish(result));
+                } catch (error) {
+                    reject(error);
+                }
+            });
+    });
+}
+
+/**
+ * A sandboxed app that was allowed to own the name must not speak through the shell. Files of another process are never
+ * read on the shell's thread: their file system may be that process's own.
+ *
+ * @param {string} owner - a unique name
+ * @param {Gio.Cancellable} cancellable - ends the search
+ * @returns {Promise<string?>} why the owner is not trusted; null if it is
+ */
+async function findProblem(owner, cancellable) {
+    const reply = await callBus('org.freedesktop.DBus', '/org/freedesktop/DBus', 'org.freedesktop.DBus',
+        'GetConnectionUnixProcessID', new GLib.Variant('(s)', [owner]), cancellable);
+    const [pid] = reply.deepUnpack();
+    const groups = await read(`/proc/${pid}/cgroup`, cancellable);
+    if (/\/snap\.[^/]*\.(scope|service)/.test(groups))
+        return 'it is a snap';
+    if (await exists(`/proc/${pid}/root/.flatpak-info`, cancellable))
+        return 'it is a flatpak';
+    return null;
+}
+
+function read(path, cancellable) {
+    return new Promise((resolve, reject) => {
+        Gio.File.new_for_path(path).load_contents_async(cancellable, (file, result) => {
+            try {
+                const [, bytes] = file.load_contents_finish(result);
+                resolve(new TextDecoder().decode(bytes));
+            } catch (error) {
+                reject(error);
+            }
+        });
+    });
+}
+
+function exists(path, cancellable) {
+    return new Promise((resolve, reject) => {
+        const flags = Gio.FileQueryInfoFlags.NOFOLLOW_SYMLINKS;
+        Gio.File.new_for_path(path).query_info_async('standard::type', flags, GLib.PRIORITY_DEFAULT, cancellable,
+            (file, result) => {
+                try {
+                    file.query_info_finish(result);
+                    resolve(true);
+                } catch (error) {
+                    if (error.matches(Gio.IOErrorEnum, Gio.IOErrorEnum.NOT_FOUND))
+                        resolve(false);
+                    else
+                        reject(error);
+                }
+            });
+    });
+}
