@@ -243,6 +243,9 @@ static inline void cadw_row_set(GtkWidget *row, const char *title, const char *s
 static inline void cadw_row_add_prefix(GtkWidget *row, GtkWidget *child) { adw_action_row_add_prefix(ADW_ACTION_ROW(row), child); }
 static inline void cadw_row_add_suffix(GtkWidget *row, GtkWidget *child) { adw_action_row_add_suffix(ADW_ACTION_ROW(row), child); }
 static inline void cadw_row_set_activatable(GtkWidget *row, gboolean is) { gtk_list_box_row_set_activatable(GTK_LIST_BOX_ROW(row), is); }
+static inline void cadw_row_set_activatable_widget(GtkWidget *row, GtkWidget *child) {
+    adw_action_row_set_activatable_widget(ADW_ACTION_ROW(row), child);
+}
 static inline void cadw_combo_set_strings(GtkWidget *row, GtkStringList *strings) {
     adw_combo_row_set_model(ADW_COMBO_ROW(row), G_LIST_MODEL(strings));
 }

@@ -106,6 +106,28 @@ public final class PermissionSettings: Sendable {
         return try await pages("ListHistory", filter, limit, offset, HistoryRow.init)
     }
 
+    // MARK: Switches
+
+    /// Returns which permissions are switched on; one that is switched off is denied to every app
+    /// (org.permd.Policy1.Switches). ``events()`` reports changes.
+    public func switches() async throws(ClientError) -> [Permission: Bool] {
+        guard case .dictionary("s", "b", let entries)? = try await property(BusNames.policy, "Switches") else {
+            throw .unexpected("no switches")
+        }
+        var switches: [Permission: Bool] = [:]
+        for entry in entries {
+            guard let permission = entry.key.stringValue.flatMap(Permission.init(rawValue:)) else { continue }
+            switches[permission] = entry.value.boolValue
+        }
+        return switches
+    }
+
+    /// Switches a permission off or on for every app (org.permd.Policy1.SetSwitch). It is stored when this method
+    /// returns. Decisions stay, and are in force again when it is on.
+    public func setSwitch(_ permission: Permission, on: Bool) async throws(ClientError) {
+        _ = try await call(BusNames.policy, "SetSwitch", [.string(permission.rawValue), .bool(on)])
+    }
+
     private static func filter(_ app: String?, _ question: Question?) -> [String: Value] {
         var filter: [String: Value] = [:]
         if let app { filter["app"] = .string(app) }

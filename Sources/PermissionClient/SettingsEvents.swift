@@ -7,6 +7,8 @@ public import PermissionModel
 public enum SettingsEvent: Sendable, Hashable {
     /// A decision was set; nil if it was removed or has ended (org.permd.Policy1.DecisionChanged).
     case decisionChanged(app: AppID, Permission, Verdict?)
+    /// A permission was switched off or on for every app (org.permd.Policy1.SwitchChanged).
+    case switchChanged(Permission, isOn: Bool)
     /// The number of waiting requests, including the one on screen (org.permd.Policy1.QueueChanged).
     case queueChanged(length: Int)
     /// A request is now `queued`, `showing`, `answered`, `dismissed`, `failed` or `withdrawn`
@@ -72,6 +74,7 @@ private final class SettingsFollower {
         signals = []
         let handlers: [(String, String, @LoopActor ([Value]) -> SettingsEvent?)] = [
             (BusNames.policy, "DecisionChanged", SettingsFollower.decision),
+            (BusNames.policy, "SwitchChanged", SettingsFollower.switched),
             (BusNames.policy, "RequestChanged", SettingsFollower.request),
             (BusNames.policy, "QueueChanged", { $0.first?.uint32Value.map { .queueChanged(length: Int($0)) } }),
             (
@@ -133,6 +136,13 @@ private final class SettingsFollower {
             return nil
         }
         return .decisionChanged(app: app, permission, Verdict(rawValue: words[2]))
+    }
+
+    private static func switched(_ body: [Value]) -> SettingsEvent? {
+        guard body.count == 2, let permission = body[0].stringValue.flatMap(Permission.init(rawValue:)),
+            let isOn = body[1].boolValue
+        else { return nil }
+        return .switchChanged(permission, isOn: isOn)
     }
 
     private static func request(_ body: [Value]) -> SettingsEvent? {

@@ -78,11 +78,11 @@ public struct StatusRow: Sendable, Hashable {
 
 extension HistoryRow {
     init?(_ row: [String: Value]) {
-        guard let app = row.app, let question = row.question, let time = row.seconds("time"),
-            let outcome = row["outcome"]?.stringValue
+        guard let question = row.question, let time = row.seconds("time"), let outcome = row["outcome"]?.stringValue,
+            row.app != nil || row["app"] == .string("")
         else { return nil }
         self.init(
-            time: time, request: row["request"]?.stringValue ?? "", app: app, question: question,
+            time: time, request: row["request"]?.stringValue ?? "", app: row.app, question: question,
             outcome: Outcome(rawValue: outcome) ?? .unknown,
             by: row["by"]?.stringValue.flatMap(Author.init(rawValue:)) ?? .nobody,
             count: row["count"]?.uint32Value ?? 1, seconds: row["seconds"]?.uint32Value,

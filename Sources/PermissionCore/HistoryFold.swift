@@ -7,7 +7,7 @@ package import PermissionModel
 package struct HistoryFold {
     /// What a row may be merged by.
     private struct Key: Hashable {
-        let app: AppID
+        let app: AppID?
         let question: Question
         let outcome: Outcome
         let by: Author
@@ -54,6 +54,11 @@ package struct HistoryFold {
         let later = takeAll()
         for row in earlier + later where !isFull { _ = add(row) }
     }
+}
+
+extension Outcome {
+    /// Whether its rows are about every app, and name none.
+    package var isOfEveryApp: Bool { self == .off || self == .on }
 }
 
 extension Author {

@@ -108,6 +108,7 @@ final class Broker {
         store.onRead = { [weak self] in self?.decisionsRead($0) }
         store.queue.onWritableAgain = { [weak self] in self?.writeAgain() }
         store.onChange = { [weak self] in self?.changed($0) }
+        store.switches.onChange = { [weak self] in self?.switched($0) }
         store.presentApps = { [weak self] in self?.presentApps ?? [] }
         store.history.limits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
         portalSync.decisions = self
@@ -286,9 +287,10 @@ final class Broker {
     func log(_ rows: some Sequence<HistoryRow>) {
         for row in rows {
             log.info(
-                "\(row.question.name) for \(row.app): \(row.outcome.rawValue)",
+                "\(row.question.name) for \(row.app?.description ?? "every app"): \(row.outcome.rawValue)",
                 metadata: [
-                    "request": "\(row.request)", "app": "\(row.app)", "permission": "\(row.question.name)",
+                    "request": "\(row.request)", "app": "\(row.app?.description ?? "")",
+                    "permission": "\(row.question.name)",
                     "outcome": "\(row.outcome.rawValue)",
                 ])
         }

@@ -60,6 +60,26 @@ extension Broker: PolicyCalls, PortalDecisions {
         }
     }
 
+    func setSwitch(
+        _ permission: Permission, on: Bool, by: Author,
+        _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void
+    ) {
+        store.switches.set(permission, on: on, by: by) { [weak self] result in
+            if case .success(let row?) = result { self?.log([row]) }
+            completion(result.map { _ in }.mapError(\.ofChange))
+        }
+    }
+
+    /// Permissions were switched off or on for every app.
+    func switched(_ permissions: Set<Permission>) {
+        guard !isDetached else { return }
+        for permission in permissions {
+            enforcement.notify(nil, permission)
+            policyInterface.notifySwitch(permission)
+        }
+        reevaluate(nil)
+    }
+
     var version: String { ProgramOptions.version }
 
     var waiting: [Request] { queue.requests }
@@ -107,7 +127,10 @@ extension Broker: PolicyCalls, PortalDecisions {
     func portalSettled(
         _ app: AppID, _ permission: Permission, _ verdict: Verdict, _ completion: @escaping @LoopActor (Bool) -> Void
     ) {
-        if facts.portalVerdict(of: permission, for: app) == verdict { return completion(true) }
+        // A decision while the permission is switched off counts when it is on again.
+        if !store.switches.isOff(permission), facts.portalVerdict(of: permission, for: app) == verdict {
+            return completion(true)
+        }
         let decision = Decision(
             app: app, permission: permission, verdict: verdict, duration: .always, decided: now(), by: .person)
         settle(decision) { [log] result in

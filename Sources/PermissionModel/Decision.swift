@@ -131,6 +131,8 @@ public enum Outcome: String, Sendable, Hashable, CaseIterable {
     case used
     /// The app got at a device past an enforcement point, which cut it off.
     case bypassed
+    /// The permission was switched off or on for every app.
+    case off, on
     /// A value that this version does not know, from a newer daemon.
     case unknown
 }
@@ -141,8 +143,8 @@ public struct HistoryRow: Sendable, Hashable {
     public var time: EpochSeconds
     /// The request's object path; empty if there was no request.
     public var request: String
-    /// The app.
-    public var app: AppID
+    /// The app; nil for ``Outcome/off`` and ``Outcome/on``.
+    public var app: AppID?
     /// The question.
     public var question: Question
     /// How it ended.
@@ -158,7 +160,7 @@ public struct HistoryRow: Sendable, Hashable {
 
     /// Creates a row.
     public init(
-        time: EpochSeconds, request: String, app: AppID, question: Question, outcome: Outcome, by: Author,
+        time: EpochSeconds, request: String, app: AppID?, question: Question, outcome: Outcome, by: Author,
         count: UInt32 = 1, seconds: UInt32? = nil, status: Status? = nil
     ) {
         self.time = time

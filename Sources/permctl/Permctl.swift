@@ -23,7 +23,8 @@ struct Permctl: AsyncParsableCommand {
             """,
         version: "permctl \(version)",
         subcommands: [
-            StatusVerb.self, GrantVerb.self, DenyVerb.self, ResetVerb.self, RequestVerb.self, QueueVerb.self,
+            StatusVerb.self, GrantVerb.self, DenyVerb.self, ResetVerb.self, OffVerb.self, OnVerb.self, RequestVerb.self,
+            QueueVerb.self,
             DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, InUseVerb.self, MonitorVerb.self, AgentVerb.self,
             DoctorVerb.self, PortalVerb.self, ExportVerb.self, ImportVerb.self,
         ])

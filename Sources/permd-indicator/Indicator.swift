@@ -21,6 +21,7 @@ final class Indicator {
     private let panel: PanelItem
     private let end: @LoopActor (_ problem: String?) -> Void
     private var list = UseList()
+    private var switches: [Permission: Bool] = [:]
     private var ending: LoopTimer?
     /// Whether permd's lists have been read.
     private var hasRead = false
@@ -61,6 +62,7 @@ final class Indicator {
 
     private func read() async throws(ClientError) {
         list.replace(try await settings.uses())
+        switches = try await settings.switches()
         hasRead = true
         show()
         await notifications.announceGrants()
@@ -82,6 +84,13 @@ final class Indicator {
             }
             notifications.decided(used, verdict)
             if verdict == .grant { await notifications.announceGrants() }
+        case .switchChanged(let permission, let isOn):
+            switches[permission] = isOn
+            for group in list.groups where group.used.permission == permission {
+                guard let app = group.used.app, let status = await status(app, permission) else { continue }
+                list.changed(group.used, status)
+            }
+            show()
         case .daemonLost:
             list.replace([])
             show()
@@ -112,7 +121,7 @@ final class Indicator {
             notifications.show(groups)
         case .present(let owner):
             notifications.leave()
-            panel.show(PanelView(groups, hasWindow: hasWindow), at: owner)
+            panel.show(PanelView(groups, switches, hasWindow: hasWindow), at: owner)
         }
         let isIdle = groups.isEmpty && !notifications.isWaiting
         if !isIdle {
@@ -147,8 +156,17 @@ final class Indicator {
     private func execute(_ command: Command, token: String) {
         switch command {
         case .stop(let used): stop(used)
+        case .turn(let permission, let isOn): turn(permission, on: isOn)
         case .openPermissions: onLoop { [settings] in await settings.openWindow(token: token) }
         case .undo(let grant): onLoop { [notifications] in await notifications.undo(grant) }
+        }
+    }
+
+    private func turn(_ permission: Permission, on: Bool) {
+        onLoop { [settings, notifications] in
+            do throws(ClientError) { try await settings.setSwitch(permission, on: on) } catch {
+                notifications.notify(failure: error)
+            }
         }
     }
 
@@ -174,6 +192,8 @@ final class Indicator {
 /// What a person can choose in the menu or in a notification to be done.
 enum Command: Sendable, Hashable {
     case stop(UsedPermission)
+    /// Switches a permission off or on for every app.
+    case turn(Permission, on: Bool)
     case openPermissions
     case undo(NewGrant)
 }

@@ -177,6 +177,7 @@ extension Command {
     fileprivate var actionName: String {
         switch self {
         case .stop: "stop"
+        case .turn: "switch"
         case .openPermissions: "permissions"
         case .undo: "undo"
         }

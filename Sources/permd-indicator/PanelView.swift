@@ -24,12 +24,13 @@ struct PanelView: Sendable, Hashable {
 
     /// - Parameters:
     ///   - groups: In the order in which they are shown. The first one's permission gives the icon.
+    ///   - switches: Which permissions are on.
     ///   - hasWindow: Whether there is a window for all permissions.
-    init(_ groups: [UseGroup], hasWindow: Bool) {
+    init(_ groups: [UseGroup], _ switches: [Permission: Bool], hasWindow: Bool) {
         icon = groups.first.map { PermissionText.of($0.used.permission).icon } ?? ""
         title = Texts.text("In Use Now")
         tooltip = PanelView.tooltip(groups)
-        menu = PanelView.menu(groups, hasWindow: hasWindow)
+        menu = PanelView.menu(groups, switches, hasWindow: hasWindow)
     }
 
     private static func tooltip(_ groups: [UseGroup]) -> String {
@@ -43,7 +44,7 @@ struct PanelView: Sendable, Hashable {
         return lines.map(Markup.withoutTags).joined(separator: "\n")
     }
 
-    private static func menu(_ groups: [UseGroup], hasWindow: Bool) -> [Entry] {
+    private static func menu(_ groups: [UseGroup], _ switches: [Permission: Bool], hasWindow: Bool) -> [Entry] {
         var entries: [Entry] = []
         for group in groups.prefix(mostUses) {
             let icon = PermissionText.of(group.used.permission).icon
@@ -60,6 +61,12 @@ struct PanelView: Sendable, Hashable {
         if groups.count > mostUses {
             entries.append(.line(Texts.text("%@ more", "\(groups.count - mostUses)"), icon: ""))
             entries.append(.separator)
+        }
+        for permission in UseList.order where groups.contains(where: { $0.used.permission == permission }) {
+            guard let isOn = switches[permission] else { continue }
+            let label = isOn ? Texts.pattern("Switch off %@ for every app") : Texts.pattern("Switch on %@")
+            entries.append(
+                .command(.turn(permission, on: !isOn), label: Texts.filled(label, [Texts.name(permission)])))
         }
         if hasWindow {
             entries.append(.command(.openPermissions, label: Texts.text("Permissions…")))

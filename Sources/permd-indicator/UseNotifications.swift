@@ -168,8 +168,8 @@ final class UseNotifications {
                 outcome: .granted, since: since - UseNotifications.foldSeconds, limit: UseNotifications.recentRows)
             // What is set by settings programs has no request.
             for row in rows where row.by == .person && !row.request.isEmpty {
-                guard let permission = row.question.permission else { continue }
-                try await announce(UsedPermission(app: row.app, permission: permission), row.app, since: since)
+                guard let permission = row.question.permission, let app = row.app else { continue }
+                try await announce(UsedPermission(app: app, permission: permission), app, since: since)
             }
         } catch {
             // Without the history there is nothing to tell; what is in use is shown all the same.

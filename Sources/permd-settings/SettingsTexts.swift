@@ -29,6 +29,8 @@ extension Texts {
         case .reset: Texts.text("Forgotten")
         case .used: Texts.text("Used")
         case .bypassed: Texts.text("Cut Off")
+        case .off: Texts.text("Switched off")
+        case .on: Texts.text("Switched on")
         case .unknown: Texts.text("Something a newer permd knows")
         }
     }
@@ -37,7 +39,7 @@ extension Texts {
     static func author(_ author: Author) -> String {
         switch author {
         case .person: Texts.text("by you")
-        case .permctl: Texts.text("in the settings or with permctl")
+        case .permctl: Texts.text("with permctl")
         case .administrator: Texts.text("by an administrator's rule")
         case .timeout: Texts.text("without an answer in time")
         case .guard: Texts.text("while questions were paused")

@@ -26,7 +26,9 @@ struct PanelTests {
         #expect(try await panel.property("ItemIsMenu", of: item) == .bool(true))
         #expect(try await panel.property("Title", of: item) == .string("In Use Now"))
         #expect(try await panel.tooltip(of: item) == "Camera: Video Call")
-        try await panel.waitForMenu(["(Video Call: Camera)", "Stop Video Call", "-", "Permissions…"], of: item)
+        try await panel.waitForMenu(
+            ["(Video Call: Camera)", "Stop Video Call", "-", "Switch off Camera for every app", "Permissions…"],
+            of: item)
         // The camera stays the icon beside a microphone.
         let microphone = try await stage.use(.microphone, by: "flatpak:org.example.Tape")
         try await panel.signals.first { $0 == "NewToolTip" }
@@ -35,7 +37,8 @@ struct PanelTests {
         #expect(
             try await panel.texts(of: item) == [
                 "(Video Call: Camera)", "Stop Video Call", "-", "(Recorder: Microphone · you were not asked)",
-                "Stop Recorder", "-", "Permissions…",
+                "Stop Recorder", "-", "Switch off Camera for every app",
+                "Switch off Microphone for every app", "Permissions…",
             ])
         try await stage.end(use: camera)
         try await panel.signals.first { $0 == "NewIcon" }
@@ -48,6 +51,22 @@ struct PanelTests {
         watch.cancel()
         #expect(stage.owners.all.count == 1)
         #expect(try await stage.owners.wait(for: 2)[1] == "")
+        await stage.end()
+    }
+
+    @Test func aPermissionIsSwitchedOffForEveryApp() async throws {
+        let stage = try await IndicatorStage()
+        let panel = try await FakePanel(stage.permd.bus)
+        try await stage.set("grant")
+        try await stage.use()
+        let item = try await panel.item()
+        try await panel.click("Switch off Camera for every app", of: item)
+        try await panel.waitForMenu(
+            ["(Video Call: Camera · you have refused it)", "-", "Switch on Camera"], of: item)
+        #expect(try await stage.decisions() == ["flatpak:org.example.Video camera grant always"])
+        try await panel.click("Switch on Camera", of: item)
+        try await panel.waitForMenu(
+            ["(Video Call: Camera)", "Stop Video Call", "-", "Switch off Camera for every app"], of: item)
         await stage.end()
     }
 
@@ -67,13 +86,15 @@ struct PanelTests {
         try await panel.click(before.id, of: item)
         try await changes.first { $0 == "flatpak:org.example.Video camera deny" }
         #expect(try await stage.decisions() == ["flatpak:org.example.Video camera deny session"])
-        try await panel.waitForMenu(["(Video Call: Camera · you have refused it)"], of: item)
+        try await panel.waitForMenu(
+            ["(Video Call: Camera · you have refused it)", "-", "Switch off Camera for every app"], of: item)
         // The number of an entry that has gone is nobody else's.
         let error = await #expect(throws: BusError.self) { try await panel.click(before.id, of: item) }
         #expect(error?.name == "org.freedesktop.DBus.Error.InvalidArgs")
         // A grant from elsewhere is shown as well.
         try await stage.set("grant")
-        try await panel.waitForMenu(["(Video Call: Camera)", "Stop Video Call"], of: item)
+        try await panel.waitForMenu(
+            ["(Video Call: Camera)", "Stop Video Call", "-", "Switch off Camera for every app"], of: item)
         let after = try await panel.menu(of: item)
         #expect(after[1].id != before.id)
         await stage.end()
@@ -91,9 +112,13 @@ struct PanelTests {
         let quit = "(It has opened the device itself. Only quitting it ends that.)"
         #expect(
             try await panel.texts(of: item)
-                == ["(direct__use: Camera · you were not asked)", quit, "Stop direct__use"])
+                == [
+                    "(direct__use: Camera · you were not asked)", quit, "Stop direct__use", "-",
+                    "Switch off Camera for every app",
+                ])
         try await panel.click("Stop direct__use", of: item)
-        try await panel.waitForMenu(["(direct__use: Camera · you have refused it)", quit], of: item)
+        try await panel.waitForMenu(
+            ["(direct__use: Camera · you have refused it)", quit, "-", "Switch off Camera for every app"], of: item)
         await app.end()
         await stage.end()
         await devices.stop()
@@ -144,9 +169,13 @@ struct PanelTests {
         try await stage.set("deny")
         try await stage.use()
         let item = try await panel.item()
-        #expect(try await panel.texts(of: item) == ["(Video Call: Camera · you have refused it)"])
+        #expect(
+            try await panel.texts(of: item) == [
+                "(Video Call: Camera · you have refused it)", "-", "Switch off Camera for every app",
+            ])
         _ = try await stage.call(BusNames.policy, "Reset", [.string(IndicatorStage.video), .string("camera")])
-        try await panel.waitForMenu(["(Video Call: Camera)", "Stop Video Call"], of: item)
+        try await panel.waitForMenu(
+            ["(Video Call: Camera)", "Stop Video Call", "-", "Switch off Camera for every app"], of: item)
         await stage.end()
     }
 

@@ -16,7 +16,7 @@ struct HistoryFoldTests {
 
     /// The rows in the order they are returned, each as `app outcome count`.
     private func taken(_ fold: inout HistoryFold) -> [String] {
-        fold.takeAll().map { "\($0.app.name) \($0.outcome.rawValue)\($0.by.rawValue) \($0.count)" }
+        fold.takeAll().map { "\($0.app?.name ?? "") \($0.outcome.rawValue)\($0.by.rawValue) \($0.count)" }
     }
 
     @Test func repeatedRowsAreCounted() {

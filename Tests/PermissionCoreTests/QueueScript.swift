@@ -275,7 +275,7 @@ struct QueueScript {
     }
 
     private func describe(_ row: HistoryRow) -> String {
-        "\(row.app.name):\(row.question.name)=\(row.outcome.rawValue)\(row.by == .nobody ? "" : "/\(row.by.rawValue)")"
+        "\(row.app?.name ?? ""):\(row.question.name)=\(row.outcome.rawValue)\(row.by == .nobody ? "" : "/\(row.by.rawValue)")"
     }
 
     private func describe(_ timer: TimerID) -> String {

@@ -38,6 +38,23 @@ struct RecordingTests {
         await server.end()
     }
 
+    /// The switch silences those who may record and those who were never asked about, and gives it back to both.
+    @Test func aSwitchSilencesEveryRecorder() async throws {
+        let server = try await SoundServer()
+        let granted = try await Recorder(.pulse, "granted", on: server)
+        try await server.permctl("grant", granted.app.description, "microphone")
+        let other = try await Recorder(.pulse, "other", on: server)
+        for recorder in [granted, other] { try await recorder.hears() }
+        try await server.permctl("off", "microphone")
+        for recorder in [granted, other] { try await recorder.isSilent() }
+        let before = granted.tones + other.tones
+        try await granted.isSilent(40)
+        #expect(granted.tones + other.tones == before)
+        try await server.permctl("on", "microphone")
+        for recorder in [granted, other] { try await recorder.hears() }
+        await server.end()
+    }
+
     /// Without the script, the session manager makes links, which are cut at once. It may make one again, which carries a
     /// few periods of sound until permd-pipewire has heard of it.
     @Test func withoutTheScript() async throws {

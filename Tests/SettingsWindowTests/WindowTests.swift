@@ -67,8 +67,8 @@ struct WindowTests {
         try await stage.settings.set(.deny, app: "exe:/usr/bin/recorder", permission: .microphone)
         try await stage.open()
         try await stage.press("History", role: "page tab")
-        let camera = "Camera · Allowed · in the settings or with permctl"
-        let microphone = "Microphone · Not Allowed · in the settings or with permctl"
+        let camera = "Camera · Allowed · with permctl"
+        let microphone = "Microphone · Not Allowed · with permctl"
         try await stage.awaitLabel(camera)
         try await stage.awaitLabel(microphone)
         try await stage.key("ctrl+f")
@@ -87,6 +87,24 @@ struct WindowTests {
         try await stage.click("All Kinds")
         try await stage.choose("Camera")
         try await stage.awaitLabel("Nothing Found")
+        await stage.end()
+    }
+
+    /// The switch of a permission, on both of its pages; an app that is refused by it was not refused by the person.
+    @Test func aPermissionIsSwitchedOffForEveryApp() async throws {
+        let stage = try await SettingsStage()
+        try await stage.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)
+        try await stage.open()
+        try await stage.press("Permissions", role: "page tab")
+        try await stage.click("On: apps may use it as you decide")
+        try await stage.awaitLabel("Off for every app")
+        #expect(try await stage.settings.switches()[.camera] == false)
+        #expect(
+            try await stage.settings.statuses(app: "exe:/usr/bin/cheese", permission: .camera).first?.status == .denied)
+        try await stage.settings.setSwitch(.camera, on: true)
+        try await stage.awaitNoLabel("Off for every app")
+        try await stage.press("History", role: "page tab")
+        try await stage.awaitLabel("Camera · Switched off · by you")
         await stage.end()
     }
 

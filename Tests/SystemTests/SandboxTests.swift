@@ -43,6 +43,7 @@ struct SandboxTests {
             }
         }
         #expect(try await app.ask("get \(BusNames.policy) ProgramVersion").hasPrefix("AccessDenied final"))
+        #expect(try await app.ask("get \(BusNames.policy) Switches").hasPrefix("AccessDenied final"))
         #expect(try await app.ask("get \(BusNames.access) Version") == "ok 1")
         await app.end()
         await stage.end()

@@ -19,7 +19,7 @@ final class CurrentFacts {
     /// - Parameter assumesDevice: Whether to answer as if there were a usable device.
     func status(of permission: Permission, for caller: Caller, assumesDevice: Bool = false) -> Status {
         PermissionCore.status(
-            restricted: policy.isRestricted(caller.app, permission),
+            restricted: policy.isRestricted(caller.app, permission), isOff: store.switches.isOff(permission),
             decision: store.decision(caller.app, permission, for: caller.process)?.verdict,
             allowedByRule: policy.isGranted(caller.app, permission),
             isUsable: assumesDevice || devices.isUsable(permission))
@@ -28,10 +28,10 @@ final class CurrentFacts {
     /// Calls `then` once the decisions of an app are known. It may run before this returns.
     func load(_ app: AppID, then: @escaping @LoopActor () -> Void) { store.load(app, then: then) }
 
-    /// What decisions and rules say about an app as portals know it: all its processes together. The Camera portal
+    /// What rules, switches and decisions say about an app as portals know it: all its processes together. The Camera portal
     /// checks again when the camera is opened, so a process's own grant counts while the process runs.
     func portalVerdict(of permission: Permission, for app: AppID) -> Verdict? {
-        if policy.isRestricted(app, permission) { return .deny }
+        if policy.isRestricted(app, permission) || store.switches.isOff(permission) { return .deny }
         if let decided = store.appDecision(app, permission) { return decided.verdict }
         if policy.isGranted(app, permission) { return .grant }
         return permission == .camera && store.isGrantedOnce(app, permission) ? .grant : nil

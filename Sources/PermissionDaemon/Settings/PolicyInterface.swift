@@ -28,6 +28,10 @@ protocol PolicyCalls: AnyObject {
     func reset(
         app: AppID?, question: Question?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void)
+    /// Switches a permission off or on for every app and calls `completion` after it is on disk.
+    func setSwitch(
+        _ permission: Permission, on: Bool, by: Author,
+        _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void)
     func pauses(app: AppID?, question: Question?) -> [Pause]
     func problems() -> [Problem]
 }
@@ -54,6 +58,7 @@ struct PolicyInterface {
                     callers: .unsandboxed, options: ["by", "duration", "until"], setDecision),
                 Method(
                     "Reset", ["app": "s", "permission": "s"], returns: ["removed": "u"], callers: .unsandboxed, reset),
+                Method("SetSwitch", ["permission": "s", "on": "b"], callers: .unsandboxed, setSwitch),
                 list("ListHistory", "rows", historyRows),
                 Method("ListRequests", returns: ["requests": "aa{sv}"], callers: .unsandboxed) {
                     $0.reply(.rows(requestRows()))
@@ -67,16 +72,25 @@ struct PolicyInterface {
             ] + subscribers.methods,
             signals: [
                 Signal("DecisionChanged", ["app": "s", "permission": "s", "decision": "s"]),
+                Signal("SwitchChanged", ["permission": "s", "on": "b"]),
                 Signal("QueueChanged", ["length": "u"]),
                 Signal("RequestChanged", ["request": "o", "app": "s", "permissions": "as", "state": "s"]),
             ],
-            properties: [Property("ProgramVersion", "s") { _ in .string(calls.version) }], readers: .unsandboxed)
+            properties: [
+                Property("ProgramVersion", "s") { _ in .string(calls.version) },
+                Property("Switches", "a{sb}") { _ in switchTable },
+            ], readers: .unsandboxed)
     }
 
     func notifyDecision(_ app: AppID, _ permission: Permission, _ verdict: Verdict?) {
         subscribers.send(
             "DecisionChanged",
             [.string(app.description), .string(permission.rawValue), .string(verdict?.rawValue ?? "")])
+    }
+
+    func notifySwitch(_ permission: Permission) {
+        subscribers.send(
+            "SwitchChanged", [.string(permission.rawValue), .bool(!store.switches.isOff(permission))])
     }
 
     func notifyRequest(_ request: Request, _ state: String) {
@@ -139,6 +153,22 @@ struct PolicyInterface {
         let question = permissionText.isEmpty ? nil : try parseQuestion(permissionText)
         calls.reset(app: app, question: question, by: .permctl) { result in
             call.answer(result.map { [.uint32(UInt32(clamping: $0))] })
+        }
+    }
+
+    // MARK: Switches
+
+    private var switchTable: Value {
+        let entries = Permission.allCases.map {
+            DictionaryEntry(.string($0.rawValue), .bool(!store.switches.isOff($0)))
+        }
+        return .dictionary(key: "s", value: "b", entries)
+    }
+
+    private func setSwitch(_ call: MethodCall) throws(PermissionError) {
+        let permission = try parsePermission(call.string(0))
+        calls.setSwitch(permission, on: call.arguments[1].boolValue ?? true, by: .person) { result in
+            call.answer(result.map { [] })
         }
     }
 

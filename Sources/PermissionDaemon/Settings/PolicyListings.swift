@@ -54,7 +54,7 @@ extension PolicyInterface {
     private func row(_ row: HistoryRow) -> ListQueue.Row {
         var result: ListQueue.Row = [
             "time": .uint64(UInt64(clamping: row.time)), "request": .string(row.request),
-            "app": .string(row.app.description), "permission": .string(row.question.name),
+            "app": .string(row.app?.description ?? ""), "permission": .string(row.question.name),
             "outcome": .string(row.outcome.rawValue), "by": .string(row.by.rawValue), "count": .uint32(row.count),
         ]
         if let seconds = row.seconds { result["seconds"] = .uint32(seconds) }

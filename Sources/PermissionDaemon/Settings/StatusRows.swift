@@ -45,8 +45,8 @@ extension PolicyInterface {
         let restriction = policy.rule(.restrict, app, permission)
         let permit = policy.rule(.grant, app, permission)
         let status = PermissionCore.status(
-            restricted: restriction != nil, decision: decision?.verdict, allowedByRule: permit != nil,
-            isUsable: devices.isUsable(permission))
+            restricted: restriction != nil, isOff: store.switches.isOff(permission), decision: decision?.verdict,
+            allowedByRule: permit != nil, isUsable: devices.isUsable(permission))
         var result: [String: Value] = [:]
         if let pause { result = row(pause) }
         if let decision { result = row(decision) }

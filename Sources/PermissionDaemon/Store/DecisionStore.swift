@@ -18,6 +18,7 @@ final class DecisionStore {
 
     private let log: Logger
     let history: StoreHistory
+    let switches: Switches
     /// Waits for the next end of an `until` decision.
     var nextEnd: LoopTimer?
 
@@ -52,6 +53,7 @@ final class DecisionStore {
         self.log = log
         queue = StoreQueue(paths: paths, log: log)
         history = StoreHistory(queue, now: now)
+        switches = Switches(queue, history, now: now)
         queue.owed = { [weak self] in self.map { Array($0.memory.void) } ?? [] }
         queue.onReopened = { [weak self] in self?.readAgain() }
         processes.onExit = { [weak self] in self?.exited($0) }
@@ -137,6 +139,7 @@ final class DecisionStore {
 
     /// Reads what a daemon that starts goes on with; nothing, if that fails.
     func restore(then: @escaping @LoopActor (StoredState) -> Void) {
+        switches.read()
         let session = session.scopes.session
         queue.add { (database) throws(DatabaseError) in
             StoredState(
@@ -178,6 +181,7 @@ final class DecisionStore {
 
     /// The file was opened again: what it says now counts.
     private func readAgain() {
+        switches.read()
         read(Array(memory.apps.union(unread))) { [weak self] _ in self?.onRead?(nil) }
         findEnds()
     }

@@ -10,8 +10,9 @@ enum HistoryRows {
     private static let reach: Int64 = 256
 
     private static func row(_ row: Statement) -> HistoryRow? {
-        guard let app = AppID(row.text(2)), let question = Question(name: row.text(3)),
-            let outcome = Outcome(rawValue: row.text(4)), let by = Author(rawValue: row.text(5))
+        let app = AppID(row.text(2))
+        guard let question = Question(name: row.text(3)), let outcome = Outcome(rawValue: row.text(4)),
+            let by = Author(rawValue: row.text(5)), app != nil || outcome.isOfEveryApp
         else { return nil }
         return HistoryRow(
             time: row.integer(0), request: row.text(1), app: app, question: question, outcome: outcome, by: by,
@@ -42,7 +43,7 @@ enum HistoryRows {
         try database.run(
             "INSERT INTO history (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                .integer(new.time), .text(new.request), .text(new.app.description), .text(new.question.name),
+                .integer(new.time), .text(new.request), .text(new.app?.description ?? ""), .text(new.question.name),
                 .text(new.outcome.rawValue), .text(new.by.rawValue), .integer(Int64(new.count)),
                 .optional(new.seconds.map { Int64($0) }), .optional(new.status?.rawValue),
             ])
@@ -51,7 +52,8 @@ enum HistoryRows {
     private static func earlier(
         of new: HistoryRow, _ database: Database
     ) throws(DatabaseError) -> (id: Int64, row: HistoryRow)? {
-        var condition = RowCondition(app: new.app, question: new.question)
+        var condition = RowCondition(question: new.question)
+        condition.add("app = ?", .text(new.app?.description ?? ""))
         condition.add("id > (SELECT max(id) FROM history) - ?", .integer(reach))
         var found: (id: Int64, row: HistoryRow)?
         try database.run("SELECT \(columns), id FROM history\(condition.sql) ORDER BY id", condition.values) {

@@ -49,6 +49,8 @@ struct Schema: Sendable {
             CREATE TABLE portal_answer (
                 portal_app TEXT NOT NULL, permission TEXT NOT NULL, app TEXT NOT NULL, verdict TEXT NOT NULL,
                 PRIMARY KEY (portal_app, permission)) WITHOUT ROWID;
-            """
+            """,
+            // The permissions that are switched off for every app.
+            "CREATE TABLE switched_off (permission TEXT PRIMARY KEY) WITHOUT ROWID",
         ])
 }

@@ -73,7 +73,7 @@ struct AppName: ExpressibleByArgument {
         var apps = Set(try await settings.decisions().map(\.app))
         apps.formUnion(try await settings.requests().map(\.app))
         // Recent entries are enough: people abbreviate only the names of apps they saw lately.
-        apps.formUnion(try await settings.history(limit: 1000).map(\.app))
+        apps.formUnion(try await settings.history(limit: 1000).compactMap(\.app))
         return apps.sorted()
     }
 }

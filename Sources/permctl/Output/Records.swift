@@ -55,7 +55,7 @@ extension StatusRow {
 extension HistoryRow {
     var record: Record {
         [
-            "time": time, "request": request, "app": app.description, "permission": question.name,
+            "time": time, "request": request, "app": app?.description ?? "", "permission": question.name,
             "outcome": outcome.rawValue, "by": by.rawValue, "count": count, "seconds": seconds,
             "status": status?.rawValue,
         ]

@@ -117,7 +117,8 @@ struct HistoryVerb: AsyncParsableCommand {
             json: rows.map(\.record)
         ) { row in
             [
-                Cell(TimeText.full(row.time), brief: TimeText.short(row.time, withSeconds: true)), Cell(row.app, names),
+                Cell(TimeText.full(row.time), brief: TimeText.short(row.time, withSeconds: true)),
+                row.app.map { Cell($0, names) } ?? Cell("every app", .faint),
                 Cell(row.question.name), Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
                 Cell(row.by == .nobody ? "-" : row.by.rawValue), Cell(String(row.count)),
                 Cell(HistoryVerb.details(row)),
@@ -127,8 +128,8 @@ struct HistoryVerb: AsyncParsableCommand {
 
     private static func colour(_ outcome: Outcome) -> Colour {
         switch outcome {
-        case .granted: .good
-        case .denied, .restricted, .failed, .bypassed: .bad
+        case .granted, .on: .good
+        case .denied, .restricted, .failed, .bypassed, .off: .bad
         case .dismissed, .unavailable, .withdrawn, .reset, .used, .unknown: .waiting
         }
     }

@@ -27,6 +27,8 @@ struct MonitorVerb: AsyncParsableCommand {
                 try report(
                     "decision", "\(permission.rawValue) for \(app): \(word)\(duration.map { ", \($0.text)" } ?? "")",
                     duration)
+            case .switchChanged(let permission, let isOn):
+                try report("switch", "\(permission.rawValue) is \(isOn ? "on" : "off") for every app")
             case .deviceAdded(let device):
                 let state = device.isUsable ? "" : ", unusable: \(device.problem)"
                 try report("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is present\(state)")

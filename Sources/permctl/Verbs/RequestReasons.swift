@@ -29,12 +29,15 @@ struct RequestReasons {
             for app in apps {
                 rows += (try? await settings.statuses(app: app.description, permission: permission)) ?? []
             }
-            if let line = line(permission, result[permission], rows) { lines.append(line) }
+            let isOff = (try? await settings.switches()[permission]) == false
+            if let line = line(permission, result[permission], rows, isOff: isOff) { lines.append(line) }
         }
         return lines
     }
 
-    private func line(_ permission: Permission, _ status: Status, _ rows: [StatusRow]) -> TerminalText? {
+    private func line(
+        _ permission: Permission, _ status: Status, _ rows: [StatusRow], isOff: Bool
+    ) -> TerminalText? {
         let name = permission.rawValue
         switch status {
         case .unavailable:
@@ -44,6 +47,9 @@ struct RequestReasons {
             guard let rule = rows.first(where: { $0.rule != nil })?.rule else { return nil }
             return "\(name): nothing was asked, because the administrator's rule \(rule) forbids it"
         case .denied:
+            if isOff {
+                return "\(name): nothing was asked, because it is off for every app; permctl on \(name) switches it on"
+            }
             guard let decision = rows.first(where: { $0.decision?.decision == .deny })?.decision else { return nil }
             return """
                 \(name): nothing was asked, because it is denied (\(decision.holds?.text ?? "always")); \

@@ -15,16 +15,21 @@ struct StatusVerb: AsyncParsableCommand {
         let settings = PermissionSettings()
         let app = try await app?.resolve(settings)
         let rows = try await settings.statuses(app: app?.description)
-        guard let app else { return try printAll(rows, try await output.shortNames(settings)) }
-        try printOne(rows, used: try await StatusVerb.lastUses(app, settings))
+        let off = Set(try await settings.switches().filter { !$0.value }.keys)
+        guard let app else { return try printAll(rows, off, try await output.shortNames(settings)) }
+        try printOne(rows, off, used: try await StatusVerb.lastUses(app, settings))
     }
 
-    private func printAll(_ rows: [StatusRow], _ names: ShortNames?) throws {
+    private func printAll(_ rows: [StatusRow], _ off: Set<Permission>, _ names: ShortNames?) throws {
         let apps = Dictionary(grouping: rows, by: \.app).sorted { $0.key < $1.key }
         let columns = ["app"] + Permission.allCases.map { Column($0.rawValue) }
         try output.list(apps, columns, empty: "Nothing was decided yet.", json: rows.map { $0.record() }) { app, row in
             [Cell(app, names)]
                 + Permission.allCases.map { permission in StatusVerb.cell(row.first { $0.permission == permission }) }
+        }
+        guard !output.json else { return }
+        for permission in Permission.allCases where off.contains(permission) {
+            Output.line("\(permission.rawValue) is off for every app; permctl on \(permission.rawValue) switches it on")
         }
     }
 
@@ -42,7 +47,9 @@ struct StatusVerb: AsyncParsableCommand {
         return uses
     }
 
-    private func printOne(_ rows: [StatusRow], used: [Permission: (time: EpochSeconds, isNow: Bool)]) throws {
+    private func printOne(
+        _ rows: [StatusRow], _ off: Set<Permission>, used: [Permission: (time: EpochSeconds, isNow: Bool)]
+    ) throws {
         let columns =
             ["permission", "status"]
             + ["holds", "decided", "by", "last used", "why"].map { Column($0, usual: "-") }
@@ -52,7 +59,7 @@ struct StatusVerb: AsyncParsableCommand {
                 Cell(row.permission.rawValue), StatusVerb.status(row), Cell(StatusVerb.end(row.decision)),
                 Cell(row.decision.map { TimeText.short($0.decided) } ?? "-"), Cell(StatusVerb.author(row)),
                 Cell(used[row.permission].map { $0.isNow ? "now" : TimeText.short($0.time) } ?? "-"),
-                Cell(StatusVerb.reason(row)),
+                Cell(StatusVerb.reason(row, isOff: off.contains(row.permission))),
             ]
         }
     }
@@ -97,7 +104,8 @@ struct StatusVerb: AsyncParsableCommand {
         return row.decision?.by.rawValue ?? "-"
     }
 
-    private static func reason(_ row: StatusRow) -> String {
+    private static func reason(_ row: StatusRow, isOff: Bool) -> String {
+        if isOff, row.status == .denied { return "off for every app" }
         if let rule = row.rule { return "rule \(rule)" }
         if row.decision?.decision == .pause {
             return "dismissed or not answered too often: no prompt is shown until then; permctl reset lifts the pause"

@@ -32,7 +32,7 @@ struct AppEntry: Sendable, Equatable {
         decisions: [AppID: [DecisionRow]], history: [HistoryRow], uses: [UseRow], _ names: AppNames
     ) -> [AppEntry] {
         var apps = Set(decisions.keys)
-        for row in history { apps.insert(row.app) }
+        apps.formUnion(history.compactMap(\.app))
         for use in uses { if let app = use.app { apps.insert(app) } }
         let keyed = apps.map { app in
             let entry = AppEntry(app, decisions[app] ?? [], names)

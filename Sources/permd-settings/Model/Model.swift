@@ -16,7 +16,7 @@ final class Model {
     }
 
     /// What has changed.
-    enum Part: Sendable, Hashable { case presence, apps, uses, history, devices, rules }
+    enum Part: Sendable, Hashable { case presence, apps, uses, history, devices, switches, rules }
 
     let settings = PermissionSettings()
     let names = AppNames()
@@ -87,7 +87,7 @@ final class Model {
     // MARK: Reading
 
     private func readEverything() {
-        due = Due(uses: true, devices: true, rules: true, decisions: true, history: .all)
+        due = Due(uses: true, devices: true, switches: true, rules: true, decisions: true, history: .all)
         read()
     }
 
@@ -95,6 +95,10 @@ final class Model {
         switch event {
         case .decisionChanged(let app, _, _):
             due.apps.insert(app)
+            due.history.add(.newest)
+        case .switchChanged(let permission, let isOn):
+            lists.switches[permission] = isOn
+            changed(.switches)
             due.history.add(.newest)
         case .queueChanged: return
         case .requestChanged(let app, _, let state):
@@ -145,11 +149,13 @@ final class Model {
         lists = new
         // Events are newer than a list that was not read now.
         if !due.uses { lists.uses = before.uses }
+        if !due.switches { lists.switches = before.switches }
         set(.present)
         if isFirst || before.apps != lists.apps { changed(.apps) }
         if due.uses { changed(.uses) }
         if isFirst || before.history != lists.history { changed(.history) }
         if isFirst || before.devices != lists.devices { changed(.devices) }
+        if isFirst || before.switches != lists.switches { changed(.switches) }
         if isFirst || before.rules != lists.rules { changed(.rules) }
     }
 }

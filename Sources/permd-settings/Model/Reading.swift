@@ -12,6 +12,7 @@ struct Due: Sendable, Equatable {
 
     var uses = false
     var devices = false
+    var switches = false
     var rules = false
     /// The decisions of all apps.
     var decisions = false
@@ -26,6 +27,8 @@ struct Lists: Sendable {
     var uses: [UseRow] = []
     var history: [HistoryRow] = []
     var devices: [DeviceRow] = []
+    /// Which permissions are switched on.
+    var switches: [Permission: Bool] = [:]
     var rules: [Restriction] = []
 }
 
@@ -47,6 +50,7 @@ struct Reading: Sendable {
         var lists = before
         if due.uses { lists.uses = try await settings.uses() }
         if due.devices { lists.devices = try await settings.devices() }
+        if due.switches { lists.switches = try await settings.switches() }
         if due.rules { lists.rules = try await settings.restrictions() }
         if due.decisions || due.apps.count > Reading.mostApps {
             lists.decisions = Dictionary(grouping: try await settings.decisions(), by: \.app)

@@ -115,7 +115,8 @@ final class AppPage {
                 $0.app == app && $0.question == .permission(row.permission) && $0.outcome == .used
             }
             let hasDevice = model.lists.devices.contains { $0.permission == row.permission }
-            row.show(status, pause, hasDevice: hasDevice, isUsed: isUsed, lastUse: last)
+            let isOff = model.lists.switches[row.permission] == false
+            row.show(status, pause, isOff: isOff, hasDevice: hasDevice, isUsed: isUsed, lastUse: last)
         }
     }
 

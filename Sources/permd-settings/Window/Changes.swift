@@ -66,6 +66,17 @@ final class Changes {
         apply([.reset(app, nil)], text, undo: model.decisions(app).compactMap(Step.back))
     }
 
+    /// Switches a permission off or on for every app. Its switch undoes it.
+    func turn(_ permission: Permission, on: Bool, orElse restore: @escaping @MainActor () -> Void) {
+        inBackground { [settings = model.settings] () async throws(ClientError) in
+            try await settings.setSwitch(permission, on: on)
+        } then: { [self] result in
+            guard case .failure(let error) = result else { return }
+            report(Texts.text("Nothing was changed: %@", SafeText.line(error.message)), undo: [])
+            restore()
+        }
+    }
+
     /// Takes back what lets an app use the device. A reset would not do: an enforcement point would ask the person
     /// again at once, or let a program outside a sandbox pass.
     func stop(_ use: UseRow, _ app: AppID, _ name: String) {

@@ -35,7 +35,9 @@ final class HistoryPage {
         list = SearchableList(
             name: Texts.text("History"), hint: Texts.text("Search the history"), iconSize: 16, filters: filters,
             content: { [names = model.names] in HistoryText.content($0, names: names) },
-            open: { [onOpen] in onOpen.follow($0.app) })
+            open: { [onOpen] row in
+                if let app = row.app { onOpen.follow(app) }
+            })
         list.onSearch = { [unowned self] in show() }
         appMenu.on("notify::selected") { [unowned self] in selectApp() }
         for menu in [kindMenu, outcomeMenu] {
@@ -63,7 +65,7 @@ final class HistoryPage {
     }
 
     private func fillApps() {
-        let logged = Set(model.lists.history.map(\.app)).union([selectedApp].compactMap { $0 })
+        let logged = Set(model.lists.history.compactMap(\.app)).union([selectedApp].compactMap { $0 })
         let new = model.lists.apps.filter { logged.contains($0.app) }
         let place = guint(new.firstIndex { $0.app == selectedApp }.map { $0 + 1 } ?? 0)
         isFilling = true
@@ -106,7 +108,7 @@ final class HistoryPage {
 
     /// A part of the app's name or identity, of the kind, or of the outcome, in the person's language.
     private func matches(_ row: HistoryRow, _ text: String) -> Bool {
-        AppEntry.searched(row.app, model.names.label(of: row.app)).contains(text)
+        row.app.map { AppEntry.searched($0, model.names.label(of: $0)).contains(text) } ?? false
             || "\(Texts.name(row.question))\n\(Texts.name(row.outcome))".lowercased().contains(text)
     }
 

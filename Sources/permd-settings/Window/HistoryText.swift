@@ -13,7 +13,8 @@ enum HistoryText {
         let icon = Icons.of(row.question.permission)
         guard let names else { return RowContent(icon: icon, title: question, subtitle: details, detail: detail) }
         return RowContent(
-            icon: icon, title: names.label(of: row.app).name, subtitle: "\(question) · \(details)", detail: detail)
+            icon: icon, title: row.app.map { names.label(of: $0).name } ?? Texts.text("Every App"),
+            subtitle: "\(question) · \(details)", detail: detail)
     }
 
     private static func details(_ row: HistoryRow) -> String {

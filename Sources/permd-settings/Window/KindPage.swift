@@ -1,4 +1,4 @@
-// The page of a permission: all apps about which something was decided.
+// The page of a permission: its switch, and all apps about which something was decided.
 
 import CAdwaita
 import PermissionClient
@@ -12,11 +12,17 @@ final class KindPage {
     private(set) var list: SearchableList<AppEntry>!
     private let model: Model
     private let title = adw_window_title_new("", "")!
+    private let onOff: SwitchRow
     private var permission: Permission?
 
-    init(_ model: Model) {
+    init(_ model: Model, _ changes: Changes) {
         self.model = model
-        widget = Widgets.box(GTK_ORIENTATION_VERTICAL, Widgets.header(title, onBack))
+        onOff = SwitchRow(Permission.allCases[0], model, changes)
+        let group = cadw_group_new("")!
+        cadw_group_add(group, onOff.widget)
+        Widgets.margins(group, horizontal: 12, vertical: 6)
+        widget = Widgets.box(
+            GTK_ORIENTATION_VERTICAL, Widgets.header(title, onBack), cadw_clamp(group, 720))
         list = SearchableList(
             name: Texts.text("Apps"), hint: Texts.text("Search apps"), iconSize: 32,
             content: { [unowned self] entry in
@@ -37,6 +43,7 @@ final class KindPage {
             list.show([], orElse: .noAppFound)
         }
         self.permission = permission
+        onOff.permission = permission
         show()
     }
 

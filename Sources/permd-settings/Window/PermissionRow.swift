@@ -36,7 +36,7 @@ final class PermissionRow {
     func forget() { selected = nil }
 
     func show(
-        _ status: StatusRow, _ pause: DecisionRow?, hasDevice: Bool, isUsed: Bool, lastUse: HistoryRow?
+        _ status: StatusRow, _ pause: DecisionRow?, isOff: Bool, hasDevice: Bool, isUsed: Bool, lastUse: HistoryRow?
     ) {
         decision = status.decision
         let isRestricted = status.status == .restricted
@@ -49,7 +49,7 @@ final class PermissionRow {
         cadw_row_set(
             widget, Texts.name(permission),
             PermissionRow.details(
-                status, pause, hasDevice: hasDevice, isUsed: isUsed, lastUse: lastUse
+                status, pause, isOff: isOff, hasDevice: hasDevice, isUsed: isUsed, lastUse: lastUse
             ).joined(separator: "\n"))
     }
 
@@ -90,9 +90,9 @@ final class PermissionRow {
     }
 
     private static func details(
-        _ status: StatusRow, _ pause: DecisionRow?, hasDevice: Bool, isUsed: Bool, lastUse: HistoryRow?
+        _ status: StatusRow, _ pause: DecisionRow?, isOff: Bool, hasDevice: Bool, isUsed: Bool, lastUse: HistoryRow?
     ) -> [String] {
-        var lines: [String] = []
+        var lines = isOff ? [Texts.text("Off for every app")] : []
         if let rule = status.rule {
             let text =
                 status.status == .restricted

@@ -10,15 +10,18 @@ final class PermissionsPage {
     let onOpen = Link<Permission>()
     private let model: Model
     private let groups: [Permission: Widget]
+    private let switches: [SwitchRow]
     private var rows: [Permission: [Widget]] = [:]
 
-    init(_ model: Model) {
+    init(_ model: Model, _ changes: Changes) {
         self.model = model
         let content = Widgets.box(GTK_ORIENTATION_VERTICAL, spacing: 24)
         Widgets.margins(content, horizontal: 12, vertical: 12)
         groups = Dictionary(
             uniqueKeysWithValues: Permission.allCases.map { ($0, cadw_group_new(Texts.name($0))) })
         for permission in Permission.allCases { cadw_box_append(content, groups[permission]) }
+        switches = Permission.allCases.map { SwitchRow($0, model, changes) }
+        for row in switches { cadw_group_add(groups[row.permission], row.widget) }
         widget = cadw_scrolled(cadw_clamp(content, 720), 0)
         model.onChange { [unowned self] part in
             if [.apps, .devices, .rules].contains(part) { show() }

@@ -149,7 +149,7 @@ struct HistoryTests {
     }
 
     private func listed(_ store: DecisionStore) async throws -> [String] {
-        try await history(store).map { "\($0.app.name) \($0.outcome.rawValue) \($0.count)" }
+        try await history(store).map { "\($0.app?.name ?? "") \($0.outcome.rawValue) \($0.count)" }
     }
 
     /// Repeated rows are counted in memory, and written when the history is listed or the store is closed.

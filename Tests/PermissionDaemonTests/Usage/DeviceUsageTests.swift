@@ -124,7 +124,7 @@ struct DeviceUsageTests {
         _ = try stage.usage.reportUse(report("exe:/b"), by: ":1.1")
         stage.usage.stop()
         #expect(stage.usage.uses.isEmpty)
-        #expect(Set(stage.rows.map(\.app.description)) == [Self.cat, "exe:/b"])
+        #expect(Set(stage.rows.map(\.app?.description)) == [Self.cat, "exe:/b"])
         opener.terminate()
     }
 
@@ -240,7 +240,7 @@ struct DeviceUsageTests {
         stage.usage.disconnected()
         // The node is still open.
         #expect(stage.usage.uses.map { $0.app?.description } == [Self.cat])
-        #expect(stage.rows.map(\.app.description) == ["exe:/b"])
+        #expect(stage.rows.map(\.app?.description) == ["exe:/b"])
         opener.terminate()
     }
 }

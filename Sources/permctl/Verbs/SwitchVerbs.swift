@@ -1,0 +1,30 @@
+// permctl off and permctl on: switch a permission off for every app, and on again.
+
+import ArgumentParser
+import PermissionClient
+
+struct OffVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "off", abstract: "Switch a permission off for every app, whatever was decided.")
+
+    @Argument(help: "The permission.")
+    var permission: Permission
+
+    func run() async throws {
+        try await PermissionSettings().setSwitch(permission, on: false)
+        Output.line("\(permission.rawValue) is off for every app; permctl on \(permission.rawValue) switches it on")
+    }
+}
+
+struct OnVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "on", abstract: "Switch a permission on again; earlier decisions are in force again.")
+
+    @Argument(help: "The permission.")
+    var permission: Permission
+
+    func run() async throws {
+        try await PermissionSettings().setSwitch(permission, on: true)
+        Output.line("\(permission.rawValue) is on; apps may use it as decided")
+    }
+}
