@@ -42,24 +42,17 @@ export class Agent {
 
     destroy() {
         // Whoever unregisters gets its prompt withdrawn, which is no failure; the prompt goes to the next agent.
-        if (this._daemon.owner)
-            this._unregister();
+        this._daemon.post(MANAGER, 'UnregisterAgent', new GLib.Variant('(o)', [PATH]));
         this._end('the extension is disabled');
         this._daemon.disconnectObject(this);
         this._object.unexport();
     }
 
     _register() {
-        this._daemon.send(MANAGER, 'RegisterAgent', new GLib.Variant('(oa{sv})', [PATH, {
+        this._daemon.post(MANAGER, 'RegisterAgent', new GLib.Variant('(oa{sv})', [PATH, {
             level: new GLib.Variant('s', 'system'),
             updates: new GLib.Variant('b', true),
         }]));
-    }
-
-    /** Not by the daemon's `call`, which ends with the extension. */
-    _unregister() {
-        Gio.DBus.session.call(this._daemon.owner, '/org/permd', MANAGER, 'UnregisterAgent',
-            new GLib.Variant('(o)', [PATH]), null, Gio.DBusCallFlags.NO_AUTO_START, -1, null, null);
     }
 
     // org.permd.Agent1

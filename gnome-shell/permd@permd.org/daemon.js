@@ -7,6 +7,8 @@ import {EventEmitter} from 'resource:///org/gnome/shell/misc/signals.js';
 
 const NAME = 'org.permd';
 const PATH = '/org/permd';
+/** The interfaces whose signals are sent to subscribers only. */
+const SUBSCRIPTIONS = ['org.permd.Policy1', 'org.permd.Usage1'];
 
 /**
  * Follows the owner of permd's name. Emits `appeared` when one is there that is trusted, `vanished` when it has left, and
@@ -27,11 +29,28 @@ export class Daemon extends EventEmitter {
     }
 
     destroy() {
+        // The shell stays on the bus.
+        for (const iface of SUBSCRIPTIONS)
+            this.post(iface, 'Unsubscribe');
         this._cancellable.cancel();
         Gio.bus_unwatch_name(this._watch);
         this._unsubscribe();
         this.owner = null;
         this.disconnectAll();
+    }
+
+    /**
+     * Calls a method of permd without waiting for its reply, also at the end of the extension.
+     *
+     * @param {string} iface - the interface
+     * @param {string} method - the method
+     * @param {GLib.Variant?} parameters - the arguments
+     */
+    post(iface, method, parameters = null) {
+        if (this.owner) {
+            Gio.DBus.session.call(this.owner, PATH, iface, method, parameters, null,
+                Gio.DBusCallFlags.NO_AUTO_START, -1, null, null);
+        }
     }
 
     /**
@@ -47,20 +66,6 @@ export class Daemon extends EventEmitter {
             throw new Error('permd is not running');
         const reply = await callBus(this.owner, PATH, iface, method, parameters, this._cancellable);
         return reply.recursiveUnpack();
-    }
-
-    /**
-     * The same for a call whose failure changes nothing here.
-     *
-     * @param {string} iface - the interface
-     * @param {string} method - the method
-     * @param {GLib.Variant?} parameters - the arguments
-     */
-    send(iface, method, parameters = null) {
-        this.call(iface, method, parameters).catch(error => {
-            if (!error.matches?.(Gio.IOErrorEnum, Gio.IOErrorEnum.CANCELLED))
-                console.warn(`permd: ${method}: ${error.message}`);
-        });
     }
 
     async _examine(owner) {
@@ -84,6 +89,8 @@ export class Daemon extends EventEmitter {
             (_connection, _sender, _path, _iface, name, parameters) => {
                 this.emit('signal', name, parameters.recursiveUnpack());
             });
+        for (const name of SUBSCRIPTIONS)
+            this.post(name, 'Subscribe');
         this.emit('appeared');
     }
 

@@ -143,6 +143,11 @@ export function time(seconds, format = '%c') {
     return GLib.DateTime.new_from_unix_local(seconds)?.format(format) ?? `${seconds}`;
 }
 
+/** `14:05` if that is today, else the date and the time. */
+export function shortTime(seconds) {
+    return time(seconds, time(seconds, '%F') === time(Date.now() / 1000, '%F') ? '%H:%M' : '%x %H:%M');
+}
+
 /** A line for each thing to know about the app. */
 export function details(prompt) {
     const lines = [

@@ -1,0 +1,56 @@
+// What is in use now, as permd lists it: a group for each permission that an app uses, on whatever devices.
+
+/** In the order of their importance to a person, which is that of the icons. */
+const ORDER = ['camera', 'microphone', 'location', 'bluetooth'];
+/** permd lists no more. */
+const MOST = 1024;
+
+const STATUS_AFTER = {grant: 'granted', deny: 'denied'};
+
+export class Uses {
+    constructor() {
+        this._uses = new Map();
+    }
+
+    clear() {
+        this._uses.clear();
+    }
+
+    started(use) {
+        if (ORDER.includes(use.permission) && this._uses.size < MOST)
+            this._uses.set(use.use, {...use});
+    }
+
+    ended(number) {
+        this._uses.delete(number);
+    }
+
+    /** A decision has changed the status; an empty one is none. */
+    decided(app, permission, decision) {
+        for (const use of this._uses.values()) {
+            if (use.app === app && use.permission === permission)
+                use.status = STATUS_AFTER[decision] ?? 'undetermined';
+        }
+    }
+
+    /** Sorted by permission, then by the begin of the oldest use. */
+    groups() {
+        const groups = new Map();
+        for (const use of [...this._uses.values()].sort((a, b) => a.since - b.since)) {
+            const key = `${use.permission} ${use.app}`;
+            const group = groups.get(key) ??
+                {app: use.app, permission: use.permission, since: use.since, isOpenedDirectly: false};
+            groups.set(key, group);
+            group.name = use.app_name;
+            group.status = use.status;
+            // Nothing stands between such a program and the device: a refusal does not cut it off.
+            group.isOpenedDirectly ||= ['device', 'capture'].includes(use.source);
+        }
+        return [...groups.values()].sort((a, b) => ORDER.indexOf(a.permission) - ORDER.indexOf(b.permission));
+    }
+}
+
+/** Whether a refusal would change anything, and whom it would be about. */
+export function canBeStopped({app, status}) {
+    return app !== '' && status !== 'denied' && status !== 'restricted';
+}
