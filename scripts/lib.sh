@@ -16,6 +16,9 @@ SCREEN_PACKAGES="xvfb openbox xdotool at-spi2-core gir1.2-atspi-2.0 python3-gi f
 SCREEN_PACKAGES="$SCREEN_PACKAGES xdg-desktop-portal librsvg2-common weston locales x11-utils"
 TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus tmux util-linux procps"
 TEST_PACKAGES="$TEST_PACKAGES $SOUND_PACKAGES $RECORDER_PACKAGES systemd dbus-user-session shellcheck man-db mandoc bubblewrap xdg-dbus-proxy zsh fish"
+# The desktops of Tests/DesktopTests, as Debian 13 has them.
+# shellcheck disable=SC2034 # For scripts/test.
+DESKTOP_PACKAGES="sway grim wtype wlrctl gir1.2-gtk-4.0"
 # shellcheck disable=SC2034 # For scripts/package.
 PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES $PIPEWIRE_PACKAGES build-essential debhelper fakeroot lintian"
 # For Tests/vm: the emulator, and the tools that make the guest's image and kernel.
@@ -47,6 +50,9 @@ install_missing() {
         $sudo "${install[@]}" "${missing[@]}" >/dev/null
     fi
 }
+
+# Whether the system has the desktops of Tests/DesktopTests: Debian 13 or newer.
+has_desktops() { (. /etc/os-release && [ "$ID" = debian ] && [ "${VERSION_ID:-99}" -ge 13 ]); }
 
 # compile_texts FOLDER: compiles the translations to FOLDER/LANGUAGE/LC_MESSAGES/permd.mo.
 compile_texts() {

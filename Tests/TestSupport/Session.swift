@@ -1,0 +1,126 @@
+// A session with the built permd, and functions to see its programs' windows as assistive technology does.
+
+public import DBus
+import Foundation
+public import PermissionTestKit
+
+/// What all stages of permd's windows have in common, whatever shows them.
+@LoopActor
+open class Session {
+    /// One widget as assistive technology sees it, without the characters that isolate the direction of names.
+    public struct Widget: Sendable {
+        public let role: String
+        public let name: String
+        public let description: String
+        public let states: Set<Substring>
+        /// Its position in the window: x, y, width, height.
+        public let place: [Int]
+    }
+
+    public let permd: PermdProcess
+    public let devices: MockDevices
+    public let folder: TemporaryFolder
+    /// Of programs started from now on.
+    public var environment: [String: String]
+    public let program: String
+
+    /// - Parameters:
+    ///   - program: The program whose windows these are, as assistive technology and window managers know it.
+    ///   - settings: The content of `/etc/permd/permd.conf`.
+    ///   - rules: The files of `/etc/permd/policy.d/`, by name.
+    public init(
+        program: String, settings: String = "", rules: [String: String] = [:], environment extra: [String: String] = [:]
+    ) async throws {
+        self.program = program
+        folder = try TemporaryFolder()
+        // The only system-wide service needed is the accessibility bus.
+        let services = "/usr/share/dbus-1/services/org.a11y.Bus.service"
+        try folder.write(try String(contentsOfFile: services, encoding: .utf8), to: "org.a11y.Bus.service")
+        devices = try await MockDevices.start()
+        try await devices.add(.camera, 0, name: "Front Camera")
+        let bus = try await PrivateBus(serviceDirectory: folder.path)
+        permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices)
+        environment = permd.environment.merging(["LANGUAGE": "en"]) { $1 }.merging(extra) { $1 }
+    }
+
+    /// Lets the bus start a program for that name.
+    public func allowActivation(
+        _ name: String, _ command: [String], with variables: [String: String] = [:]
+    ) async throws {
+        try folder.write(ServiceFile.text(name, command), to: "\(name).service")
+        let client = try permd.bus.connect()
+        defer { client.close() }
+        _ = try await client.call(.busCall("ReloadConfig"))
+        // A session sets this for the services it starts.
+        _ = try await client.call(
+            .busCall("UpdateActivationEnvironment", [.stringTable(environment.merging(variables) { $1 })]))
+    }
+
+    /// Ends all but the programs whose windows these are.
+    open func end() async {
+        await permd.end()
+        await devices.stop()
+    }
+
+    // MARK: Reading windows
+
+    /// Runs a program until it exits; returns its output.
+    @discardableResult
+    public func run(_ program: String, _ arguments: String...) async throws -> String {
+        try await run(program, arguments)
+    }
+
+    @discardableResult
+    public func run(_ program: String, _ arguments: [String]) async throws -> String {
+        let child = try ChildProcess(program, arguments, environment: environment, standardError: .null)
+        let output = await child.output()
+        _ = await child.waitForExit()
+        return output
+    }
+
+    private static let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "widgets.py").path
+
+    public func widgets(of program: String? = nil) async throws -> [Widget] {
+        let lines = try await run("/usr/bin/python3", Session.script, program ?? self.program).split(separator: "\n")
+        return lines.compactMap { line in
+            let parts = line.split(separator: "|", omittingEmptySubsequences: false)
+            guard parts.count == 5 else { return nil }
+            return Widget(
+                role: String(parts[0]), name: Session.plain(parts[1]), description: Session.plain(parts[2]),
+                states: Set(parts[3].split(separator: " ")),
+                place: parts[4].split(separator: " ").compactMap { Int($0) })
+        }
+    }
+
+    private static func plain(_ text: Substring) -> String { text.filter { !"\u{2068}\u{2069}".contains($0) } }
+
+    public func labels() async throws -> [String] {
+        try await widgets().filter { $0.role == "label" }.map(\.name)
+    }
+
+    /// Milliseconds after which waiting fails: far more than a busy machine needs.
+    private static let patience: Int64 = 45_000
+
+    public func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
+        let end = Loop.uptimeMilliseconds() + Session.patience
+        repeat {
+            if try await isTrue() { return }
+            await pause(25)
+        } while Loop.uptimeMilliseconds() < end
+        let seen = try await widgets().filter { !$0.name.isEmpty && !["filler", "image", "panel"].contains($0.role) }
+            .map { "\($0.role) \($0.name)\($0.states.contains("focused") ? " (focused)" : "")" }
+        throw TestKitError("timed out waiting for \(what); the widgets are \(seen)")
+    }
+
+    public func pause(_ milliseconds: Int64) async {
+        await withCheckedContinuation { done in Loop.shared.after(milliseconds: milliseconds) { done.resume() } }
+    }
+
+    /// Presses a button as a screen reader does, as soon as it is sensitive. The places of small widgets in lists are
+    /// wrong in GTK 4.18, which counts the borders around them twice.
+    public func press(_ name: String, role: String = "button") async throws {
+        try await until("the \(role) \(name)") {
+            try await run("/usr/bin/python3", Session.script, program, role, name).contains("pressed")
+        }
+    }
+}
