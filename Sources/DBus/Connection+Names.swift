@@ -19,10 +19,12 @@ extension Connection {
     }
 
     /// A blocking variant for program startup. Calls that arrive meanwhile wait.
-    public func requestName(_ name: String) throws(BusError) -> Bool {
+    ///
+    /// - Parameter isReplaceable: Whether a connection that asks for it gets the name from this one.
+    public func requestName(_ name: String, isReplaceable: Bool = false) throws(BusError) -> Bool {
         guard isConnected else { throw Connection.gone }
         var answer: Result<Message, BusError>?
-        let pending = call(Connection.nameRequest(name)) { answer = $0 }
+        let pending = call(Connection.nameRequest(name, isReplaceable: isReplaceable)) { answer = $0 }
         let end = Loop.uptimeMilliseconds() + Connection.patience
         while answer == nil, isConnected, Loop.uptimeMilliseconds() < end {
             while isConnected, dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {}
@@ -40,8 +42,13 @@ extension Connection {
         call(.busCall(member, arguments)) { then((try? $0.get())?.body.first) }
     }
 
-    private static func nameRequest(_ name: String, queues: Bool = false) -> Message {
-        .busCall("RequestName", [.string(name), .uint32(queues ? 0 : UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE))])
+    private static func nameRequest(
+        _ name: String, queues: Bool = false, isReplaceable: Bool = false
+    ) -> Message {
+        let flags =
+            (queues ? 0 : UInt32(DBUS_NAME_FLAG_DO_NOT_QUEUE))
+            | (isReplaceable ? UInt32(DBUS_NAME_FLAG_ALLOW_REPLACEMENT) : 0)
+        return .busCall("RequestName", [.string(name), .uint32(flags)])
     }
 
     private static func isOwner(_ reply: Message) -> Bool {

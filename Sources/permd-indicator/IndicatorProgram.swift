@@ -32,8 +32,11 @@ enum IndicatorProgram {
         var status: Int32 = 0
         do throws(BusError) {
             let connection = try Connection.open(.session)
-            // Another one shows everything already.
-            guard try connection.requestName(BusNames.indicatorService) else { return 0 }
+            // Another one shows everything already; or takes over, as the desktop's own does.
+            guard try connection.requestName(BusNames.indicatorService, isReplaceable: true) else { return 0 }
+            connection.onOwnerChange(of: BusNames.indicatorService) { owner in
+                if let owner, owner != connection.uniqueName { Loop.shared.stop() }
+            }
             Loop.shared.onSignals([SIGTERM, SIGINT]) { _ in Loop.shared.stop() }
             // The session ends, or the bus restarts; permd starts an indicator again if one is needed.
             connection.onDisconnect { Loop.shared.stop() }

@@ -23,6 +23,23 @@ struct StartTests {
         await stage.end()
     }
 
+    /// What shows uses as a part of the desktop takes the name; the bus starts nothing while it has it.
+    @Test func theDesktopShowsThem() async throws {
+        let stage = try await IndicatorStage()
+        try await stage.use()
+        let indicator = try await stage.owners.wait(for: 1)[0]
+        let ended = EventLog<Bool>()
+        let watch = stage.desk.whenNameVanishes(indicator) { ended.add(true) }
+        let replaces: UInt32 = 2
+        let reply = try await stage.desk.call(
+            .busCall("RequestName", [.string(BusNames.indicatorService), .uint32(replaces)]))
+        #expect(reply.body.first?.uint32Value == 1)
+        try await ended.wait(for: 1)
+        #expect(try await stage.owners.wait(for: 2)[1] == stage.desk.uniqueName)
+        watch.cancel()
+        await stage.end()
+    }
+
     private static let failing = "org.example.Failing"
 
     /// A program in its place that only counts its starts.

@@ -41,6 +41,8 @@ struct InstallTests {
             "share/doc/permd/examples/50-office.conf", "share/doc/permd/examples/portals.conf",
             "share/doc/permd/docs/for-apps.md", "share/doc/permd/docs/threat-model.md",
             "share/locale/de/LC_MESSAGES/permd.mo", "share/locale/ja/LC_MESSAGES/permd.mo",
+            "share/gnome-shell/extensions/permd@permd.org/metadata.json",
+            "share/gnome-shell/extensions/permd@permd.org/extension.js",
             "share/permd/swift/Package.swift", "share/permd/swift/Sources/PermissionClient/PermissionCenter.swift",
         ]
         expected += ["man1/permctl.1", "man5/permd.conf.5", "man5/permd.policy.5", "man5/org.permd.5", "man8/permd.8"]

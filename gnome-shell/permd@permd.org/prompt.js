@@ -18,7 +18,9 @@ import * as Texts from './texts.js';
 import * as Widgets from './widgets.js';
 
 const HOUR = 3600;
+/** Pixels. */
 const ICON_SIZE = 64;
+const MARGIN = 24;
 
 /** Emits `answered` once, when a person has answered; `outcome` and `decisions` are the answer then. */
 export const PromptDialog = GObject.registerClass({
@@ -40,6 +42,8 @@ export const PromptDialog = GObject.registerClass({
         this._addMiddle();
         this._addAnswers();
         this.buttonLayout.hide();
+        // A long prompt keeps off the edges of the screen.
+        this.dialogLayout.set({margin_top: MARGIN, margin_bottom: MARGIN});
         this.setInitialKeyFocus(this._question);
         this.showBehind(prompt.behind);
         this.connect('opened', () => this._guard.arm());

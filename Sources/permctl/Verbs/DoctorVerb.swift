@@ -20,7 +20,7 @@ struct DoctorVerb: AsyncParsableCommand {
     }
 }
 
-private struct Finding {
+struct Finding {
     enum State: String {
         case good, bad
         /// Nothing has to be done.
@@ -55,7 +55,8 @@ private struct Examination {
         do throws(ClientError) {
             let version = daemon(try await settings.programVersion())
             let (agents, points) = (try await agents(), try await enforcementPoints())
-            return [bus, version] + agents + Examination.display() + points + [Examination.portals()]
+            let shell = Finding.about(await settings.gnomeShell())
+            return [bus, version] + agents + shell + Examination.display() + points + [Examination.portals()]
                 + (try await devices()) + (try await problems())
         } catch {
             return error.kind == .noBus
