@@ -112,7 +112,7 @@ public struct AgentPrompt: Sendable, Identifiable {
         self.id = id
         self.link = link
         app = SafeText.body(details.text("app"))
-        appName = SafeText.title(details.text("app_name"))
+        appName = SafeText.name(details.text("app_name"))
         let icon = details.text("app_icon")
         appIcon = icon.utf8.count > AgentPrompt.iconBytes ? "" : icon
         isSandboxed = details["sandboxed"]?.boolValue ?? false
@@ -170,7 +170,7 @@ extension AgentPrompt.Behind {
 
     init(_ details: [String: Value]) {
         count = Int(details["waiting"]?.uint32Value ?? 0)
-        apps = (details["next"]?.strings ?? []).prefix(AgentPrompt.Behind.maximumApps).map(SafeText.title)
+        apps = (details["next"]?.strings ?? []).prefix(AgentPrompt.Behind.maximumApps).map(SafeText.name)
     }
 }
 

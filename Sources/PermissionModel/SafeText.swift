@@ -11,6 +11,23 @@ public enum SafeText {
     /// Returns a title or an app's name with at most ``Limits/titleScalars`` scalars; see ``body(_:)``.
     public static func title(_ text: String) -> String { clean(text, limit: Limits.titleScalars) }
 
+    /// Returns an app's name with at most ``Limits/titleScalars`` scalars, as ``title(_:)`` does, but with the middle of a
+    /// long name cut: names of one maker's apps differ at the end.
+    public static func name(_ text: String) -> String {
+        let shown = clean(text, limit: examinedScalars)
+        guard shown.unicodeScalars.count > Limits.titleScalars else { return shown }
+        var (start, end) = (shown.startIndex, shown.endIndex)
+        var left = Limits.titleScalars - 1
+        while true {
+            let takesStart = shown[..<start].count <= shown[end...].count
+            let next = takesStart ? start : shown.index(before: end)
+            left -= shown[next].unicodeScalars.count
+            guard left >= 0 else { break }
+            if takesStart { start = shown.index(after: start) } else { end = next }
+        }
+        return "\(shown[..<start])…\(shown[end...])"
+    }
+
     /// Returns a reason or the body of an explanation with at most ``Limits/bodyScalars`` scalars.
     ///
     /// Controls, invisible and unassigned characters are removed, and runs of white space become one space. A text that

@@ -6,41 +6,50 @@ public import PermissionClient
 public struct PromptForm: Sendable {
     /// What is asked, in the order of the prompt.
     public let items: [AgentPrompt.Item]
-    /// How long a grant may be in force, the shortest first; empty if only a portal keeps the answers.
-    public let durations: [PromptChoice]
-    /// How long a grant will be in force; nil if nothing can be granted.
-    public private(set) var duration: PromptChoice?
-    /// Whether each item is switched on, that is, granted by Allow.
+    /// The answers that allow, the shortest first.
+    public let grants: [PromptChoice]
+    /// Whether only a portal keeps the answers, for as long as it wants.
+    public let isOfPortal: Bool
+    /// Whether each item is switched on, that is, granted by an answer that allows.
     public private(set) var isOn: [Bool]
+    /// Whether a window shows all answers.
+    public private(set) var showsAll = false
     /// The selected options of a portal dialog's choices, by the choice's ID, for each item.
     private var selections: [[String: String]]
 
-    /// Everything is switched on, and the shortest duration is chosen.
+    /// Everything is switched on.
     public init(_ items: [AgentPrompt.Item], _ durations: [Duration.Kind]) {
         self.items = items
         isOn = items.map { _ in true }
         selections = items.map { item in
             Dictionary((item.dialog?.choices ?? []).map { ($0.id, $0.initial) }) { $1 }
         }
+        isOfPortal = !items.isEmpty && items.allSatisfy(\.isOfPortal)
         let offered = PromptChoice.offered(durations).filter { $0 != .deny }
-        self.durations = items.allSatisfy(\.isOfPortal) ? [] : offered
-        duration = offered.first
+        grants = isOfPortal ? Array(offered.prefix(1)) : offered
     }
 
     /// One permission needs no switch.
     public var hasSwitches: Bool { items.count > 1 }
 
-    /// Whether Allow would allow anything.
-    public var mayAllow: Bool { duration != nil && isOn.contains(true) }
+    /// Whether there is something to allow.
+    public var mayAllow: Bool { !grants.isEmpty && isOn.contains(true) }
+
+    /// The answers that allow and are shown at first: the shortest and the longest.
+    private var usual: [PromptChoice] { grants.count > 2 ? [grants[0], grants[grants.count - 1]] : grants }
+
+    /// The answers that allow and are shown.
+    public var shown: [PromptChoice] { showsAll ? grants : usual }
+
+    /// Whether there are more answers than those that are shown at first.
+    public var hasMore: Bool { usual.count < grants.count }
+
+    /// Shows all answers, or the usual ones again.
+    public mutating func toggleMore() { showsAll.toggle() }
 
     /// Switches an item on or off.
     public mutating func turn(_ index: Int, on: Bool) {
         if isOn.indices.contains(index) { isOn[index] = on }
-    }
-
-    /// Chooses a duration, if it is offered.
-    public mutating func choose(_ duration: PromptChoice) {
-        if durations.contains(duration) { self.duration = duration }
     }
 
     /// The ID of the selected option of a choice of an item; `true` or `false` for a checkbox.
@@ -53,18 +62,12 @@ public struct PromptForm: Sendable {
         if selections.indices.contains(index) { selections[index][id] = option }
     }
 
-    /// Grants what is switched on. The rest stays undecided.
-    public func allowed() -> AgentAnswer {
-        guard mayAllow, let duration else { return .dismissed }
-        return answer(duration) { isOn[$0] }
-    }
-
-    /// Refuses everything that the prompt asks.
-    public func denied() -> AgentAnswer { answer(.deny) { _ in true } }
-
-    private func answer(_ choice: PromptChoice, _ isMeant: (Int) -> Bool) -> AgentAnswer {
+    /// The answer that a choice gives: one that allows grants what is switched on, and the rest stays undecided; a
+    /// refusal is about everything.
+    public func answer(_ choice: PromptChoice) -> AgentAnswer {
+        guard choice == .deny || mayAllow && grants.contains(choice) else { return .dismissed }
         var decisions: [Question: ItemDecision] = [:]
-        for (index, item) in items.enumerated() where isMeant(index) {
+        for (index, item) in items.enumerated() where choice == .deny || isOn[index] {
             var decision = choice.decision
             decision.choices = selections[index]
             decisions[item.question] = decision

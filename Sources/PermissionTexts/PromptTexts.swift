@@ -63,36 +63,35 @@ public enum PromptTexts {
     }
 
     /// Introduces the app's explanation.
-    public static func says(_ prompt: AgentPrompt) -> String {
-        Texts.text("%@ says:", Texts.isolated(prompt.displayName))
-    }
+    public static var says: String { Texts.text("The app says:") }
 
     // MARK: Answers
 
-    /// The label of the answer that allows. A portal that stores the answer itself may have its own.
-    public static func allow(_ form: PromptForm) -> String { portalLabel(.once, form) ?? Texts.text("Allow") }
-
-    /// The label of the answer that refuses.
-    public static func deny(_ form: PromptForm) -> String { portalLabel(.deny, form) ?? label(.deny) }
-
-    private static func portalLabel(_ choice: PromptChoice, _ form: PromptForm) -> String? {
-        form.items.count == 1 ? form.items[0].portalLabel(choice) : nil
+    /// The label of an answer. A portal that stores the answer itself may have its own.
+    public static func label(_ choice: PromptChoice, _ form: PromptForm) -> String {
+        if form.items.count == 1, let label = form.items[0].portalLabel(choice) { return label }
+        guard form.isOfPortal else { return label(choice) }
+        return choice == .deny ? Texts.text("Don't allow") : Texts.text("Allow")
     }
 
-    public static func label(_ choice: PromptChoice) -> String {
+    /// Says how long the answer is in force.
+    private static func label(_ choice: PromptChoice) -> String {
         switch choice {
-        case .deny: Texts.text("Don't allow")
-        case .once: Texts.text("Only this time")
-        case .session: Texts.text("Until I log out")
-        case .always: Texts.text("Always")
+        case .deny: Texts.text("Never allow")
+        case .once: Texts.text("Allow this time")
+        case .hour: Texts.text("Allow for one hour")
+        case .session: Texts.text("Allow until I log out")
+        case .always: Texts.text("Always allow")
         }
     }
 
-    /// The description that a screen reader adds to the label of an answer or a duration.
-    public static func description(_ choice: PromptChoice) -> String {
-        switch choice {
+    /// What a screen reader adds to the label of an answer; empty if only a portal keeps it.
+    public static func description(_ choice: PromptChoice, _ form: PromptForm) -> String {
+        if form.isOfPortal { return "" }
+        return switch choice {
         case .deny, .always: Texts.text("Holds until you change it in Permissions")
         case .once: Texts.text("Holds until the app is closed")
+        case .hour: Texts.text("Holds for one hour")
         case .session: Texts.text("Holds until you log out")
         }
     }
@@ -120,7 +119,8 @@ public enum PromptTexts {
         guard waiting.count > 0 else { return "" }
         let names = waiting.apps.prefix(2).map(Texts.isolated).joined(separator: ", ")
         let more = waiting.count - min(2, waiting.apps.count)
-        return more > 0 ? Texts.text("then: %@ and %@ more", names, "\(more)") : Texts.text("then: %@", names)
+        return more > 0
+            ? Texts.text("Asking next: %@ and %@ more", names, "\(more)") : Texts.text("Asking next: %@", names)
     }
 
     /// A line for each thing to know about the app.

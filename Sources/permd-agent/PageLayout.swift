@@ -37,7 +37,6 @@ extension PromptPage {
         let besides = size.hasIcon ? PromptPage.width(of: icon) + gtk_box_get_spacing(cadw_box(heading)) : 0
         shorten(to: inner - besides)
         turnButtons(inner)
-        for line in lines { turn(line, inner) }
         for part in [explanation, middle].compactMap(\.self) { PromptPage.wrap(PromptPage.inside(part), inner) }
         let gaps = gtk_box_get_spacing(cadw_box(widget)) * (explanation == nil ? 2 : 3)
         let fixed = [heading, buttons].reduce(gaps + 2 * size.margin) { $0 + PromptPage.height(of: $1, inner) }
@@ -123,25 +122,15 @@ extension PromptPage {
         }
     }
 
-    /// Puts the children of a box below each other if they do not fit side by side. Returns whether they do.
-    @discardableResult
-    private func turn(_ box: Widget, _ width: Int32) -> Bool {
-        gtk_orientable_set_orientation(cadw_orientable(box), GTK_ORIENTATION_HORIZONTAL)
-        let isWide = PromptPage.natural(of: box) <= width
-        if !isWide { gtk_orientable_set_orientation(cadw_orientable(box), GTK_ORIENTATION_VERTICAL) }
-        return isWide
-    }
-
-    /// Side by side, Not now is apart from the answers, which are at the end. In a column, the answers come first.
+    /// Breaks the labels of the answers where they are too wide. Not now and what is beside it are below each other if
+    /// they do not fit side by side.
     private func turnButtons(_ width: Int32) {
-        let isWide = turn(buttons, width)
-        gtk_widget_set_hexpand(answers[0], isWide ? 1 : 0)
-        gtk_widget_set_halign(answers[0], isWide ? GTK_ALIGN_START : GTK_ALIGN_FILL)
-        var before: Widget?
-        for button in isWide ? answers : answers.reversed() {
-            gtk_box_reorder_child_after(cadw_box(buttons), button, before)
-            before = button
-            guard !isWide, let label = gtk_button_get_child(cadw_button(button)) else { continue }
+        gtk_orientable_set_orientation(cadw_orientable(others), GTK_ORIENTATION_HORIZONTAL)
+        if PromptPage.natural(of: others) > width {
+            gtk_orientable_set_orientation(cadw_orientable(others), GTK_ORIENTATION_VERTICAL)
+        }
+        for button in answers + otherButtons where PromptPage.natural(of: button) > width {
+            guard let label = gtk_button_get_child(cadw_button(button)) else { continue }
             let besides = PromptPage.natural(of: button) - PromptPage.natural(of: label)
             PromptPage.breakLines(of: label, String(cString: gtk_label_get_text(cadw_label(label))), width - besides)
         }

@@ -6,11 +6,11 @@ import PermissionTexts
 
 final class PromptPage {
     enum Action {
-        case allow
-        case deny
+        case answer(PromptChoice)
         case notNow
+        /// Shows all answers, or the usual ones again.
+        case more
         case turn(Int, on: Bool)
-        case choose(PromptChoice)
         /// Selects an option of a portal dialog's choice in an item.
         case select(String, of: String, in: Int)
         case resized
@@ -24,9 +24,11 @@ final class PromptPage {
     /// What may scroll: the app's explanation above the question, and what is between the question and the buttons.
     let explanation: Widget?
     let middle: Widget
+    /// The answers below each other, and below them `others`.
     let buttons: Widget
-    /// The children of `buttons`, in their order from left to right.
     let answers: [Widget]
+    /// A box with Not now and what shows more answers.
+    let others: Widget
     /// The question with another name for the app.
     let ask: (String) -> String
     /// The name that the question has; empty if it has none.
@@ -34,7 +36,9 @@ final class PromptPage {
     /// The question as it is shown.
     var asked = ""
     private let widgets = Widgets()
-    private let allow: Widget
+    /// The answers that allow.
+    private let grants: [Widget]
+    let otherButtons: [Widget]
     private let behind: Widget
     private let refusal: Widget
     private let details: DetailsBox
@@ -53,11 +57,12 @@ final class PromptPage {
         // The focus is here at first: on something that a key does nothing with.
         gtk_widget_set_focusable(question, 1)
         icon = AppIcon.image(size.hasIcon ? prompt.appIcon : "")
+        cadw_name(icon, prompt.displayName)
         gtk_widget_set_visible(icon, size.hasIcon ? 1 : 0)
         gtk_image_set_pixel_size(cadw_image(icon), 48)
         gtk_widget_set_valign(icon, GTK_ALIGN_START)
         heading = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 12, icon, question)
-        explanation = prompt.explanation.map { PromptPage.words(of: $0, PromptTexts.says(prompt)) }
+        explanation = prompt.explanation.map { PromptPage.words(of: $0, PromptTexts.says) }
         let content = Widgets.box(GTK_ORIENTATION_VERTICAL, 12)
         middle = Widgets.scrolling(content)
         gtk_widget_set_vexpand(middle, 1)
@@ -75,12 +80,24 @@ final class PromptPage {
         let notNow = widgets.button(Texts.text("Not now"), PromptTexts.notNow(prompt), style: "flat") {
             onAction(.notNow)
         }
-        let deny = widgets.button(
-            PromptTexts.deny(form), form.durations.isEmpty ? "" : PromptTexts.description(.deny)
-        ) { onAction(.deny) }
-        allow = widgets.button(PromptTexts.allow(form), style: "suggested-action") { onAction(.allow) }
-        answers = [notNow, deny, allow]
-        buttons = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, notNow, deny, allow)
+        answers = (form.shown + [.deny]).map { [widgets] choice in
+            widgets.button(PromptTexts.label(choice, form), PromptTexts.description(choice, form)) {
+                onAction(.answer(choice))
+            }
+        }
+        grants = answers.dropLast()
+        others = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, notNow)
+        var otherButtons = [notNow]
+        gtk_widget_set_halign(notNow, GTK_ALIGN_START)
+        gtk_widget_set_hexpand(notNow, 1)
+        if form.hasMore {
+            let label = form.showsAll ? Texts.text("Fewer choices") : Texts.text("More choices")
+            otherButtons.append(widgets.button(label, style: "flat") { onAction(.more) })
+            gtk_box_append(cadw_box(others), otherButtons[1])
+        }
+        self.otherButtons = otherButtons
+        buttons = Widgets.box(GTK_ORIENTATION_VERTICAL, 6)
+        for button in answers + [others] { gtk_box_append(cadw_box(buttons), button) }
         widget = Widgets.box(GTK_ORIENTATION_VERTICAL, min(12, size.margin))
         gtk_widget_add_css_class(widget, "page")
         if !size.style.isEmpty { gtk_widget_add_css_class(widget, size.style) }
@@ -90,7 +107,6 @@ final class PromptPage {
         }
 
         addRows(prompt, form, to: content)
-        addDurations(form, to: content)
         gtk_box_append(
             cadw_box(content), Widgets.box(GTK_ORIENTATION_HORIZONTAL, 12, details.expander, behind))
         gtk_box_append(cadw_box(content), details.content)
@@ -132,8 +148,8 @@ final class PromptPage {
     }
 
     func update(_ form: PromptForm) {
-        for button in answers { gtk_widget_set_sensitive(button, isAwake ? 1 : 0) }
-        gtk_widget_set_sensitive(allow, isAwake && form.mayAllow ? 1 : 0)
+        for button in answers + otherButtons { gtk_widget_set_sensitive(button, isAwake ? 1 : 0) }
+        for button in grants { gtk_widget_set_sensitive(button, isAwake && form.mayAllow ? 1 : 0) }
     }
 
     // MARK: Parts
@@ -142,7 +158,7 @@ final class PromptPage {
     private static func spoken(_ prompt: AgentPrompt, _ form: PromptForm) -> String {
         var words: [String] = []
         if let explanation = prompt.explanation {
-            words = [PromptTexts.says(prompt), explanation.title, explanation.body]
+            words = [PromptTexts.says, explanation.title, explanation.body]
         }
         for reason in form.items.map(PromptTexts.reason) where !words.contains(reason) { words.append(reason) }
         return words.filter { !$0.isEmpty }.joined(separator: " ")
@@ -206,23 +222,4 @@ final class PromptPage {
             gtk_box_append(cadw_box(box), button)
         }
     }
-
-    private func addDurations(_ form: PromptForm, to box: Widget) {
-        guard !form.durations.isEmpty else { return }
-        let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, Widgets.label(Texts.text("Allow:")))
-        var group: Widget?
-        for duration in form.durations {
-            let button = widgets.option(
-                PromptTexts.label(duration), PromptTexts.description(duration), isOn: duration == form.duration,
-                group: group
-            ) { [onAction] in onAction(.choose(duration)) }
-            group = group ?? button
-            gtk_box_append(cadw_box(row), button)
-        }
-        lines.append(row)
-        gtk_box_append(cadw_box(box), row)
-    }
-
-    /// Rows that become columns where they are too wide.
-    private(set) var lines: [Widget] = []
 }

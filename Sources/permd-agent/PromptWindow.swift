@@ -14,13 +14,13 @@ final class PromptWindow {
     private var closeTimer: UInt32 = 0
 
     private struct Shown {
+        let prompt: AgentPrompt
         let answer: PendingAnswer
         let onEnd: () -> Void
         var form: PromptForm
-        let page: PromptPage
-        /// How many requests wait behind it.
-        var behind: Int
-        let parent: String
+        var page: PromptPage?
+        /// What waits behind it.
+        var behind: AgentPrompt.Behind
         /// Looks at the window for which it may still be away from the screen: none once it was there.
         var patience = PromptWindow.patience
     }
@@ -78,19 +78,26 @@ final class PromptWindow {
     /// Shows a prompt in place of the one before.
     func show(_ prompt: AgentPrompt, _ answer: PendingAnswer, onEnd: @escaping () -> Void) {
         cancelClosing()
-        let form = PromptForm(prompt.items, prompt.durations)
+        shown = Shown(
+            prompt: prompt, answer: answer, onEnd: onEnd, form: PromptForm(prompt.items, prompt.durations),
+            behind: prompt.behind)
+        layOut()
+        appear()
+    }
+
+    /// Makes the page of the shown prompt, as large as the screen allows.
+    private func layOut() {
+        guard let prompt = shown?.prompt, let form = shown?.form, let behind = shown?.behind else { return }
         for size in PageSize.all {
             let page = PromptPage(prompt, form, size) { [unowned self] action in act(action) }
-            shown = Shown(
-                answer: answer, onEnd: onEnd, form: form, page: page, behind: prompt.behind.count,
-                parent: prompt.parentWindow)
+            page.show(behind)
+            shown?.page = page
             // The window can be moved by its page, as it has no title bar.
             let handle = gtk_window_handle_new()!
             gtk_window_handle_set_child(cadw_handle(handle), page.widget)
             gtk_window_set_child(cadw_window(window), handle)
             if fit() { break }
         }
-        appear()
     }
 
     private func appear() {
@@ -101,7 +108,7 @@ final class PromptWindow {
             cadw_window_be_dialog(cadw_window(window))
             gtk_widget_set_visible(window, 1)
         }
-        cadw_window_place(cadw_window(window), shown.parent)
+        cadw_window_place(cadw_window(window), shown.prompt.parentWindow)
     }
 
     /// Shows the prompt again, in a new window, when another program has hidden its window.
@@ -122,20 +129,20 @@ final class PromptWindow {
     func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }
 
     func update(_ behind: AgentPrompt.Behind) {
-        shown?.behind = behind.count
-        shown?.page.show(behind)
+        shown?.behind = behind
+        shown?.page?.show(behind)
     }
 
     /// Removes the prompt. The window stays for a moment, in which nothing can be answered, and then calls `close`.
     func end(_ close: @escaping () -> Void) {
         guard let shown else { return }
-        shown.page.setAwake(false, shown.form)
+        shown.page?.setAwake(false, shown.form)
         self.shown = nil
         clickGuard.disarm()
         onClose = close
         cancelClosing()
         closeTimer = g_timeout_add(
-            shown.behind > 0 ? PromptWindow.linger.behind : PromptWindow.linger.usual,
+            shown.behind.count > 0 ? PromptWindow.linger.behind : PromptWindow.linger.usual,
             { context in
                 guard let window = PromptWindow.at(context) else { return 0 }
                 window.closeTimer = 0
@@ -178,13 +185,16 @@ final class PromptWindow {
         guard var form = shown?.form, let page = shown?.page else { return }
         switch action {
         case .turn(let index, let isOn): form.turn(index, on: isOn)
-        case .choose(let duration): form.choose(duration)
         case .select(let option, let choice, let index): form.select(option, of: choice, in: index)
         case .resized:
             fit()
             return
-        case .allow: return give(form.allowed())
-        case .deny: return give(form.denied())
+        case .more:
+            form.toggleMore()
+            shown?.form = form
+            layOut()
+            return arm()
+        case .answer(let choice): return give(form.answer(choice))
         case .notNow: return give(.dismissed)
         }
         shown?.form = form
@@ -224,22 +234,22 @@ final class PromptWindow {
             clickGuard.arm(at: PromptWindow.now())
             cadw_window_attract(cadw_window(window), 0)
             // GTK would put the focus on the first widget that a key changes. A label does not grab it by itself.
-            gtk_root_set_focus(cadw_root(window), shown.page.question)
+            gtk_root_set_focus(cadw_root(window), shown.page?.question)
         } else {
             clickGuard.disarm()
         }
-        shown.page.setAwake(false, shown.form)
+        shown.page?.setAwake(false, shown.form)
     }
 
     private func updateGuard() {
         guard clickGuard.wake(at: PromptWindow.now()), let shown else { return }
-        shown.page.setAwake(true, shown.form)
+        shown.page?.setAwake(true, shown.form)
     }
 
     /// Says once in each prompt why a key or click of another program did nothing. The page may change its size by that,
     /// so the guard starts anew.
     func inputRefused() {
-        guard shown?.page.sayInputIsRefused() == true else { return }
+        guard shown?.page?.sayInputIsRefused() == true else { return }
         fit()
         arm()
     }
@@ -276,14 +286,14 @@ final class PromptWindow {
         gtk_widget_add_controller(window, keys)
     }
 
-    /// Handles a key; returns true if it must not be processed further. Return never answers, Escape is Not now.
+    /// Handles a key; returns true if it must not be processed further. Escape is Not now. Return works, as Space does,
+    /// on what the person has moved the focus to: at first it is on the question.
     private func key(_ key: UInt32) -> Bool {
         pressed()
         switch Int32(bitPattern: key) {
         case GDK_KEY_Escape:
             give(.dismissed)
             return true
-        case GDK_KEY_Return, GDK_KEY_KP_Enter, GDK_KEY_ISO_Enter: return true
         default: return false
         }
     }

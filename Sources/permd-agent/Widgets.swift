@@ -102,7 +102,9 @@ final class Widgets {
             widget, signal,
             { context in
                 guard let context else { return }
-                Unmanaged<Handler>.fromOpaque(context).takeUnretainedValue().body()
+                // The body may replace the page, and the handler with it.
+                let handler = Unmanaged<Handler>.fromOpaque(context).takeUnretainedValue()
+                withExtendedLifetime(handler) { handler.body() }
             }, Unmanaged.passUnretained(handler).toOpaque(), nil)
     }
 }

@@ -150,7 +150,7 @@ final class AgentStage: Desktop {
     }
 
     /// Moves the focus to the agent's window, and waits until its guard is awake.
-    func guardWakesUp() async throws { _ = try await awake("Don't allow") }
+    func guardWakesUp() async throws { _ = try await awake("Never allow") }
 
     /// The place of a window on the screen: x, y, width, height.
     func place(of window: String) async throws -> [Int] {

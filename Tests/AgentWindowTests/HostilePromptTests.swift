@@ -34,9 +34,9 @@ struct HostilePromptTests {
                     "app": .string("exe:/\(text)"), "app_name": value, "waiting": .uint32(.max),
                     "items": .rows([["permission": .string("camera"), "device_name": value, "reason": value]]),
                 ])
-            _ = try await stage.awake("Don't allow")
+            _ = try await stage.awake("Never allow")
             try await stage.expectWhole(screen: (size[0], size[1]))
-            try await stage.click("Don't allow")
+            try await stage.click("Never allow")
             #expect(try await outcome == "answered")
         }
         daemon.end()
@@ -51,7 +51,7 @@ struct HostilePromptTests {
         let daemon = try await FakeDaemon(stage)
         try await stage.startAgent()
         async let outcome = daemon.prompt(1, ["app": .string("flatpak:a"), "app_name": .string("App")])
-        _ = try await stage.awake("Allow")
+        _ = try await stage.awake("Allow this time")
         func places() async throws -> [[Int]] {
             try await stage.widgets().filter { ["dialog", "alert", "button"].contains($0.role) }.map(\.place)
         }
@@ -63,7 +63,7 @@ struct HostilePromptTests {
             }
             #expect(try await places() == before, "\(name)")
         }
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await outcome == "answered")
         daemon.end()
         await stage.end()
@@ -85,13 +85,13 @@ struct HostilePromptTests {
         ].enumerated() {
             async let outcome = daemon.prompt(
                 number, ["app": .string("desktop:a"), "app_icon": .string(folder.file(icon))])
-            try await stage.click("Don't allow")
+            try await stage.click("Never allow")
             #expect(try await outcome == "answered", "\(icon)")
         }
         for (number, icon) in ["/dev/zero", "/proc/self/mem", "/", "../../etc/passwd", "no-such-icon"].enumerated() {
             async let outcome = daemon.prompt(
                 100 + number, ["app": .string("desktop:a"), "app_icon": .string(icon)])
-            try await stage.click("Don't allow")
+            try await stage.click("Never allow")
             #expect(try await outcome == "answered", "\(icon)")
         }
         let peak = try #require(try stage.agentsPeak())

@@ -18,7 +18,7 @@ extension AgentStage {
         #expect(frame.place[2] <= screen.width && frame.place[3] <= screen.height, "\(frame.place) \(what)")
         let question = try #require(widgets.first { $0.role == "label" && $0.name == frame.description }, "\(what)")
         let buttons = widgets.filter { $0.role == "button" && $0.name != language.details }
-        #expect(buttons.count == 3 && buttons.contains { $0.name == language.deny }, "\(buttons) \(what)")
+        #expect(buttons.count == 5 && buttons.contains { $0.name == language.deny }, "\(buttons) \(what)")
         // A question that is too wide is in a scrolled window of its own, which cuts it off.
         let index = try #require(widgets.firstIndex { $0.role == "label" && $0.name == frame.description })
         #expect(!widgets[(index - 2)..<index].contains { $0.role == "scroll pane" }, "\(what)")
@@ -46,12 +46,12 @@ struct Language: Sendable {
     /// The label of the details.
     let details: String
 
-    static let english = Language(code: "en", deny: "Don't allow", details: "Details")
-    static let german = Language(code: "de", deny: "Nicht erlauben", details: "Einzelheiten")
-    static let japanese = Language(code: "ja", deny: "許可しない", details: "詳細")
+    static let english = Language(code: "en", deny: "Never allow", details: "Details")
+    static let german = Language(code: "de", deny: "Nie erlauben", details: "Einzelheiten")
+    static let japanese = Language(code: "ja", deny: "今後も許可しない", details: "詳細")
 
     /// Written from right to left. The agent has no texts in it, so they are English.
-    static let arabic = Language(code: "ar", deny: "Don't allow", details: "Details")
+    static let arabic = Language(code: "ar", deny: "Never allow", details: "Details")
 }
 
 @Suite(.timeLimit(.minutes(5)))

@@ -53,7 +53,7 @@ struct OtherProgramsTests {
         let properties = try await stage.run("xprop", "-id", prompt, "WM_TRANSIENT_FOR", "_NET_WM_STATE")
         #expect(properties.contains("WM_TRANSIENT_FOR:  not found") && properties.contains("_NET_WM_STATE_ABOVE"))
         #expect(try await stage.window() == prompt)
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await responses.wait(for: 1) == [0])
         program.terminate()
         await stage.end()
@@ -78,7 +78,7 @@ struct OtherProgramsTests {
         try await stage.until("its place above others") {
             try await stage.run("xprop", "-id", prompt, "_NET_WM_STATE").contains("_NET_WM_STATE_ABOVE")
         }
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         program.terminate()
         await stage.end()
@@ -95,7 +95,7 @@ struct OtherProgramsTests {
         try await stage.until("the other desktop") {
             try await stage.run("xdotool", "get_desktop").contains("2")
         }
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         await stage.end()
     }
@@ -109,7 +109,7 @@ struct OtherProgramsTests {
         try await stage.guardWakesUp()
         let refusal = "Other programs cannot type or click here (see permd-agent(1))."
         #expect(try await !stage.labels().contains(refusal))
-        try await stage.click("Allow")
+        try await stage.click("Allow this time")
         try await stage.until("the refusal") { try await stage.labels().contains(refusal) }
         try await stage.guardWakesUp()
         try await stage.clickEverywhere()
@@ -119,7 +119,7 @@ struct OtherProgramsTests {
         #expect(try await stage.labels().contains(refusal))
         #expect(!app.events.all.contains { $0.hasPrefix("response") }, "\(app.events.all)")
         // A screen reader's press is no input of the X server.
-        try await stage.press("Don't allow")
+        try await stage.press("Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         await stage.end()
     }

@@ -34,7 +34,7 @@ struct PortalWindowTests {
                 return apps.count == 1 && !answered.contains(shown)
             }
             answered.append(shown)
-            try await stage.click("Allow")
+            try await stage.click("Allow this time")
             let app = shown == "First" ? (first, "a") : (second, "b")
             #expect(try await app.0.response(app.1) == "0 ")
         }
@@ -67,7 +67,7 @@ struct PortalWindowTests {
             "Allow a %n screenshot?", "“To show <b>it</b> The portal keeps this.”", "How much",
         ] { #expect(labels.contains(text), "\(text) is not in \(labels)") }
         let buttons = try await stage.widgets().filter { $0.role == "button" }.map(\.name)
-        #expect(buttons == ["Details", "Not now", "Never", "Take It"])
+        #expect(buttons == ["Details", "Take It", "Never", "Not now"])
         try await stage.click("Everything", role: "radio button")
         try await stage.click("With the pointer", role: "check box")
         try await stage.click("Take It")

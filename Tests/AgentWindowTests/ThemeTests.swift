@@ -18,7 +18,7 @@ struct ThemeTests {
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone], "explain")
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied microphone=denied")
         let complaints = await stage.complaints()
         // libadwaita warns of the setting that its own way of choosing dark colors replaces.
@@ -34,7 +34,7 @@ struct ThemeTests {
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        _ = try await stage.awake("Allow")
+        _ = try await stage.awake("Allow this time")
         let dark = try await stage.color(of: "Permission request")
         #expect(dark.count == 3 && dark.allSatisfy { $0 < 100 }, "\(dark)")
         portal.change("contrast", .uint32(7))
@@ -43,7 +43,7 @@ struct ThemeTests {
             let light = try await stage.color(of: "Permission request")
             return light.count == 3 && light.allSatisfy { $0 > 200 }
         }
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         portal.end()
         await stage.end()

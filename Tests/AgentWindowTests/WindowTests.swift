@@ -16,29 +16,34 @@ struct WindowTests {
         try await stage.startAgent()
         let app = try await TestApp("video-call", on: stage.permd)
         try await app.request("t", [.camera], "reason=because")
-        _ = try await stage.awake("Allow")
+        _ = try await stage.awake("Allow this time")
         let labels = try await stage.labels()
         for text in ["Unknown program “video-call” wants to use your camera", "Front Camera", "“because”"] {
             #expect(labels.contains(text), "\(text) is not in \(labels)")
         }
         // What a machine calls the app is for the details.
         #expect(!labels.contains { $0.contains("exe:") || $0.contains(app.id.name) })
-        try await stage.click("Allow")
+        try await stage.click("Allow this time")
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         #expect(try await stage.decision(of: app, .camera) == .once)
         try await stage.until("the window's end") { try await stage.window() == nil }
         await stage.end()
     }
 
-    @Test func theDurationIsChosenBesideTheAnswer() async throws {
+    /// Each answer says how long it is in force. The less usual ones are shown on request, with the guard armed again.
+    @Test(arguments: [
+        ("Always allow", Duration.Kind.always), ("Allow until I log out", .session), ("Allow for one hour", .until),
+    ])
+    func answersSayHowLongTheyHold(_ answer: String, _ duration: Duration.Kind) async throws {
         let stage = try await AgentStage()
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await stage.click("Until I log out", role: "radio button")
-        try await stage.click("Allow")
+        try await stage.run("xdotool", "mousemove", "1", "1")
+        if duration != .always { try await stage.click("More choices") }
+        try await stage.click(answer)
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
-        #expect(try await stage.decision(of: app, .camera) == .session)
+        #expect(try await stage.decision(of: app, .camera) == duration)
         await stage.end()
     }
 
@@ -47,11 +52,12 @@ struct WindowTests {
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await stage.focus("Allow")
-        // Return never grants, even with the focus on a button.
-        try await stage.key("Return", "KP_Enter", "Return")
+        _ = try await stage.awake("Allow this time")
+        // The focus is on the question until the person moves it.
+        try await stage.key("Return", "KP_Enter", "space", "Return")
+        try await stage.focus("Allow this time")
         #expect(!app.events.all.contains { $0.hasPrefix("response") })
-        try await stage.key("space")
+        try await stage.key("Return")
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         try await app.request("u", [.microphone])
         _ = try await stage.awake("Not now")
@@ -68,7 +74,7 @@ struct WindowTests {
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone], "reason=because")
-        _ = try await stage.awake("Allow")
+        _ = try await stage.awake("Allow this time")
         let question = "Unknown program “app” wants to use your camera and microphone"
         let frame = try #require(try await stage.frame())
         #expect(frame.description == question)
@@ -84,13 +90,14 @@ struct WindowTests {
                 return true
             }
             try await stage.key("Tab")
-        } while heard.last?.hasPrefix("Allow (") == false
+        } while heard.last?.hasPrefix("More choices") == false
         #expect(
             heard == [
                 "\(question) (“because”)", "Camera, Front Camera ()", "Microphone, Headset ()",
-                "Only this time (Holds until the app is closed)", "Details ()",
-                "Not now (Decides nothing; the app may ask again)",
-                "Don't allow (Holds until you change it in Permissions)", "Allow ()",
+                "Details ()", "Allow this time (Holds until the app is closed)",
+                "Always allow (Holds until you change it in Permissions)",
+                "Never allow (Holds until you change it in Permissions)",
+                "Not now (Decides nothing; the app may ask again)", "More choices ()",
             ])
         await stage.end()
     }
@@ -103,7 +110,7 @@ struct WindowTests {
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        _ = try await stage.awake("Allow")
+        _ = try await stage.awake("Allow this time")
         try await stage.focus("Details")
         try await stage.key("space")
         try await stage.focus("Open Permissions")
@@ -139,7 +146,7 @@ struct WindowTests {
             try await stage.widgets().filter { $0.role == "button" && $0.states.contains("sensitive") }
                 .map(\.name) == ["Details"])
         #expect(try await stage.window() == window && !app.events.all.contains { $0.hasPrefix("response") })
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         await stage.end()
     }
@@ -155,9 +162,9 @@ struct WindowTests {
         stage.signalAgent(SIGSTOP)
         try await stage.clickEverywhere()
         stage.signalAgent(SIGCONT)
-        _ = try await stage.awake("Don't allow")
+        _ = try await stage.awake("Never allow")
         #expect(!app.events.all.contains { $0.hasPrefix("response") }, "\(app.events.all)")
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         await stage.end()
     }
@@ -167,7 +174,7 @@ struct WindowTests {
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone], "explain")
-        _ = try await stage.awake("Allow")
+        _ = try await stage.awake("Allow this time")
         let labels = try await stage.labels()
         for text in [
             "A title", "A body", "Unknown program “app” wants to use your camera and microphone", "Front Camera",
@@ -178,11 +185,11 @@ struct WindowTests {
         // GTK 4.8 calls a switch a check box.
         let onOff = try #require(try await stage.widgets().first { $0.name == "Microphone, Headset" })
         try await stage.click("Microphone, Headset", role: onOff.role)
-        try await stage.click("Allow")
+        try await stage.click("Allow this time")
         #expect(try await app.response("t") == "0 refused=microphone statuses=camera=granted microphone=undetermined")
         // Nothing switched on is nothing to allow.
         try await app.request("u", [.microphone, .bluetooth, .location])
-        _ = try await stage.awake("Don't allow")
+        _ = try await stage.awake("Never allow")
         await stage.end()
     }
 
@@ -195,17 +202,17 @@ struct WindowTests {
         try await first.request("t", [.camera])
         try await stage.until("the window") { try await stage.window() != nil }
         let window = try await stage.window()
-        #expect(try await !stage.labels().contains { $0.hasPrefix("then: ") })
+        #expect(try await !stage.labels().contains { $0.hasPrefix("Asking next: ") })
         try await second.request("u", [.camera])
-        try await stage.until("the line") { try await stage.labels().contains("then: second") }
-        try await stage.click("Don't allow")
+        try await stage.until("the line") { try await stage.labels().contains("Asking next: second") }
+        try await stage.click("Never allow")
         #expect(try await first.response("t") == "0 refused=camera statuses=camera=denied")
         try await stage.until("the next question") {
             try await stage.labels().contains("Unknown program “second” wants to use your camera")
         }
         #expect(try await stage.window() == window)
-        #expect(try await !stage.labels().contains { $0.hasPrefix("then: ") })
-        try await stage.click("Don't allow")
+        #expect(try await !stage.labels().contains { $0.hasPrefix("Asking next: ") })
+        try await stage.click("Never allow")
         #expect(try await second.response("u") == "0 refused=camera statuses=camera=denied")
         try await stage.until("the window's end") { try await stage.window() == nil }
         await stage.end()
@@ -242,7 +249,7 @@ struct WindowTests {
             #expect(labels.contains(text), "\(text) is not in \(labels)")
         }
         #expect(labels.contains { $0.hasPrefix("Asked at ") && $0.count > 20 })
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         await stage.end()
     }
@@ -268,11 +275,11 @@ struct WindowTests {
         let responses = try await stage.ask(
             .camera,
             ["reasons": .stringTable(["camera": text]), "explanation": .structure([.string(text), .string(text)])])
-        _ = try await stage.awake("Don't allow")
+        _ = try await stage.awake("Never allow")
         let widgets = try await stage.widgets()
         try await stage.expectWhole(screen: (1000, 900))
         if text.contains("<b>") { #expect(widgets.contains { $0.name.contains("<b>bold</b>") }) }
-        try await stage.click("Don't allow")
+        try await stage.click("Never allow")
         #expect(try await responses.wait(for: 1) == [0])
         await stage.end()
     }
@@ -283,7 +290,7 @@ struct WindowTests {
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone])
-        _ = try await stage.awake("Allow")
+        _ = try await stage.awake("Allow this time")
         let widgets = try await stage.widgets()
         let frame = try #require(try await stage.frame())
         let question = "Unknown program “app” wants to use your camera and microphone"
@@ -292,10 +299,10 @@ struct WindowTests {
         let named = widgets.filter { !$0.name.isEmpty && $0.role != "label" && !$0.name.hasPrefix("Gtk") }.map(\.name)
         #expect(
             named == [
-                "Permission request", "Camera, Front Camera", "Microphone, Headset", "Only this time",
-                "Until I log out", "Always", "Details", "Not now", "Don't allow", "Allow",
+                "Permission request", "app", "Camera, Front Camera", "Microphone, Headset", "Details",
+                "Allow this time", "Always allow", "Never allow", "Not now", "More choices",
             ])
-        for name in ["Only this time", "Until I log out", "Always", "Not now", "Don't allow"] {
+        for name in ["Allow this time", "Always allow", "Never allow", "Not now"] {
             #expect(widgets.contains { $0.name == name && !$0.description.isEmpty }, "\(name)")
         }
         await stage.end()
@@ -329,7 +336,7 @@ struct WindowTests {
         for (token, permission) in [("a", Permission.camera), ("b", .microphone)] {
             #expect(try await !stage.hasAgent())
             try await app.request(token, [permission])
-            try await stage.click("Don't allow")
+            try await stage.click("Never allow")
             #expect(try await app.response(token).hasPrefix("0 refused=\(permission.rawValue)"))
             try await stage.until("the agent's end") { try await !stage.hasAgent() }
         }

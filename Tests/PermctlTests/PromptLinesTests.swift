@@ -30,15 +30,15 @@ struct PromptLinesTests {
     /// No line is wider than the terminal, and each key stands in one line, whatever the app says.
     @Test(arguments: [
         "Video Call", String(repeating: "Wunderbare Kamera ", count: 8), String(repeating: "W", count: 150),
-        String(repeating: "界", count: 90), "[1] Only this time [2] Always [5] Not now ［1］",
+        String(repeating: "界", count: 90), "[1] Allow this time [2] Always allow [5] Not now ［1］",
         String(repeating: "a\u{301}", count: 90), String(repeating: "مكالمة ", count: 15), "a\u{9B}2J\u{1B}[2J\r\n[1]",
     ])
     func eachKeyIsThereOnce(_ words: String) {
         let choice = PortalChoice(
             id: "s", label: words, options: [.init(id: "a", label: words), .init(id: "b", label: "B")], initial: "a")
         let prompts = [
-            (prompt(words, [.camera]), "12345?"),
-            (prompt(words, [.camera, .microphone, .bluetooth, .location]), "abcd12345?"),
+            (prompt(words, [.camera]), "123456?"),
+            (prompt(words, [.camera, .microphone, .bluetooth, .location]), "abcd123456?"),
             (
                 prompt(
                     words, [.portal(.screenshot)], dialog: PortalDialog(title: words, body: words, choices: [choice])),
@@ -59,7 +59,7 @@ struct PromptLinesTests {
                 }
                 #expect(!lines.behind(prompt.behind).text.contains("["))
             }
-            for key in "06e²١ \u{0}" { #expect(lines.action(key) == nil || keys.contains(key), "\(key)") }
+            for key in "07e²١ \u{0}" { #expect(lines.action(key) == nil || keys.contains(key), "\(key)") }
         }
     }
 
@@ -69,7 +69,8 @@ struct PromptLinesTests {
         #expect(
             texts(lines.lines) == [
                 "", "── Video Call wants to use your camera", "│ “So that they can see you”", "Camera: Front Camera",
-                "Allow:", "[1] Only this time", "[2] Until I log out", "[3] Always", "[4] Don't allow", "[5] Not now",
+                "[1] Allow this time", "[2] Allow for one hour", "[3] Allow until I log out", "[4] Always allow",
+                "[5] Never allow", "[6] Not now",
                 "[?] Details",
             ])
         #expect(texts(lines.lines, 19).contains("── camera"))
@@ -80,8 +81,8 @@ struct PromptLinesTests {
         func answers(_ durations: [Duration.Kind]) -> [String] {
             texts(PromptLines(prompt("a", [.camera], durations)).lines).filter { $0.hasPrefix("[") }
         }
-        #expect(answers([.always]) == ["[1] Always", "[2] Don't allow", "[3] Not now", "[?] Details"])
-        #expect(answers([]) == ["[1] Don't allow", "[2] Not now", "[?] Details"])
+        #expect(answers([.always]) == ["[1] Always allow", "[2] Never allow", "[3] Not now", "[?] Details"])
+        #expect(answers([]) == ["[1] Never allow", "[2] Not now", "[?] Details"])
     }
 
     /// A dialog with more options than letters: the first have keys.

@@ -19,16 +19,17 @@ struct TerminalTests {
         try await app.request("t", [.camera, .microphone], "explain reason=because")
         var rest = try await screen.shows("[?] Details")[...]
         for text in [
-            "\nvideo-call says:\n", "│ A title\n", "│ A body\n",
+            "\nThe app says:\n", "│ A title\n", "│ A body\n",
             "── Unknown program “video-call” wants to use your camera and microphone\n", "│ “because”\n",
-            "[a] [x] Camera: Mock Camera 0\n", "[b] [x] Microphone: Mock0\n", "Allow:\n", "[1] Only this time\n",
-            "[2] Until I log out\n", "[3] Always\n", "[4] Don't allow\n", "[5] Not now\n",
+            "[a] [x] Camera: Mock Camera 0\n", "[b] [x] Microphone: Mock0\n", "[1] Allow this time\n",
+            "[2] Allow for one hour\n", "[3] Allow until I log out\n", "[4] Always allow\n", "[5] Never allow\n",
+            "[6] Not now\n",
         ] {
             let place = try #require(rest.range(of: text), "\(text) is not in\n\(rest)")
             rest = rest[place.upperBound...]
         }
         try await screen.answer("b", until: "[b] [ ] Microphone")
-        try await screen.answer("3", until: "→ Always: Camera")
+        try await screen.answer("4", until: "→ Always allow: Camera")
         #expect(try await app.response("t") == "0 refused=microphone statuses=camera=granted microphone=undetermined")
         await screen.end()
         await stage.end()
@@ -40,30 +41,30 @@ struct TerminalTests {
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera, .microphone])
-        try await screen.shows("[5] Not now")
+        try await screen.shows("[6] Not now")
         try await screen.answer("a", until: "[a] [ ] Camera")
         // Keys that mean something do not put the guard to sleep.
         try await screen.type("b", "1")
         try await screen.shows("Nothing is switched on. Press a, b to switch something on.")
-        // Don't allow is about everything, as in the window.
-        try await screen.answer("4", until: "→ Don't allow")
+        // Never allow is about everything, as in the window.
+        try await screen.answer("5", until: "→ Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied microphone=denied")
         await screen.end()
         await stage.end()
     }
 
-    @Test(arguments: [("1", "Only this time"), ("2", "Until I log out"), ("3", "Always")])
+    @Test(arguments: [("1", "Allow this time"), ("3", "Allow until I log out"), ("4", "Always allow")])
     func durations(_ key: String, _ label: String) async throws {
         let stage = try await CommandStage()
         let screen = try await Screen(stage)
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await screen.shows("[5] Not now")
+        try await screen.shows("[6] Not now")
         try await screen.answer(key, until: "→ \(label)\n")
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         let status = try await stage.run("status", app.id.description)
-        let held = ["1": "only this time", "2": "this session", "3": "always"][key]!
+        let held = ["1": "only this time", "3": "this session", "4": "always"][key]!
         #expect(status.lines.contains { $0.hasPrefix("camera") && $0.contains(held) }, "\(status.output)")
         await screen.end()
         await stage.end()
@@ -106,7 +107,7 @@ struct TerminalTests {
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await screen.shows("[5] Not now")
+        try await screen.shows("[6] Not now")
         try await screen.answer("Escape", until: "→ Not now")
         #expect(try await app.response("t") == "1 refused=camera statuses=camera=undetermined")
         await screen.end()
@@ -120,14 +121,14 @@ struct TerminalTests {
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        let help = "Press 1, 2, 3, 4, 5, ?, or Escape for “Not now”."
-        #expect(!(try await screen.shows("[5] Not now").contains(help)))
+        let help = "Press 1, 2, 3, 4, 5, 6, ?, or Escape for “Not now”."
+        #expect(!(try await screen.shows("[6] Not now").contains(help)))
         for (index, key) in ["y", "Up", "Enter", "9", "a", "ü"].enumerated() {
             let wanted = Array(repeating: help, count: index + 1).joined(separator: "\n")
             try await screen.answer(key, until: wanted)
         }
         #expect(!app.events.all.contains { $0.hasPrefix("response") })
-        try await screen.answer("4", until: "→ Don't allow")
+        try await screen.answer("5", until: "→ Never allow")
         await screen.end()
         await stage.end()
     }
@@ -162,14 +163,15 @@ struct TerminalTests {
         #expect(!before.contains("then:"))
         for round in 0..<3 {
             try await other.request("u\(round)", [.location])
-            try await screen.shows("[?] Details\nthen: city-maps\n")
+            try await screen.shows("[?] Details\nAsking next: city-maps\n")
             _ = try await other.ask("close u\(round)")
             try await screen.shows("the prompt as before") { $0 == before }
         }
         try await other.request("u", [.location])
-        try await screen.shows("then: city-maps")
-        try await screen.answer("y", until: "Press 1, 2, 3, 4, 5, ?, or Escape for “Not now”.\nthen: city-maps\n")
-        try await screen.answer("1", until: "→ Only this time")
+        try await screen.shows("Asking next: city-maps")
+        try await screen.answer(
+            "y", until: "Press 1, 2, 3, 4, 5, 6, ?, or Escape for “Not now”.\nAsking next: city-maps\n")
+        try await screen.answer("1", until: "→ Allow this time")
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         #expect(!(try await screen.shows("“city-maps” wants to know your location").contains("then:")))
         await screen.end()
@@ -184,8 +186,8 @@ struct TerminalTests {
         try await screen.type("1", "1", "1")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await screen.shows("[5] Not now")
-        try await screen.answer("4", until: "→ Don't allow")
+        try await screen.shows("[6] Not now")
+        try await screen.answer("5", until: "→ Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
         await screen.end()
         await stage.end()
@@ -197,13 +199,13 @@ struct TerminalTests {
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await screen.shows("[5] Not now")
+        try await screen.shows("[6] Not now")
         _ = try await app.ask("close t")
         try await screen.shows("→ withdrawn: ")
         // The agent continues with the next prompt.
         try await app.request("u", [.microphone])
         try await screen.shows("wants to use your microphone")
-        try await screen.answer("1", until: "→ Only this time")
+        try await screen.answer("1", until: "→ Allow this time")
         #expect(try await app.response("u") == "0 refused= statuses=microphone=granted")
         await screen.end()
         await stage.end()
@@ -221,7 +223,7 @@ struct TerminalTests {
         try await busy.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await busy.shows("[5] Not now")
+        try await busy.shows("[6] Not now")
         try await busy.answer("C-c", until: "left with 0")
         try await busy.shows("left with 0\necho")
         // Another agent shows the question.
@@ -239,7 +241,7 @@ struct TerminalTests {
         try await screen.shows("Prompts appear here")
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await screen.shows("[5] Not now")
+        try await screen.shows("[6] Not now")
         let pid = try await screen.tmux("list-panes", "-F", "#{pane_pid}").trimmingCharacters(
             in: .whitespacesAndNewlines)
         let killer = try ChildProcess("pkill", ["-TERM", "-P", pid])
@@ -286,10 +288,10 @@ struct TerminalTests {
         let app = try stage.start(["request", "camera", "--reason", words, "--explain", words, words])
         let shown = try await screen.shows("[?] Details")
         // Nothing but keys is in square brackets; the imitation has round ones, and is behind the bar of the app's words.
-        #expect(shown.split(separator: "\n").filter { $0.contains("[1]") } == ["[1] Only this time"], "\(shown)")
+        #expect(shown.split(separator: "\n").filter { $0.contains("[1]") } == ["[1] Allow this time"], "\(shown)")
         let imitations = shown.split(separator: "\n").filter { $0.contains("go on") || $0.contains("go\u{A0}on") }
         #expect(imitations.count == 3 && imitations.allSatisfy { $0.hasPrefix("│ ") }, "\(shown)")
-        try await screen.answer("4", until: "→ Don't allow")
+        try await screen.answer("5", until: "→ Never allow")
         #expect(await app.waitForExit() == .exited(1))
         await screen.end()
         await stage.end()
@@ -299,19 +301,20 @@ struct TerminalTests {
         (
             "de", "Fragen erscheinen hier",
             [
-                "app sagt:\n", "── Das unbekannte Programm „app“ möchte Ihre Kamera und Ihr Mikrofon benutzen\n",
-                "│ „because“\n", "[a] [x] Kamera: Mock Camera 0\n", "Erlauben:\n", "[1] Nur dieses Mal\n",
-                "[2] Bis ich mich abmelde\n", "[3] Immer\n", "[4] Nicht erlauben\n", "[5] Jetzt nicht\n",
+                "Die App sagt:\n", "── Das unbekannte Programm „app“ möchte Ihre Kamera und Ihr Mikrofon benutzen\n",
+                "│ „because“\n", "[a] [x] Kamera: Mock Camera 0\n", "[1] Dieses Mal erlauben\n",
+                "[2] Eine Stunde lang erlauben\n", "[3] Erlauben, bis ich mich abmelde\n", "[4] Immer erlauben\n",
+                "[5] Nie erlauben\n", "[6] Jetzt nicht\n",
                 "[?] Einzelheiten\n",
-            ], "Drücken Sie 1, 2, 3, 4, 5, a, b, ? oder Escape für „Jetzt nicht“.", "→ Nur dieses Mal: Kamera"
+            ], "Drücken Sie 1, 2, 3, 4, 5, 6, a, b, ? oder Escape für „Jetzt nicht“.", "→ Dieses Mal erlauben: Kamera"
         ),
         (
             "ja", "質問はここに表示されます",
             [
-                "appからの説明：\n", "── 不明なプログラム「app」がカメラとマイクの使用を求めています\n", "│ 「because」\n",
-                "[a] [x] カメラ: Mock Camera 0\n", "許可する期間：\n", "[1] 今回のみ\n", "[2] ログアウトするまで\n", "[3] 常に\n",
-                "[4] 許可しない\n", "[5] 後で\n", "[?] 詳細\n",
-            ], "1, 2, 3, 4, 5, a, b, ?、または「後で」は Escape を押してください。", "→ 今回のみ: カメラ"
+                "アプリからの説明：\n", "── 不明なプログラム「app」がカメラとマイクの使用を求めています\n", "│ 「because」\n",
+                "[a] [x] カメラ: Mock Camera 0\n", "[1] 今回は許可\n", "[2] 1 時間許可\n",
+                "[3] ログアウトまで許可\n", "[4] 常に許可\n", "[5] 今後も許可しない\n", "[6] 後で\n", "[?] 詳細\n",
+            ], "1, 2, 3, 4, 5, 6, a, b, ?、または「後で」は Escape を押してください。", "→ 今回は許可: カメラ"
         ),
     ])
     func languages(

@@ -123,10 +123,11 @@ struct DialogPresenter: PromptPresenter {
 
     private func label(_ choice: PromptChoice) -> String {
         switch choice {
-        case .deny: "Don't allow"
-        case .once: "Only this time"
-        case .session: "Until I log out"
-        case .always: "Always"
+        case .deny: "Never allow"
+        case .once: "Allow this time"
+        case .hour: "Allow for one hour"
+        case .session: "Allow until I log out"
+        case .always: "Always allow"
         }
     }
 }

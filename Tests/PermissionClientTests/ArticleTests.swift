@@ -121,7 +121,7 @@ struct ArticleTests {
                 await asked.add("\(text) | \(buttons.joined(separator: ", "))")
                 // Continues, allows the camera once, and leaves the microphone undecided.
                 if buttons.first == "Continue" { return 0 }
-                return buttons.firstIndex(of: text.contains("camera") ? "Only this time" : "Not now")
+                return buttons.firstIndex(of: text.contains("camera") ? "Allow this time" : "Not now")
             }
         }
         try await examples(stage.center).startCall()
@@ -133,7 +133,7 @@ struct ArticleTests {
                 "says: Before your call\nThe others see and hear you only while the call lasts. | Continue, Not now"))
         #expect(
             texts[1].hasSuffix(
-                "It says: So that the others can see you | Don't allow, Only this time, Until I log out, Always, Not now"
+                "It says: So that the others can see you | Never allow, Allow this time, Allow for one hour, Allow until I log out, Always allow, Not now"
             ))
         agent.cancel()
         _ = await agent.result

@@ -15,36 +15,38 @@ struct PromptFormTests {
             questions.map { AgentPrompt.Item(question: $0, deviceName: "", reason: "") }, durations)
     }
 
-    @Test func oneQuestionIsAllowedForThisTimeUnlessChosenOtherwise() {
+    @Test func eachAnswerHasItsDuration() {
         var form = form(.camera)
-        #expect(!form.hasSwitches && form.mayAllow && form.duration == .once)
-        #expect(form.allowed() == .answered([.camera: ItemDecision(verdict: .grant, duration: .once)]))
-        form.choose(.session)
-        #expect(form.allowed() == .answered([.camera: ItemDecision(verdict: .grant, duration: .session)]))
-        #expect(form.denied() == .answered([.camera: ItemDecision(verdict: .deny, duration: .always)]))
+        #expect(!form.hasSwitches && form.mayAllow)
+        #expect(form.grants == [.once, .hour, .session, .always])
+        #expect(form.answer(.once) == .answered([.camera: ItemDecision(verdict: .grant, duration: .once)]))
+        #expect(form.answer(.session) == .answered([.camera: ItemDecision(verdict: .grant, duration: .session)]))
+        #expect(form.answer(.deny) == .answered([.camera: ItemDecision(verdict: .deny, duration: .always)]))
+        // A window shows the others on request.
+        #expect(form.hasMore && form.shown == [.once, .always])
+        form.toggleMore()
+        #expect(form.hasMore && form.shown == form.grants)
     }
 
     /// What is switched off stays undecided; a refusal is about everything.
-    @Test func allowGrantsWhatIsSwitchedOn() {
+    @Test func whatIsSwitchedOnIsGranted() {
         var form = form(.camera, .microphone, .location)
         #expect(form.hasSwitches)
         form.turn(1, on: false)
-        form.choose(.always)
         let always = ItemDecision(verdict: .grant, duration: .always)
-        #expect(form.allowed() == .answered([.camera: always, .location: always]))
+        #expect(form.answer(.always) == .answered([.camera: always, .location: always]))
         let deny = ItemDecision(verdict: .deny, duration: .always)
-        #expect(form.denied() == .answered([.camera: deny, .microphone: deny, .location: deny]))
+        #expect(form.answer(.deny) == .answered([.camera: deny, .microphone: deny, .location: deny]))
         form.turn(0, on: false)
         form.turn(2, on: false)
         form.turn(7, on: true)
-        #expect(!form.mayAllow && form.allowed() == .dismissed)
+        #expect(!form.mayAllow && form.answer(.always) == .dismissed)
     }
 
     @Test func onlyWhatTheDaemonTakesIsOffered() {
-        var form = form(.camera, durations: [.always, .session])
-        #expect(form.durations == [.session, .always] && form.duration == .session)
-        form.choose(.once)
-        #expect(form.duration == .session)
+        let form = form(.camera, durations: [.always, .session])
+        #expect(form.shown == [.session, .always] && !form.hasMore)
+        #expect(form.answer(.once) == .dismissed)
         #expect(!self.form(.camera, durations: []).mayAllow)
     }
 
@@ -56,11 +58,11 @@ struct PromptFormTests {
             dialog: PortalDialog(title: "Set it?", choices: [choice]))
         var form = PromptForm([item], [.once])
         // The portal keeps the answer, for as long as it wants.
-        #expect(form.durations.isEmpty && form.mayAllow)
+        #expect(form.isOfPortal && form.mayAllow && !form.hasMore)
         form.select("l", of: "size", in: 0)
         #expect(form.selection(of: choice, in: 0) == "l")
         #expect(
-            form.allowed()
+            form.answer(.once)
                 == .answered([item.question: ItemDecision(verdict: .grant, duration: .once, choices: ["size": "l"])]))
     }
 
@@ -95,8 +97,8 @@ struct PromptFormTests {
             PromptTexts.behind(AgentPrompt.Behind(count: count, apps: apps)).filter { !"\u{2068}\u{2069}".contains($0) }
         }
         #expect(
-            behind(0) == "" && behind(1, "Maps") == "then: Maps"
-                && behind(2, "Maps", "Recorder") == "then: Maps, Recorder")
-        #expect(behind(5, "A", "B", "C") == "then: A, B and 3 more")
+            behind(0) == "" && behind(1, "Maps") == "Asking next: Maps"
+                && behind(2, "Maps", "Recorder") == "Asking next: Maps, Recorder")
+        #expect(behind(5, "A", "B", "C") == "Asking next: A, B and 3 more")
     }
 }

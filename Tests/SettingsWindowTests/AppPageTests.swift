@@ -20,15 +20,15 @@ struct AppPageTests {
         try await stage.click("cheese")
         try await stage.awaitLabel(AppPageTests.app)
         // The row shows what is decided; a click opens the list of choices.
-        try await stage.click("Allow")
-        try await stage.choose("Don't Allow")
+        try await stage.click("Always allow")
+        try await stage.choose("Never allow")
         try await stage.awaitDecision(AppPageTests.app, .camera, "deny always")
-        try await stage.awaitLabel("cheese: Camera is now “Don't Allow”")
+        try await stage.awaitLabel("cheese: Camera is now “Never allow”")
         try await stage.press("Undo")
         try await stage.awaitDecision(AppPageTests.app, .camera, "grant always")
         // What another program changes is shown at once.
         try await stage.settings.set(.deny, app: AppPageTests.app, permission: .location)
-        try await stage.awaitLabel("Don't Allow")
+        try await stage.awaitLabel("Never allow")
         try await stage.press("Back")
         try await stage.awaitLabel("Allowed: Camera · Not allowed: Location · /usr/bin/cheese")
         #expect(await stage.complaints() == [])
@@ -47,8 +47,8 @@ struct AppPageTests {
         }
         try await stage.key("space")
         for (choice, stored) in [
-            ("Allow Until I Log Out", "grant session"), ("Allow for One Hour", "grant until"), ("Ask", nil),
-            ("Allow Until Tomorrow", "grant until"), ("Allow", "grant always"), ("Don't Allow", "deny always"),
+            ("Allow until I log out", "grant session"), ("Allow for one hour", "grant until"), ("Ask", nil),
+            ("Allow until tomorrow", "grant until"), ("Always allow", "grant always"), ("Never allow", "deny always"),
         ] {
             try await stage.choose(choice)
             try await stage.awaitDecision(AppPageTests.app, .camera, stored)
@@ -56,9 +56,9 @@ struct AppPageTests {
             try await stage.until("the end of the decision on the page") {
                 try await stage.labels().contains { $0.hasPrefix("Until ") } == (stored == "grant until")
             }
-            if choice != "Don't Allow" { try await stage.click("Camera", role: "combo box") }
+            if choice != "Never allow" { try await stage.click("Camera", role: "combo box") }
         }
-        try await stage.awaitLabel("cheese: Camera is now “Don't Allow”")
+        try await stage.awaitLabel("cheese: Camera is now “Never allow”")
         try await stage.key("ctrl+z")
         try await stage.awaitDecision(AppPageTests.app, .camera, "grant always")
         try await stage.key("Escape")
@@ -102,7 +102,7 @@ struct AppPageTests {
         let camera = try #require(try await stage.widgets().first { $0.role == "combo box" && $0.name == "Camera" })
         #expect(!camera.states.contains("sensitive"))
         try await stage.click("Allowed by a Rule")
-        try await stage.choose("Don't Allow")
+        try await stage.choose("Never allow")
         try await stage.awaitDecision(AppPageTests.app, .location, "deny always")
         try await stage.press("Back")
         try await stage.press("Permissions", role: "page tab")
@@ -124,9 +124,9 @@ struct AppPageTests {
         try await stage.open()
         try await stage.click(shown)
         try await stage.awaitLabel("desktop:evil")
-        try await stage.click("Allow")
-        try await stage.choose("Don't Allow")
-        try await stage.awaitLabel("\(shown): Camera is now “Don't Allow”")
+        try await stage.click("Always allow")
+        try await stage.choose("Never allow")
+        try await stage.awaitLabel("\(shown): Camera is now “Never allow”")
         // Pango would complain about invalid markup.
         #expect(await stage.complaints() == [])
         await stage.end()

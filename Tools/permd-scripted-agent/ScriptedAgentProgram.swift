@@ -87,10 +87,10 @@ enum ScriptedAgentProgram {
 
     private static func describe(_ reply: ScriptedAgent.Reply) -> String {
         switch reply {
-        case .grant(.once): "Only this time"
-        case .grant(.session): "Until I log out"
-        case .grant: "Always"
-        case .deny: "Don't allow"
+        case .grant(.once): "Allow this time"
+        case .grant(.session): "Allow until I log out"
+        case .grant: "Always allow"
+        case .deny: "Never allow"
         case .dismiss: "Not now"
         case .wait: "no answer"
         default: "disconnects"

@@ -51,7 +51,7 @@ enum PromptDetails {
     /// Returns the first candidate that is not empty after sanitizing.
     private static func name(_ entry: AppEntry?, _ app: AppID) -> String {
         let names = [entry?.name ?? "", AppDirectory.plainName(app), SafeText.identity(app.description)]
-        return names.lazy.map(SafeText.title).first { !$0.isEmpty } ?? ""
+        return names.lazy.map(SafeText.name).first { !$0.isEmpty } ?? ""
     }
 
     private static func item(_ question: Question, _ deviceName: String, _ request: Request) -> [String: Value] {

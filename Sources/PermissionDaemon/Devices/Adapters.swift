@@ -19,7 +19,7 @@ struct BluetoothKind: DeviceKind {
         let switches = records("rfkill").filter { $0.syspath.hasPrefix(record.syspath + "/") }
         let device = Device(
             permission: permission, id: record.hardware,
-            name: "\(product.isEmpty ? "Bluetooth adapter" : product) (\(record.sysname))",
+            name: product.isEmpty ? "Bluetooth adapter" : product,
             problem: BluetoothKind.problem(switches))
         return FoundDevice(device: device, syspath: record.syspath, order: record.sysnum)
     }

@@ -15,7 +15,7 @@ struct DeviceRecord: Sendable, Hashable {
     /// The product name of the USB device that it is part of, or empty.
     var product = ""
 
-    static let attributeNames = ["name", "index", "pcm_class", "type", "soft", "hard"]
+    static let attributeNames = ["name", "index", "pcm_class", "soft", "hard"]
     static let parentAttributeNames = ["id"]
     static let propertyNames = ["ID_PATH", "ID_SERIAL", "ID_SERIAL_SHORT", "ID_V4L_CAPABILITIES", "ID_V4L_PRODUCT"]
 

@@ -14,11 +14,9 @@ struct LocationKind: DeviceKind {
         _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice? {
         let product = SafeText.title(record.product)
-        let name = "\(product.isEmpty ? "Satellite receiver" : product) (\(record.sysname))"
-        let type = SafeText.title(record.attributes["type"] ?? "")
         let device = Device(
             permission: permission, id: record.hardware, node: record.node,
-            name: type.isEmpty ? name : "\(name), \(type)",
+            name: product.isEmpty ? "Satellite receiver" : product,
             problem: NodeProblem.text(answer.code, node: record.node))
         return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
     }

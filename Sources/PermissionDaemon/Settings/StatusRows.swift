@@ -27,7 +27,7 @@ extension PolicyInterface {
                                 app, permission,
                                 (stored + unwritten).filter { $0.app == app && $0.permission == permission },
                                 pauses.first { $0.app == app && $0.question == .permission(permission) })
-                            row["app_name"] = names[app].map { .string(SafeText.title($0.name)) }
+                            row["app_name"] = names[app].map { .string(SafeText.name($0.name)) }
                             return row
                         }
                     }

@@ -51,7 +51,7 @@ struct UsageInterface {
     private static func row(_ use: Use, _ names: [AppID: AppEntry]) -> [String: Value] {
         let app = use.app
         // Apps choose their names, in their desktop entries.
-        let name = app.map { SafeText.title(names[$0]?.name ?? "") } ?? ""
+        let name = app.map { SafeText.name(names[$0]?.name ?? "") } ?? ""
         return [
             "use": .uint32(use.number), "app": .string(app?.description ?? ""), "app_name": .string(name),
             "pid": .uint32(UInt32(clamping: use.pid)), "permission": .string(use.device.permission.rawValue),

@@ -5,9 +5,8 @@ import PermissionTexts
 
 struct PromptLines {
     enum Action {
-        /// Grants what is switched on, for this duration.
-        case allow(PromptChoice)
-        case deny, notNow, details
+        case answer(PromptChoice)
+        case notNow, details
         /// Whether Allow grants the item with this index.
         case turn(Int)
         /// One option of a portal dialog's choice, of the item with this index.
@@ -24,14 +23,12 @@ struct PromptLines {
         self.prompt = prompt
         let form = PromptForm(prompt.items, prompt.durations)
         self.form = form
-        // If only a portal keeps the answer, there is no duration to choose.
-        let grants = form.durations.isEmpty ? [form.duration].compactMap { $0 } : form.durations
         let options = form.items.enumerated().flatMap { index, item in
             (form.hasSwitches ? [.turn(index)] : [])
                 + (item.dialog?.choices ?? []).flatMap { PromptLines.options(of: $0, index) }
         }
         keys =
-            Array(zip("123456789", grants.map { .allow($0) } + [.deny, .notNow]))
+            Array(zip("123456789", (form.grants + [.deny]).map { .answer($0) } + [.notNow]))
             + zip("abcdefghijklmnopqrstuvwxyz", options) + [("?", .details)]
     }
 
@@ -66,7 +63,7 @@ struct PromptLines {
     var lines: [TerminalLine] {
         var lines: [TerminalLine] = [PromptLines.line("")]
         if let explanation = prompt.explanation {
-            lines.append(PromptLines.line(PromptTexts.says(prompt)))
+            lines.append(PromptLines.line(PromptTexts.says))
             lines += quoted(explanation.title) + quoted(explanation.body)
         }
         let (name, ask) = PromptTexts.heading(prompt)
@@ -80,7 +77,6 @@ struct PromptLines {
         }
         lines += optionLines
         if let pause = prompt.pause { lines.append(PromptLines.line(PromptTexts.pause(pause))) }
-        if !form.durations.isEmpty { lines.append(PromptLines.line(Texts.text("Allow:"))) }
         return lines
             + keys.compactMap { key, action in label(action).map { TerminalLine(text: "[\(key)] " + $0) } }
     }
@@ -88,9 +84,7 @@ struct PromptLines {
     /// What a key at the end of the prompt does; nil for an option.
     func label(_ action: Action) -> TerminalText? {
         switch action {
-        case .allow(let duration):
-            PromptLines.text(form.durations.isEmpty ? PromptTexts.allow(form) : PromptTexts.label(duration))
-        case .deny: PromptLines.text(PromptTexts.deny(form))
+        case .answer(let choice): PromptLines.text(PromptTexts.label(choice, form))
         case .notNow: PromptLines.text(Texts.text("Not now"))
         case .details: PromptLines.text(Texts.text("Details"))
         case .turn, .select: nil
@@ -154,7 +148,7 @@ struct PromptLines {
     /// What was answered: the label, and what is meant if that is not everything.
     func summary(_ action: Action) -> TerminalText {
         let label = label(action) ?? ""
-        guard case .allow = action, form.isOn.contains(false) else { return label }
+        guard case .answer(let choice) = action, choice != .deny, form.isOn.contains(false) else { return label }
         let names = form.items.indices.filter { form.isOn[$0] }
             .compactMap { form.items[$0].question.permission.map(Texts.name) }
         return label + ": " + PromptLines.text(names.joined(separator: ", "))

@@ -65,12 +65,8 @@ final class TerminalAgent: PromptPresenter {
 
     /// nil for a key that changes or shows something, and while nothing is switched on for Allow.
     private static func answer(_ action: PromptLines.Action, _ form: PromptForm) -> AgentAnswer? {
-        var form = form
         switch action {
-        case .allow(let duration):
-            form.choose(duration)
-            return form.mayAllow ? form.allowed() : nil
-        case .deny: return form.denied()
+        case .answer(let choice): return choice == .deny || form.mayAllow ? form.answer(choice) : nil
         case .notNow: return .dismissed
         case .details, .turn, .select: return nil
         }

@@ -24,9 +24,9 @@ final class AppNames: Sendable {
 
     private static func read(_ app: AppID) -> AppLabel {
         let entry = AppDirectory.entry(for: app)
-        let name = SafeText.title(entry.name)
+        let name = SafeText.name(entry.name)
         return AppLabel(
-            name: name.isEmpty ? SafeText.title(AppDirectory.plainName(app)) : name,
+            name: name.isEmpty ? SafeText.name(AppDirectory.plainName(app)) : name,
             icon: entry.icon.contains("/") ? "" : entry.icon)
     }
 }

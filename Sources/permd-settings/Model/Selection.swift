@@ -21,11 +21,11 @@ enum Selection: Sendable, Hashable {
     var label: String {
         switch self {
         case .ask: Texts.text("Ask")
-        case .allow: Texts.text("Allow")
-        case .allowThisSession: Texts.text("Allow Until I Log Out")
-        case .allowForAnHour: Texts.text("Allow for One Hour")
-        case .allowUntilTomorrow: Texts.text("Allow Until Tomorrow")
-        case .deny: Texts.text("Don't Allow")
+        case .allow: Texts.text("Always allow")
+        case .allowThisSession: Texts.text("Allow until I log out")
+        case .allowForAnHour: Texts.text("Allow for one hour")
+        case .allowUntilTomorrow: Texts.text("Allow until tomorrow")
+        case .deny: Texts.text("Never allow")
         case .current(let text): text
         }
     }
@@ -49,10 +49,10 @@ enum Selection: Sendable, Hashable {
         case (.grant, .always): return .allow
         case (.grant, .session): return .allowThisSession
         case (.deny, .always): return .deny
-        case (.grant, .once): return .current(Texts.text("Allowed Only This Time"))
-        case (.deny, .session): return .current(Texts.text("Not Allowed Until I Log Out"))
-        case (.grant, _): return .current(Texts.text("Allowed for a Time"))
-        case (.deny, _): return .current(Texts.text("Not Allowed for a Time"))
+        case (.grant, .once): return .current(Texts.text("Allowed this time"))
+        case (.deny, .session): return .current(Texts.text("Not allowed until I log out"))
+        case (.grant, _): return .current(Texts.text("Allowed for a time"))
+        case (.deny, _): return .current(Texts.text("Not allowed for a time"))
         case (.pause, _): return .current(Texts.text("Paused"))
         case (.unknown, _): return .current(Texts.text("Decided by a newer permd"))
         }
