@@ -221,6 +221,8 @@ extension Queue {
         if let prompt = openPrompt, prompt.agent == agent {
             withdrawPrompt(prompt, "the agent unregistered")
             clearPrompt()
+            // It did not fail: when it is back, as after the lock screen, it may show it again.
+            update(at: 0) { $0.tried.remove(agent) }
         }
         roster.remove(agent)
     }

@@ -32,6 +32,9 @@ final class Editor {
         try await events.first("the full screen") { $0.hasPrefix("state") && $0.hasSuffix("fullscreen") }
     }
 
+    /// Requests the camera as the editor itself.
+    func ask() { process.write("ask\n") }
+
     func end() { process.terminate() }
 }
 

@@ -10,7 +10,7 @@ import sys
 import gi
 
 gi.require_version("Gtk", "4.0")
-from gi.repository import Gdk, GLib, Gtk
+from gi.repository import Gdk, Gio, GLib, Gtk
 
 
 def text(buffer):
@@ -38,8 +38,16 @@ def show(app):
         window.fullscreen()
     window.present()
     view.grab_focus()
+    window.ask = ask
     # Each line of the input is a method of the window, such as fullscreen.
     GLib.io_add_watch(GLib.IOChannel.unix_new(0), GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN, obey, window)
+
+
+def ask():
+    """Requests the camera as the editor itself."""
+    bus = Gio.bus_get_sync(Gio.BusType.SESSION)
+    arguments = GLib.Variant("(asa{sv})", (["camera"], {}))
+    bus.call_sync("org.permd", "/org/permd", "org.permd.Access1", "RequestAccess", arguments, None, 0, -1)
 
 
 def obey(_channel, _condition, window):

@@ -315,4 +315,24 @@ struct QueueAgentTests {
             > unregister Z
             """)
     }
+
+    @Test func anAgentThatIsBackShowsThePromptAgain() {
+        QueueScript.play(
+            """
+            > agent A system
+            > request 1 a camera
+            shown A #1 camera
+            > unregister A
+            withdraw A #1
+            stop prompt#1
+            start-agent
+            timer agentWait 10000
+            moved 1 queued 0
+            > agent A system
+            stop agentWait
+            show A #2 1 camera waiting=0
+            timer prompt#2 300000
+            moved 1 showing 0
+            """)
+    }
 }

@@ -9,6 +9,7 @@ import Shell from 'gi://Shell';
 import St from 'gi://St';
 
 import {gettext as _} from 'resource:///org/gnome/shell/extensions/extension.js';
+import * as Main from 'resource:///org/gnome/shell/ui/main.js';
 import * as ModalDialog from 'resource:///org/gnome/shell/ui/modalDialog.js';
 import {ensureActorVisibleInScrollView} from 'resource:///org/gnome/shell/misc/animationUtils.js';
 
@@ -21,6 +22,7 @@ const HOUR = 3600;
 /** Pixels. */
 const ICON_SIZE = 64;
 const MARGIN = 24;
+const LEAST_MIDDLE = 100;
 
 /** Emits `answered` once, when a person has answered; `outcome` and `decisions` are the answer then. */
 export const PromptDialog = GObject.registerClass({
@@ -60,7 +62,18 @@ export const PromptDialog = GObject.registerClass({
         const monitor = monitorOf(this._prompt);
         if (monitor >= 0)
             this._monitorConstraint.index = monitor;
+        this._fit();
         return true;
+    }
+
+    /** Takes less room if little of what may scroll would be visible, on a small screen or with large text. */
+    _fit() {
+        const screen = Main.layoutManager.monitors[this._monitorConstraint.index];
+        const [least, natural] = this.dialogLayout.get_preferred_height(-1);
+        if (!screen || Math.min(natural, least + LEAST_MIDDLE) <= screen.height)
+            return;
+        this._icon.hide();
+        this.dialogLayout.get_first_child().add_style_class_name('permd-small');
     }
 
     /** Removes the dialog at once, without an answer. */
@@ -99,8 +112,8 @@ export const PromptDialog = GObject.registerClass({
     // What is asked
 
     _addQuestion() {
-        const icon = new St.Icon({
-            gicon: this._icon(),
+        this._icon = new St.Icon({
+            gicon: iconOf(this._prompt),
             fallback_icon_name: 'application-x-executable',
             icon_size: ICON_SIZE,
             x_align: Clutter.ActorAlign.CENTER,
@@ -111,18 +124,8 @@ export const PromptDialog = GObject.registerClass({
         this.dialogLayout.label_actor = this._question;
         this.accessible_name = _('Permission request');
         Widgets.describe(this._question, this._spoken());
-        this.contentLayout.add_child(icon);
+        this.contentLayout.add_child(this._icon);
         this.contentLayout.add_child(this._question);
-    }
-
-    /**
-     * An icon that the shell shows elsewhere, too: that of the installed app, or one of the theme. A path may be the
-     * app's own, and a crafted file must not be decoded here.
-     */
-    _icon() {
-        const {icon} = this._prompt;
-        const known = installedApp(this._prompt)?.get_icon();
-        return known ?? new Gio.ThemedIcon({name: icon && !icon.startsWith('/') ? icon : 'application-x-executable'});
     }
 
     /** What a screen reader says after the question: what the app says, which the focus does not come to. */
@@ -279,6 +282,7 @@ export const PromptDialog = GObject.registerClass({
         const more = Widgets.disclosure(_('More choices'), isOpen => {
             for (const button of this._more)
                 button.visible = isOpen;
+            this._fit();
             this._guard.moved();
         });
         last.add_child(more);
@@ -334,4 +338,13 @@ export const PromptDialog = GObject.registerClass({
 function setSensitive(button, isSensitive) {
     button.reactive = isSensitive;
     button.can_focus = isSensitive;
+}
+
+/**
+ * An icon that the shell shows elsewhere, too: that of the installed app, or one of the theme. A path may be the app's own,
+ * and a crafted file must not be decoded here.
+ */
+function iconOf(prompt) {
+    const name = prompt.icon && !prompt.icon.startsWith('/') ? prompt.icon : 'application-x-executable';
+    return installedApp(prompt)?.get_icon() ?? new Gio.ThemedIcon({name});
 }

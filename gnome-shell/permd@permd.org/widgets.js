@@ -138,7 +138,7 @@ function checkBox(text, isChecked, onToggle) {
 /** Scrolls only up and down. */
 export function scrolling(content) {
     const scroll = new St.ScrollView({
-        style_class: 'vfade',
+        style_class: 'vfade permd-scroll',
         hscrollbar_policy: St.PolicyType.NEVER,
         vscrollbar_policy: St.PolicyType.AUTOMATIC,
         x_expand: true,

@@ -1,0 +1,61 @@
+// The top bar and the quick settings of GNOME Shell.
+
+import DBus
+import PermissionModel
+import PermissionTestKit
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(3)), .serialized)
+@LoopActor
+struct GnomePanelTests {
+    private static let app = "flatpak:org.example.Video"
+
+    @Test func stop() async throws {
+        let stage = try await GnomeStage()
+        #expect(try await !stage.isTrue("Main.panel.statusArea.permd"))
+        let use = try await stage.call(
+            BusNames.enforcement, "ReportUse",
+            [
+                .variant(.string(GnomePanelTests.app)), .string("microphone"),
+                .properties(["source": .string("test"), "device_name": .string("Headset")]),
+            ])
+        try await stage.until("the icon") { try await stage.isTrue("Main.panel.statusArea.permd") }
+        try await stage.eval("Main.panel.statusArea.permd.menu.open()")
+        try await stage.click("Stop org.example.Video: Microphone")
+        try await stage.until("the refusal") { try await stage.decisions() == ["microphone deny session person"] }
+        // There is nothing more to stop.
+        try await stage.until("the menu") {
+            try await stage.read("permdTest.find('Stop org.example.Video: Microphone')", as: [Double].self).isEmpty
+        }
+        _ = try await stage.call(BusNames.enforcement, "EndUse", use)
+        try await stage.until("no icon") { try await !stage.isTrue("Main.panel.statusArea.permd") }
+        await stage.end()
+    }
+
+    @Test func switches() async throws {
+        let stage = try await GnomeStage()
+        try await stage.eval("Main.panel.statusArea.quickSettings.menu.open()")
+        try await stage.click("Camera")
+        let app = try await TestApp("app", on: stage.permd)
+        try await stage.until("the switch") { try await app.status(.camera) == "ok camera=denied" }
+        #expect(try await app.status(.microphone) == "ok microphone=undetermined")
+        // Somebody else switches it on again.
+        _ = try await stage.call(BusNames.policy, "SetSwitch", [.string("camera"), .bool(true)])
+        try await stage.until("the quick settings") {
+            try await stage.isTrue("permdTest.checked('Camera')")
+        }
+        await app.end()
+        await stage.end()
+    }
+}
+
+extension GnomeStage {
+    /// All decisions, each as `permission decision duration by`.
+    fileprivate func decisions() async throws -> [String] {
+        let rows = try await call(BusNames.policy, "ListDecisions", [.properties([:])]).first?.rows ?? []
+        return rows.map { row in
+            ["permission", "decision", "duration", "by"].map { row[$0]?.stringValue ?? "?" }.joined(separator: " ")
+        }
+    }
+}

@@ -1,0 +1,208 @@
+// GNOME Shell without a screen, with two monitors and permd's extension. The test has a keyboard and a pointer in it.
+
+import DBus
+import Foundation
+import PermissionModel
+import PermissionTestKit
+import TestSupport
+import Testing
+
+@LoopActor
+final class GnomeStage: DesktopStage {
+    enum Key: Int {
+        case escape = 0xFF1B
+        case tab = 0xFF09
+        case enter = 0xFF0D
+        case space = 0x20
+    }
+
+    static let uuid = "permd@permd.org"
+    /// The width of the first monitor; the second one begins there.
+    static let width = 1280.0
+
+    /// What stands for the system's bus, which GNOME Shell does not start without.
+    private let system: PrivateBus
+    private var desk: Connection?
+    private var shell: ChildProcess?
+    private let log = EventLog<String>()
+
+    override init() async throws {
+        system = try await PrivateBus()
+        try await super.init()
+        desk = try permd.bus.connect()
+        try install()
+        environment["DBUS_SYSTEM_BUS_ADDRESS"] = system.address
+        environment["GSETTINGS_BACKEND"] = "keyfile"
+        environment["XDG_SESSION_TYPE"] = "wayland"
+        environment["XDG_CURRENT_DESKTOP"] = "GNOME"
+        let shell = try ChildProcess(
+            "gnome-shell",
+            [
+                "--headless", "--wayland", "--no-x11", "--unsafe-mode", "--wayland-display", "permd-test",
+                "--virtual-monitor", "1280x800", "--virtual-monitor", "1024x768",
+            ], environment: environment, standardOutput: .null, standardError: .pipe)
+        self.shell = shell
+        Task { [log, lines = shell.errorLines] in for await line in lines { log.add(line) } }
+        environment["WAYLAND_DISPLAY"] = "permd-test"
+        environment["GDK_BACKEND"] = "wayland"
+        try await until("GNOME Shell") { (try? await isTrue("!Main.layoutManager._startingUp")) == true }
+        // A session begins in the overview.
+        try await eval("Main.overview.hide()")
+        try await until("the desktop") { try await isTrue("!Main.overview.visible") }
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "gnome.js")
+        try await eval(try String(contentsOf: script, encoding: .utf8))
+        try await until("the extension") { try await agents() == 1 }
+    }
+
+    private func install() throws {
+        let files = FileManager.default
+        let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let extensions = "\(environment["XDG_DATA_HOME"] ?? "")/gnome-shell/extensions"
+        try files.createDirectory(atPath: extensions, withIntermediateDirectories: true)
+        try files.createSymbolicLink(
+            atPath: "\(extensions)/\(GnomeStage.uuid)",
+            withDestinationPath: project.appending(path: "gnome-shell/\(GnomeStage.uuid)").path)
+        let settings = "\(environment["XDG_CONFIG_HOME"] ?? "")/glib-2.0/settings"
+        try files.createDirectory(atPath: settings, withIntermediateDirectories: true)
+        let text = """
+            [org/gnome/shell]
+            enabled-extensions=['\(GnomeStage.uuid)']
+            welcome-dialog-last-shown-version='999'
+
+            [org/gnome/desktop/interface]
+            enable-animations=false
+            toolkit-accessibility=true
+
+            """
+        try text.write(toFile: "\(settings)/keyfile", atomically: false, encoding: .utf8)
+    }
+
+    /// Ends everything. Errors that the shell has logged fail the test.
+    override func end() async {
+        shell?.terminate()
+        _ = await shell?.waitForExit()
+        for line in log.all where line.contains("JS ERROR") || line.contains(GnomeStage.uuid) {
+            Issue.record("\(line)")
+        }
+        desk?.close()
+        await super.end()
+        await system.stop()
+    }
+
+    // MARK: Looking
+
+    /// Evaluates JavaScript in the shell, and returns its result as JSON.
+    @discardableResult
+    func eval(_ script: String) async throws -> String {
+        guard let desk else { return "" }
+        let reply = try await desk.call(
+            .call(
+                destination: "org.gnome.Shell", path: "/org/gnome/Shell", interface: "org.gnome.Shell", member: "Eval",
+                [.string(script)])
+        ).body
+        guard reply.count == 2, reply[0] == .bool(true), let result = reply[1].stringValue else {
+            throw TestKitError("\(script): \(reply)")
+        }
+        return result
+    }
+
+    func isTrue(_ condition: String) async throws -> Bool { try await eval("Boolean(\(condition))") == "true" }
+
+    func read<Result: Decodable>(_ expression: String, as _: Result.Type = Result.self) async throws -> Result {
+        try JSONDecoder().decode(Result.self, from: Data(try await eval(expression).utf8))
+    }
+
+    /// The texts of the prompt; none without one.
+    func texts() async throws -> [String] { try await read("permdTest.texts()") }
+
+    func hasPrompt() async throws -> Bool { try await isTrue("permdTest.prompt()") }
+
+    func promptIsOver() async throws { try await until("the prompt's end") { try await !hasPrompt() } }
+
+    /// Waits until the prompt shows that text.
+    func shows(_ text: String) async throws {
+        do {
+            try await until(text) { try await texts().contains(text) }
+        } catch {
+            throw TestKitError("waiting for \(text), but the prompt has \(try await texts())")
+        }
+    }
+
+    /// Waits until the prompt's answers count.
+    func awake() async throws { try await until("the guard") { try await isTrue("permdTest.isAwake()") } }
+
+    /// The number of registered agents.
+    func agents() async throws -> Int? {
+        try await call(BusNames.agentManager, "ListAgents").first?.rows?.count
+    }
+
+    func call(_ interface: String, _ member: String, _ body: [Value] = []) async throws -> [Value] {
+        guard let desk else { return [] }
+        return try await desk.call(
+            .call(
+                destination: BusNames.service, path: BusNames.root, interface: interface, member: member, body)
+        ).body
+    }
+
+    /// The colour at a point of the stage: red, green and blue.
+    func colour(_ x: Double, _ y: Double) async throws -> [Int] {
+        let file = folder.file("screen.png")
+        guard let desk else { return [] }
+        _ = try await desk.call(
+            .call(
+                destination: "org.gnome.Shell", path: "/org/gnome/Shell/Screenshot",
+                interface: "org.gnome.Shell.Screenshot", member: "Screenshot",
+                [.bool(false), .bool(false), .string(file)]))
+        let script = """
+            import sys, gi; gi.require_version("GdkPixbuf", "2.0")
+            from gi.repository import GdkPixbuf
+            image = GdkPixbuf.Pixbuf.new_from_file(sys.argv[1])
+            start = int(sys.argv[3]) * image.get_rowstride() + int(sys.argv[2]) * image.get_n_channels()
+            print(*image.get_pixels()[start:start + 3])
+            """
+        return try await run("/usr/bin/python3", "-c", script, file, "\(Int(x))", "\(Int(y))")
+            .split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+    }
+
+    // MARK: Input
+
+    func type(_ text: String) async throws { try await type(text.unicodeScalars.map { Int($0.value) }) }
+
+    func press(_ keys: Key...) async throws { try await type(keys.map(\.rawValue)) }
+
+    private func type(_ keys: [Int]) async throws { try await eval("permdTest.type(\(keys))") }
+
+    /// Clicks on what has that name, as soon as it can be used.
+    func click(_ name: String) async throws {
+        var place: [Double] = []
+        try await until(name) {
+            place = try await read("permdTest.find('\(name)')")
+            return place.count == 4
+        }
+        try await click(at: place[0] + place[2] / 2, place[1] + place[3] / 2)
+    }
+
+    func click(at x: Double, _ y: Double) async throws {
+        try await eval("permdTest.move(\(x), \(y))")
+        try await eval("permdTest.click()")
+    }
+
+    func focused() async throws -> String { try await read("permdTest.focused()") }
+
+    /// Moves the focus with Tab to what has that name.
+    func focus(_ name: String) async throws {
+        for _ in 0..<20 {
+            if try await focused() == name { return }
+            try await moveFocus()
+        }
+        throw TestKitError("\(name) never had the focus")
+    }
+
+    /// Moves the focus with Tab. The shell has handled all keys before when this returns.
+    func moveFocus() async throws {
+        let before = try await focused()
+        try await press(.tab)
+        try await until("the focus after \(before)") { try await focused() != before }
+    }
+}

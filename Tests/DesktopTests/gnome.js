@@ -1,0 +1,57 @@
+// Functions for tests in GNOME Shell's own process, evaluated once by org.gnome.Shell.Eval.
+{
+    const {Clutter, GLib} = imports.gi;
+    const seat = Clutter.get_default_backend().get_default_seat();
+    const keyboard = seat.create_virtual_device(Clutter.InputDeviceType.KEYBOARD_DEVICE);
+    const pointer = seat.create_virtual_device(Clutter.InputDeviceType.POINTER_DEVICE);
+    const walk = actor => [actor, ...actor.get_children().flatMap(walk)];
+    const plain = text => (text ?? '').replace(/[\u2068\u2069]/g, '');
+    const nameOf = actor => plain(actor.accessible_name || actor.label_actor?.text || actor.text || actor.title);
+
+    globalThis.permdTest = {
+        /** The prompt on the stage; undefined without one. */
+        prompt: () => Main.layoutManager.modalDialogGroup.get_children()
+            .find(child => child.visible && child.dialogLayout?._dialog?.has_style_class_name('permd-prompt')),
+
+        isAwake: () => permdTest.prompt()?._guard.isAwake ?? false,
+
+        texts: () => permdTest.prompt()
+            ? walk(permdTest.prompt()).filter(actor => actor.mapped && actor.text).map(actor => plain(actor.text)) : [],
+
+        /** Where the dialog is on the stage, and the stage's children above all windows. */
+        place: () => {
+            const dialog = permdTest.prompt().dialogLayout._dialog;
+            return [...dialog.get_transformed_position(), ...dialog.get_transformed_size()];
+        },
+
+        /** Where the first visible actor of that name is on the stage. */
+        find: name => {
+            const actor = walk(global.stage).find(child =>
+                child.mapped && child.reactive && (child.can_focus ?? true) && nameOf(child) === name);
+            const place = actor ? [...actor.get_transformed_position(), ...actor.get_transformed_size()] : [];
+            // It may not have been laid out yet.
+            return place.every(Number.isFinite) ? place : [];
+        },
+
+        checked: name => walk(global.stage).find(child => child.mapped && nameOf(child) === name)?.checked,
+
+        focused: () => nameOf(global.stage.key_focus ?? {}),
+
+        move: (x, y) => pointer.notify_absolute_motion(GLib.get_monotonic_time(), x, y),
+
+        click: () => {
+            pointer.notify_button(GLib.get_monotonic_time(), Clutter.BUTTON_PRIMARY, Clutter.ButtonState.PRESSED);
+            pointer.notify_button(GLib.get_monotonic_time(), Clutter.BUTTON_PRIMARY, Clutter.ButtonState.RELEASED);
+        },
+
+        press: (key, isPressed) => keyboard.notify_keyval(GLib.get_monotonic_time(), key,
+            isPressed ? Clutter.KeyState.PRESSED : Clutter.KeyState.RELEASED),
+
+        type: keys => {
+            for (const key of keys) {
+                permdTest.press(key, true);
+                permdTest.press(key, false);
+            }
+        },
+    };
+}
