@@ -93,7 +93,7 @@ struct GnomePromptTests {
         try await app.request("t", [.camera, .microphone], "explain")
         try await stage.shows("Unknown program “app” wants to use your camera and microphone")
         let texts = try await stage.texts()
-        for text in ["app says:", "A title", "A body", "Camera", "Front Camera", "Microphone", "Headset"] {
+        for text in ["The app says:", "A title", "A body", "Camera", "Front Camera", "Microphone", "Headset"] {
             #expect(texts.contains(text), "\(text) is not in \(texts)")
         }
         try await stage.awake()
@@ -129,7 +129,7 @@ struct GnomePromptTests {
         let second = try await TestApp("other", on: stage.permd)
         try await ask(first, on: stage)
         try await second.request("t", [.camera])
-        try await stage.shows("then: other")
+        try await stage.shows("Asking next: other")
         try await stage.awake()
         try await stage.click("Never allow")
         #expect(try await first.response("t") == "0 refused=camera statuses=camera=denied")

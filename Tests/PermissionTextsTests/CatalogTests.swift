@@ -41,6 +41,13 @@ struct CatalogTests {
                 }
             }
         }
+        let shell = CatalogTests.project.appending(path: "gnome-shell")
+        for name in try FileManager.default.subpathsOfDirectory(atPath: shell.path) where name.hasSuffix(".js") {
+            let source = try String(contentsOf: shell.appending(path: name), encoding: .utf8)
+            for match in source.matches(of: /\b_\((?:'([^']+)'|"([^"]+)")\)/) {
+                found.insert(String(match.1 ?? match.2 ?? ""))
+            }
+        }
         return found
     }
 

@@ -21,6 +21,13 @@ function text(value, limit) {
     return clean.length > limit ? `${clean.slice(0, limit - 1).join('')}…` : clean.join('');
 }
 
+/** The middle of a long name is cut: names of one maker's apps differ at the end. */
+function name(value) {
+    const clean = Array.from(text(value, BODY));
+    const half = (TITLE - 1) >> 1;
+    return clean.length > TITLE ? `${clean.slice(0, half + 1).join('')}…${clean.slice(-half).join('')}` : clean.join('');
+}
+
 function list(value) {
     return Array.isArray(value) ? value : [];
 }
@@ -79,7 +86,7 @@ export function parseBehind(details) {
     const values = unpack(details);
     return {
         count: number(values.waiting) ?? 0,
-        apps: list(values.next).slice(0, MOST_APPS).map(name => text(name, TITLE)),
+        apps: list(values.next).slice(0, MOST_APPS).map(name),
     };
 }
 
@@ -94,7 +101,7 @@ export function parseDetails(details) {
     const app = text(values.app, BODY);
     return {
         app,
-        name: text(values.app_name, TITLE) || app,
+        name: name(values.app_name) || app,
         icon: typeof values.app_icon === 'string' && values.app_icon.length <= ICON ? values.app_icon : '',
         isSandboxed: values.sandboxed === true,
         explanation: typeof title === 'string' ? {title: text(title, TITLE), body: text(body, BODY)} : null,

@@ -131,7 +131,7 @@ export const PromptDialog = GObject.registerClass({
     /** What a screen reader says after the question: what the app says, which the focus does not come to. */
     _spoken() {
         const {explanation, items} = this._prompt;
-        const words = explanation ? [Texts.says(this._prompt), explanation.title, explanation.body] : [];
+        const words = explanation ? [Texts.says(), explanation.title, explanation.body] : [];
         return [...new Set([...words, ...items.map(Texts.reason)])].filter(text => text).join(' ');
     }
 
@@ -142,7 +142,7 @@ export const PromptDialog = GObject.registerClass({
         this.contentLayout.add_child(this._middle);
         if (explanation) {
             content.add_child(Widgets.column({style_class: 'permd-card permd-words'},
-                Widgets.caption(Texts.says(this._prompt)),
+                Widgets.caption(Texts.says()),
                 Widgets.label(explanation.title, 'permd-strong'), Widgets.label(explanation.body)));
         }
         const {common, missing, each} = Texts.reasons(this._prompt);
@@ -237,17 +237,16 @@ export const PromptDialog = GObject.registerClass({
         this.contentLayout.add_child(box);
         const {items} = this._prompt;
         const label = (own, text) => (items.length === 1 && own) || text;
-        const [first, ...others] = this._prompt.durations;
+        const grants = this._prompt.durations;
         if (items.every(item => item.isOfPortal)) {
             // Its portal stores the answer.
-            this._addGrant(box, first, label(items[0].grantLabel, _('Allow')), '');
+            if (grants.length > 0)
+                this._addGrant(box, grants[0], label(items[0].grantLabel, _('Allow')), '');
             this._addDenial(box, label(items[0].denyLabel, _("Don't allow")), '');
         } else {
-            if (first)
-                this._addGrant(box, first);
-            this._more = others.filter(duration => duration !== 'always').map(duration => this._addGrant(box, duration));
-            if (others.includes('always'))
-                this._addGrant(box, 'always');
+            const buttons = grants.map(duration => this._addGrant(box, duration));
+            // The shortest and the longest are shown at first.
+            this._more = buttons.slice(1, -1);
             this._addDenial(box, _('Never allow'), Texts.grantDescription('always'));
         }
         this._addLastRow(box);
@@ -282,6 +281,7 @@ export const PromptDialog = GObject.registerClass({
         const more = Widgets.disclosure(_('More choices'), isOpen => {
             for (const button of this._more)
                 button.visible = isOpen;
+            Widgets.rename(more, isOpen ? _('Fewer choices') : _('More choices'));
             this._fit();
             this._guard.moved();
         });

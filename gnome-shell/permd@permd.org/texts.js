@@ -91,8 +91,9 @@ export function reasons(prompt) {
     return {common: all[0], missing: isSilent ? _('The app does not say why.') : '', each: all.map(() => '')};
 }
 
-export function says(prompt) {
-    return fill(_('%@ says:'), isolated(prompt.name));
+/** Introduces the app's explanation. */
+export function says() {
+    return _('The app says:');
 }
 
 export function grantLabel(duration) {
@@ -107,6 +108,7 @@ export function grantLabel(duration) {
 export function grantDescription(duration) {
     switch (duration) {
     case 'once': return _('Holds until the app is closed');
+    case 'until': return _('Holds for one hour');
     case 'session': return _('Holds until you log out');
     case 'always': return _('Holds until you change it in Permissions');
     default: return '';
@@ -135,7 +137,7 @@ export function behind({count, apps}) {
     const shown = apps.slice(0, 2);
     const names = shown.map(isolated).join(', ');
     return count > shown.length
-        ? fill(_('then: %@ and %@ more'), names, `${count - shown.length}`) : fill(_('then: %@'), names);
+        ? fill(_('Asking next: %@ and %@ more'), names, `${count - shown.length}`) : fill(_('Asking next: %@'), names);
 }
 
 /** A time in the person's language and time zone. */

@@ -85,6 +85,12 @@ export function disclosure(text, onToggle) {
     return made;
 }
 
+/** Changes the text of such a button. */
+export function rename(button, text) {
+    button.accessible_name = text;
+    button.child.get_first_child().text = text;
+}
+
 /** A row with a switch that is on at first, and may be pressed anywhere. */
 export function switchRow(content, name, onToggle) {
     const toggle = new PopupMenu.Switch(true);
