@@ -38,7 +38,7 @@ let windowTargets: [Target] =
         .testTarget(
             name: "DesktopTests",
             dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport"],
-            exclude: ["editor.py", "gnome.js"], swiftSettings: strict),
+            exclude: ["ask.py", "editor.py", "gnome.js"], swiftSettings: strict),
     ]
 
 /// permd-pipewire needs libpipewire. Without its headers, permd-pipewire and its tests are left out of the build.
