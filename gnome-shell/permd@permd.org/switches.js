@@ -18,6 +18,9 @@ export class Switches {
         this._daemon = daemon;
         this._indicator = new SwitchIndicator((permission, isOn) => this._set(permission, isOn));
         Main.panel.statusArea.quickSettings.addExternalIndicator(this._indicator);
+        // At login, the shell adds them in the opposite order.
+        const [camera, microphone] = this._indicator.quickSettingsItems;
+        camera.get_parent().set_child_above_sibling(microphone, camera);
         daemon.connectObject(
             'appeared', () => this._read(),
             'vanished', () => this._indicator.showStates({}),
