@@ -7,7 +7,7 @@ public import PermissionModel
 public enum PromptChoice: Sendable, CaseIterable {
     /// Denies it, until the decision is changed or reset.
     case deny
-    /// Allows it for the requesting process, until that exits.
+    /// Allows it for the requesting process, until that exits, or for the running instance of its sandbox.
     case once
     /// Allows it for one hour.
     case hour

@@ -49,7 +49,7 @@ public struct StatusRow: Sendable, Hashable {
     public let app: AppID
     /// The permission.
     public let permission: Permission
-    /// The status. A decision with the duration `once` applies to one process only.
+    /// The status. A decision with the duration `once` is about one process or instance of a sandbox.
     public let status: Status
     /// The decision or pause; nil if there is none.
     public let decision: DecisionRow?

@@ -6,7 +6,8 @@ public struct Caller: Sendable, Hashable {
     public let connection: String
     /// The app.
     public let app: AppID
-    /// The process that made the connection.
+    /// What a decision `once` is about: the process that made the connection, or the one that stands for the running
+    /// instance of its sandbox.
     public let process: ProcessKey
     /// Whether the process is a bus proxy, which forwards the calls of unidentified programs.
     public let isProxy: Bool

@@ -10,7 +10,7 @@ public enum Verdict: String, Sendable, Hashable {
 
 /// How long a decision is in force.
 public enum Duration: Sendable, Hashable {
-    /// Until the requesting process exits, and for that process only.
+    /// For the requesting process only, until it exits; for a sandboxed app, for the running instance of its sandbox.
     case once
     /// Until the user's last login session ends.
     case session

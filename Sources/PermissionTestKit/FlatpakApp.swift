@@ -92,11 +92,12 @@ public final class FlatpakSandbox: Sendable {
         return command + Superuser.back + ["sh", "-ec", register, "sh", String(instance)]
     }
 
-    /// xdg-desktop-portal since 1.20 looks up the process that flatpak started: the one that this shell becomes.
+    /// Registers the first process in the sandbox as flatpak does: the proxy, if there is one.
     private static let register = """
         if [ -d "${XDG_RUNTIME_DIR:-}" ]; then
             mkdir -p "$XDG_RUNTIME_DIR/.flatpak/$1"
-            echo "{ \\"child-pid\\": $$ }" >"$XDG_RUNTIME_DIR/.flatpak/$1/bwrapinfo.json"
+            file=$XDG_RUNTIME_DIR/.flatpak/$1/bwrapinfo.json
+            [ -e "$file" ] || echo "{ \\"child-pid\\": $$ }" >"$file"
         fi
         shift
         exec "$@"

@@ -7,6 +7,8 @@ import System
 package struct IdentifiedProcess: Sendable {
     package let key: ProcessKey
     package let app: AppID
+    /// What a decision `once` is about: the process, or the one that stands for the running instance of its sandbox.
+    package let instance: ProcessKey
     /// Whether it is outside any sandbox and only forwards messages of others.
     package let isProxy: Bool
 }
@@ -14,7 +16,22 @@ package struct IdentifiedProcess: Sendable {
 package struct AppIdentity: Sendable {
     package let reader: ProcessReader
 
-    package init(reader: ProcessReader = ProcessReader()) { self.reader = reader }
+    /// `$XDG_RUNTIME_DIR`, in which flatpak describes its instances; nil if there is none.
+    let runtime: String?
+    /// Where the control groups are.
+    let groups: String
+
+    /// - Parameters:
+    ///   - runtime: Another folder than `$XDG_RUNTIME_DIR` only in tests.
+    ///   - groups: Another folder than that of the system only in tests.
+    package init(
+        reader: ProcessReader = ProcessReader(), runtime: String? = Folders.path("XDG_RUNTIME_DIR"),
+        groups: String = "/sys/fs/cgroup"
+    ) {
+        self.reader = reader
+        self.runtime = runtime
+        self.groups = groups
+    }
 
     /// Programs identified by the script they run. A version suffix (python3.11) is ignored.
     static let interpreters: Set<String> = [
@@ -41,9 +58,12 @@ package struct AppIdentity: Sendable {
     }
 
     func process(_ evidence: ProcessEvidence, under pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess {
-        let app = try app(evidence)
+        let info = try reader.flatpakInfo("\(evidence.key.pid)")
+        let app = try app(evidence, info: info) { () throws(UnknownProcess) in try program(evidence.key.pid) }
         let isProxy = app.isSandboxed ? false : AppIdentity.isProxy(try reader.executable(evidence.key.pid))
-        return try settled(IdentifiedProcess(key: evidence.key, app: app, isProxy: isProxy), pidfd)
+        let instance = app.isSandboxed ? instance(of: app, evidence, info: info) : nil
+        return try settled(
+            IdentifiedProcess(key: evidence.key, app: app, instance: instance ?? evidence.key, isProxy: isProxy), pidfd)
     }
 
     /// The same from what cannot block; nil if files that the process may have placed have to be read.
@@ -52,7 +72,8 @@ package struct AppIdentity: Sendable {
         // Its root is that of this process, wherever its own leads by now.
         let app = try app(evidence, info: reader.flatpakInfo("self")) { .executable(executable) }
         return try settled(
-            IdentifiedProcess(key: evidence.key, app: app, isProxy: AppIdentity.isProxy(executable)), pidfd)
+            IdentifiedProcess(
+                key: evidence.key, app: app, instance: evidence.key, isProxy: AppIdentity.isProxy(executable)), pidfd)
     }
 
     private func settled(_ found: IdentifiedProcess, _ pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess {
@@ -61,12 +82,9 @@ package struct AppIdentity: Sendable {
     }
 
     package func app(of pid: Int32, label: [UInt8]? = nil) throws(UnknownProcess) -> AppID {
-        try app(evidence(pid, label: label))
-    }
-
-    private func app(_ evidence: ProcessEvidence) throws(UnknownProcess) -> AppID {
-        let pid = evidence.key.pid
-        return try app(evidence, info: reader.flatpakInfo("\(pid)")) { () throws(UnknownProcess) in try program(pid) }
+        try app(evidence(pid, label: label), info: reader.flatpakInfo("\(pid)")) { () throws(UnknownProcess) in
+            try program(pid)
+        }
     }
 
     /// Evidence that the process cannot change takes precedence. If signs of different sandboxes contradict each other,

@@ -42,6 +42,14 @@ struct ControlGroups {
         return found
     }
 
+    /// The path, in the unified hierarchy, of the snap's unit; nil if there is none.
+    var snapScope: String? {
+        guard let parts = lines.first(where: \.isUnified)?.components,
+            let end = parts.lastIndex(where: { ControlGroups.snap($0, isFreezer: false) != nil })
+        else { return nil }
+        return parts[...end].map { "/" + String(decoding: $0, as: UTF8.self) }.joined()
+    }
+
     /// Matches `snap.NAME.APP….scope`, `snap.NAME.APP.service`, and `snap.NAME` in the freezer.
     private static func snap(_ component: Text, isFreezer: Bool) -> AppID? {
         let parts = component.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)

@@ -49,7 +49,7 @@ struct InUseTests {
         let now = try await stage.run("status", app.id.description)
         #expect(now.lines[1].hasPrefix("camera") && now.lines[1].contains(" now "))
         _ = try await stage.run("deny", app.id.description, "camera")
-        try await tableLog.first { $0.contains(" denied (undetermined when it began)") }
+        try await tableLog.first { $0.contains(" denied, but still open") }
         try await jsonLog.first { $0.contains(#""status":"undetermined""#) && $0.contains(#""status_now":"denied""#) }
         await app.end()
         try await monitorLog.first { $0.contains(" use: camera Mock Camera 5 by \(app.id): ended after ") }

@@ -353,6 +353,28 @@ struct TerminalTests {
         await stage.end()
     }
 
+    /// A part of a name may be that of another app than the person thinks of; a whole one is not asked about.
+    @Test func grantingByAPartOfANameAsksFirst() async throws {
+        let stage = try await CommandStage()
+        _ = try await stage.run("deny", "exe:/usr/bin/firefox", "camera")
+        let screen = try await Screen(
+            stage,
+            command: "permctl grant fire camera; permctl grant fire camera; permctl grant fire location --yes; "
+                + "permctl grant firefox microphone; echo over; cat")
+        try await screen.shows("“fire” is a part of exe:/usr/bin/firefox. Grant it camera? [y/N]")
+        try await screen.type("n", "Enter")
+        try await screen.shows("nothing was granted")
+        try await screen.type("y", "Enter")
+        // The question and what follows may be in one line, which the screen wraps.
+        let shown = try await screen.shows("over").filter { $0 != "\n" }
+        for permission in ["camera", "location", "microphone"] {
+            #expect(shown.contains("\(permission) is granted to exe:/usr/bin/firefox: always"), "\(shown)")
+        }
+        #expect(shown.contains("to undo: permctl reset exe:/usr/bin/firefox camera"))
+        await screen.end()
+        await stage.end()
+    }
+
     /// On a terminal, apps have their short names, which stand for them on the command line; `--wide` shows identities.
     @Test func tablesKnowTheTerminal() async throws {
         let stage = try await CommandStage()

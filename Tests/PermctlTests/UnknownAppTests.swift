@@ -75,7 +75,11 @@ struct UnknownAppTests {
         let rule = "[Rule no-maps]\nApps=exe:*/maps\nPermissions=location\nAction=restrict\n"
         let stage = try await CommandStage(rules: ["10-a.conf": rule])
         let granted = try await stage.run("grant", "exe:/usr/bin/maps", "location")
-        #expect(granted.status == 0 && granted.output == "location is granted to exe:/usr/bin/maps: always\n")
+        #expect(
+            granted.status == 0
+                && granted.output
+                    == "location is granted to exe:/usr/bin/maps: always\nto undo: permctl reset exe:/usr/bin/maps location\n"
+        )
         #expect(granted.errors.contains("does not help yet") && granted.errors.contains("no-maps ("))
         let json = try await stage.run("grant", "exe:/usr/bin/maps", "location", "--json")
         #expect(json.output.hasPrefix("[") && json.errors.contains("does not help yet"))

@@ -17,7 +17,11 @@ struct VerbTests {
     @Test func decidingAndShowingStatus() async throws {
         let stage = try await CommandStage()
         let granted = try await stage.run("grant", "exe:/usr/bin/firefox", "camera")
-        #expect(granted.status == 0 && granted.output == "camera is granted to exe:/usr/bin/firefox: always\n")
+        #expect(
+            granted.status == 0
+                && granted.output
+                    == "camera is granted to exe:/usr/bin/firefox: always\nto undo: permctl reset exe:/usr/bin/firefox camera\n"
+        )
         #expect(try await stage.run("deny", "firefox", "microphone", "--session").status == 0)
         #expect(try await stage.run("grant", "flatpak:org.gnome.Maps", "location", "--for", "2h").status == 0)
         let status = try await stage.run("status")

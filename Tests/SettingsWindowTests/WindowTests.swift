@@ -78,7 +78,7 @@ struct WindowTests {
         try await stage.key("ctrl+a")
         try await stage.type("nonsense")
         try await stage.awaitLabel("Nothing Found")
-        try await stage.key("ctrl+a", "BackSpace")
+        try await stage.key("Escape")
         try await stage.awaitLabel(microphone)
         // By outcome, then also by kind.
         try await stage.click("All Outcomes")

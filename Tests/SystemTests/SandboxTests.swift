@@ -1,6 +1,8 @@
 // Apps in a Flatpak sandbox: each has its own identity, and the settings interfaces refuse their calls.
 
+import CLinux
 import DBus
+import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -23,6 +25,43 @@ struct SandboxTests {
         let other = try await TestApp.flatpak("org.example.Other", on: stage.permd, access: access)
         #expect(try await other.status(.camera) == "ok camera=undetermined")
         await app.end()
+        await other.end()
+        await stage.end()
+    }
+
+    /// `once` is about the running instance: all of its processes, whichever way they ask, until its first process ends;
+    /// another instance of the app asks for itself.
+    @Test(arguments: FlatpakSandbox.Access.allCases)
+    func onceIsForTheInstance(_ access: FlatpakSandbox.Access) async throws {
+        let stage = try await Stage()
+        let sandbox = try await FlatpakSandbox("org.example.Call", on: stage.permd.bus, access: access)
+        let first = try await TestApp("first", on: stage.permd, through: sandbox)
+        let second = try await TestApp("second", on: stage.permd, through: sandbox)
+        let agent = try await stage.agent([.grant(.once)])
+        try await second.request("t", [.microphone])
+        #expect(try await second.response("t") == "0 refused= statuses=microphone=granted")
+        #expect(try await first.status(.microphone) == "ok microphone=granted")
+        // An enforcement point knows a process that is not the bus proxy.
+        func enforced(_ app: TestApp) async throws -> String? {
+            let pidfd = UnixFD(owning: clinux_pidfd_open(try await app.pid(), 0))
+            return try await stage.call(
+                BusNames.enforcement, "GetStatusFor", [.variant(.unixFD(pidfd)), .strings(["microphone"])]
+            ).first?.stringTable?["microphone"]
+        }
+        for app in [first, second] { #expect(try await enforced(app) == "granted") }
+        let other = try await TestApp.flatpak("org.example.Call", on: stage.permd, access: access)
+        #expect(try await other.status(.microphone) == "ok microphone=undetermined")
+        #expect(try await enforced(other) == "undetermined")
+        await stage.permd.stop(SIGKILL)
+        try await stage.permd.start()
+        #expect(try await enforced(second) == "granted")
+        #expect(agent.prompts.all.count == 1)
+        if access == .direct {
+            let changes = try await stage.signals(BusNames.policy)
+            await first.end()
+            try await changes.first { $0 == "DecisionChanged flatpak:org.example.Call microphone " }
+            #expect(try await enforced(second) == "undetermined")
+        }
         await other.end()
         await stage.end()
     }

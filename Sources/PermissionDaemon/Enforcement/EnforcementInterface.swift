@@ -67,7 +67,7 @@ struct EnforcementInterface {
         let permission = try parsePermission(call.string(1))
         let details = try Options(call.arguments[2])
         let report = UseReport(
-            app: subject.caller.app, pid: subject.pidfd == nil ? 0 : subject.caller.process.pid,
+            app: subject.caller.app, pid: subject.pid,
             device: UsedDevice(
                 permission: permission, id: try details.string("device") ?? "",
                 name: try details.string("device_name") ?? ""),

@@ -13,6 +13,8 @@ struct EnforcementSubject {
     let caller: Caller
     /// Refers to the app's process.
     let pidfd: UnixFD?
+    /// The app's process; 0 if the point knows none.
+    var pid: Int32 = 0
 
     /// `completion` may run before this returns.
     ///
@@ -55,8 +57,8 @@ struct EnforcementSubject {
             switch result {
             case .success(let found):
                 let caller = Caller(
-                    connection: point.connection, app: found.app, process: found.key, isProxy: found.isProxy)
-                completion(.success(EnforcementSubject(caller: caller, pidfd: pidfd)))
+                    connection: point.connection, app: found.app, process: found.instance, isProxy: found.isProxy)
+                completion(.success(EnforcementSubject(caller: caller, pidfd: pidfd, pid: pid)))
             case .failure where !Pidfd.isAlive(pidfd.raw): completion(.failure(gone))
             case .failure(let problem):
                 let text = "the process \(pid) cannot be identified: \(problem.reason)"

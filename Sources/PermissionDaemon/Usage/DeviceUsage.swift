@@ -74,7 +74,9 @@ final class DeviceUsage {
         let openers = openings.map { process, since, isRecording in
             let identity = process.flatMap { identities[$0] } ?? OpenerIdentities.Identity()
             let status =
-                if let app = identity.app, let process { statusOf(app, process, device.permission) } else {
+                if let app = identity.app, let instance = identity.instance {
+                    statusOf(app, instance, device.permission)
+                } else {
                     Status.undetermined
                 }
             return DeviceOpener(

@@ -10,6 +10,8 @@ final class OpenerIdentities {
     struct Identity: Sendable, Hashable {
         /// Nil if the process may not be inspected.
         var app: AppID?
+        /// What a decision `once` is about.
+        var instance: ProcessKey?
         var isServer = false
     }
 
@@ -63,7 +65,9 @@ final class OpenerIdentities {
         identifier.identify(process.pid, under: pidfd) { [reader = identifier.identity.reader] found in
             guard case .success(let found) = found, found.key == process else { return completion(Identity()) }
             let isServer = SoundServers.isOne(found.app) && reader.executableOwner(process.pid) == 0
-            completion(Pidfd.isAlive(pidfd.raw) ? Identity(app: found.app, isServer: isServer) : Identity())
+            completion(
+                Pidfd.isAlive(pidfd.raw)
+                    ? Identity(app: found.app, instance: found.instance, isServer: isServer) : Identity())
         }
     }
 }

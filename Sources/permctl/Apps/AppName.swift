@@ -21,6 +21,9 @@ struct AppName: ExpressibleByArgument {
         return try AppName.choose(text, among: try await AppName.known(settings))
     }
 
+    /// Whether the text is the identity or the whole name of the app, not a part of it.
+    func isWhole(of app: AppID) -> Bool { [app.description, app.name, app.shortName].contains(text) }
+
     static func choose(_ text: String, among apps: [AppID]) throws -> AppID {
         let exact = apps.filter { $0.name == text || $0.shortName == text }
         let matches = exact.isEmpty ? apps.filter { $0.name.contains(text) } : exact

@@ -1,15 +1,19 @@
 // permctl grant and permctl deny: set a decision for an app.
 
 import ArgumentParser
+import Glibc
 import PermissionClient
+import PermissionTexts
 
 struct GrantVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "grant", abstract: "Grant a permission to an app.")
 
     @OptionGroup var decision: DecisionArguments
+    @Flag(help: "Do not ask, on a terminal, whether a part of a name means the app.")
+    var yes = false
 
-    func run() async throws { try await decision.set(.grant) }
+    func run() async throws { try await decision.set(.grant, mayAsk: !yes) }
 }
 
 struct DenyVerb: AsyncParsableCommand {
@@ -31,9 +35,12 @@ struct DecisionArguments: ParsableArguments {
     @Flag(help: "Print JSON.")
     var json = false
 
-    func set(_ verdict: Verdict) async throws {
+    /// - Parameter mayAsk: Whether to ask, on a terminal, if only a part of the app's name was given.
+    func set(_ verdict: Verdict, mayAsk: Bool = false) async throws {
         let settings = PermissionSettings()
-        let app = try await app.resolve(settings)
+        let name = self.app
+        let app = try await name.resolve(settings)
+        if mayAsk, !name.isWhole(of: app) { try confirm(app) }
         let duration = try time.duration()
         try await settings.set(verdict, app: app.description, permission: permission, duration: duration)
         if verdict == .grant { try await warnOfRule(app, settings) }
@@ -43,6 +50,14 @@ struct DecisionArguments: ParsableArguments {
         }
         let word = verdict == .grant ? "granted" : "denied"
         Output.line("\(permission.rawValue) is \(word) to \(app): \(duration.text)")
+        Output.line("to undo: permctl reset \(ShellWord.quoted("\(app)")) \(permission.rawValue)")
+    }
+
+    /// Asks for confirmation if stdin is a terminal; scripts are not asked.
+    private func confirm(_ app: AppID) throws {
+        guard isatty(STDIN_FILENO) == 1 else { return }
+        Output.ask("“\(self.app.text)” is a part of \(app). Grant it \(permission.rawValue)? [y/N] ")
+        guard ["y", "yes"].contains(readLine()?.lowercased() ?? "") else { throw Failure(.no, "nothing was granted") }
     }
 
     /// Says so if an administrator's rule forbids what was granted.

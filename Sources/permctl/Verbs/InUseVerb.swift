@@ -53,6 +53,15 @@ struct InUseVerb: AsyncParsableCommand {
         }
     }
 
+    /// What an app that uses a device may do now; what it might when it began is in the history.
+    private static func text(_ now: Status, _ use: UseRow) -> String {
+        switch now {
+        case .undetermined: "not asked"
+        case .denied, .restricted: use.isOpenedDirectly ? "\(now.rawValue), but still open" : now.rawValue
+        case .granted, .unavailable: now.rawValue
+        }
+    }
+
     private func print(_ rows: [Row], _ settings: PermissionSettings) async throws {
         let records = rows.map { $0.use.record(now: $0.now) }
         if output.json { return try Output.json(records, pretty: !watch) }
@@ -65,10 +74,9 @@ struct InUseVerb: AsyncParsableCommand {
                 Column("pid", isDetail: true),
             ], empty: "Nothing is in use.", json: records
         ) { use, now in
-            let began = use.status == now ? "" : " (\(use.status.rawValue) when it began)"
-            return [
+            [
                 Cell(use.permission.rawValue), use.app.map { Cell($0, names) } ?? "(unknown)", Cell(use.deviceName),
-                Cell(TimeText.short(use.since)), Cell(now.rawValue + began, now == .granted ? .good : .bad),
+                Cell(TimeText.short(use.since)), Cell(InUseVerb.text(now, use), now == .granted ? .good : .bad),
                 Cell(use.source), Cell(use.pid == 0 ? "-" : String(use.pid)),
             ]
         }

@@ -32,6 +32,7 @@ final class KindPage {
             }, open: { [onOpen] in onOpen.follow($0.app) })
         cadw_box_append(widget, list.widget)
         list.onSearch = { [unowned self] in show() }
+        list.onEscape = { [onBack] in onBack.follow(()) }
         model.onChange { [unowned self] part in
             if part == .apps { show() }
         }

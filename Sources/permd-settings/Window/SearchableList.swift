@@ -18,6 +18,8 @@ final class SearchableList<Item: Equatable> {
     private let empty = cadw_status_new("system-search-symbolic", "")!
     /// Called when another text is searched for.
     var onSearch: @MainActor () -> Void = {}
+    /// Called for Escape when there is nothing to clear.
+    var onEscape: @MainActor () -> Void = {}
 
     /// - Parameters:
     ///   - hint: What the entry says as long as it is empty.
@@ -38,6 +40,7 @@ final class SearchableList<Item: Equatable> {
         cadw_stack_add(stack, empty, "empty")
         widget = Widgets.box(GTK_ORIENTATION_VERTICAL, cadw_clamp(top, 720), stack.expands()).expands()
         entry.on("search-changed") { [unowned self] in onSearch() }
+        entry.on("stop-search") { [unowned self] in if text.isEmpty { onEscape() } else { clear() } }
     }
 
     /// What is searched for, in lower case.

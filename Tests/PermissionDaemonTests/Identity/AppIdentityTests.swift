@@ -31,6 +31,10 @@ private struct FakeProcess {
         if let info { try folder.write(info, to: "42/root/.flatpak-info") }
     }
 
+    func makeFolder(_ path: String) throws {
+        try files.createDirectory(atPath: folder.file(path), withIntermediateDirectories: true)
+    }
+
     /// Creates a file at this path below the root of the process.
     func add(_ path: String) throws {
         let whole = folder.file("42/root\(path)")
@@ -52,6 +56,69 @@ private struct FakeProcess {
     }
 
     func isProxy() throws -> Bool { AppIdentity.isProxy(try reader.executable(FakeProcess.pid)) }
+}
+
+@Suite
+struct InstanceTests {
+    @Test(arguments: [
+        ("{ \"child-pid\": 17 }", 17), ("{\n    \"child-pid\": 17,\n    \"net-namespace\": 4026531840\n}\n", 17),
+        ("{ \"mnt\": 3, \"child-pid\" :4 }", 4), ("{ \"child-pid\": 0 }", nil), ("{ \"child-pid\": -4 }", nil),
+        ("{ \"child-pid\": 99999999999 }", nil), ("{ \"child-pid\": \"4\" }", nil), ("child-pid 4", nil), ("", nil),
+    ])
+    func theProcessThatFlatpakStarted(_ file: String, _ pid: Int32?) {
+        #expect(AppIdentity.childPid(Array(file.utf8)) == pid)
+    }
+
+    /// The file may name any process: only one of the same app and instance counts.
+    @Test(arguments: [
+        ("[Application]\nname=org.a.A\n[Instance]\ninstance-id=12\n", true),
+        ("[Application]\nname=org.a.B\n[Instance]\ninstance-id=12\n", false),
+        ("[Application]\nname=org.a.A\n[Instance]\ninstance-id=13\n", false),
+        ("[Application]\nname=org.a.A\n", false),
+    ])
+    func anotherProcessMustBeOfTheInstance(_ other: String, _ isOne: Bool) throws {
+        let own = "[Application]\nname=org.a.A\n\n[Instance]\ninstance-id=12\n"
+        let process = try FakeProcess(info: own)
+        try process.makeFolder("43/root")
+        try process.folder.write(other, to: "43/root/.flatpak-info")
+        try process.folder.write("43 (a) S" + (4...21).map { " \($0)" }.joined() + " 500 23 24", to: "43/stat")
+        try process.makeFolder(".flatpak/12")
+        try process.folder.write("{ \"child-pid\": 43 }", to: ".flatpak/12/bwrapinfo.json")
+        let identity = AppIdentity(reader: process.reader, runtime: process.folder.path)
+        let found = identity.instance(
+            of: AppID("flatpak:org.a.A")!, try identity.evidence(FakeProcess.pid), info: Array(own.utf8))
+        #expect(found?.pid == (isOne ? 43 : nil))
+    }
+
+    @Test(arguments: ["../12", "", "1/2", String(repeating: "1", count: 65)])
+    func anInstanceIDIsNoPath(_ id: String) throws {
+        let own = "[Application]\nname=org.a.A\n\n[Instance]\ninstance-id=\(id)\n"
+        let process = try FakeProcess(info: own)
+        try process.makeFolder(".flatpak")
+        try process.folder.write("{ \"child-pid\": 42 }", to: "bwrapinfo.json")
+        let identity = AppIdentity(reader: process.reader, runtime: process.folder.path)
+        #expect(
+            identity.instance(
+                of: AppID("flatpak:org.a.A")!, try identity.evidence(FakeProcess.pid), info: Array(own.utf8)) == nil)
+    }
+
+    /// The oldest process of the snap's scope, also where a part of it is in a group of its own.
+    @Test func aSnapsScope() throws {
+        let process = try FakeProcess(
+            controlGroup: "0::/user.slice/user@1000.service/app.slice/snap.call.call-1f.scope/inner\n")
+        for (pid, start) in [(50, 900), (51, 600), (52, 800)] {
+            try process.makeFolder("\(pid)")
+            try process.folder.write(
+                "\(pid) (a) S" + (4...21).map { " \($0)" }.joined() + " \(start) 23 24", to: "\(pid)/stat")
+        }
+        let scope = "groups/user.slice/user@1000.service/app.slice/snap.call.call-1f.scope"
+        try process.makeFolder(scope)
+        try process.folder.write("50\n51\n52\n", to: "\(scope)/cgroup.procs")
+        let identity = AppIdentity(
+            reader: process.reader, runtime: nil, groups: process.folder.file("groups"))
+        let app = AppID("snap:call")!
+        #expect(identity.instance(of: app, try identity.evidence(FakeProcess.pid), info: nil)?.pid == 51)
+    }
 }
 
 @Suite
