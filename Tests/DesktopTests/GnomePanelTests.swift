@@ -33,6 +33,21 @@ struct GnomePanelTests {
         await stage.end()
     }
 
+    @Test func doctor() async throws {
+        let stage = try await GnomeStage()
+        func findings() async throws -> [Substring] {
+            try await stage.run(BuiltProgram.path("permctl"), "doctor").split(separator: "\n")
+                .filter { $0.contains("  gnome") }
+        }
+        #expect(try await findings().first?.hasPrefix("ok") == true)
+        try await stage.run("gnome-extensions", "disable", GnomeStage.uuid)
+        try await stage.until("the extension's end") { try await stage.agents() == 0 }
+        #expect(try await findings().first?.contains("gnome-extensions enable \(GnomeStage.uuid)") == true)
+        try await stage.run("gnome-extensions", "enable", GnomeStage.uuid)
+        try await stage.until("the extension's return") { try await stage.agents() == 1 }
+        await stage.end()
+    }
+
     @Test func switches() async throws {
         let stage = try await GnomeStage()
         try await stage.eval("Main.panel.statusArea.quickSettings.menu.open()")

@@ -125,6 +125,19 @@ struct GnomePromptTests {
         await stage.end()
     }
 
+    @Test func details() async throws {
+        let stage = try await GnomeStage()
+        let app = try await TestApp("app", on: stage.permd)
+        try await ask(app, on: stage)
+        try await stage.awake()
+        try await stage.click("Details")
+        try await stage.shows("Nothing was decided about this before.")
+        try await stage.shows("Program: \(app.id.description.dropFirst("exe:".count))")
+        await app.end()
+        try await stage.promptIsOver()
+        await stage.end()
+    }
+
     @Test func oneAfterTheOther() async throws {
         let stage = try await GnomeStage()
         let first = try await TestApp("app", on: stage.permd)

@@ -53,6 +53,11 @@ export class Daemon extends EventEmitter {
         }
     }
 
+    /** Whether the extension is disabled: what was begun must touch nothing any more. */
+    get isOver() {
+        return this._cancellable.is_cancelled();
+    }
+
     /**
      * Calls a method of permd; the promise fails if it does, or if permd is absent.
      *
@@ -65,6 +70,9 @@ export class Daemon extends EventEmitter {
         if (!this.owner)
             throw new Error('permd is not running');
         const reply = await callBus(this.owner, PATH, iface, method, parameters, this._cancellable);
+        // A reply that was there already is not cancelled.
+        if (this.isOver)
+            throw new Error('the extension is disabled');
         return reply.recursiveUnpack();
     }
 
@@ -78,7 +86,7 @@ export class Daemon extends EventEmitter {
             problem = error.message;
         }
         // Another one may own the name by now, or nobody.
-        if (this._cancellable.is_cancelled() || this._candidate !== owner)
+        if (this.isOver || this._candidate !== owner)
             return;
         if (problem) {
             console.warn(`permd: the owner of ${NAME} is not trusted: ${problem}`);

@@ -96,7 +96,8 @@ export class Indicator {
             await this._daemon.call('org.permd.Policy1', 'SetDecision',
                 new GLib.Variant('(sssa{sv})', [app, permission, 'deny', options]));
         } catch (error) {
-            Main.notifyError(Texts.fill(_('Nothing was changed: %@'), error.message));
+            if (!this._daemon.isOver)
+                Main.notifyError(Texts.fill(_('Nothing was changed: %@'), error.message));
         }
     }
 }

@@ -21,7 +21,6 @@ import * as Widgets from './widgets.js';
 const HOUR = 3600;
 /** Pixels. */
 const ICON_SIZE = 64;
-const MARGIN = 24;
 const LEAST_MIDDLE = 100;
 
 /** Emits `answered` once, when a person has answered; `outcome` and `decisions` are the answer then. */
@@ -44,8 +43,6 @@ export const PromptDialog = GObject.registerClass({
         this._addMiddle();
         this._addAnswers();
         this.buttonLayout.hide();
-        // A long prompt keeps off the edges of the screen.
-        this.dialogLayout.set({margin_top: MARGIN, margin_bottom: MARGIN});
         this.setInitialKeyFocus(this._question);
         this.showBehind(prompt.behind);
         this.connect('opened', () => this._guard.arm());
@@ -198,6 +195,12 @@ export const PromptDialog = GObject.registerClass({
             this._guard.moved();
         });
         button.x_align = Clutter.ActorAlign.CENTER;
+        // The details come last, and permd's part of them later.
+        const {vadjustment} = this._middle;
+        vadjustment.connect('changed', () => {
+            if (box.visible)
+                vadjustment.value = vadjustment.upper - vadjustment.page_size;
+        });
         content.add_child(this._watchFocus(button));
         content.add_child(box);
     }

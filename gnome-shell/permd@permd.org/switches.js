@@ -52,7 +52,8 @@ export class Switches {
         try {
             await this._daemon.call(POLICY, 'SetSwitch', new GLib.Variant('(sb)', [permission, isOn]));
         } catch (error) {
-            Main.notifyError(Texts.permissionName(permission), error.message);
+            if (!this._daemon.isOver)
+                Main.notifyError(Texts.permissionName(permission), error.message);
         }
     }
 }
