@@ -32,11 +32,12 @@ enum IndicatorProgram {
         var status: Int32 = 0
         do throws(BusError) {
             let connection = try Connection.open(.session)
-            // Another one shows everything already; or takes over, as the desktop's own does.
-            guard try connection.requestName(BusNames.indicatorService, isReplaceable: true) else { return 0 }
+            // The desktop's own may take over, also as soon as this one has the name.
             connection.onOwnerChange(of: BusNames.indicatorService) { owner in
                 if let owner, owner != connection.uniqueName { Loop.shared.stop() }
             }
+            // Another one shows everything already.
+            guard try connection.requestName(BusNames.indicatorService, isReplaceable: true) else { return 0 }
             Loop.shared.onSignals([SIGTERM, SIGINT]) { _ in Loop.shared.stop() }
             // The session ends, or the bus restarts; permd starts an indicator again if one is needed.
             connection.onDisconnect { Loop.shared.stop() }

@@ -112,6 +112,17 @@ struct SeatActivityTests {
         return logind
     }
 
+    /// Returns when the bus has noticed it, and has given its name free.
+    private func close(_ logind: Connection, _ bus: PrivateBus) async throws {
+        let desk = try bus.connect()
+        let gone = EventLog<Bool>()
+        let watch = desk.whenNameVanishes(logind.uniqueName) { gone.add(true) }
+        logind.close()
+        try await gone.wait(for: 1)
+        watch.cancel()
+        desk.close()
+    }
+
     /// A session is not gone, nor its screen unlocked, because logind or the bus went away with a call pending.
     @Test(arguments: [true, false])
     func aCallWithoutAnAnswerUnlocksNothing(_ diesDuringTheList: Bool) async throws {
@@ -123,10 +134,10 @@ struct SeatActivityTests {
         activity.start(onChange: { changes.add($0) }, onSwitch: {})
         try await calls.wait(for: 2)
         if diesDuringTheList {
-            logind.close()
+            try await close(logind, bus)
             let second = try lockedLogind(bus, calls)
             try await calls.wait(for: 3)
-            second.close()
+            try await close(second, bus)
         } else {
             logind.send(
                 .signal(
@@ -134,7 +145,7 @@ struct SeatActivityTests {
                     member: "PropertiesChanged",
                     [.string("org.freedesktop.login1.Session"), .properties([:]), .strings(["LockedHint"])]))
             try await calls.wait(for: 3)
-            logind.close()
+            try await close(logind, bus)
         }
         // The answer to this question arrives after the error of the pending call.
         let after = try lockedLogind(bus, calls)
