@@ -12,14 +12,30 @@ let strict: [SwiftSetting] = [
 let hasAdwaita = ["/usr/include", "/usr/local/include"].contains {
     FileManager.default.fileExists(atPath: "\($0)/libadwaita-1/adwaita.h")
 }
+let hasLayerShell =
+    hasAdwaita
+    && ["/usr/include", "/usr/local/include"].contains {
+        FileManager.default.fileExists(atPath: "\($0)/gtk4-layer-shell/gtk4-layer-shell.h")
+    }
+/// For prompts above full-screen windows. Without its headers, permd-agent is built without it.
+let layerTargets: [Target] =
+    !hasLayerShell
+    ? []
+    : [
+        .systemLibrary(
+            name: "CLayerShell", pkgConfig: "gtk4-layer-shell-0", providers: [.apt(["libgtk4-layer-shell-dev"])])
+    ]
 let windowTargets: [Target] =
     !hasAdwaita
     ? []
     : [
         .systemLibrary(name: "CAdwaita", pkgConfig: "libadwaita-1", providers: [.apt(["libadwaita-1-dev"])]),
         .executableTarget(
-            name: "permd-agent", dependencies: ["PermissionClient", "PermissionTexts", "System", "CAdwaita"],
-            swiftSettings: strict),
+            name: "permd-agent",
+            // The linker has to see gtk4-layer-shell before GTK.
+            dependencies: (hasLayerShell ? ["CLayerShell"] : [])
+                + ["PermissionClient", "PermissionTexts", "DBus", "System", "CAdwaita"],
+            swiftSettings: strict + (hasLayerShell ? [.define("LAYER_SHELL")] : [])),
         .testTarget(
             name: "AgentWindowTests",
             dependencies: [
@@ -38,7 +54,7 @@ let windowTargets: [Target] =
         .testTarget(
             name: "DesktopTests",
             dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport"],
-            exclude: ["ask.py", "editor.py", "gnome.js"], swiftSettings: strict),
+            exclude: ["ask.py", "editor.py", "gnome.js", "pointer.py"], swiftSettings: strict),
     ]
 
 /// permd-pipewire needs libpipewire. Without its headers, permd-pipewire and its tests are left out of the build.
@@ -213,5 +229,5 @@ let package = Package(
             name: "SystemTests",
             dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport", "CLinux"],
             exclude: ["reuse.py"], swiftSettings: strict),
-    ] + windowTargets + pipeWireTargets + fuzzTargets
+    ] + layerTargets + windowTargets + pipeWireTargets + fuzzTargets
 )

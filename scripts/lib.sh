@@ -4,9 +4,13 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT" || exit
 
+# Whether the system is Debian 13 or newer, which has gtk4-layer-shell and the desktops of Tests/DesktopTests.
+has_desktops() { (. /etc/os-release && [ "$ID" = debian ] && [ "${VERSION_ID:-99}" -ge 13 ]); }
+
 # The packages for building and running, and those only for tests and the demo.
 BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-config binutils"
 WINDOW_PACKAGES="libadwaita-1-dev gettext"
+if has_desktops; then WINDOW_PACKAGES="$WINDOW_PACKAGES libgtk4-layer-shell-dev"; fi
 PIPEWIRE_PACKAGES="libpipewire-0.3-dev"
 # A whole sound server, for its tests and the demo, and programs that record.
 SOUND_PACKAGES="$PIPEWIRE_PACKAGES pipewire pipewire-bin pipewire-pulse wireplumber pulseaudio-utils"
@@ -18,7 +22,7 @@ TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker pyth
 TEST_PACKAGES="$TEST_PACKAGES $SOUND_PACKAGES $RECORDER_PACKAGES systemd dbus-user-session shellcheck man-db mandoc bubblewrap xdg-dbus-proxy zsh fish"
 # The desktops of Tests/DesktopTests, as Debian 13 has them.
 # shellcheck disable=SC2034 # For scripts/test.
-DESKTOP_PACKAGES="gnome-shell sway grim wtype wlrctl gir1.2-gtk-4.0"
+DESKTOP_PACKAGES="gnome-shell sway grim wtype kwin-wayland kwin-x11 xfwm4 imagemagick x11-xserver-utils gir1.2-gtk-4.0"
 # shellcheck disable=SC2034 # For scripts/package.
 PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES $PIPEWIRE_PACKAGES build-essential debhelper fakeroot lintian"
 # For Tests/vm: the emulator, and the tools that make the guest's image and kernel.
@@ -50,9 +54,6 @@ install_missing() {
         $sudo "${install[@]}" "${missing[@]}" >/dev/null
     fi
 }
-
-# Whether the system has the desktops of Tests/DesktopTests: Debian 13 or newer.
-has_desktops() { (. /etc/os-release && [ "$ID" = debian ] && [ "${VERSION_ID:-99}" -ge 13 ]); }
 
 # compile_texts FOLDER: compiles the translations to FOLDER/LANGUAGE/LC_MESSAGES/permd.mo.
 compile_texts() {
@@ -89,11 +90,12 @@ need_swift() {
     version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
     [ "$(printf '6.1\n%s\n' "$version" | sort -V | head -n 1)" = 6.1 ] ||
         fail "Swift $version is too old; 6.1 or newer is needed"
-    # SwiftPM caches the evaluated Package.swift until the environment changes: libadwaita or PipeWire may have been
-    # installed since then.
+    # SwiftPM caches the evaluated Package.swift until the environment changes: libadwaita, PipeWire or gtk4-layer-shell
+    # may have been installed since then.
     PERMD_ADWAITA=$(pkg-config --modversion libadwaita-1 2>/dev/null || echo none)
     PERMD_PIPEWIRE=$(pkg-config --modversion libpipewire-0.3 2>/dev/null || echo none)
-    export PERMD_ADWAITA PERMD_PIPEWIRE
+    PERMD_LAYER_SHELL=$(pkg-config --modversion gtk4-layer-shell-0 2>/dev/null || echo none)
+    export PERMD_ADWAITA PERMD_PIPEWIRE PERMD_LAYER_SHELL
 }
 
 # Some later steps require root: if sudo needs a password, it asks for it now and not in between.

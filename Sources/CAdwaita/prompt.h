@@ -7,6 +7,7 @@
 #include <X11/Xatom.h>
 #include <X11/Xutil.h>
 #include <X11/extensions/XInput2.h>
+#include <X11/extensions/sync.h>
 #include <gdk/x11/gdkx.h>
 #endif
 #include <signal.h>
@@ -66,18 +67,30 @@ static inline void cadw_window_attract(GtkWindow *window, gboolean attract) {
     if (surface) gdk_x11_surface_set_urgency_hint(surface, attract);
 #endif
 }
+// Whether the window, which is realized, is on an X server.
+static inline gboolean cadw_window_is_x11(GtkWindow *window) {
+#ifdef GDK_WINDOWING_X11
+    return cadw_x11_surface(window) != NULL;
+#else
+    return FALSE;
+#endif
+}
 // Makes a realized window a dialog that attracts attention, but does not take the keyboard when it appears: with a user
-// time of 0, window managers do not focus it (_NET_WM_USER_TIME). With Wayland the compositor decides, and mutter makes
+// time of 0, window managers do not focus it (_NET_WM_USER_TIME). Of the window types, KWin knows the first, and shows only
+// that one above full-screen windows; others do so with the second. With Wayland the compositor decides, and mutter makes
 // only a modal window a dialog.
 static inline void cadw_window_be_dialog(GtkWindow *window) {
 #ifdef GDK_WINDOWING_X11
     GdkSurface *surface = cadw_x11_surface(window);
     if (!surface) return gtk_window_set_modal(window, TRUE);
     Display *display = gdk_x11_display_get_xdisplay(gdk_surface_get_display(surface));
-    Atom dialog = XInternAtom(display, "_NET_WM_WINDOW_TYPE_DIALOG", False);
+    Atom types[] = {
+        XInternAtom(display, "_KDE_NET_WM_WINDOW_TYPE_CRITICAL_NOTIFICATION", False),
+        XInternAtom(display, "_NET_WM_WINDOW_TYPE_NOTIFICATION", False),
+        XInternAtom(display, "_NET_WM_WINDOW_TYPE_DIALOG", False)};
     XChangeProperty(
         display, gdk_x11_surface_get_xid(surface), XInternAtom(display, "_NET_WM_WINDOW_TYPE", False), XA_ATOM, 32,
-        PropModeReplace, (unsigned char *)&dialog, 1);
+        PropModeReplace, (unsigned char *)types, G_N_ELEMENTS(types));
     gdk_x11_surface_set_user_time(surface, 0);
     cadw_window_attract(window, TRUE);
 #endif
@@ -118,8 +131,24 @@ static inline void cadw_x11_move_onto(GdkDisplay *gdk, Window window, Window oth
     }
 }
 #endif
+#ifdef GDK_WINDOWING_X11
+// The window that has the keyboard, according to the window manager; None if that is unknown.
+static inline Window cadw_x11_active(Display *display) {
+    Atom type;
+    int format;
+    unsigned long count = 0, rest;
+    unsigned char *value = NULL;
+    Window window = None;
+    XGetWindowProperty(
+        display, DefaultRootWindow(display), XInternAtom(display, "_NET_ACTIVE_WINDOW", False), 0, 1, False, XA_WINDOW,
+        &type, &format, &count, &rest, &value);
+    if (count == 1 && format == 32) window = *(Window *)value;
+    if (value) XFree(value);
+    return window;
+}
+#endif
 // Puts a window that is shown where the person sees it: on X11 above others, on every desktop, and in the middle of the
-// app's window, if `parent` names one (x11:XID) that is visible. Never transient for that window: window managers hide
+// app's window, if `parent` names one (x11:XID) that is visible, otherwise of the window in use. Never transient for that window: window managers hide
 // such a window together with the other one, which the app may minimize or move to another desktop.
 static inline void cadw_window_place(GtkWindow *window, const char *parent) {
 #ifdef GDK_WINDOWING_X11
@@ -131,16 +160,23 @@ static inline void cadw_window_place(GtkWindow *window, const char *parent) {
     cadw_x11_request(display, own, "_NET_WM_STATE", 1, XInternAtom(display, "_NET_WM_STATE_ABOVE", False));
     cadw_x11_request(display, own, "_NET_WM_DESKTOP", 0xFFFFFFFF, 1);
     guint64 id = g_str_has_prefix(parent, "x11:") ? g_ascii_strtoull(parent + 4, NULL, 16) : 0;
-    if (id > 0 && id <= G_MAXUINT32) cadw_x11_move_onto(gdk, own, id);
+    if (id == 0 || id > G_MAXUINT32) id = cadw_x11_active(display);
+    if (id != None && id != own) cadw_x11_move_onto(gdk, own, id);
 #endif
 }
 
+// Whether a window that is shown has the focus. On a seat without a keyboard, GTK never makes it active.
+static inline gboolean cadw_window_has_focus(GtkWindow *window) {
+    GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
+    return gtk_window_is_active(window) || (surface && GDK_IS_TOPLEVEL(surface)
+        && gdk_toplevel_get_state(GDK_TOPLEVEL(surface)) & GDK_TOPLEVEL_STATE_FOCUSED);
+}
 // Whether a window that is shown is on the screen. Any client of an X server may unmap, minimize, move into a window of its
 // own, or destroy another's; with Wayland only the compositor can.
 static inline gboolean cadw_window_is_seen(GtkWindow *window) {
 #ifdef GDK_WINDOWING_X11
     GdkSurface *surface = cadw_x11_surface(window);
-    if (!surface) return TRUE;
+    if (!surface) return gtk_widget_get_visible(GTK_WIDGET(window));
     GdkDisplay *gdk = gdk_surface_get_display(surface);
     XWindowAttributes attributes;
     gdk_x11_display_error_trap_push(gdk);
@@ -198,6 +234,66 @@ static inline void cadw_refuse_synthetic_input(void (*refused)(gpointer), gpoint
         display, "xevent", G_CALLBACK(cadw_x11_answer_event), (gpointer)refused, NULL, (GConnectFlags)0);
 #endif
 }
+
+#ifdef GDK_WINDOWING_X11
+G_GNUC_BEGIN_IGNORE_DEPRECATIONS
+// The X server's counter of milliseconds since the last input; None if it has none.
+static inline XSyncCounter cadw_x11_idle_counter(Display *display) {
+    int event, error, major, minor, count = 0;
+    XSyncCounter counter = None;
+    if (!XSyncQueryExtension(display, &event, &error) || !XSyncInitialize(display, &major, &minor)) return None;
+    XSyncSystemCounter *counters = XSyncListSystemCounters(display, &count);
+    for (int index = 0; index < count; index++)
+        if (strcmp(counters[index].name, "IDLETIME") == 0) counter = counters[index].counter;
+    if (counters) XSyncFreeSystemCounterList(counters);
+    return counter;
+}
+static inline gboolean cadw_x11_answer_alarm(GdkDisplay *gdk, gpointer event, gpointer idle) {
+    int first, error;
+    if (!XSyncQueryExtension(gdk_x11_display_get_xdisplay(gdk), &first, &error)
+        || ((XEvent *)event)->type != first + XSyncAlarmNotify)
+        return FALSE;
+    XSyncAlarm alarm = ((XSyncAlarmNotifyEvent *)event)->alarm;
+    if (alarm != GPOINTER_TO_SIZE(g_object_get_data(G_OBJECT(gdk), "permd-alarm"))) return FALSE;
+    ((void (*)(gpointer))idle)(g_object_get_data(G_OBJECT(gdk), "permd-idle"));
+    return TRUE;
+}
+// Calls `idle` with the context once, when nobody has used a keyboard or pointer for so many milliseconds; with 0 never, which
+// also ends an earlier call. One program has one such alarm.
+static inline void cadw_x11_watch_idle(GtkWindow *window, guint milliseconds, void (*idle)(gpointer), gpointer context) {
+    GdkDisplay *gdk = gtk_widget_get_display(GTK_WIDGET(window));
+    Display *display = gdk_x11_display_get_xdisplay(gdk);
+    XSyncAlarm old = GPOINTER_TO_SIZE(g_object_get_data(G_OBJECT(gdk), "permd-alarm"));
+    if (old) XSyncDestroyAlarm(display, old);
+    g_object_set_data(G_OBJECT(gdk), "permd-alarm", NULL);
+    XSyncCounter counter = milliseconds > 0 ? cadw_x11_idle_counter(display) : None;
+    if (counter == None) return;
+    XSyncAlarmAttributes alarm = {
+        .trigger = {.counter = counter, .value_type = XSyncAbsolute, .test_type = XSyncPositiveComparison}, .events = True};
+    XSyncIntToValue(&alarm.trigger.wait_value, milliseconds);
+    XSyncIntToValue(&alarm.delta, 0);
+    if (!g_object_get_data(G_OBJECT(gdk), "permd-idle"))
+        g_signal_connect_data(gdk, "xevent", G_CALLBACK(cadw_x11_answer_alarm), (gpointer)idle, NULL, (GConnectFlags)0);
+    g_object_set_data(G_OBJECT(gdk), "permd-idle", context);
+    XSyncAlarm made = XSyncCreateAlarm(
+        display, XSyncCACounter | XSyncCAValueType | XSyncCAValue | XSyncCATestType | XSyncCADelta | XSyncCAEvents, &alarm);
+    g_object_set_data(G_OBJECT(gdk), "permd-alarm", GSIZE_TO_POINTER(made));
+}
+// Gives the keyboard to the window, or with `other` to that one. Returns which window had it; 0 if none, or unknown.
+static inline gulong cadw_x11_activate(GtkWindow *window, gulong other) {
+    GdkSurface *surface = cadw_x11_surface(window);
+    if (!surface) return 0;
+    GdkDisplay *gdk = gdk_surface_get_display(surface);
+    Display *display = gdk_x11_display_get_xdisplay(gdk);
+    gulong before = cadw_x11_active(display);
+    // As a pager, to which window managers do not refuse it.
+    cadw_x11_request(
+        display, other ? other : gdk_x11_surface_get_xid(surface), "_NET_ACTIVE_WINDOW", 2,
+        gdk_x11_get_server_time(surface));
+    return before;
+}
+G_GNUC_END_IGNORE_DEPRECATIONS
+#endif
 
 // cadw_connect for signals whose handler returns a value, such as close-request.
 static inline void cadw_connect_answered(

@@ -105,6 +105,12 @@ public enum PromptTexts {
         Texts.text("After Not now, the app cannot ask again for %@ minutes.", minutes(seconds))
     }
 
+    /// Why no answer counts yet: the prompt has just appeared.
+    public static var oneMoment: String { Texts.text("One moment…") }
+
+    /// Why no answer counts yet: the prompt is a window behind another one, or was.
+    public static var clickFirst: String { Texts.text("Click here to answer.") }
+
     /// Says why a screen keyboard or remote control does not answer.
     public static var inputRefused: String {
         Texts.text("Other programs cannot type or click here (see permd-agent(1)).")

@@ -26,6 +26,9 @@ struct ClickGuard {
         if !isAwake, quietSince != nil { quietSince = now }
     }
 
+    /// What it has slept for since the last press was no reason.
+    mutating func keepAwake() { isAwake = true }
+
     /// Wakes up if there was no press for long enough. Returns true only when this call wakes it up.
     mutating func wake(at now: Int64) -> Bool {
         guard !isAwake, let quietSince, now - quietSince >= ClickGuard.calm else { return false }

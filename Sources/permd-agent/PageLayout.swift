@@ -38,8 +38,8 @@ extension PromptPage {
         shorten(to: inner - besides)
         turnButtons(inner)
         for part in [explanation, middle].compactMap(\.self) { PromptPage.wrap(PromptPage.inside(part), inner) }
-        let gaps = gtk_box_get_spacing(cadw_box(widget)) * (explanation == nil ? 2 : 3)
-        let fixed = [heading, buttons].reduce(gaps + 2 * size.margin) { $0 + PromptPage.height(of: $1, inner) }
+        let gaps = gtk_box_get_spacing(cadw_box(widget)) * (explanation == nil ? 3 : 4)
+        let fixed = [heading, asleep, buttons].reduce(gaps + 2 * size.margin) { $0 + PromptPage.height(of: $1, inner) }
         var left = max(PromptPage.leastMiddle, room - fixed)
         if let explanation {
             let height = min(PromptPage.height(of: PromptPage.inside(explanation), inner), left / 2)
@@ -50,6 +50,9 @@ extension PromptPage {
         gtk_scrolled_window_set_min_content_height(cadw_scrolled_window(middle), min(content, left))
         return PromptPage.height(of: widget, width) <= room && (content <= left || !size.hasIcon)
     }
+
+    /// The height that the page, which has been laid out, needs.
+    func height(for width: Int32) -> Int32 { PromptPage.height(of: widget, width) }
 
     /// Shortens the app's name in the question, in its middle, so that it takes at most two lines and is not too wide.
     private func shorten(to width: Int32) {

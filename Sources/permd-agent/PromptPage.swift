@@ -41,6 +41,8 @@ final class PromptPage {
     let otherButtons: [Widget]
     private let behind: Widget
     private let refusal: Widget
+    /// Why no answer counts yet.
+    let asleep: Widget
     private let details: DetailsBox
     private let onAction: (Action) -> Void
     private var isAwake = false
@@ -76,6 +78,8 @@ final class PromptPage {
         gtk_widget_set_hexpand(behind, 1)
         gtk_widget_set_valign(behind, GTK_ALIGN_START)
         details = DetailsBox(prompt, widgets)
+        asleep = cadw_label_new(" ", 0)
+        gtk_widget_add_css_class(asleep, "dim-label")
 
         let notNow = widgets.button(Texts.text("Not now"), PromptTexts.notNow(prompt), style: "flat") {
             onAction(.notNow)
@@ -102,7 +106,7 @@ final class PromptPage {
         gtk_widget_add_css_class(widget, "page")
         if !size.style.isEmpty { gtk_widget_add_css_class(widget, size.style) }
         cadw_set_margins(widget, size.margin)
-        for part in [explanation, heading, middle, buttons].compactMap(\.self) {
+        for part in [explanation, heading, middle, asleep, buttons].compactMap(\.self) {
             gtk_box_append(cadw_box(widget), part)
         }
 
@@ -139,6 +143,11 @@ final class PromptPage {
         let text = PromptTexts.behind(waiting)
         gtk_label_set_text(cadw_label(behind), text)
         gtk_widget_set_visible(behind, text.isEmpty ? 0 : 1)
+    }
+
+    /// Says why no answer counts yet, in a line that is always there, so that nothing moves.
+    func say(_ why: String) {
+        cadw_label_set(asleep, why.isEmpty ? " " : why)
     }
 
     /// Makes the buttons sensitive or insensitive, also for assistive technology.

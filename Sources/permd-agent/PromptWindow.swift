@@ -8,10 +8,16 @@ import PermissionTexts
 /// Used only on GTK's thread. Retained by its stage until it is closed.
 final class PromptWindow {
     private let window: Widget
+    private let place: PromptPlace
     private var shown: Shown?
     private var clickGuard = ClickGuard()
+    /// Of keys, which may come when the window gets the focus; clicks come as soon as it is visible.
+    private var keyGuard = ClickGuard()
     private var guardTimer: UInt32 = 0
     private var closeTimer: UInt32 = 0
+    /// When the window last got the focus while answers counted, and when it was last clicked, in milliseconds.
+    private var focusedAt: Int64 = 0
+    private var clickedAt: Int64 = 0
 
     private struct Shown {
         let prompt: AgentPrompt
@@ -26,6 +32,8 @@ final class PromptWindow {
     }
 
     private static let width: Int32 = 440
+    /// Milliseconds between a click and the focus that it gives.
+    private static let clickDelay: Int64 = 100
     /// Milliseconds between looks at the guard and the window.
     private static let look: UInt32 = 50
     /// Looks within which a busy window manager shows a window: two seconds.
@@ -36,6 +44,7 @@ final class PromptWindow {
 
     init() {
         window = PromptWindow.blank()
+        place = PromptPlace(window)
         connect()
         // The low priority handles all pending events first: on a busy machine, a press from before the guard wakes up
         // must not be seen after it.
@@ -102,16 +111,11 @@ final class PromptWindow {
 
     private func appear() {
         guard let shown else { return }
+        place.show(for: shown.prompt.parentWindow)
         arm()
-        if gtk_widget_get_visible(window) == 0 {
-            gtk_widget_realize(window)
-            cadw_window_be_dialog(cadw_window(window))
-            gtk_widget_set_visible(window, 1)
-        }
-        cadw_window_place(cadw_window(window), shown.prompt.parentWindow)
     }
 
-    /// Shows the prompt again, in a new window, when another program has hidden its window.
+    /// Shows the prompt again, in a new window, when another program or the compositor has hidden its window.
     private func stayOnScreen() {
         guard let patience = shown?.patience else { return }
         if cadw_window_is_seen(cadw_window(window)) != 0 {
@@ -119,11 +123,23 @@ final class PromptWindow {
         } else if patience > 0 {
             shown?.patience -= 1
         } else {
-            gtk_widget_set_visible(window, 0)
-            gtk_widget_unrealize(window)
-            shown?.patience = PromptWindow.patience
+            vanish(for: PromptWindow.patience)
             appear()
         }
+    }
+
+    private func vanish(for looks: Int) {
+        gtk_widget_set_visible(window, 0)
+        gtk_widget_unrealize(window)
+        clickGuard.disarm()
+        keyGuard.disarm()
+        place.keyboardIsLost()
+        shown?.patience = looks
+    }
+
+    /// The person closes the window. On a layer only the compositor does, whose monitor is gone.
+    private func closed() {
+        if place.isLayer { vanish(for: PromptWindow.patience / 4) } else { give(.dismissed) }
     }
 
     func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }
@@ -139,6 +155,8 @@ final class PromptWindow {
         shown.page?.setAwake(false, shown.form)
         self.shown = nil
         clickGuard.disarm()
+        keyGuard.disarm()
+        place.returnKeyboard(staying: false)
         onClose = close
         cancelClosing()
         closeTimer = g_timeout_add(
@@ -165,6 +183,7 @@ final class PromptWindow {
         onClose = nil
         g_source_remove(guardTimer)
         guardTimer = 0
+        place.end()
         gtk_window_destroy(cadw_window(window))
     }
 
@@ -176,8 +195,9 @@ final class PromptWindow {
         let width = min(PromptWindow.width, screen.width)
         let isRight = page.fit(width: width, screen: screen)
         cadw_describe(window, page.asked)
-        // The height is the page's. With a given height, GTK would look for the width that this height needs.
-        gtk_window_set_default_size(cadw_window(window), width, -1)
+        // The height is the page's. With a given height, GTK would look for the width that this height needs; a layer has to
+        // be given one.
+        gtk_window_set_default_size(cadw_window(window), width, place.isLayer ? page.height(for: width) : -1)
         return isRight
     }
 
@@ -228,22 +248,59 @@ final class PromptWindow {
 
     private static func now() -> Int64 { Int64(g_get_monotonic_time()) / 1000 }
 
+    /// What is shown is new, so no press counts that may be meant for what was there.
     private func arm() {
         guard let shown else { return }
-        if gtk_window_is_active(cadw_window(window)) != 0 {
-            clickGuard.arm(at: PromptWindow.now())
+        let hasFocus = cadw_window_has_focus(cadw_window(window)) != 0
+        if hasFocus {
+            keyGuard.arm(at: PromptWindow.now())
             cadw_window_attract(cadw_window(window), 0)
             // GTK would put the focus on the first widget that a key changes. A label does not grab it by itself.
             gtk_root_set_focus(cadw_root(window), shown.page?.question)
         } else {
+            keyGuard.disarm()
+        }
+        // Other windows may cover one that has no place above them, and uncover it when the person clicks.
+        if hasFocus || place.isAbove {
+            clickGuard.arm(at: PromptWindow.now())
+        } else {
             clickGuard.disarm()
         }
         shown.page?.setAwake(false, shown.form)
+        shown.page?.say(hasFocus || place.isAbove ? PromptTexts.oneMoment : PromptTexts.clickFirst)
+    }
+
+    /// On X11 a click gives the window the focus, just before it comes itself, or just after.
+    private func focusChanged() {
+        let hasFocus = cadw_window_has_focus(cadw_window(window)) != 0
+        if !hasFocus { place.keyboardIsLost() }
+        guard place.isAbove, clickGuard.isAwake else { return arm() }
+        guard hasFocus else { return keyGuard.disarm() }
+        let now = PromptWindow.now()
+        guard now - clickedAt > PromptWindow.clickDelay else { return keyGuard.arm(at: now) }
+        arm()
+        focusedAt = now
+    }
+
+    private func clicked() {
+        clickedAt = PromptWindow.now()
+        if clickedAt - focusedAt < PromptWindow.clickDelay, let shown {
+            clickGuard.keepAwake()
+            setAwake(shown)
+        }
+        focusedAt = 0
+        pressed()
+    }
+
+    private func setAwake(_ shown: Shown) {
+        shown.page?.setAwake(true, shown.form)
+        shown.page?.say("")
     }
 
     private func updateGuard() {
+        _ = keyGuard.wake(at: PromptWindow.now())
         guard clickGuard.wake(at: PromptWindow.now()), let shown else { return }
-        shown.page?.setAwake(true, shown.form)
+        setAwake(shown)
     }
 
     /// Says once in each prompt why a key or click of another program did nothing. The page may change its size by that,
@@ -254,7 +311,10 @@ final class PromptWindow {
         arm()
     }
 
-    private func pressed() { clickGuard.press(at: PromptWindow.now()) }
+    private func pressed() {
+        clickGuard.press(at: PromptWindow.now())
+        keyGuard.press(at: PromptWindow.now())
+    }
 
     // MARK: Signals
 
@@ -269,14 +329,14 @@ final class PromptWindow {
         cadw_connect_answered(
             window, "close-request",
             { context in
-                PromptWindow.at(context)?.give(.dismissed)
+                PromptWindow.at(context)?.closed()
                 return 1
             }, unmanaged)
-        cadw_connect(window, "notify::is-active", { PromptWindow.at($0)?.arm() }, unmanaged, nil)
+        cadw_connect(window, "notify::is-active", { PromptWindow.at($0)?.focusChanged() }, unmanaged, nil)
         let clicks = gtk_gesture_click_new()!
         gtk_gesture_single_set_button(cadw_gesture_single(clicks), 0)
         gtk_event_controller_set_propagation_phase(cadw_controller(clicks), GTK_PHASE_CAPTURE)
-        cadw_connect(UnsafeMutableRawPointer(clicks), "pressed", { PromptWindow.at($0)?.pressed() }, unmanaged, nil)
+        cadw_connect(UnsafeMutableRawPointer(clicks), "pressed", { PromptWindow.at($0)?.clicked() }, unmanaged, nil)
         gtk_widget_add_controller(window, cadw_controller(clicks))
         let keys = gtk_event_controller_key_new()!
         gtk_event_controller_set_propagation_phase(keys, GTK_PHASE_CAPTURE)
@@ -290,6 +350,12 @@ final class PromptWindow {
     /// on what the person has moved the focus to: at first it is on the question.
     private func key(_ key: UInt32) -> Bool {
         pressed()
+        if place.typesOn(key) {
+            arm()
+            return true
+        }
+        // Tab only moves.
+        guard keyGuard.isAwake || Int32(bitPattern: key) == GDK_KEY_Tab else { return true }
         switch Int32(bitPattern: key) {
         case GDK_KEY_Escape:
             give(.dismissed)

@@ -16,6 +16,7 @@ enum Style {
     private static let sheet = """
         @keyframes appear { from { opacity: 0; } }
         window.permd.solid-csd { padding: 0; }
+        window.permd.layer { border-radius: 12px; box-shadow: inset 0 0 0 1px alpha(currentColor, 0.3); }
         window.permd .page { animation: appear 150ms ease-out; }
         window.permd .title { font-weight: bold; font-size: 1.2em; }
         window.permd .title:focus { outline: none; }

@@ -121,7 +121,10 @@ final class AgentStage: Desktop {
         try await until("the button \(name)") {
             let fitting = try await widgets().first { $0.role == role && $0.name == name }
             found = fitting?.states.contains("sensitive") == true ? fitting : nil
-            if fitting != nil, found == nil, try await !hasFocus() { try await activate() }
+            if fitting != nil, try await !hasFocus() {
+                found = nil
+                try await activate()
+            }
             return found != nil
         }
         return found!

@@ -5,12 +5,18 @@ import Foundation
 import PermissionModel
 import PermissionTestKit
 import TestSupport
+import Testing
 
 /// A text editor, in which the test types.
 @LoopActor
 final class Editor {
+    /// The color of its background: red, green and blue.
+    nonisolated static let paper = [0x26, 0xA2, 0x69]
+    /// The height of what it has at its top, in pixels.
+    nonisolated static let textHeight = 60
+
     private let process: ChildProcess
-    private let events = EventLog<String>()
+    let events = EventLog<String>()
 
     init(_ arguments: [String] = [], on stage: Session) async throws {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "editor.py").path
@@ -25,6 +31,8 @@ final class Editor {
     func text(_ wanted: String) async throws {
         try await events.first("the text \(wanted)") { $0 == "text \"\(wanted)\"" }
     }
+
+    var hasKeyboard: Bool { events.all.last { $0.hasPrefix("state") }?.contains("active") == true }
 
     /// Makes its window full-screen.
     func fillScreen() async throws {
@@ -42,20 +50,66 @@ final class Editor {
 @LoopActor
 class DesktopStage: Session {
     private var agent: ChildProcess?
+    var agentArguments: [String] = []
+    /// The part of the screen in which the editor is alone when it fills its monitor.
+    var part = Picture.Area(left: 0, top: 0, right: 1280, bottom: 720)
 
     init() async throws {
         try await super.init(program: "org.permd.Agent")
         try await devices.add(.microphone, 0, name: "Headset")
     }
 
-    func startAgent(_ arguments: [String] = []) throws {
+    func startAgent() throws {
         agent = try ChildProcess(
-            BuiltProgram.path("permd-agent"), ["--idle", "0"] + arguments, environment: environment)
+            BuiltProgram.path("permd-agent"), ["--idle", "0"] + agentArguments, environment: environment)
     }
 
     override func end() async {
         agent?.terminate(SIGKILL)
         _ = await agent?.waitForExit()
         await super.end()
+    }
+
+    // MARK: What each desktop has its own way for
+
+    /// Types into the window that has the keyboard, as a person does.
+    func type(_ text: String) async throws {}
+
+    /// Presses a key, by its name in X11.
+    func key(_ name: String) async throws {}
+
+    func click(_ x: Int, _ y: Int) async throws {}
+
+    /// Makes a picture of all monitors, in the format that the end of the path says.
+    func takePicture(_ path: String) async throws {}
+
+    /// Where the prompt's window begins, of which the area can be seen.
+    func corner(of area: Picture.Area) async throws -> (x: Int, y: Int) { (area.left, area.top) }
+
+    // MARK: The prompt
+
+    /// The area of the prompt, which is above the editor that fills the part of the screen.
+    func prompt() async throws -> Picture.Area {
+        let path = folder.file("screen.ppm")
+        var area: Picture.Area?
+        try await until("a prompt that can be seen") {
+            try await takePicture(path)
+            area = try Picture(path).prompt(in: part)
+            return area != nil
+        }
+        return area!
+    }
+
+    /// Clicks on an answer as soon as answers count.
+    func click(answer name: String) async throws {
+        var button: Widget?
+        try await until("the answer \(name)") {
+            button = try await widgets().first { $0.role == "button" && $0.name == name }
+            return button?.states.contains("sensitive") == true
+        }
+        let area = try await prompt()
+        guard let place = button?.place, place.count == 4 else { throw TestKitError("no place of \(name)") }
+        let corner = try await corner(of: area)
+        try await click(corner.x + place[0] + place[2] / 2, corner.y + place[1] + place[3] / 2)
     }
 }

@@ -167,7 +167,7 @@ final class GnomeStage: DesktopStage {
 
     // MARK: Input
 
-    func type(_ text: String) async throws { try await type(text.unicodeScalars.map { Int($0.value) }) }
+    override func type(_ text: String) async throws { try await type(text.unicodeScalars.map { Int($0.value) }) }
 
     func press(_ keys: Key...) async throws { try await type(keys.map(\.rawValue)) }
 

@@ -8,10 +8,19 @@ import TestSupport
 @LoopActor
 final class SwayStage: DesktopStage {
     private var sway: ChildProcess?
+    private var keyboard: ChildProcess?
+    private var pointer: ChildProcess?
+    private let clicks = EventLog<String>()
 
-    override init() async throws {
+    /// - Parameter keyboard: Whether the seat has a keyboard.
+    init(keyboard: Bool = true) async throws {
         try await super.init()
-        let configuration = try folder.write("output * bg #224466 solid_color\n", to: "sway.conf")
+        let configuration = try folder.write(
+            """
+            output * bg #224466 solid_color
+            default_border none
+
+            """, to: "sway.conf")
         let runtime = environment["XDG_RUNTIME_DIR"] ?? ""
         environment["SWAYSOCK"] = "\(runtime)/sway"
         environment["WLR_BACKENDS"] = "headless"
@@ -26,10 +35,58 @@ final class SwayStage: DesktopStage {
         }
         environment["WAYLAND_DISPLAY"] = "wayland-1"
         environment["GDK_BACKEND"] = "wayland"
+        if keyboard { try await plugInKeyboard() }
     }
 
     override func end() async {
-        sway?.terminate()
+        pointer?.terminate()
+        keyboard?.terminate()
+        sway?.terminate(SIGKILL)
         await super.end()
+    }
+
+    /// The rest of what sway says about its seat.
+    func seat() async throws -> String { try await run("swaymsg", "--raw", "-t", "get_seats") }
+
+    @discardableResult
+    func command(_ words: String...) async throws -> String { try await run("swaymsg", words) }
+
+    /// Ends the compositor as a crash does.
+    func crash() { sway?.terminate(SIGKILL) }
+
+    // MARK: Input
+
+    private func plugInKeyboard() async throws {
+        // A keyboard with which nobody types.
+        keyboard = try ChildProcess("wtype", ["-s", "600000"], environment: environment)
+        try await until("the keyboard") { try await seat().contains("keyboard") }
+    }
+
+    override func type(_ text: String) async throws { try await run("wtype", "-d", "30", text) }
+
+    override func key(_ name: String) async throws { try await run("wtype", "-k", name) }
+
+    override func click(_ x: Int, _ y: Int) async throws {
+        if pointer == nil {
+            let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "pointer.py").path
+            let program = try ChildProcess(
+                "/usr/bin/python3", [script], environment: environment, standardInput: .pipe)
+            pointer = program
+            Task { [clicks, lines = program.lines] in for await line in lines { clicks.add(line) } }
+            try await clicks.wait(for: 1)
+            // The pointer comes to a window before its first click does.
+            try await send("\(x) \(y) \(part.right) \(part.bottom) move")
+        }
+        try await send("\(x) \(y) \(part.right) \(part.bottom)")
+    }
+
+    private func send(_ line: String) async throws {
+        let count = clicks.all.count
+        pointer?.write(line + "\n")
+        try await clicks.wait(for: count + 1)
+    }
+
+    override func takePicture(_ path: String) async throws {
+        try await run("grim", "-t", path.hasSuffix("png") ? "png" : "ppm", path)
     }
 }

@@ -28,6 +28,9 @@ def tell_state(surface, _):
 
 
 def show(app):
+    style = Gtk.CssProvider()
+    style.load_from_string("textview text { background: #26a269; color: white; }")
+    Gtk.StyleContext.add_provider_for_display(Gdk.Display.get_default(), style, Gtk.STYLE_PROVIDER_PRIORITY_USER)
     title = sys.argv[-1]
     window = Gtk.ApplicationWindow(application=app, title=title, default_width=600, default_height=400)
     view = Gtk.TextView(monospace=True, left_margin=12, top_margin=12)

@@ -6,7 +6,7 @@ import PermissionTestKit
 
 @LoopActor
 open class Desktop: Session {
-    private let display: ChildProcess
+    private let server: XServer
     private var manager: ChildProcess?
 
     /// - Parameters:
@@ -16,16 +16,8 @@ open class Desktop: Session {
         program: String, settings: String, rules: [String: String], environment extra: [String: String],
         screen: String = "1000x900", manager: String = "openbox"
     ) async throws {
-        display = try ChildProcess(
-            "Xvfb", ["-displayfd", "1", "-screen", "0", "\(screen)x24", "-nolisten", "tcp", "-noreset"],
-            environment: [:], standardError: .null)
-        // Xvfb prints its display number when it is ready.
-        var number = ""
-        for await line in display.lines {
-            number = line
-            break
-        }
-        let display = ["DISPLAY": ":\(number)"]
+        server = try await XServer(screen: screen)
+        let display = ["DISPLAY": server.display]
         try await super.init(
             program: program, settings: settings, rules: rules, environment: display.merging(extra) { $1 })
         self.manager = try ChildProcess(manager, environment: environment, standardError: .null)
@@ -37,7 +29,7 @@ open class Desktop: Session {
 
     override open func end() async {
         manager?.terminate()
-        display.terminate()
+        server.end()
         await super.end()
     }
 

@@ -1,0 +1,149 @@
+// Where the window of prompts is: above full-screen windows, if the desktop has a place for that. A window there does not
+// get the keyboard by itself, so it takes it when the person pauses, and returns it when the person types on.
+
+import CAdwaita
+
+#if LAYER_SHELL
+    import CLayerShell
+#endif
+
+/// Used only on GTK's thread.
+final class PromptPlace {
+    /// Milliseconds without any input after which the window takes the keyboard.
+    private static let pause: UInt32 = 2000
+    /// By how much longer the pause has to be each time that the person types on.
+    private static let patience: UInt32 = 4
+
+    private let window: Widget
+    /// Whether it is on the overlay layer of a Wayland compositor.
+    let isLayer: Bool
+    /// Whether no ordinary window can be above it.
+    private(set) var isAbove = false
+    private var pause = PromptPlace.pause
+    private var timer: UInt32 = 0
+    private var hasKeyboard = false
+    /// On X11, the window that had the keyboard; 0 if that is unknown.
+    private var former: UInt = 0
+    #if LAYER_SHELL
+        private var watch: OpaquePointer?
+    #endif
+
+    /// - Parameter window: Not realized yet.
+    init(_ window: Widget) {
+        self.window = window
+        #if LAYER_SHELL
+            isLayer = clayer_is_supported() != 0
+            if isLayer {
+                clayer_place(cadw_window(window))
+                // Nothing draws a frame around it.
+                gtk_widget_add_css_class(window, "layer")
+            }
+        #else
+            isLayer = false
+        #endif
+    }
+
+    /// Shows the window, if it is not shown, and puts it where the person sees it.
+    func show(for parent: String) {
+        if gtk_widget_get_visible(window) == 0 {
+            gtk_widget_realize(window)
+            if !isLayer { cadw_window_be_dialog(cadw_window(window)) }
+            isAbove = isLayer || cadw_window_is_x11(cadw_window(window)) != 0
+            gtk_widget_set_visible(window, 1)
+        }
+        cadw_window_place(cadw_window(window), parent)
+        awaitPause()
+    }
+
+    /// Ends it, before the window is destroyed.
+    func end() { forgetPause() }
+
+    // MARK: The keyboard
+
+    /// Takes the keyboard at once.
+    func takeKeyboard() {
+        forgetPause()
+        guard isAbove, !hasKeyboard else { return }
+        hasKeyboard = true
+        #if LAYER_SHELL
+            if isLayer { return clayer_take_keyboard(cadw_window(window), 1) }
+        #endif
+        former = cadw_x11_activate(cadw_window(window), 0)
+    }
+
+    /// Returns the keyboard to the window that had it, if this one has taken it. KWin does so only when a layer goes, so that
+    /// is hidden, and, if it is to stay, shown again.
+    func returnKeyboard(staying: Bool) {
+        forgetPause()
+        guard hasKeyboard else { return }
+        hasKeyboard = false
+        #if LAYER_SHELL
+            if isLayer {
+                clayer_take_keyboard(cadw_window(window), 0)
+                gtk_widget_set_visible(window, 0)
+                if staying { gtk_widget_set_visible(window, 1) }
+                return
+            }
+        #endif
+        if former != 0 { _ = cadw_x11_activate(cadw_window(window), former) }
+    }
+
+    /// The person, or a lock screen, has given the keyboard to another window.
+    func keyboardIsLost() {
+        guard hasKeyboard else { return }
+        former = 0
+        returnKeyboard(staying: true)
+        pause *= PromptPlace.patience
+        awaitPause()
+    }
+
+    /// Returns the keyboard if a key is one with which the person types on. Returns whether it is.
+    func typesOn(_ key: UInt32) -> Bool {
+        let isText = gdk_keyval_to_unicode(key) > 32 || [GDK_KEY_BackSpace, GDK_KEY_Delete].contains(Int32(key))
+        guard isText, hasKeyboard else { return false }
+        returnKeyboard(staying: true)
+        pause *= PromptPlace.patience
+        awaitPause()
+        return true
+    }
+
+    private func awaitPause() {
+        guard isAbove, !hasKeyboard else { return }
+        forgetPause()
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        #if LAYER_SHELL
+            if isLayer {
+                watch = clayer_watch_idle(pause, { context, _ in PromptPlace.at(context)?.takeKeyboard() }, context)
+                return
+            }
+        #endif
+        // The server counts from the last input, which may be long ago.
+        timer = g_timeout_add(
+            pause,
+            { context in
+                PromptPlace.at(context)?.awaitIdleness()
+                return 0
+            }, context)
+    }
+
+    private func awaitIdleness() {
+        timer = 0
+        cadw_x11_watch_idle(
+            cadw_window(window), pause, { PromptPlace.at($0)?.takeKeyboard() },
+            Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    private func forgetPause() {
+        if timer != 0 { g_source_remove(timer) }
+        timer = 0
+        #if LAYER_SHELL
+            if let watch { clayer_forget_idle(watch) }
+            watch = nil
+        #endif
+        if isAbove, !isLayer { cadw_x11_watch_idle(cadw_window(window), 0, { _ in }, nil) }
+    }
+
+    private static func at(_ context: UnsafeMutableRawPointer?) -> PromptPlace? {
+        context.map { Unmanaged<PromptPlace>.fromOpaque($0).takeUnretainedValue() }
+    }
+}

@@ -1,0 +1,81 @@
+// KWin as the Wayland compositor of Plasma, in a window of a virtual X screen for each of its monitors.
+
+import DBus
+import Foundation
+import PermissionTestKit
+import TestSupport
+
+@LoopActor
+final class KWinStage: DesktopStage {
+    private let server: XServer
+    private var kwin: ChildProcess?
+
+    /// - Parameter monitors: How many monitors there are, side by side.
+    init(monitors: Int = 1) async throws {
+        server = try await XServer(screen: "\(1280 * monitors)x720")
+        try await super.init()
+        // Without the capabilities that the file has, which a sandbox refuses.
+        let program = folder.file("kwin_wayland")
+        try FileManager.default.copyItem(atPath: "/usr/bin/kwin_wayland", toPath: program)
+        let runtime = environment["XDG_RUNTIME_DIR"] ?? ""
+        environment["KWIN_COMPOSE"] = "Q"
+        kwin = try ChildProcess(
+            program,
+            [
+                "--x11-display", server.display, "--width", "1280", "--height", "720", "--output-count",
+                "\(monitors)", "--socket", "wayland-1", "--no-lockscreen", "--no-global-shortcuts",
+            ], environment: environment, standardOutput: .null, standardError: .null)
+        try await until("KWin") { FileManager.default.fileExists(atPath: "\(runtime)/wayland-1") }
+        try await arrange(monitors)
+        environment["WAYLAND_DISPLAY"] = "wayland-1"
+        environment["GDK_BACKEND"] = "wayland"
+    }
+
+    override func end() async {
+        kwin?.terminate(SIGKILL)
+        server.end()
+        await super.end()
+    }
+
+    /// Puts the windows of the monitors side by side, as KWin has them.
+    private func arrange(_ monitors: Int) async throws {
+        var windows: [Substring] = []
+        try await until("the monitors") {
+            windows = try await onServer("xwininfo", "-root", "-tree").split(separator: "\n")
+                .filter { $0.contains("KDE Wayland Compositor") }.compactMap { $0.split(separator: " ").first }
+            return windows.count == monitors
+        }
+        for (index, window) in windows.sorted().enumerated() {
+            try await onServer("xdotool", "windowmove", String(window), "\(1280 * index)", "0")
+        }
+        // Its keys go to the window under the pointer.
+        try await onServer("xdotool", "mousemove", "20", "20")
+    }
+
+    /// Runs a program on the X server around KWin.
+    @discardableResult
+    private func onServer(_ program: String, _ arguments: String...) async throws -> String {
+        let around = ["DISPLAY": server.display, "WAYLAND_DISPLAY": "", "GDK_BACKEND": ""]
+        let child = try ChildProcess(
+            program, arguments, environment: environment.merging(around) { $1 }, standardError: .null)
+        let output = await child.output()
+        _ = await child.waitForExit()
+        return output
+    }
+
+    // MARK: Input
+
+    override func type(_ text: String) async throws {
+        try await onServer("xdotool", "type", "--delay", "30", text)
+    }
+
+    override func key(_ name: String) async throws { try await onServer("xdotool", "key", name) }
+
+    override func click(_ x: Int, _ y: Int) async throws {
+        try await onServer("xdotool", "mousemove", "\(x)", "\(y)", "click", "1")
+    }
+
+    override func takePicture(_ path: String) async throws {
+        try await onServer("import", "-depth", "8", "-window", "root", path)
+    }
+}
