@@ -48,11 +48,16 @@ export class Agent {
         this._object.unexport();
     }
 
-    _register() {
-        this._daemon.post(MANAGER, 'RegisterAgent', new GLib.Variant('(oa{sv})', [PATH, {
-            level: new GLib.Variant('s', 'system'),
-            updates: new GLib.Variant('b', true),
-        }]));
+    async _register() {
+        try {
+            await this._daemon.call(MANAGER, 'RegisterAgent', new GLib.Variant('(oa{sv})', [PATH, {
+                level: new GLib.Variant('s', 'system'),
+                updates: new GLib.Variant('b', true),
+            }]));
+        } catch (error) {
+            if (!this._daemon.isOver)
+                console.warn(`permd: the agent is not registered: ${error.message}`);
+        }
     }
 
     // org.permd.Agent1
