@@ -64,12 +64,33 @@ export class Indicator {
             this._uses.ended(values[0]);
             break;
         case 'DecisionChanged':
-            this._uses.decided(...values);
-            break;
+            this._judge(...values);
+            return;
+        case 'SwitchChanged':
+            this._judge(null, values[0]);
+            return;
         default:
             return;
         }
         this._sync();
+    }
+
+    /** Asks for the status of what that app, or any, uses. */
+    async _judge(app, permission) {
+        const groups = this._uses.groups().filter(group =>
+            group.app && group.permission === permission && (!app || group.app === app));
+        try {
+            await Promise.all(groups.map(async group => {
+                const filter = {app: new GLib.Variant('s', group.app), permission: new GLib.Variant('s', permission)};
+                const [[row]] = await this._daemon.call('org.permd.Policy1', 'ListStatuses',
+                    new GLib.Variant('(a{sv})', [filter]));
+                if (row)
+                    this._uses.changed(group.app, permission, statusOf(row));
+            }));
+            this._sync();
+        } catch (error) {
+            console.debug(`permd: ${error.message}`);
+        }
     }
 
     _sync() {
@@ -158,6 +179,13 @@ class UseButton extends PanelMenu.Button {
         return item;
     }
 });
+
+/** As if there were a usable device: something is used, whatever permd thinks of the device. */
+function statusOf({status, decision, rule}) {
+    if (status !== 'unavailable')
+        return status;
+    return decision === 'grant' || rule ? 'granted' : 'undetermined';
+}
 
 /** An item that says something, and cannot be chosen. */
 function line(...children) {

@@ -5,8 +5,6 @@ const ORDER = ['camera', 'microphone', 'location', 'bluetooth'];
 /** permd lists no more. */
 const MOST = 1024;
 
-const STATUS_AFTER = {grant: 'granted', deny: 'denied'};
-
 export class Uses {
     constructor() {
         this._uses = new Map();
@@ -25,11 +23,11 @@ export class Uses {
         this._uses.delete(number);
     }
 
-    /** A decision has changed the status; an empty one is none. */
-    decided(app, permission, decision) {
+    /** permd lists the statuses of the time when the uses began. */
+    changed(app, permission, status) {
         for (const use of this._uses.values()) {
             if (use.app === app && use.permission === permission)
-                use.status = STATUS_AFTER[decision] ?? 'undetermined';
+                use.status = status;
         }
     }
 
