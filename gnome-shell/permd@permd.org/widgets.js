@@ -136,7 +136,7 @@ export function choice({label: text, options, initial}, onSelect) {
 function checkBox(text, isChecked, onToggle) {
     const box = new CheckBox.CheckBox(text);
     box.checked = isChecked;
-    box.x_align = Clutter.ActorAlign.START;
+    box.set({x_expand: true, x_align: Clutter.ActorAlign.START});
     box.connect('notify::checked', () => onToggle(box.checked));
     return box;
 }
