@@ -253,8 +253,8 @@ export const PromptDialog = GObject.registerClass({
             this._addDenial(box, _('Never allow'), Texts.grantDescription('always'));
         }
         this._addLastRow(box);
-        this._behind = new St.Label({style_class: 'permd-caption permd-behind', opacity: 180});
-        box.add_child(this._behind);
+        this._line = new St.Label({style_class: 'permd-caption permd-line', opacity: 180});
+        box.add_child(this._line);
     }
 
     _addGrant(box, duration, text = Texts.grantLabel(duration), description = Texts.grantDescription(duration)) {
@@ -304,8 +304,9 @@ export const PromptDialog = GObject.registerClass({
             setSensitive(button, isAwake && mayGrant);
         setSensitive(this._denial, isAwake);
         setSensitive(this._notNow, isAwake);
+        // The same line says why no answer counts yet, and then who is next.
         if (this._waiting)
-            this._behind.text = Texts.behind(this._waiting) || ' ';
+            this._line.text = isAwake ? Texts.behind(this._waiting) || ' ' : _('One moment…');
     }
 
     _granted(duration) {
