@@ -26,6 +26,13 @@ static inline gboolean cadw_is_column(GtkWidget *widget) {
     return GTK_IS_BOX(widget) && gtk_orientable_get_orientation(GTK_ORIENTABLE(widget)) == GTK_ORIENTATION_VERTICAL;
 }
 static inline GtkOrientable *cadw_orientable(GtkWidget *widget) { return GTK_ORIENTABLE(widget); }
+// Shows a widget that is sensitive as if it were not, also to assistive technology.
+static inline void cadw_set_asleep(GtkWidget *widget, gboolean isAsleep) {
+    if (isAsleep) gtk_widget_add_css_class(widget, "asleep");
+    else gtk_widget_remove_css_class(widget, "asleep");
+    gtk_accessible_update_state(
+        GTK_ACCESSIBLE(widget), GTK_ACCESSIBLE_STATE_DISABLED, isAsleep || !gtk_widget_get_sensitive(widget), -1);
+}
 static inline GtkSwitch *cadw_switch(GtkWidget *widget) { return GTK_SWITCH(widget); }
 static inline GtkRoot *cadw_root(GtkWidget *widget) { return GTK_ROOT(widget); }
 static inline GtkWindowHandle *cadw_handle(GtkWidget *widget) { return GTK_WINDOW_HANDLE(widget); }

@@ -118,6 +118,7 @@ final class PromptPage {
             gtk_box_append(cadw_box(content), Widgets.label(PromptTexts.pause(pause), "dim-label"))
         }
         cadw_describe(question, PromptPage.spoken(prompt, form))
+        refusePresses()
         details.onToggle = { onAction(.resized) }
         show(prompt.behind)
         update(form)
@@ -150,15 +151,27 @@ final class PromptPage {
         cadw_label_set(asleep, why.isEmpty ? " " : why)
     }
 
-    /// Makes the buttons sensitive or insensitive, also for assistive technology.
+    /// Makes the answers look as if they do or do not count, also for assistive technology. They stay sensitive: GTK finds
+    /// a widget that becomes sensitive under a pointer that rests there only when the pointer moves.
     func setAwake(_ isAwake: Bool, _ form: PromptForm) {
         self.isAwake = isAwake
         update(form)
     }
 
     func update(_ form: PromptForm) {
-        for button in answers + otherButtons { gtk_widget_set_sensitive(button, isAwake ? 1 : 0) }
-        for button in grants { gtk_widget_set_sensitive(button, isAwake && form.mayAllow ? 1 : 0) }
+        for button in grants { gtk_widget_set_sensitive(button, form.mayAllow ? 1 : 0) }
+        for button in answers + otherButtons { cadw_set_asleep(button, isAwake ? 0 : 1) }
+    }
+
+    /// A press that does not count goes no further, also if it ends when answers count.
+    private func refusePresses() {
+        let presses = gtk_gesture_click_new()!
+        gtk_gesture_single_set_button(cadw_gesture_single(presses), 0)
+        gtk_event_controller_set_propagation_phase(cadw_controller(presses), GTK_PHASE_CAPTURE)
+        widgets.connect(UnsafeMutableRawPointer(presses), "pressed") { [unowned self] in
+            if !isAwake { gtk_gesture_set_state(presses, GTK_EVENT_SEQUENCE_CLAIMED) }
+        }
+        gtk_widget_add_controller(buttons, cadw_controller(presses))
     }
 
     // MARK: Parts

@@ -21,6 +21,7 @@ enum Style {
         window.permd .title { font-weight: bold; font-size: 1.2em; }
         window.permd .title:focus { outline: none; }
         window.permd .reason { font-style: italic; }
+        window.permd .page button.asleep { opacity: 0.5; }
         window.permd .page checkbutton { padding: 3px; }
         window.permd .page.compact .title { font-size: 1.05em; }
         window.permd .page.compact button { padding: 2px 8px; }

@@ -95,11 +95,11 @@ final class Widgets {
         return button
     }
 
-    func connect(_ widget: Widget, _ signal: String, _ body: @escaping () -> Void) {
+    func connect(_ object: UnsafeMutableRawPointer, _ signal: String, _ body: @escaping () -> Void) {
         let handler = Handler(body)
         handlers.append(handler)
         cadw_connect(
-            widget, signal,
+            object, signal,
             { context in
                 guard let context else { return }
                 // The body may replace the page, and the handler with it.

@@ -39,11 +39,33 @@ struct WindowTests {
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await stage.run("xdotool", "mousemove", "1", "1")
         if duration != .always { try await stage.click("More choices") }
         try await stage.click(answer)
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         #expect(try await stage.decision(of: app, .camera) == duration)
+        await stage.end()
+    }
+
+    /// The pointer rests on an answer when that begins to count. A press from before that does not, whenever it ends.
+    @Test func thePointerNeedNotMove() async throws {
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        let answer = try await stage.awake("Always allow")
+        _ = try await app.ask("close t")
+        try await app.request("u", [.camera])
+        let window = try await stage.window() ?? ""
+        let place = ["\(answer.place[0] + 20)", "\(answer.place[1] + 9)"]
+        try await stage.run("xdotool", "mousemove", "--window", window, place[0], place[1], "mousedown", "1")
+        _ = try await stage.awake("Always allow")
+        try await stage.run("xdotool", "mouseup", "1")
+        // The agent has handled that when it answers assistive technology.
+        #expect(try await !stage.labels().isEmpty)
+        #expect(!app.events.all.contains { $0.hasPrefix("response") }, "\(app.events.all)")
+        try await stage.run("xdotool", "click", "1")
+        #expect(try await app.response("u") == "0 refused= statuses=camera=granted")
+        #expect(try await stage.decision(of: app, .camera) == .always)
         await stage.end()
     }
 
