@@ -74,10 +74,10 @@ static inline void cadw_window_attract(GtkWindow *window, gboolean attract) {
     if (surface) gdk_x11_surface_set_urgency_hint(surface, attract);
 #endif
 }
-// Whether the window, which is realized, is on an X server.
-static inline gboolean cadw_window_is_x11(GtkWindow *window) {
+// Whether windows are on an X server.
+static inline gboolean cadw_is_x11(void) {
 #ifdef GDK_WINDOWING_X11
-    return cadw_x11_surface(window) != NULL;
+    return GDK_IS_X11_DISPLAY(gdk_display_get_default());
 #else
     return FALSE;
 #endif
@@ -177,6 +177,16 @@ static inline gboolean cadw_window_has_focus(GtkWindow *window) {
     GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
     return gtk_window_is_active(window) || (surface && GDK_IS_TOPLEVEL(surface)
         && gdk_toplevel_get_state(GDK_TOPLEVEL(surface)) & GDK_TOPLEVEL_STATE_FOCUSED);
+}
+// Calls `body` with the context when something about a window, which has just been realized, has changed, such as its focus.
+static inline void cadw_window_connect_state(GtkWindow *window, void (*body)(gpointer), gpointer context) {
+    GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
+    if (surface && GDK_IS_TOPLEVEL(surface)) cadw_connect(surface, "notify::state", body, context, NULL);
+}
+// Brings a window to the front, with a token of the program that the person has used; empty if there is none.
+static inline void cadw_window_bring_forward(GtkWindow *window, const char *token) {
+    if (*token) gtk_window_set_startup_id(window, token);
+    gtk_window_present(window);
 }
 // Whether a window that is shown is on the screen. Any client of an X server may unmap, minimize, move into a window of its
 // own, or destroy another's; with Wayland only the compositor can.

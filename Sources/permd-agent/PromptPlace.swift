@@ -18,7 +18,7 @@ final class PromptPlace {
     /// Whether it is on the overlay layer of a Wayland compositor.
     let isLayer: Bool
     /// Whether no ordinary window can be above it.
-    private(set) var isAbove = false
+    let isAbove: Bool
     private var pause = PromptPlace.pause
     private var timer: UInt32 = 0
     private var hasKeyboard = false
@@ -41,6 +41,7 @@ final class PromptPlace {
         #else
             isLayer = false
         #endif
+        isAbove = isLayer || cadw_is_x11() != 0
     }
 
     /// Shows the window, if it is not shown, and puts it where the person sees it.
@@ -48,7 +49,6 @@ final class PromptPlace {
         if gtk_widget_get_visible(window) == 0 {
             gtk_widget_realize(window)
             if !isLayer { cadw_window_be_dialog(cadw_window(window)) }
-            isAbove = isLayer || cadw_window_is_x11(cadw_window(window)) != 0
             gtk_widget_set_visible(window, 1)
         }
         cadw_window_place(cadw_window(window), parent)

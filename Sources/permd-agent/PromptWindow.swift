@@ -13,6 +13,9 @@ final class PromptWindow {
     private var clickGuard = ClickGuard()
     /// Of keys, which may come when the window gets the focus; clicks come as soon as it is visible.
     private var keyGuard = ClickGuard()
+    private var sight: PromptSight?
+    private let onUnseen: (String?) -> Void
+    private var hadFocus = false
     private var guardTimer: UInt32 = 0
     private var closeTimer: UInt32 = 0
     /// When the window last got the focus while answers counted, and when it was last clicked, in milliseconds.
@@ -42,9 +45,13 @@ final class PromptWindow {
     /// that is known to be behind it, which a busy machine brings later.
     private static let linger = (usual: UInt32(200), behind: UInt32(2000))
 
-    init() {
+    /// - Parameter onUnseen: Called with the question of a prompt that the person has not seen for a while, and with nil
+    ///   when that is over.
+    init(onUnseen: @escaping (String?) -> Void) {
+        self.onUnseen = onUnseen
         window = PromptWindow.blank()
         place = PromptPlace(window)
+        sight = PromptSight { [unowned self] isOut in onUnseen(isOut ? shown?.page?.asked : nil) }
         connect()
         // The low priority handles all pending events first: on a busy machine, a press from before the guard wakes up
         // must not be seen after it.
@@ -133,6 +140,7 @@ final class PromptWindow {
         gtk_widget_unrealize(window)
         clickGuard.disarm()
         keyGuard.disarm()
+        hadFocus = false
         place.keyboardIsLost()
         shown?.patience = looks
     }
@@ -140,6 +148,11 @@ final class PromptWindow {
     /// The person closes the window. On a layer only the compositor does, whose monitor is gone.
     private func closed() {
         if place.isLayer { vanish(for: PromptWindow.patience / 4) } else { give(.dismissed) }
+    }
+
+    /// The person has asked for the window, with a token of the program that they have used; empty if there is none.
+    func bringForward(_ token: String) {
+        if shown != nil { cadw_window_bring_forward(cadw_window(window), token) }
     }
 
     func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }
@@ -157,6 +170,7 @@ final class PromptWindow {
         clickGuard.disarm()
         keyGuard.disarm()
         place.returnKeyboard(staying: false)
+        sight?.update(isSeen: true)
         onClose = close
         cancelClosing()
         closeTimer = g_timeout_add(
@@ -267,12 +281,15 @@ final class PromptWindow {
             clickGuard.disarm()
         }
         shown.page?.setAwake(false, shown.form)
+        sight?.update(isSeen: hasFocus || place.isAbove)
         shown.page?.say(hasFocus || place.isAbove ? PromptTexts.oneMoment : PromptTexts.clickFirst)
     }
 
     /// On X11 a click gives the window the focus, just before it comes itself, or just after.
     private func focusChanged() {
         let hasFocus = cadw_window_has_focus(cadw_window(window)) != 0
+        guard hasFocus != hadFocus else { return }
+        hadFocus = hasFocus
         if !hasFocus { place.keyboardIsLost() }
         guard place.isAbove, clickGuard.isAwake else { return arm() }
         guard hasFocus else { return keyGuard.disarm() }
@@ -332,6 +349,13 @@ final class PromptWindow {
                 PromptWindow.at(context)?.closed()
                 return 1
             }, unmanaged)
+        cadw_connect(
+            window, "realize",
+            { context in
+                guard let prompt = PromptWindow.at(context) else { return }
+                cadw_window_connect_state(
+                    cadw_window(prompt.window), { PromptWindow.at($0)?.focusChanged() }, context)
+            }, unmanaged, nil)
         cadw_connect(window, "notify::is-active", { PromptWindow.at($0)?.focusChanged() }, unmanaged, nil)
         let clicks = gtk_gesture_click_new()!
         gtk_gesture_single_set_button(cadw_gesture_single(clicks), 0)

@@ -1,6 +1,7 @@
 // Connects the agent's two threads: prompts arrive on the bus's, windows live on GTK's.
 
 import CAdwaita
+import DBus
 import PermissionClient
 import Synchronization
 
@@ -10,6 +11,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     let loop = g_main_loop_new(nil, 0)!
     private let idleSeconds: UInt32
     private let syntheticInput: Switch
+    private let notice = PromptNotice()
     private var window: PromptWindow?
     private var idleTimer: UInt32 = 0
 
@@ -27,6 +29,9 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         // This runs while the other thread registers with the daemon.
         adw_init()
         PromptWindow.rehearse()
+        Loop.shared.post { [self] in
+            notice.onChosen = { token in WindowStage.onGtk { [self] in window?.bringForward(token) } }
+        }
         if syntheticInput == .no { refuseSyntheticInput() }
         g_main_loop_run(loop)
         window?.close()
@@ -64,9 +69,16 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         guard !answer.isGiven else { return }
         guard !prompt.items.isEmpty else { return answer.give(.failed("a prompt without a question")) }
         stopIdle()
-        let window = window ?? PromptWindow()
+        let window = window ?? PromptWindow { [notice] in WindowStage.say($0, in: notice) }
         self.window = window
         window.show(prompt, answer) { [self] in hide(answer) }
+    }
+
+    /// Says in a notification that the question waits; nil takes that back.
+    private static func say(_ question: String?, in notice: PromptNotice) {
+        Loop.shared.post {
+            if let question { notice.show(question) } else { notice.close() }
+        }
     }
 
     private func update(_ answer: PendingAnswer, _ behind: AgentPrompt.Behind) {

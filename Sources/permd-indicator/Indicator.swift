@@ -31,7 +31,7 @@ final class Indicator {
         self.connection = connection
         self.end = end
         watcher = PanelWatcher(connection)
-        let server = NotificationServer(connection)
+        let server = UseServer(connection, entry: "org.permd.Settings")
         notifications = UseNotifications(server, settings)
         panel = PanelItem()
         watcher.onChange = { [unowned self] in show() }

@@ -27,7 +27,7 @@ final class UseNotifications {
     /// Notifications in ``interval`` about all apps; further ones are not shown.
     private static let mostInInterval = 6
 
-    private let server: NotificationServer
+    private let server: UseServer
     private let settings: PermissionSettings
     /// Called when ``isWaiting`` may have become false, and when something may be shown that had to wait.
     var onIdle: @LoopActor () -> Void = {}
@@ -41,10 +41,10 @@ final class UseNotifications {
     private var announced: Set<NewGrant> = []
     /// Whether notifications are shown at all, or the panel's item instead.
     private var isActive = false
-    private var times: [(key: NotificationServer.Key, time: Int64)] = []
+    private var times: [(key: NotificationKey, time: Int64)] = []
     private var retry: LoopTimer?
 
-    init(_ server: NotificationServer, _ settings: PermissionSettings) {
+    init(_ server: UseServer, _ settings: PermissionSettings) {
         self.server = server
         self.settings = settings
         server.onClosed = { [unowned self] in closed($0) }
@@ -53,7 +53,7 @@ final class UseNotifications {
     /// Whether a person can still undo something.
     var isWaiting: Bool { !undoable.isEmpty }
 
-    private func closed(_ key: NotificationServer.Key) {
+    private func closed(_ key: NotificationKey) {
         switch key {
         case .use(let used): open[used] = nil
         case .grant(let used): endUndo(used)
@@ -62,7 +62,7 @@ final class UseNotifications {
     }
 
     /// Returns whether one more notification may be shown, and counts it. If not, ``onIdle`` is called when it may.
-    private func mayShow(_ key: NotificationServer.Key) -> Bool {
+    private func mayShow(_ key: NotificationKey) -> Bool {
         let now = Loop.uptimeMilliseconds()
         times.removeAll { $0.time <= now - UseNotifications.interval }
         guard times.count < UseNotifications.mostInInterval, !times.contains(where: { $0.key == key }) else {

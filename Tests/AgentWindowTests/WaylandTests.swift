@@ -25,4 +25,23 @@ struct WaylandTests {
         }
         await stage.end()
     }
+
+    /// Nobody has a keyboard or pointer there, so the window never has the focus.
+    @Test func aPromptThatIsNotSeenIsInANotification() async throws {
+        let stage = try await AgentStage()
+        let notifications = try FakeNotifications(stage.permd.bus)
+        try await stage.startCompositor()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        try await stage.until("the window") { try await !stage.labels().isEmpty }
+        #expect(try await stage.labels().contains("Click here to answer."))
+        let shown = try await notifications.shown.wait(for: 1)[0]
+        #expect(shown.summary.contains("app") && shown.summary.contains("camera"))
+        #expect(shown.actions == ["default", "Show", "show", "Show"])
+        notifications.choose("show", of: shown.id)
+        _ = try await app.ask("close t")
+        #expect(try await notifications.closed.wait(for: 1) == [shown.id])
+        await stage.end()
+    }
 }

@@ -1,44 +1,58 @@
 // Notifications (Desktop Notifications Specification): each has a key, and a newer one with the same key takes its place.
 
-import DBus
-import PermissionClient
+package import DBus
+
+/// What a person can choose in a notification.
+package protocol NotificationCommand: Hashable, Sendable {
+    /// The name of its action, which the server repeats.
+    var actionName: String { get }
+}
 
 /// A notification. Its texts are plain.
-struct Notification: Sendable, Hashable {
-    var summary: String
-    var body = ""
-    var icon: String
+package struct Notification<Command: NotificationCommand>: Sendable, Hashable {
+    package var summary: String
+    package var body: String
+    package var icon: String
     /// Shown as buttons, if the server has buttons.
-    var actions: [Action] = []
+    package var actions: [Action]
 
-    struct Action: Sendable, Hashable {
-        let command: Command
-        let label: String
+    package struct Action: Sendable, Hashable {
+        package let command: Command
+        package let label: String
+
+        package init(command: Command, label: String) {
+            self.command = command
+            self.label = label
+        }
+    }
+
+    package init(summary: String, body: String = "", icon: String, actions: [Action] = []) {
+        self.summary = summary
+        self.body = body
+        self.icon = icon
+        self.actions = actions
     }
 }
 
-@LoopActor
-final class NotificationServer {
-    enum Key: Sendable, Hashable {
-        case use(UsedPermission)
-        case grant(UsedPermission)
-        case failure
-    }
-
-    private static let name = "org.freedesktop.Notifications"
-    private static let path = "/org/freedesktop/Notifications"
+private enum Notifications {
+    static let name = "org.freedesktop.Notifications"
+    static let path = "/org/freedesktop/Notifications"
     /// Milliseconds. What a server that hangs longer does not show is lost.
-    private static let patience: Int32 = 5000
+    static let patience: Int32 = 5000
+}
 
+/// Shows notifications, each with a key, through the desktop's server, which the bus starts if necessary.
+@LoopActor
+package final class NotificationServer<Key: Hashable & Sendable, Command: NotificationCommand> {
     private struct Shown {
         let id: UInt32
-        let notification: Notification
+        let notification: Notification<Command>
     }
 
     private let connection: Connection
-    var onCommand: @LoopActor (Command, _ token: String) -> Void = { _, _ in }
+    package var onCommand: @LoopActor (Command, _ token: String) -> Void = { _, _ in }
     /// Called when a person, or the server, has closed a notification.
-    var onClosed: @LoopActor (Key) -> Void = { _ in }
+    package var onClosed: @LoopActor (Key) -> Void = { _ in }
     private var shown: [Key: Shown] = [:]
     /// The unique name of the server, once it was identified.
     private var owner: String?
@@ -50,13 +64,19 @@ final class NotificationServer {
     private var changes: [@LoopActor @Sendable () async -> Void] = []
     private var isChanging = false
 
-    init(_ connection: Connection) { self.connection = connection }
+    /// The desktop entry of the program.
+    private let entry: String
 
-    func show(_ notification: Notification, _ key: Key) {
+    package init(_ connection: Connection, entry: String) {
+        self.connection = connection
+        self.entry = entry
+    }
+
+    package func show(_ notification: Notification<Command>, _ key: Key) {
         change { [self] in await send(notification, key) }
     }
 
-    func close(_ key: Key) {
+    package func close(_ key: Key) {
         change { [self] in
             guard let old = shown.removeValue(forKey: key), let owner else { return }
             connection.send(
@@ -68,18 +88,20 @@ final class NotificationServer {
         changes.append(body)
         guard !isChanging else { return }
         isChanging = true
-        onLoop { [self] in
-            while !changes.isEmpty { await changes.removeFirst()() }
-            isChanging = false
-        }
+        Task(executorPreference: Loop.shared) { await self.makeChanges() }
+    }
+
+    private func makeChanges() async {
+        while !changes.isEmpty { await changes.removeFirst()() }
+        isChanging = false
     }
 
     // MARK: Calls
 
-    private func send(_ notification: Notification, _ key: Key) async {
+    private func send(_ notification: Notification<Command>, _ key: Key) async {
         guard let server = await find() else { return onClosed(key) }
         let hints: [String: Value] = [
-            "urgency": .byte(1), "category": .string("device"), "desktop-entry": .string("org.permd.Settings"),
+            "urgency": .byte(1), "category": .string("device"), "desktop-entry": .string(entry),
         ]
         let hasButtons = capabilities.contains("actions")
         let actions = hasButtons ? notification.actions.flatMap { [$0.command.actionName, $0.label] } : []
@@ -91,7 +113,7 @@ final class NotificationServer {
                 .string(body), .strings(actions), .properties(hints), .int32(-1),
             ])
         do throws(BusError) {
-            let reply = try await connection.call(message, timeoutMilliseconds: NotificationServer.patience)
+            let reply = try await connection.call(message, timeoutMilliseconds: Notifications.patience)
             guard let id = reply.body.first?.uint32Value, owner == server else { return lost(key) }
             shown[key] = Shown(id: id, notification: notification)
         } catch {
@@ -108,7 +130,7 @@ final class NotificationServer {
 
     private func call(_ owner: String, _ member: String, _ body: [Value] = [], noReply: Bool = false) -> Message {
         .call(
-            destination: owner, path: NotificationServer.path, interface: NotificationServer.name, member: member, body,
+            destination: owner, path: Notifications.path, interface: Notifications.name, member: member, body,
             noReply: noReply, noAutoStart: true)
     }
 
@@ -117,9 +139,9 @@ final class NotificationServer {
     private func find() async -> String? {
         listen()
         if let owner { return owner }
-        guard let found = try? await TrustedOwner.find(NotificationServer.name, on: connection) else { return nil }
+        guard let found = try? await TrustedOwner.find(Notifications.name, on: connection) else { return nil }
         let reply = try? await connection.call(
-            call(found, "GetCapabilities"), timeoutMilliseconds: NotificationServer.patience)
+            call(found, "GetCapabilities"), timeoutMilliseconds: Notifications.patience)
         guard let words = reply?.body.first?.strings else { return nil }
         capabilities = Set(words)
         owner = found
@@ -131,7 +153,7 @@ final class NotificationServer {
     private func listen() {
         guard !isListening else { return }
         isListening = true
-        connection.onOwnerChange(of: NotificationServer.name) { [weak self] now in
+        connection.onOwnerChange(of: Notifications.name) { [weak self] now in
             guard let self, now != owner else { return }
             owner = nil
             let lost = shown.keys
@@ -139,7 +161,7 @@ final class NotificationServer {
             for key in lost { onClosed(key) }
         }
         connection.onSignal(
-            sender: NotificationServer.name, path: NotificationServer.path, interface: NotificationServer.name
+            sender: Notifications.name, path: Notifications.path, interface: Notifications.name
         ) { [weak self] message in
             guard let self, message.sender == owner, let id = message.body.first?.uint32Value, message.body.count > 1
             else { return }
@@ -169,17 +191,5 @@ final class NotificationServer {
         guard let key = shown.first(where: { $0.value.id == id })?.key else { return }
         shown[key] = nil
         onClosed(key)
-    }
-}
-
-extension Command {
-    /// The name of its action, which the server repeats.
-    fileprivate var actionName: String {
-        switch self {
-        case .stop: "stop"
-        case .turn: "switch"
-        case .openPermissions: "permissions"
-        case .undo: "undo"
-        }
     }
 }

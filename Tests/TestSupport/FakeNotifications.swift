@@ -1,32 +1,32 @@
 // A notification server, whose person chooses what a test says.
 
-import DBus
-import PermissionTestKit
+public import DBus
+public import PermissionTestKit
 
 @LoopActor
-final class FakeNotifications {
-    static let name = "org.freedesktop.Notifications"
+public final class FakeNotifications {
+    public static let name = "org.freedesktop.Notifications"
     private static let path = "/org/freedesktop/Notifications"
 
-    struct Shown: Sendable {
-        let id: UInt32
-        let replaces: UInt32
-        let icon: String
-        let summary: String
-        let body: String
+    public struct Shown: Sendable {
+        public let id: UInt32
+        public let replaces: UInt32
+        public let icon: String
+        public let summary: String
+        public let body: String
         /// Names and labels, in turn.
-        let actions: [String]
-        let hints: [String: Value]
+        public let actions: [String]
+        public let hints: [String: Value]
     }
 
-    let connection: Connection
-    let shown = EventLog<Shown>()
+    public let connection: Connection
+    public let shown = EventLog<Shown>()
     /// The notifications that were closed by whoever showed them.
-    let closed = EventLog<UInt32>()
+    public let closed = EventLog<UInt32>()
     private let server: ObjectServer
     private var last: UInt32 = 0
 
-    init(_ bus: PrivateBus, capabilities: [String] = ["actions", "body", "body-markup"]) throws {
+    public init(_ bus: PrivateBus, capabilities: [String] = ["actions", "body", "body-markup"]) throws {
         let connection = try bus.connect()
         self.connection = connection
         server = ObjectServer(connection: connection) { call, text in
@@ -70,14 +70,14 @@ final class FakeNotifications {
                 actions: arguments[5].strings ?? [], hints: arguments[6].properties ?? [:]))
     }
 
-    func choose(_ action: String, of id: UInt32, from connection: Connection? = nil) {
+    public func choose(_ action: String, of id: UInt32, from connection: Connection? = nil) {
         (connection ?? self.connection).send(
             .signal(
                 path: FakeNotifications.path, interface: FakeNotifications.name, member: "ActionInvoked",
                 [.uint32(id), .string(action)]))
     }
 
-    func close(_ id: UInt32, _ reason: UInt32 = 2) {
+    public func close(_ id: UInt32, _ reason: UInt32 = 2) {
         connection.send(
             .signal(
                 path: FakeNotifications.path, interface: FakeNotifications.name, member: "NotificationClosed",
