@@ -11,7 +11,11 @@
 
 // Whether the display is that of a compositor with layers.
 static inline gboolean clayer_is_supported(void) {
-    return GDK_IS_WAYLAND_DISPLAY(gdk_display_get_default()) && gtk_layer_is_supported();
+    GdkDisplay *display = gdk_display_get_default();
+    // Without layers, gtk_layer_is_supported writes a warning.
+    return GDK_IS_WAYLAND_DISPLAY(display)
+        && gdk_wayland_display_query_registry(GDK_WAYLAND_DISPLAY(display), "zwlr_layer_shell_v1")
+        && gtk_layer_is_supported();
 }
 // Puts a window that is not realized yet above all windows, in the middle of the monitor that the compositor chooses, without
 // the keyboard.

@@ -145,9 +145,11 @@ final class PromptWindow {
         shown?.patience = looks
     }
 
-    /// The person closes the window. On a layer only the compositor does, whose monitor is gone.
+    /// The person closes the window, by a key, since it has no title bar. On a layer only the compositor does, whose
+    /// monitor is gone.
     private func closed() {
-        if place.isLayer { vanish(for: PromptWindow.patience / 4) } else { give(.dismissed) }
+        if place.isLayer { return vanish(for: PromptWindow.patience / 4) }
+        if keyGuard.isAwake { give(.dismissed) }
     }
 
     /// The person has asked for the window, with a token of the program that they have used; empty if there is none.

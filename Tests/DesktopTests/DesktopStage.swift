@@ -51,6 +51,8 @@ final class Editor {
 class DesktopStage: Session {
     private var agent: ChildProcess?
     var agentArguments: [String] = []
+    /// Its name in pictures.
+    var desktop: String { "" }
     /// The part of the screen in which the editor is alone when it fills its monitor.
     var part = Picture.Area(left: 0, top: 0, right: 1280, bottom: 720)
 
@@ -70,6 +72,12 @@ class DesktopStage: Session {
         await super.end()
     }
 
+    /// Makes a picture for docs/pictures/desktops, if the environment says where they go.
+    func picture(_ name: String) async throws {
+        guard let folder = ChildProcess.ownEnvironment["PERMD_PICTURES"] else { return }
+        try await takePicture("\(folder)/\(desktop)-\(name).png")
+    }
+
     // MARK: What each desktop has its own way for
 
     /// Types into the window that has the keyboard, as a person does.
@@ -79,6 +87,9 @@ class DesktopStage: Session {
     func key(_ name: String) async throws {}
 
     func click(_ x: Int, _ y: Int) async throws {}
+
+    /// Lets the next window open on the second monitor, on which the person works from now on.
+    func goToSecondMonitor() async throws { part = Picture.Area(left: 1280, top: 0, right: 2560, bottom: 720) }
 
     /// Makes a picture of all monitors, in the format that the end of the path says.
     func takePicture(_ path: String) async throws {}
@@ -100,15 +111,18 @@ class DesktopStage: Session {
         return area!
     }
 
-    /// Clicks on an answer as soon as answers count.
+    func isAwake(_ answer: String) async throws -> Bool {
+        try await button(answer)?.states.contains("sensitive") == true
+    }
+
+    private func button(_ answer: String) async throws -> Widget? {
+        try await widgets().first { $0.role == "button" && $0.name == answer }
+    }
+
+    /// Clicks on an answer, if it is there.
     func click(answer name: String) async throws {
-        var button: Widget?
-        try await until("the answer \(name)") {
-            button = try await widgets().first { $0.role == "button" && $0.name == name }
-            return button?.states.contains("sensitive") == true
-        }
+        guard let place = try await button(name)?.place, place.count == 4 else { return }
         let area = try await prompt()
-        guard let place = button?.place, place.count == 4 else { throw TestKitError("no place of \(name)") }
         let corner = try await corner(of: area)
         try await click(corner.x + place[0] + place[2] / 2, corner.y + place[1] + place[3] / 2)
     }

@@ -10,6 +10,8 @@ final class KWinStage: DesktopStage {
     private let server: XServer
     private var kwin: ChildProcess?
 
+    override var desktop: String { "plasma" }
+
     /// - Parameter monitors: How many monitors there are, side by side.
     init(monitors: Int = 1) async throws {
         server = try await XServer(screen: "\(1280 * monitors)x720")

@@ -58,6 +58,7 @@ struct Picture {
             }
         }
         let isRectangle = covered * 100 > area.width * area.height * 97
-        return area.width > 300 && area.height > 150 && isRectangle ? area : nil
+        let isWithin = area.left > part.left && area.right < part.right && area.bottom < part.bottom
+        return area.width > 300 && area.height > 150 && isRectangle && isWithin ? area : nil
     }
 }

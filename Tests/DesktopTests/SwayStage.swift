@@ -12,12 +12,18 @@ final class SwayStage: DesktopStage {
     private var pointer: ChildProcess?
     private let clicks = EventLog<String>()
 
-    /// - Parameter keyboard: Whether the seat has a keyboard.
-    init(keyboard: Bool = true) async throws {
+    override var desktop: String { "sway" }
+
+    /// - Parameters:
+    ///   - keyboard: Whether the seat has a keyboard.
+    ///   - monitors: How many monitors there are, side by side.
+    init(keyboard: Bool = true, monitors: Int = 1) async throws {
         try await super.init()
         let configuration = try folder.write(
             """
             output * bg #224466 solid_color
+            output HEADLESS-1 position 0 0
+            output HEADLESS-2 mode --custom 1280x720 position 1280 0
             default_border none
 
             """, to: "sway.conf")
@@ -35,6 +41,7 @@ final class SwayStage: DesktopStage {
         }
         environment["WAYLAND_DISPLAY"] = "wayland-1"
         environment["GDK_BACKEND"] = "wayland"
+        for _ in 1..<monitors { try await command("create_output") }
         if keyboard { try await plugInKeyboard() }
     }
 
@@ -53,6 +60,11 @@ final class SwayStage: DesktopStage {
 
     /// Ends the compositor as a crash does.
     func crash() { sway?.terminate(SIGKILL) }
+
+    override func goToSecondMonitor() async throws {
+        try await super.goToSecondMonitor()
+        try await command("focus", "output", "HEADLESS-2")
+    }
 
     // MARK: Input
 

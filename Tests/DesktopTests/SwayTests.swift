@@ -20,4 +20,8 @@ struct SwayTests {
     @Test func withOnlyAPointer() async throws {
         try await Situation.onlyAPointer(try await SwayStage(keyboard: false))
     }
+
+    @Test func onTheMonitorInUse() async throws {
+        try await Situation.twoMonitors(try await SwayStage(monitors: 2))
+    }
 }

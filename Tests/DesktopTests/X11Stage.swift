@@ -9,22 +9,20 @@ import TestSupport
 final class X11Stage: DesktopStage {
     private let server: XServer
     private var manager: ChildProcess?
+    private let managerName: String
 
-    /// - Parameters:
-    ///   - manager: The window manager.
-    ///   - monitors: How many monitors there are, side by side.
-    init(_ manager: String, monitors: Int = 1) async throws {
-        server = try await XServer(screen: "\(1280 * monitors)x720")
+    override var desktop: String { managerName == "xfwm4" ? "xfce" : "plasma-x11" }
+
+    /// - Parameter manager: The window manager.
+    init(_ manager: String) async throws {
+        managerName = manager
+        server = try await XServer(screen: "1280x720")
         try await super.init()
         environment["DISPLAY"] = server.display
         // xdotool's keys and clicks are those of another program.
         agentArguments = ["--synthetic-input", "yes"]
         try folder.write("[Compositing]\nEnabled=false\n", to: "kwinrc")
         environment["XDG_CONFIG_HOME"] = folder.path
-        for index in 0..<(monitors > 1 ? monitors : 0) {
-            let output = index == 0 ? "screen" : "none"
-            try await run("xrandr", "--setmonitor", "M\(index)", "1280/340x720/190+\(1280 * index)+0", output)
-        }
         self.manager = try ChildProcess(
             manager, environment: environment, standardOutput: .null, standardError: .null)
         try await until("the window manager") {
