@@ -312,6 +312,10 @@ static inline gulong cadw_x11_activate(GtkWindow *window, gulong other) {
 G_GNUC_END_IGNORE_DEPRECATIONS
 #endif
 
+// Ends all handlers with the context.
+static inline void cadw_disconnect(gpointer object, gpointer context) {
+    g_signal_handlers_disconnect_by_data(object, context);
+}
 // cadw_connect for signals whose handler returns a value, such as close-request.
 static inline void cadw_connect_answered(
     gpointer instance, const char *signal, gboolean (*body)(gpointer), gpointer context) {

@@ -22,6 +22,7 @@ final class PromptPlace {
     private var pause = PromptPlace.pause
     private var timer: UInt32 = 0
     private var hasKeyboard = false
+    private var stopMonitors: () -> Void = {}
     /// On X11, the window that had the keyboard; 0 if that is unknown.
     private var former: UInt = 0
     #if LAYER_SHELL
@@ -55,8 +56,21 @@ final class PromptPlace {
         awaitPause()
     }
 
+    /// Calls `body` when monitors come and go: a layer whose monitor is gone is not shown, and sway does not say so.
+    func onMonitors(
+        _ body: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void, _ context: UnsafeMutableRawPointer
+    ) {
+        guard isLayer, let monitors = gdk_display_get_monitors(gdk_display_get_default()) else { return }
+        let object = UnsafeMutableRawPointer(monitors)
+        cadw_connect(object, "items-changed", body, context, nil)
+        stopMonitors = { cadw_disconnect(object, context) }
+    }
+
     /// Ends it, before the window is destroyed.
-    func end() { forgetPause() }
+    func end() {
+        forgetPause()
+        stopMonitors()
+    }
 
     // MARK: The keyboard
 

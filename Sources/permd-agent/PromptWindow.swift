@@ -145,6 +145,10 @@ final class PromptWindow {
         shown?.patience = looks
     }
 
+    private func monitorsChanged() {
+        if shown != nil { vanish(for: 0) }
+    }
+
     /// The person closes the window, by a key, since it has no title bar. On a layer only the compositor does, whose
     /// monitor is gone.
     private func closed() {
@@ -358,6 +362,7 @@ final class PromptWindow {
                 cadw_window_connect_state(
                     cadw_window(prompt.window), { PromptWindow.at($0)?.focusChanged() }, context)
             }, unmanaged, nil)
+        place.onMonitors({ PromptWindow.at($0)?.monitorsChanged() }, unmanaged)
         cadw_connect(window, "notify::is-active", { PromptWindow.at($0)?.focusChanged() }, unmanaged, nil)
         let clicks = gtk_gesture_click_new()!
         gtk_gesture_single_set_button(cadw_gesture_single(clicks), 0)
