@@ -280,24 +280,24 @@ final class PromptWindow {
         } else {
             keyGuard.disarm()
         }
-        // Other windows may cover one that has no place above them, and uncover it when the person clicks.
-        if hasFocus || place.isAbove {
+        // Another window may cover one that is not on a layer, on X11 any, and uncover it when the person clicks.
+        if hasFocus || place.isLayer {
             clickGuard.arm(at: PromptWindow.now())
         } else {
             clickGuard.disarm()
         }
         shown.page?.setAwake(false, shown.form)
         sight?.update(isSeen: hasFocus || place.isAbove)
-        shown.page?.say(hasFocus || place.isAbove ? PromptTexts.oneMoment : PromptTexts.clickFirst)
+        shown.page?.say(hasFocus || place.isLayer ? PromptTexts.oneMoment : PromptTexts.clickFirst)
     }
 
-    /// On X11 a click gives the window the focus, just before it comes itself, or just after.
+    /// A click may give a layer the focus, just before it comes itself, or just after.
     private func focusChanged() {
         let hasFocus = cadw_window_has_focus(cadw_window(window)) != 0
         guard hasFocus != hadFocus else { return }
         hadFocus = hasFocus
         if !hasFocus { place.keyboardIsLost() }
-        guard place.isAbove, clickGuard.isAwake else { return arm() }
+        guard place.isLayer, clickGuard.isAwake else { return arm() }
         guard hasFocus else { return keyGuard.disarm() }
         let now = PromptWindow.now()
         guard now - clickedAt > PromptWindow.clickDelay else { return keyGuard.arm(at: now) }
@@ -313,6 +313,7 @@ final class PromptWindow {
         }
         focusedAt = 0
         pressed()
+        if !place.isLayer, !hadFocus { place.takeKeyboard() }
     }
 
     private func setAwake(_ shown: Shown) {

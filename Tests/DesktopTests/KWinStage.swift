@@ -18,7 +18,8 @@ final class KWinStage: DesktopStage {
         try await super.init()
         // Without the capabilities that the file has, which a sandbox refuses.
         let program = folder.file("kwin_wayland")
-        try FileManager.default.copyItem(atPath: "/usr/bin/kwin_wayland", toPath: program)
+        // By another process: one that this process starts meanwhile would have the file open for writing.
+        try await run("cp", "/usr/bin/kwin_wayland", program)
         let runtime = environment["XDG_RUNTIME_DIR"] ?? ""
         environment["KWIN_COMPOSE"] = "Q"
         kwin = try ChildProcess(
