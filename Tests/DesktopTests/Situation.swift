@@ -12,7 +12,8 @@ enum Situation {
     /// goes where it was meant to go. A click answers, and the window has the keyboard as before.
     static func typingIntoAFullScreen(_ stage: DesktopStage) async throws {
         try stage.startAgent()
-        let editor = try await Editor(["--fullscreen"], on: stage)
+        let editor = try await Editor(on: stage)
+        try await editor.fillScreen()
         let app = try await TestApp("app", on: stage.permd)
         let words = "the quick brown fox jumps over the lazy dog, again and again"
         async let typing: Void = stage.type(words)
@@ -34,7 +35,8 @@ enum Situation {
     /// After a pause the prompt has the keyboard. Who goes on typing gets it back; who does not answers with it.
     static func onlyAKeyboard(_ stage: DesktopStage) async throws {
         try stage.startAgent()
-        let editor = try await Editor(["--fullscreen"], on: stage)
+        let editor = try await Editor(on: stage)
+        try await editor.fillScreen()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
         _ = try await stage.prompt()
@@ -73,7 +75,8 @@ enum Situation {
 
     static func onlyAPointer(_ stage: DesktopStage) async throws {
         try stage.startAgent()
-        let editor = try await Editor(["--fullscreen"], on: stage)
+        let editor = try await Editor(on: stage)
+        try await editor.fillScreen()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
         try await clickNotNow(stage, app)
