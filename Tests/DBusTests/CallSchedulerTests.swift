@@ -174,7 +174,7 @@ struct CallSchedulerTests {
 
     /// Calls that one client sends at once: few enough for all of them to be in the service's socket before it reads any.
     /// The kernel counts each message with up to 1 KiB of its own, and a socket holds 208 KiB; a bus keeps the rest.
-    private static let calls = 100
+    private static let calls = 64
 
     /// Waits until everything that was sent before is in the service's socket. dbus-broker passes on at most 16 messages
     /// to a connection before it serves the others.
