@@ -8,15 +8,13 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// The windows need libadwaita. Without its headers, permd-agent, permd-settings and their tests are left out of the build.
-let hasAdwaita = ["/usr/include", "/usr/local/include"].contains {
-    FileManager.default.fileExists(atPath: "\($0)/libadwaita-1/adwaita.h")
+func hasHeader(_ path: String) -> Bool {
+    ["/usr/include", "/usr/local/include"].contains { FileManager.default.fileExists(atPath: "\($0)/\(path)") }
 }
-let hasLayerShell =
-    hasAdwaita
-    && ["/usr/include", "/usr/local/include"].contains {
-        FileManager.default.fileExists(atPath: "\($0)/gtk4-layer-shell/gtk4-layer-shell.h")
-    }
+
+/// The windows need libadwaita. Without its headers, permd-agent, permd-settings and their tests are left out of the build.
+let hasAdwaita = hasHeader("libadwaita-1/adwaita.h")
+let hasLayerShell = hasAdwaita && hasHeader("gtk4-layer-shell/gtk4-layer-shell.h")
 /// For prompts above full-screen windows. Without its headers, permd-agent is built without it.
 let layerTargets: [Target] =
     !hasLayerShell
@@ -58,9 +56,7 @@ let windowTargets: [Target] =
     ]
 
 /// permd-pipewire needs libpipewire. Without its headers, permd-pipewire and its tests are left out of the build.
-let hasPipeWire = ["/usr/include", "/usr/local/include"].contains {
-    FileManager.default.fileExists(atPath: "\($0)/pipewire-0.3/pipewire/pipewire.h")
-}
+let hasPipeWire = hasHeader("pipewire-0.3/pipewire/pipewire.h")
 let pipeWireTargets: [Target] =
     !hasPipeWire
     ? []

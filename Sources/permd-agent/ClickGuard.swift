@@ -26,7 +26,7 @@ struct ClickGuard {
         if !isAwake, quietSince != nil { quietSince = now }
     }
 
-    /// What it has slept for since the last press was no reason.
+    /// Goes on as before it was armed: by the focus that the press itself has given the window.
     mutating func keepAwake() { isAwake = true }
 
     /// Wakes up if there was no press for long enough. Returns true only when this call wakes it up.

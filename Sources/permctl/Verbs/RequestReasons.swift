@@ -24,12 +24,13 @@ struct RequestReasons {
     func whyNothingWasAsked(_ result: RequestResult) async -> [TerminalText] {
         var lines: [TerminalText] = []
         let apps = await ownApps()
+        let switches = try? await settings.switches()
         for permission in result.permissions where result[permission] != .granted {
             var rows: [StatusRow] = []
             for app in apps {
                 rows += (try? await settings.statuses(app: app.description, permission: permission)) ?? []
             }
-            let isOff = (try? await settings.switches()[permission]) == false
+            let isOff = switches?[permission] == false
             if let line = line(permission, result[permission], rows, isOff: isOff) { lines.append(line) }
         }
         return lines
@@ -48,7 +49,7 @@ struct RequestReasons {
             return "\(name): nothing was asked, because the administrator's rule \(rule) forbids it"
         case .denied:
             if isOff {
-                return "\(name): nothing was asked, because it is off for every app; permctl on \(name) switches it on"
+                return "\(name): nothing was asked, because it \(OffVerb.isOff(permission))"
             }
             guard let decision = rows.first(where: { $0.decision?.decision == .deny })?.decision else { return nil }
             return """

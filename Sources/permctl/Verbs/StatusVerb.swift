@@ -29,7 +29,7 @@ struct StatusVerb: AsyncParsableCommand {
         }
         guard !output.json else { return }
         for permission in Permission.allCases where off.contains(permission) {
-            Output.line("\(permission.rawValue) is off for every app; permctl on \(permission.rawValue) switches it on")
+            Output.line("\(permission.rawValue) \(OffVerb.isOff(permission))")
         }
     }
 

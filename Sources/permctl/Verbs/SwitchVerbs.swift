@@ -10,9 +10,14 @@ struct OffVerb: AsyncParsableCommand {
     @Argument(help: "The permission.")
     var permission: Permission
 
+    /// What is said of a permission that is off.
+    static func isOff(_ permission: Permission) -> TerminalText {
+        "is off for every app; permctl on \(permission.rawValue) switches it on"
+    }
+
     func run() async throws {
         try await PermissionSettings().setSwitch(permission, on: false)
-        Output.line("\(permission.rawValue) is off for every app; permctl on \(permission.rawValue) switches it on")
+        Output.line("\(permission.rawValue) \(OffVerb.isOff(permission))")
     }
 }
 
