@@ -172,10 +172,11 @@ static inline void cadw_window_place(GtkWindow *window, const char *parent) {
 #endif
 }
 
-// Whether a window that is shown has the focus. On a seat without a keyboard, GTK never makes it active.
+// Whether a window that is shown has the focus. On a Wayland seat without a keyboard, GTK never makes it active. On X11, GTK
+// has each window in the state of having the focus if the window manager knows no such state.
 static inline gboolean cadw_window_has_focus(GtkWindow *window) {
     GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
-    return gtk_window_is_active(window) || (surface && GDK_IS_TOPLEVEL(surface)
+    return gtk_window_is_active(window) || (surface && GDK_IS_TOPLEVEL(surface) && !cadw_is_x11()
         && gdk_toplevel_get_state(GDK_TOPLEVEL(surface)) & GDK_TOPLEVEL_STATE_FOCUSED);
 }
 // Calls `body` with the context when something about a window, which has just been realized, has changed, such as its focus.
