@@ -51,6 +51,8 @@ final class PromptWindow {
         self.onUnseen = onUnseen
         window = PromptWindow.blank()
         place = PromptPlace(window)
+        // Compositors that tile windows let one float whose size cannot change. A layer is given its size.
+        gtk_window_set_resizable(cadw_window(window), place.isLayer ? 1 : 0)
         sight = PromptSight { [unowned self] isOut in onUnseen(isOut ? shown?.page?.asked : nil) }
         connect()
         // The low priority handles all pending events first: on a busy machine, a press from before the guard wakes up
@@ -111,7 +113,7 @@ final class PromptWindow {
             // The window can be moved by its page, as it has no title bar.
             let handle = gtk_window_handle_new()!
             gtk_window_handle_set_child(cadw_handle(handle), page.widget)
-            gtk_window_set_child(cadw_window(window), handle)
+            gtk_window_set_child(cadw_window(window), cadw_clamp(handle, PromptWindow.width))
             if fit() { break }
         }
     }
@@ -214,10 +216,9 @@ final class PromptWindow {
         let screen = PromptWindow.screen()
         let width = min(PromptWindow.width, screen.width)
         let isRight = page.fit(width: width, screen: screen)
+        if let clamp = gtk_window_get_child(cadw_window(window)) { cadw_clamp_set_width(clamp, width) }
         cadw_describe(window, page.asked)
-        // The height is the page's. With a given height, GTK would look for the width that this height needs; a layer has to
-        // be given one.
-        gtk_window_set_default_size(cadw_window(window), width, place.isLayer ? page.height(for: width) : -1)
+        if place.isLayer { gtk_window_set_default_size(cadw_window(window), width, page.height(for: width)) }
         return isRight
     }
 

@@ -44,4 +44,20 @@ struct WaylandTests {
         #expect(try await notifications.closed.wait(for: 1) == [shown.id])
         await stage.end()
     }
+
+    /// Compositors that tile windows let one float whose size cannot change.
+    @Test func itsSizeCannotChange() async throws {
+        let stage = try await AgentStage()
+        try await stage.startCompositor()
+        stage.environment["WAYLAND_DEBUG"] = "client"
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        try await stage.until("the window") { try await !stage.labels().isEmpty }
+        let sizes = await stage.complaints().compactMap { $0.split(separator: ".set_", maxSplits: 1).last }
+        let least = sizes.last { $0.hasPrefix("min_size(") }
+        #expect(least?.hasPrefix("min_size(440, ") == true)
+        #expect(sizes.last { $0.hasPrefix("max_size(") }?.dropFirst(3) == least?.dropFirst(3))
+        await stage.end()
+    }
 }
