@@ -66,6 +66,19 @@ final class PromptPlace {
         stopMonitors = { cadw_disconnect(object, context) }
     }
 
+    /// Takes the window from the screen. What hears of the lost focus meanwhile does not show it again.
+    func hide() {
+        forgetPause()
+        former = 0
+        if hasKeyboard { pause *= PromptPlace.patience }
+        hasKeyboard = false
+        #if LAYER_SHELL
+            if isLayer { clayer_take_keyboard(cadw_window(window), 0) }
+        #endif
+        gtk_widget_set_visible(window, 0)
+        gtk_widget_unrealize(window)
+    }
+
     /// Ends it, before the window is destroyed.
     func end() {
         forgetPause()

@@ -138,12 +138,10 @@ final class PromptWindow {
     }
 
     private func vanish(for looks: Int) {
-        gtk_widget_set_visible(window, 0)
-        gtk_widget_unrealize(window)
+        place.hide()
         clickGuard.disarm()
         keyGuard.disarm()
         hadFocus = false
-        place.keyboardIsLost()
         shown?.patience = looks
     }
 

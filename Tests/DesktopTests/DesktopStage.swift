@@ -12,8 +12,8 @@ import Testing
 final class Editor {
     /// The color of its background: red, green and blue.
     nonisolated static let paper = [0x26, 0xA2, 0x69]
-    /// The height of what it has at its top, in pixels.
-    nonisolated static let textHeight = 60
+    /// The height of what it has at its top, in pixels: a title bar, if it does not fill the screen, and its text.
+    nonisolated static let textHeight = 100
 
     private let process: ChildProcess
     let events = EventLog<String>()
@@ -40,6 +40,11 @@ final class Editor {
         try await events.first("the full screen") { $0.hasPrefix("state") && $0.hasSuffix("fullscreen") }
     }
 
+    func maximize() async throws {
+        process.write("maximize\n")
+        try await events.first("the large window") { $0.hasPrefix("state") && $0.contains("maximized") }
+    }
+
     /// Requests the camera as the editor itself.
     func ask() { process.write("ask\n") }
 
@@ -53,8 +58,9 @@ class DesktopStage: Session {
     var agentArguments: [String] = []
     /// Its name in pictures.
     var desktop: String { "" }
+    private static let firstMonitor = Picture.Area(left: 0, top: 0, right: 1280, bottom: 720)
     /// The part of the screen in which the editor is alone when it fills its monitor.
-    var part = Picture.Area(left: 0, top: 0, right: 1280, bottom: 720)
+    var part = DesktopStage.firstMonitor
 
     init() async throws {
         try await super.init(program: "org.permd.Agent")
@@ -88,11 +94,16 @@ class DesktopStage: Session {
 
     func click(_ x: Int, _ y: Int) async throws {}
 
-    /// Lets the next window open on the second monitor, on which the person works from now on.
-    func goToSecondMonitor() async throws { part = Picture.Area(left: 1280, top: 0, right: 2560, bottom: 720) }
+    /// Moves the window in use to the second monitor, on which the person works from now on.
+    func moveToSecondMonitor() async throws { part = Picture.Area(left: 1280, top: 0, right: 2560, bottom: 720) }
+
+    func unplugSecondMonitor() async throws { part = DesktopStage.firstMonitor }
 
     /// Makes a picture of all monitors, in the format that the end of the path says.
     func takePicture(_ path: String) async throws {}
+
+    /// Whether a window is as large as the desktop lets it be, without being told to.
+    var tiles: Bool { false }
 
     /// Where the prompt's window begins, of which the area can be seen.
     func corner(of area: Picture.Area) async throws -> (x: Int, y: Int) { (area.left, area.top) }
@@ -103,10 +114,15 @@ class DesktopStage: Session {
     func prompt() async throws -> Picture.Area {
         let path = folder.file("screen.ppm")
         var area: Picture.Area?
-        try await until("a prompt that can be seen") {
-            try await takePicture(path)
-            area = try Picture(path).prompt(in: part)
-            return area != nil
+        do {
+            try await until("a prompt that can be seen") {
+                try await takePicture(path)
+                area = try Picture(path).prompt(in: part)
+                return area != nil
+            }
+        } catch {
+            try await picture("failure")
+            throw error
         }
         return area!
     }

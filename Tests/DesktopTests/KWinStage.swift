@@ -8,6 +8,8 @@ import TestSupport
 @LoopActor
 final class KWinStage: DesktopStage {
     private let server: XServer
+    /// The windows of the monitors.
+    private var windows: [Substring] = []
     private var kwin: ChildProcess?
 
     override var desktop: String { "plasma" }
@@ -42,13 +44,12 @@ final class KWinStage: DesktopStage {
 
     /// Puts the windows of the monitors side by side, as KWin has them.
     private func arrange(_ monitors: Int) async throws {
-        var windows: [Substring] = []
         try await until("the monitors") {
             windows = try await onServer("xwininfo", "-root", "-tree").split(separator: "\n")
-                .filter { $0.contains("KDE Wayland Compositor") }.compactMap { $0.split(separator: " ").first }
+                .filter { $0.contains("KDE Wayland Compositor") }.compactMap { $0.split(separator: " ").first }.sorted()
             return windows.count == monitors
         }
-        for (index, window) in windows.sorted().enumerated() {
+        for (index, window) in windows.enumerated() {
             try await onServer("xdotool", "windowmove", String(window), "\(1280 * index)", "0")
         }
         // Its keys go to the window under the pointer.
@@ -64,6 +65,22 @@ final class KWinStage: DesktopStage {
         let output = await child.output()
         _ = await child.waitForExit()
         return output
+    }
+
+    /// Drags the window, which is in the middle of the first monitor, by its title bar.
+    override func moveToSecondMonitor() async throws {
+        try await super.moveToSecondMonitor()
+        try await onServer("xdotool", "mousemove", "450", "180", "mousedown", "1")
+        for x in stride(from: 460, through: 1740, by: 160) {
+            try await onServer("xdotool", "mousemove", "\(x)", "200")
+        }
+        try await onServer("xdotool", "mouseup", "1")
+    }
+
+    override func unplugSecondMonitor() async throws {
+        try await super.unplugSecondMonitor()
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "close.py").path
+        try await onServer("/usr/bin/python3", script, String(windows[1]))
     }
 
     // MARK: Input

@@ -12,7 +12,15 @@ struct KWinTests {
         try await Situation.typingIntoAFullScreen(try await KWinStage())
     }
 
+    @Test func aClickAndANewWindow() async throws {
+        try await Situation.covered(try await KWinStage())
+    }
+
     @Test func withOnlyAKeyboard() async throws {
         try await Situation.onlyAKeyboard(try await KWinStage())
+    }
+
+    @Test func onTheMonitorInUse() async throws {
+        try await Situation.twoMonitors(try await KWinStage(monitors: 2))
     }
 }

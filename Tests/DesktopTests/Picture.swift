@@ -42,7 +42,7 @@ struct Picture {
     }
 
     /// The area of what covers the editor in a part of the screen that shows nothing else; nil if that is not one
-    /// rectangle as large as a prompt.
+    /// rectangle as large as a prompt, which a tooltip may exceed.
     func prompt(in part: Area) -> Area? {
         // The editor's text is at the top.
         let rows = (part.top + Editor.textHeight)..<part.bottom
@@ -57,7 +57,7 @@ struct Picture {
                 area.bottom = max(area.bottom, y + 1)
             }
         }
-        let isRectangle = covered * 100 > area.width * area.height * 97
+        let isRectangle = covered * 100 > area.width * area.height * 90
         let isWithin = area.left > part.left && area.right < part.right && area.bottom < part.bottom
         return area.width > 300 && area.height > 150 && isRectangle && isWithin ? area : nil
     }

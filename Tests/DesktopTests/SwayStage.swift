@@ -13,6 +13,7 @@ final class SwayStage: DesktopStage {
     private let clicks = EventLog<String>()
 
     override var desktop: String { "sway" }
+    override var tiles: Bool { true }
 
     /// - Parameters:
     ///   - keyboard: Whether the seat has a keyboard.
@@ -61,9 +62,14 @@ final class SwayStage: DesktopStage {
     /// Ends the compositor as a crash does.
     func crash() { sway?.terminate(SIGKILL) }
 
-    override func goToSecondMonitor() async throws {
-        try await super.goToSecondMonitor()
-        try await command("focus", "output", "HEADLESS-2")
+    override func moveToSecondMonitor() async throws {
+        try await super.moveToSecondMonitor()
+        try await command("move container to output HEADLESS-2; focus output HEADLESS-2")
+    }
+
+    override func unplugSecondMonitor() async throws {
+        try await super.unplugSecondMonitor()
+        try await command("output", "HEADLESS-2", "unplug")
     }
 
     // MARK: Input

@@ -13,6 +13,10 @@ struct SwayTests {
         try await Situation.typingIntoAFullScreen(try await SwayStage())
     }
 
+    @Test func aClickAndANewWindow() async throws {
+        try await Situation.covered(try await SwayStage())
+    }
+
     @Test func withOnlyAKeyboard() async throws {
         try await Situation.onlyAKeyboard(try await SwayStage())
     }
@@ -23,23 +27,5 @@ struct SwayTests {
 
     @Test func onTheMonitorInUse() async throws {
         try await Situation.twoMonitors(try await SwayStage(monitors: 2))
-    }
-
-    /// The prompt moves to the monitor that is left; that its monitor is gone is no answer.
-    @Test func theMonitorIsUnplugged() async throws {
-        let stage = try await SwayStage(monitors: 2)
-        try stage.startAgent()
-        let left = stage.part
-        try await stage.goToSecondMonitor()
-        let editor = try await Editor(["--fullscreen"], on: stage)
-        let app = try await TestApp("app", on: stage.permd)
-        try await app.request("t", [.camera])
-        _ = try await stage.prompt()
-        try await stage.command("output", "HEADLESS-2", "unplug")
-        stage.part = left
-        _ = try await stage.prompt()
-        #expect(!app.events.all.contains { $0.hasPrefix("response") })
-        editor.end()
-        await stage.end()
     }
 }

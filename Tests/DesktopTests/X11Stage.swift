@@ -13,12 +13,18 @@ final class X11Stage: DesktopStage {
 
     override var desktop: String { managerName == "xfwm4" ? "xfce" : "plasma-x11" }
 
-    /// - Parameter manager: The window manager.
-    init(_ manager: String) async throws {
+    /// - Parameters:
+    ///   - manager: The window manager.
+    ///   - monitors: How many monitors there are, side by side.
+    init(_ manager: String, monitors: Int = 1) async throws {
         managerName = manager
-        server = try await XServer(screen: "1280x720")
+        server = try await XServer(screen: "\(1280 * monitors)x720")
         try await super.init()
         environment["DISPLAY"] = server.display
+        if monitors > 1 {
+            try await run("xrandr", "--setmonitor", "left", "1280/340x720/190+0+0", "screen")
+            try await run("xrandr", "--setmonitor", "right", "1280/340x720/190+1280+0", "none")
+        }
         // xdotool's keys and clicks are those of another program.
         agentArguments = ["--synthetic-input", "yes"]
         try folder.write("[Compositing]\nEnabled=false\n", to: "kwinrc")
@@ -34,6 +40,17 @@ final class X11Stage: DesktopStage {
         manager?.terminate()
         server.end()
         await super.end()
+    }
+
+    override func moveToSecondMonitor() async throws {
+        try await super.moveToSecondMonitor()
+        try await run("xdotool", "getactivewindow", "windowmove", "--sync", "1500", "150")
+    }
+
+    override func unplugSecondMonitor() async throws {
+        try await super.unplugSecondMonitor()
+        try await run("xrandr", "--delmonitor", "right")
+        try await run("xrandr", "--fb", "1280x720")
     }
 
     // MARK: Input

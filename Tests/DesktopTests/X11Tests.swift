@@ -14,6 +14,11 @@ struct X11Tests {
     }
 
     @Test(arguments: ["xfwm4", "kwin_x11"])
+    func aClickAndANewWindow(_ manager: String) async throws {
+        try await Situation.covered(try await X11Stage(manager))
+    }
+
+    @Test(arguments: ["xfwm4", "kwin_x11"])
     func withOnlyAKeyboard(_ manager: String) async throws {
         try await Situation.onlyAKeyboard(try await X11Stage(manager))
     }

@@ -1,5 +1,5 @@
-"""A text editor. Prints `text` and its text, as JSON, whenever that changes, and `state` and which of `active` and
-`fullscreen` its window is.
+"""A text editor. Prints `text` and its text, as JSON, whenever that changes, and `state` and which of `active`,
+`maximized` and `fullscreen` its window is.
 
 editor.py [--fullscreen] TITLE
 """
@@ -23,7 +23,8 @@ def tell(*words):
 
 def tell_state(surface, _):
     # Without a keyboard, GTK never makes the window itself active.
-    states = (Gdk.ToplevelState.FOCUSED, "active"), (Gdk.ToplevelState.FULLSCREEN, "fullscreen")
+    kind = Gdk.ToplevelState
+    states = (kind.FOCUSED, "active"), (kind.MAXIMIZED, "maximized"), (kind.FULLSCREEN, "fullscreen")
     tell("state", *(name for state, name in states if surface.get_state() & state))
 
 
@@ -60,6 +61,6 @@ def obey(_channel, _condition, window):
     return line != ""
 
 
-app = Gtk.Application(application_id="org.example.Editor")
+app = Gtk.Application(application_id="org.example.Editor", flags=Gio.ApplicationFlags.NON_UNIQUE)
 app.connect("activate", show)
 app.run([])
