@@ -85,7 +85,9 @@ let fuzzTargets: [Target] =
     : [
         .executableTarget(
             name: "permd-fuzz",
-            dependencies: ["DBus", "CDBus", "PermissionDaemon", "PermissionModel", "ProcessIdentity", "System"],
+            dependencies: [
+                "DBus", "CDBus", "PermissionDaemon", "PermissionModel", "PolicyFiles", "ProcessIdentity", "System",
+            ],
             path: "Tests/fuzz", exclude: ["seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
     ]
@@ -127,12 +129,14 @@ let package = Package(
         .target(
             name: "ProcessIdentity", dependencies: ["DBus", "PermissionModel", "System", "CLinux"],
             swiftSettings: strict),
+        .target(
+            name: "PolicyFiles", dependencies: ["PermissionModel", "System", "CInih", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(
             name: "PermissionDaemon",
             dependencies: [
-                "DBus", "PermissionModel", "PermissionCore", "ProcessIdentity", "System", "Journal", "CDBus", "CLinux",
-                "CSystemd", "CSQLite", "CInih",
+                "DBus", "PermissionModel", "PermissionCore", "PolicyFiles", "ProcessIdentity", "System", "Journal",
+                "CDBus", "CLinux", "CSystemd", "CSQLite",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -153,7 +157,7 @@ let package = Package(
         .executableTarget(
             name: "permctl",
             dependencies: [
-                "PermissionClient", "PermissionTexts", "System", "CLinux",
+                "PermissionClient", "PermissionTexts", "PolicyFiles", "System", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict
@@ -186,15 +190,17 @@ let package = Package(
             name: "DBusTests", dependencies: ["CDBus", "DBus", "PermissionTestKit", "TestSupport"],
             swiftSettings: strict),
         .testTarget(name: "PermissionModelTests", dependencies: ["PermissionModel"], swiftSettings: strict),
+        .testTarget(
+            name: "PolicyFilesTests",
+            dependencies: ["PolicyFiles", "PermissionModel", "PermissionTestKit", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
         .testTarget(
             name: "CaptureRulesTests", dependencies: ["CaptureRules", "PermissionModel"], swiftSettings: strict),
         .testTarget(
             name: "PermissionDaemonTests",
             dependencies: [
-                "PermissionDaemon", "PermissionCore", "PermissionModel", "ProcessIdentity", "System", "Journal", "DBus",
-                "CLinux",
-                "CGLib",
+                "PermissionDaemon", "PermissionCore", "PermissionModel", "PolicyFiles", "ProcessIdentity", "System",
+                "Journal", "DBus", "CLinux", "CGLib",
                 "PermissionTestKit", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

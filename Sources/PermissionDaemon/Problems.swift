@@ -2,6 +2,7 @@
 
 import PermissionCore
 import PermissionModel
+import PolicyFiles
 
 extension Broker {
     func problems() -> [Problem] {

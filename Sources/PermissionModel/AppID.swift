@@ -80,6 +80,21 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         return AppID(kind: .exe, name: name)
     }
 
+    /// The paths of the executable and of its script, if it has one; empty for other kinds. Bytes that are not UTF-8 are
+    /// replaced.
+    package var paths: [String] {
+        guard kind == .exe else { return [] }
+        return name.utf8.split(separator: UInt8(ascii: ":")).map { part in
+            var (bytes, rest) = ([UInt8](), part)
+            while let byte = rest.popFirst() {
+                let digits = byte == UInt8(ascii: "%") ? String(Substring(rest.prefix(2))) : ""
+                bytes.append(UInt8(digits, radix: 16) ?? byte)
+                if !digits.isEmpty { rest = rest.dropFirst(2) }
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
     /// Compares bytes, like SQLite's default collation.
     public static func < (a: AppID, b: AppID) -> Bool {
         a.kind == b.kind ? a.name.utf8.lexicographicallyPrecedes(b.name.utf8) : a.kind.rawValue < b.kind.rawValue

@@ -19,14 +19,14 @@ struct Permctl: AsyncParsableCommand {
             after its prefix that only one app matches.
 
             Exit status: 0 success; 1 refused, dismissed, no row for the given app, permission, outcome or time, or a \
-            problem found by doctor; 64 wrong usage; 65 a file that cannot be imported; 69 no session bus or no permd; 75 try again later; 77 not allowed.
+            problem found by doctor or check; 64 wrong usage; 65 a file that cannot be imported; 69 no session bus or no permd; 75 try again later; 77 not allowed.
             """,
         version: "permctl \(version)",
         subcommands: [
             StatusVerb.self, GrantVerb.self, DenyVerb.self, ResetVerb.self, OffVerb.self, OnVerb.self, RequestVerb.self,
             QueueVerb.self,
             DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, InUseVerb.self, MonitorVerb.self, AgentVerb.self,
-            DoctorVerb.self, PortalVerb.self, ExportVerb.self, ImportVerb.self,
+            DoctorVerb.self, CheckVerb.self, PortalVerb.self, ExportVerb.self, ImportVerb.self,
         ])
 
     static func main() async {

@@ -2,6 +2,7 @@
 
 import CDBus
 import PermissionModel
+import PolicyFiles
 import System
 
 @testable import DBus

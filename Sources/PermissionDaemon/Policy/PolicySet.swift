@@ -4,6 +4,7 @@ import DBus
 import Glibc
 import Logging
 import PermissionModel
+import PolicyFiles
 import System
 
 @LoopActor

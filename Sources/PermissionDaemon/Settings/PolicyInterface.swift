@@ -3,6 +3,7 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import PolicyFiles
 import System
 
 /// A problem and what to do about it, as `permctl doctor` shows them.
@@ -208,7 +209,7 @@ struct PolicyInterface {
         policy.rules.flatMap { rule in
             rule.apps.map { pattern in
                 [
-                    "app": .string(pattern.text), "permissions": .strings(rule.permissions.map(\.rawValue)),
+                    "app": .string(pattern.text.text), "permissions": .strings(rule.permissions.map(\.rawValue)),
                     "action": .string(rule.action.rawValue), "rule": .string(rule.name), "file": .string(rule.file),
                     "line": .uint32(UInt32(clamping: rule.line)),
                 ]

@@ -11,6 +11,7 @@ import TestSupport
 import Testing
 
 @testable import PermissionDaemon
+@testable import PolicyFiles
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor

@@ -2,55 +2,63 @@
 
 import CLinux
 import Glibc
-import PermissionModel
-import System
+package import PermissionModel
+package import System
 
 /// The names in a folder.
-struct FolderListing: Sendable {
-    let folder: String
-    var names: [String] = []
+package struct FolderListing: Sendable {
+    package let folder: String
+    package var names: [String] = []
     /// Why the folder could not be listed completely.
-    var failure: RegularFile.Failure?
+    package var failure: RegularFile.Failure?
 }
 
 /// The files that are there.
-struct ListedFiles {
+package struct ListedFiles {
     /// The files that apply, in order.
-    var rules: [String] = []
+    package var rules: [String] = []
     /// `permd.conf` of the highest folder that has one, then the drop-ins.
-    var settings: [String] = []
-    var unreadable: [(folder: String, failure: RegularFile.Failure)] = []
+    package var settings: [String] = []
+    package var unreadable: [(folder: String, failure: RegularFile.Failure)] = []
     /// All existing files, including those that are replaced.
-    var present: Set<ExactText> = []
+    package var present: Set<ExactText> = []
 }
 
-struct PolicyFolders: Sendable {
+package struct PolicyFolders: Sendable {
     /// The maximum size of a file. The rules of a whole distribution are a few KiB; more is a mistake.
     private static let maximumFile = 1 << 20
 
     /// Highest priority first.
     private let bases: [String]
 
-    init(root: String) {
+    package init(root: String) {
         let prefix = root == "/" ? "" : root
         bases = ["/etc", "/run", "/usr/lib"].map { prefix + $0 + "/permd" }
     }
 
     private var folders: [String] { bases.flatMap { [$0, $0 + "/policy.d", $0 + "/permd.conf.d"] } }
 
+    /// Whether permd reads files of that name in a folder of drop-in files.
+    static func isRead(_ name: String) -> Bool { name.hasSuffix(".conf") && !name.hasPrefix(".") }
+
+    /// Whether it is a folder of drop-in files, by its name.
+    static func isDropIn(_ path: String) -> Bool {
+        ["policy.d", "permd.conf.d"].contains(path.split(separator: "/").last ?? "")
+    }
+
     // MARK: What may block
 
-    static func read(_ path: String) -> Result<[UInt8], RegularFile.Failure> {
+    package static func read(_ path: String) -> Result<[UInt8], RegularFile.Failure> {
         Result { () throws(RegularFile.Failure) in try RegularFile.read(path, maximum: maximumFile) }
     }
 
-    func listings() -> [FolderListing] { folders.map(FolderListing.init(reading:)) }
+    package func listings() -> [FolderListing] { folders.map(FolderListing.init(reading:)) }
 
     /// Watches the folders; for each that does not exist, its nearest existing parent. Returns the first problem.
     ///
     /// A folder may be made before its parent is watched, and nobody would hear of it. So it is looked for again, until
     /// every folder that exists is watched.
-    func watch(
+    package func watch(
         _ inotify: Inotify, exists: (String) -> Bool = { access($0, F_OK) == 0 }
     ) -> PolicyProblem? {
         var watched: Set<String> = []
@@ -83,7 +91,7 @@ struct PolicyFolders: Sendable {
     /// - Parameters:
     ///   - listings: Nil if the folders do not answer.
     ///   - known: Paths of files that were valid once. They stay while their folder cannot be listed.
-    func files(_ listings: [FolderListing]?, known: Set<ExactText>) -> ListedFiles {
+    package func files(_ listings: [FolderListing]?, known: Set<ExactText>) -> ListedFiles {
         var files = ListedFiles()
         var (rules, settings): ([ExactText: String], [ExactText: String]) = ([:], [:])
         for listing in listings ?? folders.map({ FolderListing(folder: $0, failure: .unanswered) }) {
@@ -96,9 +104,7 @@ struct PolicyFolders: Sendable {
             for name in names {
                 let path = "\(listing.folder)/\(name)"
                 let isFirst = isBase && files.settings.isEmpty
-                guard isBase ? name == "permd.conf" && isFirst : name.hasSuffix(".conf") && !name.hasPrefix(".") else {
-                    continue
-                }
+                guard isBase ? name == "permd.conf" && isFirst : PolicyFolders.isRead(name) else { continue }
                 files.present.insert(ExactText(path))
                 if isBase {
                     files.settings = [path]
@@ -123,7 +129,7 @@ struct PolicyFolders: Sendable {
 
 extension FolderListing {
     /// A folder that does not exist counts as empty; a broken link is a failure.
-    fileprivate init(reading folder: String) {
+    init(reading folder: String) {
         self.init(folder: folder)
         guard let directory = opendir(folder) else {
             let failure = RegularFile.Failure(system: errno, at: folder)

@@ -3,7 +3,7 @@
 import PermissionModel
 import Testing
 
-@testable import PermissionDaemon
+@testable import PolicyFiles
 
 @Suite
 struct PolicyFileTests {
@@ -23,7 +23,7 @@ struct PolicyFileTests {
             Action=grant
             """, file: "/f")
         #expect(rules.map(\.name) == ["no-camera in browsers", "kiosk"])
-        #expect(rules[0].apps == ["flatpak:org.mozilla.*", "exe:/usr/bin/firefox"])
+        #expect(rules[0].apps.map(\.text) == ["flatpak:org.mozilla.*", "exe:/usr/bin/firefox"])
         #expect(rules[0].permissions == [.camera, .microphone] && rules[0].action == .restrict)
         #expect(rules.map(\.line) == [3, 8] && rules.map(\.file) == ["/f", "/f"])
         #expect(try Rule.read("", file: "/f").isEmpty)
@@ -37,7 +37,7 @@ struct PolicyFileTests {
         ("[Rule a]\nApps=*\nPermissions=camera\n", 1, "Action"), ("[Rule a]\nApps=*\nAction=grant\n", 1, "Permissions"),
         ("[Rule a]\nPermissions=camera\nAction=grant\n", 1, "Apps"), ("[Rule]\n" + good, 1, "[Rule]"),
         ("[Rules a]\n" + good, 1, "[Rules a]"), ("[rule a]\n" + good, 1, "[rule a]"),
-        ("[Rule a]\n\(good)Colour=red\n", 5, "Colour"), ("[Rule a]\n\(good)Apps=x\n", 5, "twice"),
+        ("[Rule a]\n\(good)Colour=red\n", 5, "Colour"), ("[Rule a]\n\(good)Action=grant\n", 5, "twice"),
         ("[Rule a]\n\(good)[Rule a]\n\(good)", 5, "twice"), ("Apps=*\n", 1, "before any section"),
         ("[Rule a]\nApps=*\nPermissions=screen\nAction=grant\n", 3, "screen"),
         ("[Rule a]\nApps=*\nPermissions=camera\nAction=allow\n", 4, "allow"),
@@ -65,7 +65,6 @@ struct PolicyFileTests {
         ("flatpak:org.mozilla.*", "snap:org.mozilla.firefox", false), ("snap:fire???", "snap:firefox", true),
         ("exe:/[ab]", "exe:/b", true), ("exe:/.*", "exe:/.hidden", true),
         ("exe:*.py", "exe:/bin/python3:/home/a.py", true),
-        ("EXE:/a", "exe:/a", false),
     ]
 
     @Test(arguments: matches.indices)
@@ -74,6 +73,46 @@ struct PolicyFileTests {
         let rule = try #require(
             try Rule.read("[Rule a]\nApps=\(pattern)\nPermissions=camera\nAction=grant\n", file: "/f").first)
         #expect(rule.matches(AppID(app)!) == expected, "\(pattern) \(app)")
+    }
+
+    @Test func appsAddUp() throws {
+        let text = "[Rule a]\nApps=snap:a\nPermissions=camera\nApps=snap:b flatpak:*\nAction=grant\n"
+        let rule = try #require(try Rule.read(text, file: "/f").first)
+        #expect(rule.apps.map(\.text) == ["snap:a", "snap:b", "flatpak:*"] && rule.apps.map(\.line) == [2, 4, 4])
+        #expect(["snap:b", "flatpak:x"].allSatisfy { rule.matches(AppID($0)!) })
+    }
+
+    @Test(arguments: [
+        "firefox", "fire*", "flatpack:org.x", "flatpack:*", "EXE:/a", "exe:usr/bin/a", "exe:usr/*", "exe:/a:b",
+        "exe:/a:b*",
+        "exe:/a%zz", "exe:/a%2", "snap:a/b", "snap:a/*", "flatpak:", "exe:", ":*", "x*",
+    ])
+    func aPatternThatMatchesNoAppIsAnError(_ pattern: String) {
+        let text = "[Rule a]\nPermissions=camera\nAction=restrict\nApps=* \(pattern)\n"
+        let error = #expect(throws: FileProblem.self) { try Rule.read(text, file: "/f") }
+        #expect(error?.line == 4 && error?.message.contains("\(pattern) matches no app") == true)
+    }
+
+    @Test(arguments: [
+        "*", "?*", "f*", "*:org.x", "[fs]*", "flatpak:*", "exe:*", "exe:/*", "exe:/a%*", "exe:/a%3*", "exe:/a:*",
+        "exe:/usr/bin/python3*:/home/*", "desktop:org.x.*", "snap:\\a", "exe:/usr/bin/{a,b}",
+    ])
+    func patternsThatMayMatch(_ pattern: String) throws {
+        #expect(try Rule.read("[Rule a]\nPermissions=camera\nAction=grant\nApps=\(pattern)\n", file: "/f").count == 1)
+    }
+
+    @Test func whatLooksLikeAMistakeIsNoted() throws {
+        let text = """
+            [Rule a]
+            Apps=exe:/usr/bin/{a,b} exe:/a%3Ab flatpak:*
+            Apps=exe:/there:/not exe:/not*
+            Permissions=camera
+            Action=restrict
+            """
+        let notes = try Rule.read(text, file: "/f").flatMap { $0.notes { $0 == "/there" } }
+        #expect(notes.map(\.line) == [2, 2, 3])
+        let words = ["braces", "/a:b", "/not"]
+        #expect(zip(notes, words).allSatisfy { $0.message.contains($1) })
     }
 
     @Test func settingsAreRead() throws {

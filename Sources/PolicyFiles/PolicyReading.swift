@@ -1,40 +1,40 @@
 // What the files say: rules, settings and errors. Of a file with an error, what its last valid version restricted or set
 // stays.
 
-import PermissionModel
-import System
+package import PermissionModel
+package import System
 
-struct PolicyProblem: Error, Sendable, Hashable {
-    let file: String
+package struct PolicyProblem: Error, Sendable, Hashable {
+    package let file: String
     /// 0 means the whole file.
-    let line: Int
-    let message: String
+    package let line: Int
+    package let message: String
 
-    var text: String { line == 0 ? "\(file): \(message)" : "\(file):\(line): \(message)" }
+    package var text: String { line == 0 ? "\(file): \(message)" : "\(file):\(line): \(message)" }
 }
 
 extension PolicyProblem {
-    init(unwatched folder: String, _ reason: String) {
+    package init(unwatched folder: String, _ reason: String) {
         self.init(
             file: folder, line: 0,
             message: "the folder cannot be watched: \(reason); after a change, run: systemctl --user reload permd")
     }
 }
 
-struct PolicyReading {
+package struct PolicyReading {
     /// The content of each file that was read, by path.
-    typealias Contents = [ExactText: Result<[UInt8], RegularFile.Failure>]
+    package typealias Contents = [ExactText: Result<[UInt8], RegularFile.Failure>]
 
-    private(set) var rules: [Rule] = []
-    private(set) var settings = Settings()
-    private(set) var problems: [PolicyProblem] = []
+    package private(set) var rules: [Rule] = []
+    package private(set) var settings = Settings()
+    package private(set) var problems: [PolicyProblem] = []
     /// Whether a retry may help even if no file changes.
-    private(set) var mayPass = false
+    package private(set) var mayPass = false
     /// The last valid text of each file, by path.
-    private(set) var validTexts: [ExactText: ExactText]
+    package private(set) var validTexts: [ExactText: ExactText]
     private let contents: Contents
 
-    init(_ files: ListedFiles, _ contents: Contents, validTexts: [ExactText: ExactText]) {
+    package init(_ files: ListedFiles, _ contents: Contents, validTexts: [ExactText: ExactText]) {
         self.contents = contents
         self.validTexts = validTexts
         for (folder, failure) in files.unreadable {
@@ -89,10 +89,7 @@ struct PolicyReading {
             mayPass = mayPass || failure.isPassing || failure.isAbsent
             throw FileProblem(line: 0, message: failure.reason)
         case .success(let bytes):
-            guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw FileProblem(line: 0, message: "the file is not UTF-8")
-            }
-            return text
+            return try FileProblem.text(bytes)
         }
     }
 }

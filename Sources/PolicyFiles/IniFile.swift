@@ -4,12 +4,12 @@ import CInih
 import PermissionModel
 
 /// An error in a file. Line 0 means the whole file.
-struct FileProblem: Error, Sendable, Hashable {
-    let line: Int
-    let message: String
+package struct FileProblem: Error, Sendable, Hashable {
+    package let line: Int
+    package let message: String
 }
 
-struct IniFile {
+package struct IniFile {
     struct Section {
         let name: String
         let line: Int
@@ -19,11 +19,12 @@ struct IniFile {
     let sections: [Section]
 
     /// Lines end with LF or CRLF. A byte order mark is skipped.
-    init(_ text: String) throws(FileProblem) {
+    /// - Parameter repeatable: The keys that a section may have several times.
+    package init(_ text: String, repeatable: Set<String> = []) throws(FileProblem) {
         let mark = "\u{FEFF}".utf8
         let bytes = text.utf8.starts(with: mark) ? text.utf8.dropFirst(mark.count) : text.utf8[...]
         guard !bytes.contains(0) else { throw FileProblem(line: 0, message: "the file contains a NUL character") }
-        let reading = IniReading(bytes)
+        let reading = IniReading(bytes, repeatable)
         let context = Unmanaged.passUnretained(reading).toOpaque()
         // SAFETY: the callbacks run within the call, which `reading` outlives. libinih's buffer holds a line of the
         // maximum length and its terminator.
@@ -55,13 +56,15 @@ private final class IniReading {
     /// libinih's limit of a section's name (MAX_SECTION, terminator included). It would silently truncate longer names.
     private static let maximumSection = 49
 
+    private let repeatable: Set<String>
     private let lines: [Substring.UTF8View.SubSequence]
     private var number = 0
     private(set) var sections: [IniFile.Section] = []
     private(set) var problem: FileProblem?
 
     /// Splits by bytes: CR LF is one Character, and so is a bracket with a combining mark.
-    init(_ bytes: Substring.UTF8View) {
+    init(_ bytes: Substring.UTF8View, _ repeatable: Set<String>) {
+        self.repeatable = repeatable
         lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             line.last == UInt8(ascii: "\r") ? line.dropLast() : line
         }
@@ -98,7 +101,9 @@ private final class IniReading {
         guard let last = sections.indices.last, sections[last].name == section else {
             return fail("\(key) is given before any section")
         }
-        if sections[last].values.contains(where: { $0.key == key }) { fail("\(key) is given twice in [\(section)]") }
+        if !repeatable.contains(key), sections[last].values.contains(where: { $0.key == key }) {
+            fail("\(key) is given twice in [\(section)]")
+        }
         if value.isEmpty { fail("\(key) has no value") }
         sections[last].values.append((key, value, number))
     }

@@ -1,29 +1,29 @@
 // An administrator's rule, and how a file of rules is read.
 
-import Glibc
-import PermissionModel
+package import PermissionModel
 
-struct Rule: Sendable, Hashable {
-    enum Action: String, Sendable { case restrict, grant }
+package struct Rule: Sendable, Hashable {
+    package enum Action: String, Sendable { case restrict, grant }
 
-    let name: String
-    /// Shell patterns, in which `*` also matches `/`. They are compared byte for byte, as they are matched.
-    let apps: [ExactText]
-    let permissions: [Permission]
-    let action: Action
-    let file: String
+    package let name: String
+    package let apps: [AppPattern]
+    package let permissions: [Permission]
+    package let action: Action
+    package let file: String
     /// The line of its section.
-    let line: Int
+    package let line: Int
 
-    /// Whether a pattern matches the whole identity (fnmatch(3) without flags, so `*` also matches `/`).
-    func matches(_ app: AppID) -> Bool {
-        let name = app.description
-        return apps.contains { fnmatch($0.text, name, 0) == 0 }
-    }
+    package func matches(_ app: AppID) -> Bool { apps.contains { $0.matches(app) } }
+
+    /// What looks like a mistake in it.
+    /// - Parameter exists: Whether there is a file at that path.
+    package func notes(_ exists: (String) -> Bool) -> [FileProblem] { apps.flatMap { $0.notes(exists) } }
 
     /// The rules of a file. Throws the first error in it.
-    static func read(_ text: String, file: String) throws(FileProblem) -> [Rule] {
-        try IniFile(text).sections.map { (section) throws(FileProblem) in try Rule(section, file: file) }
+    package static func read(_ text: String, file: String) throws(FileProblem) -> [Rule] {
+        try IniFile(text, repeatable: ["Apps"]).sections.map { (section) throws(FileProblem) in
+            try Rule(section, file: file)
+        }
     }
 
     private init(_ section: IniFile.Section, file: String) throws(FileProblem) {
@@ -32,7 +32,7 @@ struct Rule: Sendable, Hashable {
             throw FileProblem(
                 line: section.line, message: "unknown section [\(section.name)]; a rule is a section [Rule NAME]")
         }
-        var apps: [String]?
+        var apps: [AppPattern] = []
         var permissions: [Permission]?
         var action: Action?
         for (key, value, line) in section.values {
@@ -41,7 +41,7 @@ struct Rule: Sendable, Hashable {
                 String(decoding: $0, as: UTF8.self)
             }
             switch key {
-            case "Apps": apps = parts
+            case "Apps": for part in parts { apps.append(try AppPattern(part, line: line)) }
             case "Permissions": permissions = try Rule.permissions(parts, line)
             case "Action":
                 action = Action(rawValue: value)
@@ -52,12 +52,12 @@ struct Rule: Sendable, Hashable {
                 throw FileProblem(line: line, message: "unknown key \(key); the keys are Apps, Permissions and Action")
             }
         }
-        guard let apps, let permissions, let action else {
-            let missing = apps == nil ? "Apps" : permissions == nil ? "Permissions" : "Action"
+        guard !apps.isEmpty, let permissions, let action else {
+            let missing = apps.isEmpty ? "Apps" : permissions == nil ? "Permissions" : "Action"
             throw FileProblem(line: section.line, message: "[\(section.name)] has no \(missing)")
         }
         name = String(words[1])
-        self.apps = apps.map { ExactText($0) }
+        self.apps = apps
         self.permissions = permissions
         self.action = action
         self.file = file

@@ -1,8 +1,8 @@
 // The keys of permd.conf: what each sets, and its valid range.
 
-import PermissionModel
+package import PermissionModel
 
-enum SettingsFile {
+package enum SettingsFile {
     private struct Key: Sendable {
         let section: String
         let name: String
@@ -53,7 +53,7 @@ enum SettingsFile {
     ]
 
     /// The settings with those of the file over them.
-    static func read(_ text: String, over settings: Settings) throws(FileProblem) -> Settings {
+    package static func read(_ text: String, over settings: Settings) throws(FileProblem) -> Settings {
         var changed = settings
         for section in try IniFile(text).sections {
             guard keys.contains(where: { $0.section == section.name }) else {

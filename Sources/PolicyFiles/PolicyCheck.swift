@@ -1,0 +1,84 @@
+// Checks files of rules and settings as permd reads them, without permd.
+
+import Glibc
+import PermissionModel
+import System
+
+/// What there is to say about a file.
+package struct CheckedFile: Sendable, Hashable {
+    package let path: String
+    /// The first error, because of which permd ignores the file.
+    package var error: FileProblem?
+    /// What looks like a mistake.
+    package var notes: [FileProblem] = []
+}
+
+package enum PolicyCheck {
+    /// All files that apply to the machine whose root is that folder, and those that look as if they did.
+    package static func machine(root: String) -> [CheckedFile] {
+        let folders = PolicyFolders(root: root)
+        let listings = folders.listings()
+        let found = folders.files(listings, known: [])
+        let unreadable = found.unreadable.map { CheckedFile(path: $0.folder, error: FileProblem($0.failure)) }
+        return unreadable + (found.rules + found.settings).map { file($0, root: root) }
+            + listings.filter { PolicyFolders.isDropIn($0.folder) }.flatMap(unread)
+    }
+
+    /// A file, or the files in a folder and in its folders `policy.d` and `permd.conf.d`.
+    package static func path(_ path: String) -> [CheckedFile] {
+        guard isFolder(path) else { return [file(path, root: "/")] }
+        let listing = FolderListing(reading: path)
+        let error = listing.failure.map { CheckedFile(path: path, error: FileProblem($0)) }
+        let below = listing.names.map { "\(path)/\($0)" }.sorted()
+        return (error.map { [$0] } ?? []) + below.filter(PolicyFolders.isRead).map { file($0, root: "/") }
+            + (PolicyFolders.isDropIn(path) ? unread(listing) : [])
+            + below.filter(PolicyFolders.isDropIn).flatMap { self.path($0) }
+    }
+
+    /// Rules if its first section is one, else settings.
+    private static func file(_ path: String, root: String) -> CheckedFile {
+        var result = CheckedFile(path: path)
+        do throws(FileProblem) {
+            let text = try text(path)
+            if try IniFile(text, repeatable: ["Apps"]).sections.first?.name.hasPrefix("Rule") == true {
+                let prefix = root == "/" ? "" : root
+                result.notes = try Rule.read(text, file: path).flatMap { $0.notes { access(prefix + $0, F_OK) == 0 } }
+            } else {
+                _ = try SettingsFile.read(text, over: Settings())
+            }
+        } catch { result.error = error }
+        return result
+    }
+
+    private static func text(_ path: String) throws(FileProblem) -> String {
+        switch PolicyFolders.read(path) {
+        case .failure(let failure): throw FileProblem(failure)
+        case .success(let bytes): return try FileProblem.text(bytes)
+        }
+    }
+
+    /// The files that permd does not read because of their names.
+    private static func unread(_ listing: FolderListing) -> [CheckedFile] {
+        listing.names.sorted().filter { !PolicyFolders.isRead($0) && !$0.hasPrefix(".") }.map {
+            let note = FileProblem(line: 0, message: "permd does not read this file: its name does not end in .conf")
+            return CheckedFile(path: "\(listing.folder)/\($0)", notes: [note])
+        }
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+}
+
+extension FileProblem {
+    fileprivate init(_ failure: RegularFile.Failure) { self.init(line: 0, message: failure.reason) }
+
+    /// The content of a file as text.
+    static func text(_ bytes: [UInt8]) throws(FileProblem) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw FileProblem(line: 0, message: "the file is not UTF-8")
+        }
+        return text
+    }
+}

@@ -1,0 +1,59 @@
+// What permctl check finds in files, without permd.
+
+import PermissionTestKit
+import TestSupport
+import Testing
+
+@testable import PolicyFiles
+
+@Suite
+struct PolicyCheckTests {
+    private static let rule = "[Rule a]\nApps=flatpak:*\nPermissions=camera\nAction=restrict\n"
+
+    private static func folder(_ files: [String: String]) throws -> TemporaryFolder {
+        let parts = files.keys.map { $0.split(separator: "/").dropLast() }
+        let parents = Set(parts.flatMap { parts in parts.indices.map { parts[...$0].joined(separator: "/") } })
+        let root = try TemporaryFolder(parents.sorted())
+        for (name, text) in files { try root.write(text, to: name) }
+        return root
+    }
+
+    @Test func theFilesOfAMachine() throws {
+        let root = try PolicyCheckTests.folder([
+            "etc/permd/policy.d/10-good.conf": PolicyCheckTests.rule,
+            "etc/permd/policy.d/20-bad.conf": "[Rule a]\nApps=firefox\n",
+            "usr/lib/permd/policy.d/20-bad.conf": "replaced\n",
+            "etc/permd/policy.d/30-paths.conf": PolicyCheckTests.rule + "Apps=exe:/bin/a exe:/bin/b\n",
+            "etc/permd/policy.d/40-old.conf.dpkg-old": "",
+            "etc/permd/permd.conf": "[Prompts]\nNagLimit=0\n",
+            "bin/a": "",
+        ])
+        let found = PolicyCheck.machine(root: root.path)
+        #expect(
+            found.map(\.path)
+                == [
+                    "etc/permd/policy.d/10-good.conf", "etc/permd/policy.d/20-bad.conf",
+                    "etc/permd/policy.d/30-paths.conf",
+                    "etc/permd/permd.conf", "etc/permd/policy.d/40-old.conf.dpkg-old",
+                ].map(root.file))
+        #expect(found.map { $0.error?.line } == [nil, 2, nil, 2, nil])
+        #expect(found.map { $0.notes.map(\.line) } == [[], [], [5], [], [0]])
+        #expect(found[2].notes[0].message.contains("/bin/b") && found[4].notes[0].message.contains(".conf"))
+    }
+
+    /// Tools check a file under a name of their own before they install it.
+    @Test func filesAndFoldersByName() throws {
+        let root = try PolicyCheckTests.folder([
+            "new": PolicyCheckTests.rule, "settings": "[History]\nMaxRows=1\n", "permd/permd.conf": "[Prompt]\n",
+            "permd/policy.d/a.conf": "[Rule a]\n", "permd/policy.d/notes.txt": "", "permd/README": "",
+        ])
+        #expect(PolicyCheck.path(root.file("new")) == [CheckedFile(path: root.file("new"))])
+        #expect(PolicyCheck.path(root.file("settings"))[0].error == nil)
+        #expect(PolicyCheck.path(root.file("absent"))[0].error?.message == "No such file or directory")
+        let folder = PolicyCheck.path(root.file("permd"))
+        #expect(
+            folder.map(\.path)
+                == ["permd/permd.conf", "permd/policy.d/a.conf", "permd/policy.d/notes.txt"].map(root.file))
+        #expect(folder.map { $0.error?.line } == [1, 1, nil] && folder[2].notes.count == 1)
+    }
+}
