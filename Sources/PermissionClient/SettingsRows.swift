@@ -263,8 +263,10 @@ public struct EnforcementPoint: Sendable, Hashable {
 
 /// A problem that the daemon has found: a row of org.permd.Policy1.ListProblems.
 public struct Problem: Sendable, Hashable {
-    /// What it concerns: `store`, `policy`, `settings` or `devices`.
+    /// What it concerns: `store`, `policy`, `settings`, `devices`, `usage` or `agent`.
     public let about: String
+    /// The kind of problem, in a word that does not change.
+    public let code: String
     /// The path of the file; empty if it concerns none.
     public let file: String
     /// The line in the file; 0 if it concerns none.
@@ -278,6 +280,7 @@ public struct Problem: Sendable, Hashable {
         guard let problem = row["problem"]?.stringValue else { return nil }
         self.problem = problem
         about = row["about"]?.stringValue ?? ""
+        code = row["code"]?.stringValue ?? about
         file = row["file"]?.stringValue ?? ""
         line = Int(row["line"]?.uint32Value ?? 0)
         advice = row["advice"]?.stringValue ?? ""

@@ -11,13 +11,33 @@ package struct RegisteredAgent: Sendable, Hashable {
     package var failures = 0
 }
 
+/// Why the last prompt could not be shown.
+package enum AgentTrouble: Sendable, Hashable {
+    case notStarted(String)
+    case failed(AgentID, String)
+}
+
+extension AgentTrouble? {
+    /// What an app is told that waits for nothing. It may come from a sandbox, so the reason itself is for permctl doctor.
+    var advice: String {
+        switch self {
+        case nil: "no agent can show the prompt; start one, for example permctl agent"
+        case .notStarted: "no agent is running, and none could be started; permctl doctor says why"
+        case .failed: "the agent failed to show the prompt, and there is no other; permctl doctor says why"
+        }
+    }
+}
+
 struct AgentRoster {
     /// Ordered by preference: the highest level first, within a level the newest first.
     private(set) var agents: [RegisteredAgent] = []
+    /// Until an agent registers, or shows a prompt.
+    private(set) var trouble: AgentTrouble?
 
     /// Registers an agent. One that is already registered takes the new level and counts as the newest.
     mutating func add(_ id: AgentID, _ level: AgentLevel, wantsUpdates: Bool = false) {
         let failures = remove(id)?.failures ?? 0
+        if case .notStarted = trouble { trouble = nil }
         let place = agents.firstIndex { $0.level <= level } ?? agents.endIndex
         agents.insert(
             RegisteredAgent(id: id, level: level, wantsUpdates: wantsUpdates, failures: failures), at: place)
@@ -38,12 +58,16 @@ struct AgentRoster {
 
     func wantsUpdates(_ id: AgentID) -> Bool { agents.contains { $0.id == id && $0.wantsUpdates } }
 
+    mutating func notStarted(_ why: String) { if agents.isEmpty { trouble = .notStarted(why) } }
+
     mutating func succeeded(_ id: AgentID) {
+        trouble = nil
         if let index = agents.firstIndex(where: { $0.id == id }) { agents[index].failures = 0 }
     }
 
     /// Counts a failure. Returns true if the agent has reached the limit and was unregistered.
-    mutating func failed(_ id: AgentID) -> Bool {
+    mutating func failed(_ id: AgentID, _ why: String) -> Bool {
+        trouble = .failed(id, why)
         guard let index = agents.firstIndex(where: { $0.id == id }) else { return false }
         agents[index].failures += 1
         guard agents[index].failures >= Limits.agentFailures else { return false }

@@ -60,6 +60,8 @@ package struct Queue {
     /// Ordered by preference.
     package var agents: [RegisteredAgent] { roster.agents }
 
+    package var agentTrouble: AgentTrouble? { roster.trouble }
+
     package func pauses(at now: Instant) -> [Pause] { dismissals.pauses(at: now.epoch) }
 
     // MARK: Events
@@ -71,10 +73,11 @@ package struct Queue {
         case .callerLeft(let connection): callerLeft(connection, now, facts)
         case .holdReleased(let connection): endHold(of: connection)
         case .agentArrived(let agent, let level, let wantsUpdates): roster.add(agent, level, wantsUpdates: wantsUpdates)
+        case .agentNotStarted(let why): roster.notStarted(why)
         case .agentLeft(let connection): agentLeft(connection)
         case .agentUnregistered(let agent): agentUnregistered(agent)
         case .agentAnswered(let agent, let prompt, let answer): answered(agent, prompt, answer, now, facts)
-        case .agentFailed(let agent, let prompt): if isOpen(prompt, agent) { failed(agent) }
+        case .agentFailed(let agent, let prompt, let why): if isOpen(prompt, agent) { failed(agent, why) }
         case .factsChanged: settleAll(now, facts)
         case .seatActivity(let isSeatActive): attend(isSeatActive)
         case .committed(let id): committed(id, now, facts)

@@ -54,7 +54,10 @@ package enum QueueEvent {
     case agentLeft(connection: String)
     case agentUnregistered(AgentID)
     case agentAnswered(AgentID, PromptID, Answer)
-    case agentFailed(AgentID, PromptID)
+    /// An agent returned an error or an invalid answer, for this reason.
+    case agentFailed(AgentID, PromptID, String)
+    /// The bus could not start an agent, for this reason.
+    case agentNotStarted(String)
     /// Decisions, rules or devices have changed.
     case factsChanged
     /// Whether a person is in front of the screen: false while the session is locked or in the background.

@@ -82,7 +82,7 @@ extension Queue {
     mutating func agentWaitIsOver(_ now: Instant, _ facts: some Facts) {
         guard isWaitingForAgent else { return }
         isWaitingForAgent = false
-        let error = PermissionError(.noAgent, "no agent can show the prompt; start one, for example permctl agent")
+        let error = PermissionError(.noAgent, roster.trouble.advice)
         endRequests { queue, index in queue.fail(at: index, error, now, facts) }
     }
 
@@ -114,7 +114,9 @@ extension Queue {
             dismissed(shown.items, request, now, facts)
         case .answered(let decisions):
             let asked = decisions.filter { shown.items.contains($0.key) }
-            if asked.values.contains(where: { ($0.duration.end ?? .max) <= now.epoch }) { return failed(agent) }
+            if asked.values.contains(where: { ($0.duration.end ?? .max) <= now.epoch }) {
+                return failed(agent, "its answer holds until a time that is over")
+            }
             roster.succeeded(agent)
             dismissals.noticed(request.app)
             effects.append(.stopTimer(.prompt(prompt)))
@@ -204,9 +206,9 @@ extension Queue {
     }
 
     /// The agent failed or gave an invalid answer: the prompt goes to the next agent.
-    mutating func failed(_ agent: AgentID) {
+    mutating func failed(_ agent: AgentID, _ why: String) {
         takePromptAway()
-        if roster.failed(agent) { effects.append(.unregisterAgent(agent)) }
+        if roster.failed(agent, why) { effects.append(.unregisterAgent(agent)) }
     }
 
     mutating func agentLeft(_ connection: String) {

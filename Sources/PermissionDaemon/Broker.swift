@@ -197,10 +197,10 @@ final class Broker {
 
     private func startAgentService() {
         let start = Message.busCall("StartServiceByName", [.string(BusNames.agentService), .uint32(0)])
-        connection.call(start) { [log] result in
-            if case .failure(let error) = result {
-                log.info("No agent could be started: \(error.message)")
-            }
+        connection.call(start) { [weak self] result in
+            guard case .failure(let error) = result else { return }
+            self?.log.info("No agent could be started: \(error.message)")
+            self?.feed(.agentNotStarted(error.message))
         }
     }
 
@@ -216,7 +216,7 @@ final class Broker {
             case .failed(let why):
                 self?.log.warning(
                     "The agent of \(agent.connection) failed a prompt: \(why)", metadata: ["app": "\(app)"])
-                self?.feed(.agentFailed(agent, prompt.id))
+                self?.feed(.agentFailed(agent, prompt.id, why))
             case .left: self?.feed(.agentLeft(connection: agent.connection))
             }
         }

@@ -8,21 +8,38 @@ extension Broker {
     func problems() -> [Problem] {
         var problems = store.queue.problems.map {
             Problem(
-                about: "store", text: $0,
+                code: "store", text: $0,
                 advice: "check the folder's free space and owner; permctl export saves the current decisions")
         }
         problems += policy.problems.map {
-            Problem(
-                about: $0.file.split(separator: "/").contains { $0 == "policy.d" } ? "policy" : "settings",
-                file: $0.file, line: $0.line,
+            let about = $0.file.split(separator: "/").contains { $0 == "policy.d" } ? "policy" : "settings"
+            return Problem(
+                code: "\(about)-file", file: $0.file, line: $0.line,
                 text: SafeText.line($0.message), advice: "correct the file; it is read again when it changes")
         }
         problems += devices.problems.map {
-            Problem(about: "devices", text: $0, advice: "permctl devices lists the known devices")
+            Problem(code: "devices", text: $0, advice: "permctl devices lists the known devices")
         }
         problems += usage.problems.map {
-            Problem(about: "usage", text: $0, advice: "permd tries again; if rights are missing, log in on the seat")
+            Problem(code: "usage", text: $0, advice: "permd tries again; if rights are missing, log in on the seat")
         }
-        return problems
+        return problems + (queue.agentTrouble.map { [Problem($0)] } ?? [])
+    }
+}
+
+extension Problem {
+    fileprivate init(_ trouble: AgentTrouble) {
+        switch trouble {
+        case .notStarted(let why):
+            self.init(
+                code: "agent-not-started",
+                text: "a prompt was due, but the bus could not start an agent: \(SafeText.line(why))",
+                advice: "run permctl agent in a terminal; permd-agent needs a display")
+        case .failed(let agent, let why):
+            self.init(
+                code: "agent-failed",
+                text: "the agent of \(agent.connection) failed the last prompt: \(SafeText.line(why))",
+                advice: "restart it, or run permctl agent in a terminal")
+        }
     }
 }

@@ -56,7 +56,7 @@ public enum ErrorKind: String, Sendable, Hashable, CaseIterable {
         case .noAgent: "nobody is there to show a prompt"
         case .limitExceeded: "too many at once"
         case .storeUnavailable: "the store cannot be read or written"
-        case .failed: "permd failed; the journal says more (journalctl --user -u permd)"
+        case .failed: "permd failed; its log says more"
         }
     }
 }

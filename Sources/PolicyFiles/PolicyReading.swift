@@ -17,7 +17,7 @@ extension PolicyProblem {
     package init(unwatched folder: String, _ reason: String) {
         self.init(
             file: folder, line: 0,
-            message: "the folder cannot be watched: \(reason); after a change, run: systemctl --user reload permd")
+            message: "the folder cannot be watched: \(reason); after a change, run: \(Systemd.reloadPermd)")
     }
 }
 

@@ -270,12 +270,13 @@ struct VerbTests {
         let bad = try await stage.run("doctor", "--json")
         #expect(bad.status == 1)
         let finding = try #require(try objects(bad.output).first { $0["about"] as? String == "policy" })
-        #expect((finding["text"] as? String)?.contains("bad.conf:") == true)
+        #expect((finding["file"] as? String)?.hasSuffix("policy.d/bad.conf") == true && finding["line"] as? Int == 2)
+        #expect(finding["code"] as? String == "policy-file" && finding["state"] as? String == "bad")
         #expect((finding["advice"] as? String)?.isEmpty == false)
         withExtendedLifetime(agent) {}
         await stage.permd.stop()
         let gone = try await stage.run("doctor")
-        #expect(gone.status == 1 && gone.output.contains("systemctl --user start permd"))
+        #expect(gone.status == 1 && gone.output.contains("start permd"))
         await stage.end()
     }
 
@@ -283,10 +284,28 @@ struct VerbTests {
     @Test func doctorKnowsAnAgentThatCanBeStarted() async throws {
         let services = try TemporaryFolder()
         try services.write(ServiceFile.text("org.permd.Agent", ["/bin/false"]), to: "org.permd.Agent.service")
-        let stage = try await CommandStage(bus: try await PrivateBus(serviceDirectory: services.path))
+        let bus = try await PrivateBus(serviceDirectory: services.path)
+        let stage = try await CommandStage(settings: "[Prompts]\nAgentWaitSec=1\n", bus: bus)
         let well = try await stage.run("doctor")
         #expect(well.status == 0, "\(well.output)")
         #expect(well.lines.contains { $0.hasPrefix("ok  agent") && $0.contains("the bus starts one") })
+        let refused = try await stage.run("request", "camera")
+        #expect(refused.status == 75 && refused.errors.contains("none could be started"), "\(refused)")
+        let ill = try await stage.run("doctor")
+        #expect(ill.status == 1 && !ill.output.contains("ok  agent"))
+        #expect(ill.lines.contains { $0.hasPrefix("!!  agent") && $0.contains("could not start an agent") })
+        await stage.end()
+    }
+
+    @Test func doctorKnowsWhyAnAgentFailed() async throws {
+        let stage = try await CommandStage(settings: "[Prompts]\nAgentWaitSec=1\n")
+        let agent = try await stage.agent([.values([.string("yes")])])
+        let refused = try await stage.run("request", "camera")
+        #expect(refused.status == 75 && refused.errors.contains("the agent failed to show the prompt"), "\(refused)")
+        let ill = try await stage.run("doctor", "--json")
+        let finding = try #require(try objects(ill.output).first { $0["code"] as? String == "agent-failed" })
+        #expect((finding["text"] as? String)?.contains("instead of sa{sa{sv}}") == true, "\(finding)")
+        withExtendedLifetime(agent) {}
         await stage.end()
     }
 

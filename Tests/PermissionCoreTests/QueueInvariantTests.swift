@@ -131,7 +131,7 @@ private struct Play {
         if Int.random(in: 0..<5, using: &dice) == 0 { agent = Play.agents.randomElement(using: &dice)! }
         let prompt = shown?.prompt.id ?? PromptID(UInt64.random(in: 0...9, using: &dice))
         switch Int.random(in: 0..<4, using: &dice) {
-        case 0: return .agentFailed(agent, prompt)
+        case 0: return .agentFailed(agent, prompt, "broken")
         case 1: return .agentAnswered(agent, prompt, .dismissed)
         default:
             let items = shown?.prompt.items ?? []

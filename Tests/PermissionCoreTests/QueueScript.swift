@@ -125,7 +125,8 @@ struct QueueScript {
         case "agent-left": return .agentLeft(connection: ":\(word(1))")
         case "unregister": return .agentUnregistered(agent(word(1)))
         case "answer": return answer(words)
-        case "fail": return .agentFailed(agent(word(1)), prompt(word(2)))
+        case "fail": return .agentFailed(agent(word(1)), prompt(word(2)), "broken")
+        case "not-started": return .agentNotStarted("no display")
         case "facts": return .factsChanged
         case "away": return .seatActivity(false)
         case "back": return .seatActivity(true)

@@ -89,7 +89,7 @@ final class GeoClueProbe {
         guard case .failure(let error) = result else { return "" }
         let refusals = [BusError.Name.unknownMethod, BusError.Name.unknownObject, BusError.Name.unknownInterface]
         if refusals.contains(error.name) { return "" }
-        return "GeoClue does not answer: \(SafeText.title(error.message)); see systemctl status geoclue"
+        return "GeoClue does not answer: \(SafeText.title(error.message)); check the service geoclue"
     }
 
     private static func device(problem: String) -> Device {

@@ -90,7 +90,7 @@ final class Udev: DeviceSource {
         // This socket shows that udevd runs; mock devices send events without it.
         if access("/run/udev/control", F_OK) != 0 && getenv("UMOCKDEV_DIR") == nil {
             problems.append(
-                "udev is not running; after plugging a device in or out, run: systemctl --user reload permd")
+                "udev is not running; after plugging a device in or out, run: \(Systemd.reloadPermd)")
         }
         let failure = open()
         guard failure < 0 else { return pump() }

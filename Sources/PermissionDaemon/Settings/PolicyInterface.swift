@@ -8,7 +8,8 @@ import System
 
 /// A problem and what to do about it, as `permctl doctor` shows them.
 struct Problem {
-    let about: String
+    /// The kind of problem, in a word that does not change. It begins with what the problem is about.
+    let code: String
     var file = ""
     var line = 0
     let text: String
@@ -220,7 +221,8 @@ struct PolicyInterface {
     private func problemRows() -> [[String: Value]] {
         calls.problems().map { problem in
             [
-                "about": .string(problem.about), "file": .string(problem.file),
+                "about": .string(String(problem.code.prefix { $0 != "-" })), "code": .string(problem.code),
+                "file": .string(problem.file),
                 "line": .uint32(UInt32(clamping: problem.line)), "problem": .string(problem.text),
                 "advice": .string(problem.advice),
             ]

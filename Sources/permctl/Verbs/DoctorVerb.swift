@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import PermissionClient
+import PolicyFiles
 
 struct DoctorVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -14,7 +15,7 @@ struct DoctorVerb: AsyncParsableCommand {
     func run() async throws {
         let findings = await Examination(settings: PermissionSettings()).findings()
         try output.list(findings, ["", "about", "finding", "what to do"], empty: "", json: findings.map(\.record)) {
-            [$0.mark, Cell($0.about), Cell($0.text), Cell($0.advice)]
+            [$0.mark, Cell($0.about), Cell($0.wholeText), Cell($0.advice)]
         }
         if findings.contains(where: { $0.state == .bad }) { throw Failure(.no) }
     }
@@ -28,13 +29,27 @@ struct Finding {
     }
 
     let state: State
-    let about: String
+    /// The kind of finding, in a word that does not change. It begins with what the finding is about.
+    let code: String
     let text: String
     let advice: String
+    var file = ""
+    var line = 0
 
-    init(_ state: State, _ about: String, _ text: String, advice: String = "") {
-        (self.state, self.about, self.text, self.advice) = (state, about, text, advice)
+    init(_ state: State, _ code: String, _ text: String, advice: String = "") {
+        (self.state, self.code, self.text, self.advice) = (state, code, text, advice)
     }
+
+    func at(_ file: String, _ line: Int) -> Finding {
+        var finding = self
+        (finding.file, finding.line) = (file, line)
+        return finding
+    }
+
+    var about: String { String(code.prefix { $0 != "-" }) }
+
+    /// The text with its place in a file, if it has one.
+    var wholeText: String { file.isEmpty ? text : "\(file)\(line == 0 ? "" : ":\(line)"): \(text)" }
 
     var mark: Cell {
         switch state {
@@ -44,7 +59,12 @@ struct Finding {
         }
     }
 
-    var record: Record { ["state": state.rawValue, "about": about, "text": text, "advice": advice] }
+    var record: Record {
+        [
+            "state": state.rawValue, "code": code, "about": about, "text": text, "advice": advice,
+            "file": file.isEmpty ? nil : file, "line": line == 0 ? nil : line,
+        ]
+    }
 }
 
 private struct Examination {
@@ -54,49 +74,60 @@ private struct Examination {
         let bus = Finding(.good, "bus", "there is a session bus")
         do throws(ClientError) {
             let version = daemon(try await settings.programVersion())
-            let (agents, points) = (try await agents(), try await enforcementPoints())
+            let problems = try await settings.problems()
+            let (agents, points) = (try await agents(problems), try await enforcementPoints())
             let shell = Finding.about(await settings.gnomeShell())
             return [bus, version] + agents + shell + Examination.display() + points + [Examination.portals()]
-                + (try await devices()) + (try await problems())
+                + (try await devices()) + Examination.files(problems) + Examination.notes()
         } catch {
             return error.kind == .noBus
-                ? [Finding(.bad, "bus", error.message, advice: "log in to a session, or set DBUS_SESSION_BUS_ADDRESS")]
-                : [bus, Finding(.bad, "permd", error.message, advice: Examination.advice(error))]
+                ? [
+                    Finding(
+                        .bad, "bus-missing", error.message,
+                        advice: "log in to a session, or set DBUS_SESSION_BUS_ADDRESS")
+                ]
+                : [bus, Examination.unreachable(error)]
         }
     }
 
-    private static func advice(_ error: ClientError) -> String {
+    private static func unreachable(_ error: ClientError) -> Finding {
         switch error.kind {
-        case .noDaemon: "run systemctl --user start permd; if that fails, see journalctl --user -u permd"
-        case .untrustedOwner: "end that program, then run systemctl --user restart permd"
-        default: "see journalctl --user -u permd; permctl and permd should be the same version"
+        case .noDaemon: Finding(.bad, "permd-missing", error.message, advice: UserUnits.startAdvice("permd"))
+        case .untrustedOwner:
+            Finding(.bad, "permd-untrusted", error.message, advice: "end that program, then \(UserUnits.restartPermd)")
+        default:
+            Finding(
+                .bad, "permd-failed", error.message,
+                advice: "see permd's log; permctl and permd should be the same version")
         }
     }
 
     private func daemon(_ version: String) -> Finding {
         guard version == Permctl.version else {
             return Finding(
-                .information, "permd", "version \(version) is running, but permctl is \(Permctl.version)",
-                advice: "if permd was updated, run systemctl --user restart permd")
+                .bad, "permd-version", "version \(version) is running, but permctl is \(Permctl.version)",
+                advice: "if permd was updated, \(UserUnits.restartPermd)")
         }
         return Finding(.good, "permd", "version \(version) is running")
     }
 
-    private func agents() async throws(ClientError) -> [Finding] {
+    private func agents(_ problems: [Problem]) async throws(ClientError) -> [Finding] {
         let agents = try await settings.agents()
         guard agents.isEmpty else {
             return agents.map { agent in
                 let name = "\(agent.level.rawValue) agent \(agent.owner)"
                 guard agent.failures > 0 else { return Finding(.good, "agent", name) }
                 return Finding(
-                    .information, "agent", "\(name), failures in a row: \(agent.failures)",
+                    .information, "agent-failing", "\(name), failures in a row: \(agent.failures)",
                     advice: "restart it; after \(Limits.agentFailures) failures in a row permd stops using it")
             }
         }
+        // Those of the daemon say why a prompt was not shown.
+        guard !problems.contains(where: { $0.about == "agent" }) else { return [] }
         guard try await settings.canStartAgent() else {
             return [
                 Finding(
-                    .bad, "agent", "no agent is running to show prompts",
+                    .bad, "agent-missing", "no agent is running to show prompts",
                     advice: "run permctl agent in a terminal, or install the desktop's agent")
             ]
         }
@@ -109,7 +140,7 @@ private struct Examination {
         guard isSet("DISPLAY"), !isSet("WAYLAND_DISPLAY") else { return [] }
         return [
             Finding(
-                .information, "display",
+                .information, "display-x11",
                 "on X11, any app that reaches the display can read, cover and move windows, prompts included",
                 advice: "log in to a Wayland session")
         ]
@@ -121,8 +152,8 @@ private struct Examination {
         return points.map { Finding(.good, "enforcement", "\($0.app) is connected as \($0.owner)") }
             + UserUnits.enforcementPoints.filter { !programs.contains($0) && UserUnits.isInstalled($0) }.map {
                 Finding(
-                    .bad, "enforcement", "\($0) is installed, but not connected",
-                    advice: "run systemctl --user start \($0); if that fails, see journalctl --user -u \($0)")
+                    .bad, "enforcement-missing", "\($0) is installed, but not connected",
+                    advice: UserUnits.startAdvice($0))
             }
     }
 
@@ -133,18 +164,18 @@ private struct Examination {
             let file = portal.state.path.map { ", as \($0) says" } ?? ""
             guard portal.state.isPermd else {
                 return Finding(
-                    .information, "portals", "portals ask with the desktop's own dialogs\(file)",
+                    .information, "portals-off", "portals ask with the desktop's own dialogs\(file)",
                     advice: "run permctl portal enable to let them ask through permd")
             }
             guard portal.findsBackend else {
                 return Finding(
-                    .bad, "portals",
+                    .bad, "portals-lost",
                     "portals should ask through permd\(file), but xdg-desktop-portal does not find permd.portal",
                     advice: "install permd again, or run permctl portal disable")
             }
             return Finding(.good, "portals", "portals ask through permd\(file)")
         } catch {
-            return Finding(.information, "portals", error.message.text)
+            return Finding(.information, "portals-unknown", error.message.text)
         }
     }
 
@@ -153,12 +184,15 @@ private struct Examination {
         return Permission.allCases.flatMap { permission -> [Finding] in
             let own = devices.filter { $0.permission == permission }
             // A missing device is not a problem: many machines have no camera.
-            guard !own.isEmpty else { return [Finding(.information, permission.rawValue, "no device was found")] }
+            guard !own.isEmpty else {
+                return [Finding(.information, "\(permission.rawValue)-missing", "no device was found")]
+            }
             return own.map { device in
                 let name = device.node.isEmpty ? device.name : "\(device.name) (\(device.node))"
                 guard !device.isUsable else { return Finding(.good, permission.rawValue, name) }
                 return Finding(
-                    .bad, permission.rawValue, "\(name): \(device.problem)", advice: Examination.advice(device))
+                    .bad, "\(permission.rawValue)-unusable", "\(name): \(device.problem)",
+                    advice: Examination.advice(device))
             }
         }
     }
@@ -171,18 +205,26 @@ private struct Examination {
         }
     }
 
-    private func problems() async throws(ClientError) -> [Finding] {
-        let problems = try await settings.problems()
+    /// What the daemon has found, and what it has not.
+    private static func files(_ problems: [Problem]) -> [Finding] {
         let healthy = [
             ("store", "intact and writable"), ("policy", "every rule file is valid"), ("settings", "valid"),
         ].filter { about, _ in !problems.contains { $0.about == about } }
         return healthy.map { Finding(.good, $0.0, $0.1) }
             + problems.map { problem in
-                let line = problem.line > 0 ? ":\(problem.line)" : ""
-                let place = problem.file.isEmpty ? "" : "\(problem.file)\(line): "
                 // Without udev, only hotplug is missing.
                 let state: Finding.State = ["devices", "usage"].contains(problem.about) ? .information : .bad
-                return Finding(state, problem.about, place + problem.problem, advice: problem.advice)
+                return Finding(state, problem.code, problem.problem, advice: problem.advice)
+                    .at(problem.file, problem.line)
             }
+    }
+
+    /// What permd reads without an error, but looks like a mistake.
+    private static func notes() -> [Finding] {
+        PolicyCheck.machine(root: "/").flatMap { file in
+            file.notes.map {
+                Finding(.information, "policy-note", $0.message, advice: "correct or remove it").at(file.path, $0.line)
+            }
+        }
     }
 }
