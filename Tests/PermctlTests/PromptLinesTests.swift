@@ -123,13 +123,15 @@ struct PromptLinesTests {
         #expect(await terminal.next(isGuarded: true) == .key("4"))
         typing.cancel()
         _ = await typing.result
-        tcflush(master, TCIOFLUSH)
         for (bytes, event) in [
             ("1", Terminal.Event.key("1")), ("\u{3}", .left), ("\u{4}", .left), ("\u{1B}[3~", .key(Terminal.sequence)),
             ("\u{1B}", .key(Terminal.escape)),
         ] {
             write(master, bytes, bytes.utf8.count)
-            #expect(await terminal.next(isGuarded: false) == event)
+            // The last 4 may come after the first that counts.
+            var read = await terminal.next(isGuarded: false)
+            while read == .key("4") { read = await terminal.next(isGuarded: false) }
+            #expect(read == event)
         }
         terminal.stop()
         #expect(await terminal.next(isGuarded: true) == .stopped)

@@ -44,6 +44,20 @@ struct VerbTests {
         await stage.end()
     }
 
+    @Test func aLinkIsFollowed() async throws {
+        let stage = try await CommandStage()
+        let folder = try TemporaryFolder()
+        try folder.write("", to: "a program")
+        let link = folder.file("link")
+        #expect(symlink(folder.file("a program"), link) == 0)
+        let granted = try await stage.run("grant", "exe:\(link)", "camera", "--yes")
+        #expect(
+            granted.status == 0 && granted.errors.hasPrefix("exe:\(link) leads to exe:\(folder.file("a program")), "))
+        #expect(granted.output.hasPrefix("camera is granted to exe:\(folder.file("a program")): always"))
+        #expect(try await stage.run("deny", "exe:\(folder.file("absent"))", "camera").errors.isEmpty)
+        await stage.end()
+    }
+
     @Test func appsByPartOfTheirName() async throws {
         let stage = try await CommandStage()
         _ = try await stage.run("grant", "exe:/usr/bin/firefox", "camera")
@@ -227,11 +241,13 @@ struct VerbTests {
         let stage = try await CommandStage()
         let agent = try await stage.agent([.grant(.always)])
         let monitor = try stage.start(["monitor"])
-        let log = EventLog<String>()
+        let machine = try stage.start(["monitor", "--json"])
+        let (log, records) = (EventLog<String>(), EventLog<String>())
         Task { [lines = monitor.lines] in for await line in lines { log.add(line) } }
+        Task { [lines = machine.lines] in for await line in lines { records.add(line) } }
         let app = try await TestApp("asking", on: stage.permd)
         // The monitor is subscribed once it prints a line; each of these grants makes it print one.
-        for _ in 0..<2000 where log.all.isEmpty {
+        for _ in 0..<2000 where log.all.isEmpty || records.all.isEmpty {
             _ = try await stage.run("grant", "exe:/nudge", "camera")
         }
         try await app.request("t", [.camera])
@@ -245,7 +261,17 @@ struct VerbTests {
         try await log.first { $0.hasSuffix("decision: location for exe:/nudge: forgotten or ended") }
         try await stage.devices.remove(.microphone, 0)
         try await log.first { $0.contains("device: microphone") && $0.hasSuffix("was removed") }
+        try await records.first { $0.contains("\"removed\"") }
+        let found = try records.all.map { try #require(try json($0) as? [String: Any]) }
+        func has(_ values: [String: String]) -> Bool {
+            found.contains { record in values.allSatisfy { record[$0] as? String == $1 } }
+        }
+        #expect(has(["kind": "request", "app": app.id.description, "outcome": "showing"]))
+        #expect(has(["app": app.id.description, "permission": "camera", "outcome": "granted", "duration": "always"]))
+        #expect(has(["kind": "decision", "app": "exe:/nudge", "permission": "location", "outcome": "ended"]))
+        #expect(has(["kind": "device", "permission": "microphone", "outcome": "removed"]))
         monitor.terminate()
+        machine.terminate()
         withExtendedLifetime(agent) {}
         await stage.end()
     }

@@ -33,7 +33,8 @@ struct InstallTests {
         try await Installer.install(["--prefix", prefix, "--destdir", root.path])
         let tree = try InstallTests.tree(root.path)
         var expected = [
-            "bin/permctl", "libexec/permd", "\(units)/permd.service", "share/dbus-1/services/org.permd.service",
+            "bin/permctl", "libexec/permd", "libexec/permd-restart", "\(units)/permd.service",
+            "share/dbus-1/services/org.permd.service",
             "share/dbus-1/services/org.freedesktop.impl.portal.desktop.permd.service",
             "share/dbus-1/interfaces/org.permd.Access1.xml", "share/xdg-desktop-portal/portals/permd.portal",
             "share/bash-completion/completions/permctl", "share/fish/vendor_completions.d/permctl.fish",

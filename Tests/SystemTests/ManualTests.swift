@@ -99,6 +99,10 @@ struct ManualTests {
             let isThere = page.contains("\(parts[0])= (\(parts[1]))")
             #expect(isThere, "\(line)")
         }
+        for key in page.matches(of: /(\w+)= \(\w+\)/) {
+            let isThere = settings.contains("\n\(key.output.1)=")
+            #expect(isThere, "\(key.output.1)")
+        }
         await stage.end()
     }
 }

@@ -1,6 +1,7 @@
 // An app as named on the command line: its identity, or a part of it.
 
 import ArgumentParser
+import Glibc
 import PermissionClient
 
 /// An app as named on the command line, not yet resolved to an identity.
@@ -82,6 +83,18 @@ struct AppName: ExpressibleByArgument {
 }
 
 extension AppID {
+    /// The identity that the program has when it runs, for which the kernel follows links in its path (realpath(3)); itself
+    /// if there is no such file.
+    func followingLinks() -> AppID {
+        let real = paths.map { path -> String in
+            guard let target = realpath(path, nil) else { return path }
+            defer { free(target) }
+            return String(cString: target)
+        }
+        guard let program = real.first, real != paths else { return self }
+        return AppID.executable(program.utf8, script: real.count > 1 ? real[1].utf8 : nil)
+    }
+
     /// Last parts of IDs that say nothing about the app, such as that of `org.telegram.desktop`.
     private static let general: Set<Substring> = [
         "desktop", "Desktop", "app", "App", "client", "Client", "application",

@@ -16,6 +16,13 @@ struct Record: Encodable, ExpressibleByDictionaryLiteral {
         for case (let key, let value?) in elements { values[key] = Member(value: value) }
     }
 
+    /// The record with more members.
+    func with(_ more: Record) -> Record {
+        var all = self
+        all.values.merge(more.values) { $1 }
+        return all
+    }
+
     func encode(to encoder: any Encoder) throws { try values.encode(to: encoder) }
 }
 
@@ -92,11 +99,11 @@ extension DeviceRow {
 }
 
 extension UseRow {
-    func record(now: Status) -> Record {
+    var record: Record {
         [
             "use": use, "app": app?.description ?? "", "app_name": appName, "pid": pid,
             "permission": permission.rawValue, "device": device, "device_name": deviceName, "since": since,
-            "status": status.rawValue, "status_now": now.rawValue, "source": source,
+            "status": status.rawValue, "source": source,
         ]
     }
 }

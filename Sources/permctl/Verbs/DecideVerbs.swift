@@ -39,8 +39,12 @@ struct DecisionArguments: ParsableArguments {
     func set(_ verdict: Verdict, mayAsk: Bool = false) async throws {
         let settings = PermissionSettings()
         let name = self.app
-        let app = try await name.resolve(settings)
-        if mayAsk, !name.isWhole(of: app) { try confirm(app) }
+        let named = try await name.resolve(settings)
+        let app = named.followingLinks()
+        if app != named {
+            Output.errorLines("\(named) leads to \(app), which is the identity of the program when it runs")
+        }
+        if mayAsk, !name.isWhole(of: named) { try confirm(app) }
         let duration = try time.duration()
         try await settings.set(verdict, app: app.description, permission: permission, duration: duration)
         if verdict == .grant { try await warnOfRule(app, settings) }

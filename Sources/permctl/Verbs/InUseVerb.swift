@@ -63,7 +63,7 @@ struct InUseVerb: AsyncParsableCommand {
     }
 
     private func print(_ rows: [Row], _ settings: PermissionSettings) async throws {
-        let records = rows.map { $0.use.record(now: $0.now) }
+        let records = rows.map { $0.use.record.with(["status_now": $0.now.rawValue]) }
         if output.json { return try Output.json(records, pretty: !watch) }
         if watch { Output.clearScreen() }
         let names = try await output.shortNames(settings)

@@ -19,34 +19,60 @@ struct MonitorVerb: AsyncParsableCommand {
             switch event {
             case .queueChanged: break
             case .requestChanged(let app, let questions, let state):
-                let what = questions.map(\.name).joined(separator: ", ")
-                try report("request", "\(app) for \(what): \(state)")
-            case .decisionChanged(let app, let permission, let verdict):
-                let word = verdict.map { $0 == .grant ? "granted" : "denied" } ?? "forgotten or ended"
-                let duration = await MonitorVerb.duration(app, permission, verdict, settings)
+                let names = questions.map(\.name)
                 try report(
-                    "decision", "\(permission.rawValue) for \(app): \(word)\(duration.map { ", \($0.text)" } ?? "")",
-                    duration)
+                    "request", "\(app) for \(names.joined(separator: ", ")): \(state)",
+                    ["app": app.description, "permissions": names, "outcome": state])
+            case .decisionChanged(let app, let permission, let verdict):
+                try await report(app, permission, verdict, settings)
             case .switchChanged(let permission, let isOn):
-                try report("switch", "\(permission.rawValue) is \(isOn ? "on" : "off") for every app")
+                let state = isOn ? "on" : "off"
+                try report(
+                    "switch", "\(permission.rawValue) is \(state) for every app",
+                    ["permission": permission.rawValue, "outcome": state])
             case .deviceAdded(let device):
                 let state = device.isUsable ? "" : ", unusable: \(device.problem)"
-                try report("device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is present\(state)")
+                try report(
+                    "device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is present\(state)",
+                    device.record.with(["outcome": device.isUsable ? "present" : "unusable"]))
             case .deviceRemoved(let permission, let id):
-                try report("device", "\(permission.rawValue) \(id) was removed")
+                try report(
+                    "device", "\(permission.rawValue) \(id) was removed",
+                    ["permission": permission.rawValue, "id": id, "outcome": "removed"])
             case .useStarted(let use):
                 uses[use.use] = use
-                try report("use", "\(MonitorVerb.text(use)): begins (\(use.status.rawValue))")
+                try report(
+                    "use", "\(MonitorVerb.text(use)): begins (\(use.status.rawValue))",
+                    use.record.with(["outcome": "began"]))
             case .useEnded(let number, let seconds):
                 guard let use = uses.removeValue(forKey: number) else { continue }
-                try report("use", "\(MonitorVerb.text(use)): ended after \(TimeText.span(Int64(clamping: seconds)))")
-            case .missed: try report("monitor", "events were lost: they came faster than they could be printed")
-            case .daemonLost: try report("daemon", "permd has left the bus")
+                try report(
+                    "use", "\(MonitorVerb.text(use)): ended after \(TimeText.span(Int64(clamping: seconds)))",
+                    use.record.with(["outcome": "ended", "seconds": seconds]))
+            case .missed:
+                try report(
+                    "monitor", "events were lost: they came faster than they could be printed", ["outcome": "lost"])
+            case .daemonLost: try report("daemon", "permd has left the bus", ["outcome": "gone"])
             case .daemonBack:
                 uses = [:]
-                try report("daemon", "permd is back on the bus")
+                try report("daemon", "permd is back on the bus", ["outcome": "back"])
             }
         }
+    }
+
+    /// - Parameter verdict: Nil after a reset, or at the end of a decision.
+    private func report(
+        _ app: AppID, _ permission: Permission, _ verdict: Verdict?, _ settings: PermissionSettings
+    ) async throws {
+        let word = verdict.map { $0 == .grant ? "granted" : "denied" }
+        let duration = await MonitorVerb.duration(app, permission, verdict, settings)
+        try report(
+            "decision",
+            "\(permission.rawValue) for \(app): \(word ?? "forgotten or ended")\(duration.map { ", \($0.text)" } ?? "")",
+            [
+                "app": app.description, "permission": permission.rawValue, "outcome": word ?? "ended",
+                "duration": duration?.kind.rawValue, "until": duration?.end,
+            ])
     }
 
     private static func text(_ use: UseRow) -> String {
@@ -62,13 +88,10 @@ struct MonitorVerb: AsyncParsableCommand {
         return rows.first { $0.decision.rawValue == verdict.rawValue }?.holds
     }
 
-    private func report(_ kind: String, _ text: String, _ duration: Duration? = nil) throws {
+    private func report(_ kind: String, _ text: String, _ details: Record) throws {
         let now = TimeText.now()
         guard !json else {
-            let record: Record = [
-                "time": now, "kind": kind, "text": text, "duration": duration?.kind.rawValue, "until": duration?.end,
-            ]
-            return try Output.json(record, pretty: false)
+            return try Output.json(details.with(["time": now, "kind": kind, "text": text]), pretty: false)
         }
         Output.line("\(TimeText.full(now)) \(kind): \(text)")
     }

@@ -9,14 +9,21 @@ struct OffVerb: AsyncParsableCommand {
 
     @Argument(help: "The permission.")
     var permission: Permission
+    @Flag(help: "Print JSON.")
+    var json = false
 
     /// What is said of a permission that is off.
     static func isOff(_ permission: Permission) -> TerminalText {
         "is off for every app; permctl on \(permission.rawValue) switches it on"
     }
 
+    static func record(_ permission: Permission, isOn: Bool) -> Record {
+        ["permission": permission.rawValue, "on": isOn]
+    }
+
     func run() async throws {
         try await PermissionSettings().setSwitch(permission, on: false)
+        if json { return try Output.json(OffVerb.record(permission, isOn: false)) }
         Output.line("\(permission.rawValue) \(OffVerb.isOff(permission))")
     }
 }
@@ -27,9 +34,12 @@ struct OnVerb: AsyncParsableCommand {
 
     @Argument(help: "The permission.")
     var permission: Permission
+    @Flag(help: "Print JSON.")
+    var json = false
 
     func run() async throws {
         try await PermissionSettings().setSwitch(permission, on: true)
+        if json { return try Output.json(OffVerb.record(permission, isOn: true)) }
         Output.line("\(permission.rawValue) is on; apps may use it as decided")
     }
 }
