@@ -82,10 +82,9 @@ static inline gboolean cadw_is_x11(void) {
     return FALSE;
 #endif
 }
-// Makes a realized window a dialog that attracts attention, but does not take the keyboard when it appears: with a user
-// time of 0, window managers do not focus it (_NET_WM_USER_TIME). Of the window types, KWin knows the first, and shows only
-// that one above full-screen windows; others do so with the second. With Wayland the compositor decides, and mutter makes
-// only a modal window a dialog.
+// Makes a realized window a dialog that does not take the keyboard when it appears: with a user time of 0, window managers
+// do not focus it (_NET_WM_USER_TIME). Of the window types, KWin knows the first, and shows only that one above full-screen
+// windows; others do so with the second. With Wayland the compositor decides, and mutter makes only a modal window a dialog.
 static inline void cadw_window_be_dialog(GtkWindow *window) {
 #ifdef GDK_WINDOWING_X11
     GdkSurface *surface = cadw_x11_surface(window);
@@ -99,7 +98,6 @@ static inline void cadw_window_be_dialog(GtkWindow *window) {
         display, gdk_x11_surface_get_xid(surface), XInternAtom(display, "_NET_WM_WINDOW_TYPE", False), XA_ATOM, 32,
         PropModeReplace, (unsigned char *)types, G_N_ELEMENTS(types));
     gdk_x11_surface_set_user_time(surface, 0);
-    cadw_window_attract(window, TRUE);
 #endif
 }
 #ifdef GDK_WINDOWING_X11
@@ -155,8 +153,9 @@ static inline Window cadw_x11_active(Display *display) {
 }
 #endif
 // Puts a window that is shown where the person sees it: on X11 above others, on every desktop, and in the middle of the
-// app's window, if `parent` names one (x11:XID) that is visible, otherwise of the window in use. Never transient for that window: window managers hide
-// such a window together with the other one, which the app may minimize or move to another desktop.
+// app's window, if `parent` names one (x11:XID) that is visible, otherwise of the window in use. Never transient for that
+// window: window managers hide such a window together with the other one, which the app may minimize or move to another
+// desktop.
 static inline void cadw_window_place(GtkWindow *window, const char *parent) {
 #ifdef GDK_WINDOWING_X11
     GdkSurface *surface = cadw_x11_surface(window);

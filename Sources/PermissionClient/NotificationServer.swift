@@ -13,6 +13,8 @@ package struct Notification<Command: NotificationCommand>: Sendable, Hashable {
     package var summary: String
     package var body: String
     package var icon: String
+    /// Whether it stays until it is closed, also above full-screen windows.
+    package var isCritical: Bool
     /// Shown as buttons, if the server has buttons.
     package var actions: [Action]
 
@@ -26,10 +28,11 @@ package struct Notification<Command: NotificationCommand>: Sendable, Hashable {
         }
     }
 
-    package init(summary: String, body: String = "", icon: String, actions: [Action] = []) {
+    package init(summary: String, body: String = "", icon: String, isCritical: Bool = false, actions: [Action] = []) {
         self.summary = summary
         self.body = body
         self.icon = icon
+        self.isCritical = isCritical
         self.actions = actions
     }
 }
@@ -101,7 +104,8 @@ package final class NotificationServer<Key: Hashable & Sendable, Command: Notifi
     private func send(_ notification: Notification<Command>, _ key: Key) async {
         guard let server = await find() else { return onClosed(key) }
         let hints: [String: Value] = [
-            "urgency": .byte(1), "category": .string("device"), "desktop-entry": .string(entry),
+            "urgency": .byte(notification.isCritical ? 2 : 1), "category": .string("device"),
+            "desktop-entry": .string(entry),
         ]
         let hasButtons = capabilities.contains("actions")
         let actions = hasButtons ? notification.actions.flatMap { [$0.command.actionName, $0.label] } : []

@@ -27,7 +27,8 @@ final class PromptNotice {
         guard let server = server ?? connect() else { return }
         let label = Texts.text("Show")
         let actions = [Command.body, .button].map { Notification.Action(command: $0, label: label) }
-        server.show(Notification(summary: question, icon: AgentProgram.entry, actions: actions), .prompt)
+        server.show(
+            Notification(summary: question, icon: AgentProgram.entry, isCritical: true, actions: actions), .prompt)
     }
 
     func close() { server?.close(.prompt) }

@@ -14,6 +14,14 @@ final class PromptPlace {
     /// By how much longer the pause has to be each time that the person types on.
     private static let patience: UInt32 = 4
 
+    #if LAYER_SHELL
+        private static var hasLayers: Bool { clayer_is_supported() != 0 }
+    #else
+        private static let hasLayers = false
+    #endif
+    /// Whether a window gets the keyboard when it appears, as ordinary ones do with Wayland.
+    static var comesWithKeyboard: Bool { !hasLayers && cadw_is_x11() == 0 }
+
     private let window: Widget
     /// Whether it is on the overlay layer of a Wayland compositor.
     let isLayer: Bool
@@ -32,17 +40,14 @@ final class PromptPlace {
     /// - Parameter window: Not realized yet.
     init(_ window: Widget) {
         self.window = window
+        isLayer = PromptPlace.hasLayers
+        isAbove = !PromptPlace.comesWithKeyboard
         #if LAYER_SHELL
-            isLayer = clayer_is_supported() != 0
-            if isLayer {
-                clayer_place(cadw_window(window))
-                // Nothing draws a frame around it.
-                gtk_widget_add_css_class(window, "layer")
-            }
-        #else
-            isLayer = false
+            guard isLayer else { return }
+            clayer_place(cadw_window(window))
+            // Nothing draws a frame around it.
+            gtk_widget_add_css_class(window, "layer")
         #endif
-        isAbove = isLayer || cadw_is_x11() != 0
     }
 
     /// Shows the window, if it is not shown, and puts it where the person sees it.
@@ -54,6 +59,13 @@ final class PromptPlace {
         }
         cadw_window_place(cadw_window(window), parent)
         awaitPause()
+    }
+
+    /// The window is on the screen. An X11 window has its size only now, and GNOME Shell fails on one that attracts attention
+    /// before.
+    func arrived(for parent: String) {
+        cadw_window_place(cadw_window(window), parent)
+        if cadw_window_has_focus(cadw_window(window)) == 0 { cadw_window_attract(cadw_window(window), 1) }
     }
 
     /// Calls `body` when monitors come and go: a layer whose monitor is gone is not shown, and sway does not say so.

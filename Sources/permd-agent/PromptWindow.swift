@@ -126,11 +126,12 @@ final class PromptWindow {
 
     /// Shows the prompt again, in a new window, when another program or the compositor has hidden its window.
     private func stayOnScreen() {
-        guard let patience = shown?.patience else { return }
+        guard let shown else { return }
         if cadw_window_is_seen(cadw_window(window)) != 0 {
-            shown?.patience = 0
-        } else if patience > 0 {
-            shown?.patience -= 1
+            if shown.patience > 0 { place.arrived(for: shown.prompt.parentWindow) }
+            self.shown?.patience = 0
+        } else if shown.patience > 0 {
+            self.shown?.patience -= 1
         } else {
             vanish(for: PromptWindow.patience)
             appear()

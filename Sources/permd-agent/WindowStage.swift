@@ -38,6 +38,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     }
 
     func present(_ prompt: AgentPrompt) async -> AgentAnswer {
+        if await comesWithKeyboard() { await InputPause().wait() }
         let answer = PendingAnswer()
         let updating = Task {
             for await behind in prompt.changes { WindowStage.onGtk { [self] in update(answer, behind) } }
@@ -54,6 +55,16 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         }
     }
 
+    /// Whether the prompt needs a new window, which gets the keyboard at once.
+    private func comesWithKeyboard() async -> Bool {
+        await withCheckedContinuation { continuation in
+            WindowStage.onGtk { [self] in
+                stopIdle()
+                continuation.resume(returning: window == nil && PromptPlace.comesWithKeyboard)
+            }
+        }
+    }
+
     // MARK: On GTK's thread
 
     private func refuseSyntheticInput() {
@@ -66,9 +77,11 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     }
 
     private func show(_ prompt: AgentPrompt, _ answer: PendingAnswer) {
-        guard !answer.isGiven else { return }
-        guard !prompt.items.isEmpty else { return answer.give(.failed("a prompt without a question")) }
-        stopIdle()
+        guard !answer.isGiven, !prompt.items.isEmpty else {
+            answer.give(.failed("a prompt without a question"))
+            if window == nil { restIdle() }
+            return
+        }
         let window = window ?? PromptWindow { [notice] in WindowStage.say($0, in: notice) }
         self.window = window
         window.show(prompt, answer) { [self] in hide(answer) }

@@ -19,8 +19,9 @@ struct GnomePromptTests {
     }
 
     /// What is typed as it comes neither answers nor reaches it later, and the next keys are the editor's again.
-    @Test func typingAsItComes() async throws {
-        let stage = try await GnomeStage()
+    @Test(arguments: GnomeStage.Kind.allCases)
+    func typingAsItComes(_ kind: GnomeStage.Kind) async throws {
+        let stage = try await GnomeStage(kind)
         let editor = try await Editor(on: stage)
         try await stage.type("ab")
         try await editor.text("ab")
@@ -45,8 +46,9 @@ struct GnomePromptTests {
         await stage.end()
     }
 
-    @Test func aboveAFullScreenWindow() async throws {
-        let stage = try await GnomeStage()
+    @Test(arguments: GnomeStage.Kind.allCases)
+    func aboveAFullScreenWindow(_ kind: GnomeStage.Kind) async throws {
+        let stage = try await GnomeStage(kind)
         let editor = try await Editor(on: stage)
         try await editor.fillScreen()
         let before = Editor.paper
@@ -65,6 +67,45 @@ struct GnomePromptTests {
         try await stage.promptIsOver()
         try await stage.until("the window again") { try await stage.colour(640, 130) == before }
         editor.end()
+        await app.end()
+        await stage.end()
+    }
+
+    /// On X11 an app can keep the keyboard and the pointer from the shell, which is asked again the next time.
+    @Test func besideAnOpenMenu() async throws {
+        let stage = try await GnomeStage(.x11)
+        try stage.startAgent()
+        let editor = try await Editor(on: stage)
+        try await stage.until("the agents") { try await stage.agents() == 2 }
+        for attempt in 1...Limits.agentFailures {
+            let app = try await TestApp("app\(attempt)", on: stage.permd)
+            try await stage.press(.menu)
+            try await stage.until("the menu") { try await stage.titles().count == 2 }
+            try await app.request("t", [.camera])
+            try await stage.until("the window") { try await stage.titles().contains("Permission request") }
+            await app.end()
+            try await stage.press(.escape)
+            try await stage.until("the editor alone") { try await stage.titles().count == 1 }
+        }
+        let app = try await TestApp("app", on: stage.permd)
+        try await ask(app, on: stage)
+        editor.end()
+        await app.end()
+        try await stage.promptIsOver()
+        await stage.end()
+    }
+
+    /// On a touch screen, the first tap that counts answers.
+    @Test func touch() async throws {
+        let stage = try await GnomeStage()
+        let app = try await TestApp("app", on: stage.permd)
+        try await ask(app, on: stage)
+        try await stage.eval("permdTest.tap(640, 400)")
+        #expect(try await !stage.isTrue("permdTest.isAwake()"))
+        try await stage.awake()
+        let button: [Double] = try await stage.read("permdTest.find('Allow this time')")
+        try await stage.eval("permdTest.tap(\(button[0] + 9), \(button[1] + 9))")
+        #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         await app.end()
         await stage.end()
     }

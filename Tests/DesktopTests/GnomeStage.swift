@@ -1,4 +1,4 @@
-// GNOME Shell without a screen, with two monitors and permd's extension. The test has a keyboard and a pointer in it.
+// GNOME Shell without a screen, with permd's extension or without. The test has a keyboard, a pointer and a touch screen.
 
 import DBus
 import Foundation
@@ -9,7 +9,11 @@ import Testing
 
 @LoopActor
 final class GnomeStage: DesktopStage {
+    /// With Wayland there are two monitors.
+    enum Kind: CaseIterable { case wayland, x11 }
+
     enum Key: Int {
+        case menu = 0xFF67
         case escape = 0xFF1B
         case tab = 0xFF09
         case enter = 0xFF0D
@@ -22,39 +26,54 @@ final class GnomeStage: DesktopStage {
 
     /// What stands for the system's bus, which GNOME Shell does not start without.
     private let system: PrivateBus
+    private let server: XServer?
     private var desk: Connection?
     private var shell: ChildProcess?
     private let log = EventLog<String>()
 
-    override init() async throws {
+    /// - Parameter asks: Whether the shell asks itself, with the extension.
+    init(_ kind: Kind = .wayland, asks: Bool = true, hasKeyboard: Bool = true) async throws {
         system = try await PrivateBus()
+        server = kind == .x11 ? try await XServer(screen: "1280x800") : nil
         try await super.init()
         desk = try permd.bus.connect()
-        try install()
+        try install(asks ? "'\(GnomeStage.uuid)'" : "")
         environment["DBUS_SYSTEM_BUS_ADDRESS"] = system.address
         environment["GSETTINGS_BACKEND"] = "keyfile"
-        environment["XDG_SESSION_TYPE"] = "wayland"
+        environment["XDG_SESSION_TYPE"] = kind == .x11 ? "x11" : "wayland"
         environment["XDG_CURRENT_DESKTOP"] = "GNOME"
+        environment["DISPLAY"] = server?.display
+        // On X11 the test's keys and clicks are those of another program.
+        agentArguments = ["--synthetic-input", "yes"]
+        // What shows notifications of programs is a process of its own.
+        let notifications = "org.gnome.Shell.Notifications"
+        try await allowActivation(notifications, ["/usr/bin/gjs", "-m", "/usr/share/gnome-shell/\(notifications)"])
+        let wayland = [
+            "--headless", "--wayland", "--no-x11", "--wayland-display", "permd-test", "--virtual-monitor", "1280x800",
+            "--virtual-monitor", "1024x768",
+        ]
         let shell = try ChildProcess(
-            "gnome-shell",
-            [
-                "--headless", "--wayland", "--no-x11", "--unsafe-mode", "--wayland-display", "permd-test",
-                "--virtual-monitor", "1280x800", "--virtual-monitor", "1024x768",
-            ], environment: environment, standardOutput: .null, standardError: .pipe)
+            "gnome-shell", ["--unsafe-mode"] + (kind == .x11 ? ["--x11"] : wayland), environment: environment,
+            standardOutput: .null, standardError: .pipe)
         self.shell = shell
         Task { [log, lines = shell.errorLines] in for await line in lines { log.add(line) } }
-        environment["WAYLAND_DISPLAY"] = "permd-test"
-        environment["GDK_BACKEND"] = "wayland"
+        if kind == .wayland { environment["WAYLAND_DISPLAY"] = "permd-test" }
+        environment["GDK_BACKEND"] = kind == .x11 ? "x11" : "wayland"
+        part.bottom = 800
         try await until("GNOME Shell") { (try? await isTrue("!Main.layoutManager._startingUp")) == true }
         // A session begins in the overview.
         try await eval("Main.overview.hide()")
         try await until("the desktop") { try await isTrue("!Main.overview.visible") }
+        // The shell says that there is no display manager.
+        try await until("the notification") { try await isTrue("Main.messageTray.getSources().length") }
+        try await eval("Main.messageTray.getSources().forEach(source => source.destroy())")
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "gnome.js")
         try await eval(try String(contentsOf: script, encoding: .utf8))
-        try await until("the extension") { try await agents() == 1 }
+        if hasKeyboard { try await eval("permdTest.addKeyboard() !== null") }
+        if asks { try await until("the extension") { try await agents() == 1 } }
     }
 
-    private func install() throws {
+    private func install(_ extensionNames: String) throws {
         let files = FileManager.default
         let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -65,9 +84,15 @@ final class GnomeStage: DesktopStage {
             withDestinationPath: project.appending(path: "gnome-shell/\(GnomeStage.uuid)").path)
         let settings = "\(environment["XDG_CONFIG_HOME"] ?? "")/glib-2.0/settings"
         try files.createDirectory(atPath: settings, withIntermediateDirectories: true)
+        // The shell finds the name and the icon of the agent by it.
+        let entry = try String(contentsOf: project.appending(path: "desktop/org.permd.Agent.desktop"), encoding: .utf8)
+        let applications = "\(environment["XDG_DATA_HOME"] ?? "")/applications"
+        try files.createDirectory(atPath: applications, withIntermediateDirectories: true)
+        try entry.replacing(/Exec=.*/, with: "Exec=true")
+            .write(toFile: "\(applications)/org.permd.Agent.desktop", atomically: false, encoding: .utf8)
         let text = """
             [org/gnome/shell]
-            enabled-extensions=['\(GnomeStage.uuid)']
+            enabled-extensions=@as [\(extensionNames)]
             welcome-dialog-last-shown-version='999'
 
             [org/gnome/desktop/interface]
@@ -82,6 +107,7 @@ final class GnomeStage: DesktopStage {
     override func end() async {
         shell?.terminate()
         _ = await shell?.waitForExit()
+        server?.end()
         for line in log.all where line.contains("JS ERROR") || line.contains(GnomeStage.uuid) {
             Issue.record("\(line)")
         }
@@ -145,15 +171,35 @@ final class GnomeStage: DesktopStage {
         ).body
     }
 
-    /// The colour at a point of the stage: red, green and blue.
-    func colour(_ x: Double, _ y: Double) async throws -> [Int] {
+    func titles() async throws -> [String] { try await read("permdTest.titles()") }
+
+    /// Where the window of that title is, which is above all others: x, y, width and height.
+    func top(_ title: String) async throws -> [Int] { try await read("permdTest.top('\(title)')") }
+
+    override func corner(of area: Picture.Area) async throws -> (x: Int, y: Int) {
+        let place = try await top("Permission request")
+        return (place.first ?? area.left, place.dropFirst().first ?? area.top)
+    }
+
+    override func takePicture(_ path: String) async throws {
         let file = folder.file("screen.png")
-        guard let desk else { return [] }
+        try await takeScreenshot(file)
+        try await run("convert", "-depth", "8", file, path)
+    }
+
+    private func takeScreenshot(_ file: String) async throws {
+        guard let desk else { return }
         _ = try await desk.call(
             .call(
                 destination: "org.gnome.Shell", path: "/org/gnome/Shell/Screenshot",
                 interface: "org.gnome.Shell.Screenshot", member: "Screenshot",
                 [.bool(false), .bool(false), .string(file)]))
+    }
+
+    /// The colour at a point of the stage: red, green and blue.
+    func colour(_ x: Double, _ y: Double) async throws -> [Int] {
+        let file = folder.file("screen.png")
+        try await takeScreenshot(file)
         let script = """
             import sys, gi; gi.require_version("GdkPixbuf", "2.0")
             from gi.repository import GdkPixbuf
@@ -167,11 +213,16 @@ final class GnomeStage: DesktopStage {
 
     // MARK: Input
 
-    override func type(_ text: String) async throws { try await type(text.unicodeScalars.map { Int($0.value) }) }
+    override func type(_ text: String) async throws {
+        try await eval("permdTest.typeOn(\(text.unicodeScalars.map { Int($0.value) }))")
+        try await until("the last key") { try await isTrue("!permdTest.isTyping") }
+    }
 
-    func press(_ keys: Key...) async throws { try await type(keys.map(\.rawValue)) }
+    override func key(_ name: String) async throws {
+        if name == "Escape" { try await press(.escape) } else { try await type(name) }
+    }
 
-    private func type(_ keys: [Int]) async throws { try await eval("permdTest.type(\(keys))") }
+    func press(_ keys: Key...) async throws { try await eval("permdTest.type(\(keys.map(\.rawValue)))") }
 
     /// Clicks on what has that name, as soon as it can be used.
     func click(_ name: String) async throws {
@@ -187,6 +238,8 @@ final class GnomeStage: DesktopStage {
         try await eval("permdTest.move(\(x), \(y))")
         try await eval("permdTest.click()")
     }
+
+    override func click(_ x: Int, _ y: Int) async throws { try await click(at: Double(x), Double(y)) }
 
     func focused() async throws -> String { try await read("permdTest.focused()") }
 

@@ -2,11 +2,12 @@
 {
     const {Clutter, GLib} = imports.gi;
     const seat = Clutter.get_default_backend().get_default_seat();
-    const keyboard = seat.create_virtual_device(Clutter.InputDeviceType.KEYBOARD_DEVICE);
     const pointer = seat.create_virtual_device(Clutter.InputDeviceType.POINTER_DEVICE);
+    let keyboard = null;
+    let screen = null;
     const walk = actor => [actor, ...actor.get_children().flatMap(walk)];
     const plain = text => (text ?? '').replace(/[\u2068\u2069]/g, '');
-    const nameOf = actor => plain(actor.accessible_name || actor.label_actor?.text || actor.text || actor.title);
+    const nameOf = actor => plain(actor.accessible_name || actor.label_actor?.text || actor.text || actor.title || actor.label);
 
     globalThis.permdTest = {
         /** The prompt on the stage; undefined without one. */
@@ -26,11 +27,20 @@
 
         /** Where the first visible actor of that name is on the stage. */
         find: name => {
-            const actor = walk(global.stage).find(child =>
-                child.mapped && child.reactive && (child.can_focus ?? true) && nameOf(child) === name);
+            const actor = walk(global.stage).find(child => child.mapped && child.reactive && nameOf(child) === name);
             const place = actor ? [...actor.get_transformed_position(), ...actor.get_transformed_size()] : [];
             // It may not have been laid out yet.
             return place.every(Number.isFinite) ? place : [];
+        },
+
+        /** The titles of the windows on the screen. */
+        titles: () => global.get_window_actors().map(({meta_window: window}) => window.title ?? ''),
+
+        /** Where the window of that title is; empty if it is not above all others. */
+        top: title => {
+            const window = global.get_window_actors().at(-1)?.meta_window;
+            const {x, y, width, height} = window?.get_frame_rect() ?? {};
+            return window?.title === title ? [x, y, width, height] : [];
         },
 
         checked: name => walk(global.stage).find(child => child.mapped && nameOf(child) === name)?.checked,
@@ -44,6 +54,14 @@
             pointer.notify_button(GLib.get_monotonic_time(), Clutter.BUTTON_PRIMARY, Clutter.ButtonState.RELEASED);
         },
 
+        tap: (x, y) => {
+            screen ??= seat.create_virtual_device(Clutter.InputDeviceType.TOUCHSCREEN_DEVICE);
+            screen.notify_touch_down(GLib.get_monotonic_time(), 0, x, y);
+            screen.notify_touch_up(GLib.get_monotonic_time(), 0);
+        },
+
+        addKeyboard: () => (keyboard = seat.create_virtual_device(Clutter.InputDeviceType.KEYBOARD_DEVICE)),
+
         press: (key, isPressed) => keyboard.notify_keyval(GLib.get_monotonic_time(), key,
             isPressed ? Clutter.KeyState.PRESSED : Clutter.KeyState.RELEASED),
 
@@ -52,6 +70,16 @@
                 permdTest.press(key, true);
                 permdTest.press(key, false);
             }
+        },
+
+        /** Types as a person does, a key after the other. */
+        typeOn: keys => {
+            permdTest.isTyping = true;
+            GLib.timeout_add(GLib.PRIORITY_DEFAULT, 40, () => {
+                permdTest.type(keys.splice(0, 1));
+                permdTest.isTyping = keys.length > 0;
+                return permdTest.isTyping;
+            });
         },
     };
 }

@@ -77,9 +77,12 @@ export class Agent {
             const dialog = new PromptDialog(prompt, this._daemon);
             this._open = {path, dialog, invocation};
             dialog.connect('answered', () => this._answer(dialog));
-            // The shell may be closed to dialogs, such as while an X11 app has a menu open.
-            if (!dialog.open())
-                this._end('the shell cannot show a dialog now');
+            // On X11 an app may keep the keyboard and the pointer to itself, as with an open menu.
+            if (!dialog.open()) {
+                this._end('an app keeps the shell from showing a dialog');
+                // permd unregisters agents that fail three times in a row.
+                this._register();
+            }
         } catch (error) {
             console.warn(`permd: ${error.message}`);
             if (this._open)
