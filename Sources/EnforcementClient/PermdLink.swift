@@ -123,8 +123,8 @@ final class PermdLink {
     }
 
     enum RequestEnd {
-        /// It was answered, or dismissed; asking again makes no sense until a time, if there is one.
-        case answered(pausedUntil: UInt64?)
+        /// It was answered, or dismissed; asking again makes no sense for so many seconds, if there is a number.
+        case answered(retryAfter: UInt32?)
         case failed(isRetryable: Bool)
     }
 
@@ -157,7 +157,7 @@ final class PermdLink {
             let results = message.body[1].properties
         else { return .failed(isRetryable: false) }
         if code == 2 { return .failed(isRetryable: results["retryable"]?.boolValue ?? false) }
-        return .answered(pausedUntil: results["paused_until"]?.uint64Value)
+        return .answered(retryAfter: results["retry_after"]?.uint32Value)
     }
 
     /// Withdraws a request, if it is still there.

@@ -135,8 +135,8 @@ package final class SubjectRequests {
         guard entries[key] != nil else { return }
         entries[key]?.path = nil
         switch end {
-        case .answered(let pausedUntil?):
-            let timer = Loop.shared.at(epochSeconds: Int64(clamping: pausedUntil)) { [weak self] in self?.retry(key) }
+        case .answered(let seconds?):
+            let timer = Loop.shared.after(milliseconds: Int64(seconds) * 1000) { [weak self] in self?.retry(key) }
             entries[key]?.timer = timer
         case .failed(isRetryable: true):
             let timer = Loop.shared.after(milliseconds: SubjectRequests.retryDelay) { [weak self] in self?.retry(key) }

@@ -16,8 +16,13 @@ public struct RequestOptions: Sendable, Hashable {
     /// a waiting request.
     public var token: String?
 
-    /// Creates the default options: no window, may prompt, no hold.
-    public init() {}
+    /// Creates options: by default no window, may prompt, no hold.
+    public init(parentWindow: String = "", isInteractive: Bool = true, hold: Int = 0, token: String? = nil) {
+        self.parentWindow = parentWindow
+        self.isInteractive = isInteractive
+        self.hold = hold
+        self.token = token
+    }
 }
 
 /// The answer to a request: the signal org.permd.Request1.Response.
@@ -31,6 +36,8 @@ public struct RequestResult: Sendable, Hashable {
     /// Whether nothing was decided: the user chose Not now, or did not answer in time, or there was no prompt because
     /// the user chose Not now too often or ``RequestOptions/isInteractive`` is false.
     public let isDismissed: Bool
+    /// Seconds after which asking again may prompt again, if the user chose Not now too often; nil otherwise.
+    public let retryAfter: Int?
 
     /// Seconds for which the place in the queue is kept for the next request; 0 if it is not kept.
     public let heldSeconds: Int
@@ -41,10 +48,15 @@ public struct RequestResult: Sendable, Hashable {
     /// The status of a requested permission; `undetermined` for any other.
     public subscript(permission: Permission) -> Status { statuses[permission] ?? .undetermined }
 
-    init(permissions: [Permission], statuses: [Permission: Status], isDismissed: Bool, heldSeconds: Int) {
+    init(
+        permissions: [Permission], statuses: [Permission: Status], retryAfter: Int? = nil, heldSeconds: Int = 0
+    ) {
         self.permissions = permissions
         self.statuses = statuses
-        self.isDismissed = isDismissed
+        self.retryAfter = retryAfter
+        isDismissed =
+            statuses.values.contains(.undetermined)
+            && statuses.values.allSatisfy { [.undetermined, .unavailable].contains($0) }
         self.heldSeconds = heldSeconds
         firstRefused = permissions.first { statuses[$0] != .granted }
     }

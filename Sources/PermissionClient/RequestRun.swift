@@ -189,7 +189,8 @@ final class RequestRun {
         else { return fail(.unexpected("a Response with the signature \(message.signature)")) }
         guard code != 2 else { return failed(results) }
         let result = RequestResult(
-            permissions: order.permissions, statuses: results["statuses"]?.statuses ?? [:], isDismissed: code == 1,
+            permissions: order.permissions, statuses: results["statuses"]?.statuses ?? [:],
+            retryAfter: results["retry_after"]?.uint32Value.map(Int.init),
             heldSeconds: results["hold"]?.uint32Value.map(Int.init) ?? 0)
         end()
         onPhase(.settled(result))

@@ -119,8 +119,8 @@ package struct Reply: Sendable, Hashable {
     package var hold: UInt32 = 0
     /// The person's answers to this request.
     package var answers: [Question: ItemDecision] = [:]
-    /// For an enforcement point: the end of the pause in which the dismissal throttle answers for the person.
-    package var pausedUntil: EpochSeconds?
+    /// Seconds until the dismissal throttle no longer answers for the person, if something is undecided because of it.
+    package var retryAfter: Int64?
     /// Whether it failed because permd is stopping.
     package var isStopping = false
 }

@@ -246,19 +246,15 @@ extension Queue {
     private func settledReply(to request: Request, _ now: Instant, _ facts: some Facts) -> Reply {
         var reply = reply(to: request, .answered, facts)
         reply.answers = request.answers
-        // An app is not told when it may try to wear the person down again.
-        if request.device != nil {
-            reply.pausedUntil = request.questions.compactMap {
-                dismissals.pauseEnd(request.app, $0, at: now.epoch)
-            }.max()
+        let open = request.questions.filter { question in
+            question.permission.map { reply.statuses[$0] == .undetermined } ?? true
         }
+        reply.retryAfter = open.compactMap { dismissals.pauseEnd(request.app, $0, at: now.epoch) }.max()
+            .map { $0 - now.epoch }
         let isDecided =
             request.answers.keys.contains { $0.permission == nil }
             || reply.statuses.values.contains { [.granted, .denied, .restricted].contains($0) }
-        let isOpen = request.questions.contains { question in
-            question.permission.map { reply.statuses[$0] == .undetermined } ?? true
-        }
-        if !isDecided, isOpen { reply.code = .dismissed }
+        if !isDecided, !open.isEmpty { reply.code = .dismissed }
         return reply
     }
 

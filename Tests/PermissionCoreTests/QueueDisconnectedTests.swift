@@ -62,7 +62,7 @@ struct QueueDisconnectedTests {
             > request 1 a camera
             record a:camera=dismissed/guard
             accept 1
-            respond 1 dismissed camera=undetermined refused=camera
+            respond 1 dismissed camera=undetermined refused=camera retry=1699999600
             """)
     }
 }

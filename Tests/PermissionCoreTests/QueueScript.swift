@@ -266,7 +266,9 @@ struct QueueScript {
             }
         let statuses = reply.statuses.sorted { $0.key < $1.key }.map { "\($0.key.rawValue)=\($0.value.rawValue)" }
         let refused = reply.firstRefused.map { " refused=\($0.rawValue)" } ?? ""
-        return "\(code) \(statuses.joined(separator: ","))\(refused)\(reply.hold > 0 ? " hold=\(reply.hold)" : "")"
+        let retry = reply.retryAfter.map { " retry=\($0)" } ?? ""
+        return
+            "\(code) \(statuses.joined(separator: ","))\(refused)\(retry)\(reply.hold > 0 ? " hold=\(reply.hold)" : "")"
     }
 
     private func describe(_ decision: Decision) -> String {

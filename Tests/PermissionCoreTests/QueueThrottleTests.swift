@@ -97,12 +97,12 @@ struct QueueThrottleTests {
             stop prompt#3
             nag a camera 3 until=1600
             record a:camera=dismissed/person
-            respond 3 dismissed camera=undetermined refused=camera
+            respond 3 dismissed camera=undetermined refused=camera retry=600
             length 0
             > request 4 a camera
             record a:camera=dismissed/guard
             accept 4
-            respond 4 dismissed camera=undetermined refused=camera
+            respond 4 dismissed camera=undetermined refused=camera retry=600
             > request 5 a camera,microphone
             record a:camera=dismissed/guard
             shown A #4 microphone
@@ -112,7 +112,7 @@ struct QueueThrottleTests {
             > request 7 a camera
             record a:camera=dismissed/guard
             accept 7
-            respond 7 dismissed camera=undetermined refused=camera
+            respond 7 dismissed camera=undetermined refused=camera retry=1
             + 1
             > request 8 a camera
             queued 2
@@ -190,7 +190,7 @@ struct QueueThrottleTests {
             nag a camera 1 until=1010
             nag a microphone 1 until=1010
             record a:camera=dismissed/person,a:microphone=dismissed/person
-            respond 1 dismissed camera=undetermined,microphone=undetermined refused=camera
+            respond 1 dismissed camera=undetermined,microphone=undetermined refused=camera retry=10
             length 0
             > request 2 a location,camera
             record a:camera=dismissed/guard
@@ -218,7 +218,7 @@ struct QueueThrottleTests {
             nag a camera 1 until=1600
             nag a microphone 1 until=1600
             record a:camera=dismissed/person,a:microphone=dismissed/person
-            respond 1 dismissed camera=undetermined,microphone=undetermined refused=camera
+            respond 1 dismissed camera=undetermined,microphone=undetermined refused=camera retry=600
             length 0
             > lift a camera
             > request 2 a camera,microphone
@@ -233,7 +233,7 @@ struct QueueThrottleTests {
             > request 3 a microphone
             record a:microphone=dismissed/guard
             accept 3
-            respond 3 dismissed microphone=undetermined refused=microphone
+            respond 3 dismissed microphone=undetermined refused=microphone retry=600
             > lift * *
             > request 4 a microphone
             queued 1
@@ -249,19 +249,19 @@ struct QueueThrottleTests {
             > request 1 b camera
             record b:camera=dismissed/guard
             accept 1
-            respond 1 dismissed camera=undetermined refused=camera
+            respond 1 dismissed camera=undetermined refused=camera retry=600
             > request 2 a camera
             shown A #1 camera pause=600
             > answer A #1 dismissed
             stop prompt#1
             nag a camera 3 until=1600
             record a:camera=dismissed/person
-            respond 2 dismissed camera=undetermined refused=camera
+            respond 2 dismissed camera=undetermined refused=camera retry=600
             length 0
             > request 3 a camera
             record a:camera=dismissed/guard
             accept 3
-            respond 3 dismissed camera=undetermined refused=camera
+            respond 3 dismissed camera=undetermined refused=camera retry=600
             """)
     }
 
@@ -284,7 +284,7 @@ struct QueueThrottleTests {
             stop prompt#2
             nag a camera 2 until=1010
             record a:camera=dismissed/person
-            respond 2 dismissed camera=undetermined refused=camera
+            respond 2 dismissed camera=undetermined refused=camera retry=10
             length 0
             + 10
             > request 3 a camera

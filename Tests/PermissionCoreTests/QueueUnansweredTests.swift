@@ -34,8 +34,8 @@ struct QueueUnansweredTests {
             record a:microphone=dismissed/timeout
             paused a 1600
             record a:location=dismissed/guard
-            respond 3 dismissed microphone=undetermined refused=microphone
-            respond 4 dismissed location=undetermined refused=location
+            respond 3 dismissed microphone=undetermined refused=microphone retry=600
+            respond 4 dismissed location=undetermined refused=location retry=600
             show A #4 5 camera waiting=0
             timer prompt#4 300000
             moved 5 showing 0
@@ -44,7 +44,7 @@ struct QueueUnansweredTests {
             > request 6 a bluetooth
             record a:bluetooth=dismissed/guard
             accept 6
-            respond 6 dismissed bluetooth=undetermined refused=bluetooth
+            respond 6 dismissed bluetooth=undetermined refused=bluetooth retry=1
             + 1
             > request 7 a bluetooth
             queued 1
@@ -127,7 +127,7 @@ struct QueueUnansweredTests {
             > request 5 a camera
             record a:camera=dismissed/guard
             accept 5
-            respond 5 dismissed camera=undetermined refused=camera
+            respond 5 dismissed camera=undetermined refused=camera retry=600
             > lift a *
             > request 6 a camera
             asked A #5 6 camera

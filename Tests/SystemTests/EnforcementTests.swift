@@ -27,7 +27,7 @@ struct EnforcementTests {
                 let statuses = (results["statuses"]?.stringTable ?? [:]).sorted { $0.key < $1.key }
                     .map { "\($0.key)=\($0.value)" }
                 let error = results["error"]?.stringValue.map { ["error \($0)"] } ?? []
-                let pause = results["paused_until"].map { _ in ["paused"] } ?? []
+                let pause = results["retry_after"].map { _ in ["paused"] } ?? []
                 let code = String($0.body[0].uint32Value ?? 99)
                 responses.add(([token, code] + statuses + error + pause).joined(separator: " "))
             }

@@ -65,7 +65,7 @@ extension RequestObject: @LoopActor RequestOrigin {
                 reply.statuses.map { ($0.key.rawValue, $0.value.rawValue) }.sorted { $0.0 < $1.0 }),
             "refused": .string(reply.firstRefused?.rawValue ?? ""),
         ]
-        if let end = reply.pausedUntil { results["paused_until"] = .uint64(UInt64(clamping: end)) }
+        if let seconds = reply.retryAfter { results["retry_after"] = .uint32(UInt32(clamping: seconds)) }
         if reply.hold > 0 { results["hold"] = .uint32(reply.hold) }
         switch reply.code {
         case .answered: return (0, results)

@@ -40,13 +40,19 @@ struct RequestVerb: AsyncParsableCommand {
         let record: Record = [
             "statuses": Dictionary(uniqueKeysWithValues: result.statuses.map { ($0.key.rawValue, $0.value.rawValue) }),
             "refused": result.firstRefused?.rawValue ?? "", "dismissed": result.isDismissed,
+            "retry_after": result.retryAfter,
         ]
         try output.list(permissions, ["permission", "status"], empty: "", json: record) { permission in
             let status = result[permission]
             return [Cell(permission.rawValue), Cell(status.rawValue, status == .granted ? .good : .bad)]
         }
         if !output.json {
-            if result.isDismissed { say("the request was dismissed; nothing was decided") }
+            if result.isDismissed {
+                let again = result.retryAfter.map {
+                    TerminalText("; it can prompt again in \(TimeText.span(Int64($0)))")
+                }
+                say("the request was dismissed; nothing was decided\(again ?? "")")
+            }
             if !wasShown { for line in await reasons.whyNothingWasAsked(result) { say(line) } }
         }
         if !result.isGranted { throw Failure(.no) }
@@ -76,8 +82,7 @@ struct RequestVerb: AsyncParsableCommand {
         var texts: [Permission: String] = [:]
         if let reason { for permission in permissions { texts[permission] = reason } }
         let explanation = explain.count == 2 ? Explanation(title: explain[0], body: explain[1]) : nil
-        var options = RequestOptions()
-        options.token = reasons.token
+        let options = RequestOptions(token: reasons.token)
         let phases = PermissionCenter().phases(
             of: permissions, reasons: texts, explanation: explanation, options: options)
         var (wasShown, wasQueued) = (false, false)
