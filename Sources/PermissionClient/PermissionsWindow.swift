@@ -1,12 +1,13 @@
-// Opens permd-settings, the window Permissions, through the bus (Desktop Entry Specification, "D-Bus Activation"): a
-// program that the caller started itself would be limited by the caller's unit and would end with it.
+// Opens permd-settings, the window Permissions.
 
 import DBus
+import PermissionModel
+import System
 
 extension PermissionSettings {
     /// Whether the bus can start the window.
     package func hasWindow() async -> Bool {
-        (try? await BusLink.shared(bus, identifiesDaemon: true).canStart(BusLink.window)) == true
+        (try? await BusLink.shared(bus, identifiesDaemon: true).canStart(BusNames.settingsService)) == true
     }
 
     /// - Parameters:
@@ -18,17 +19,21 @@ extension PermissionSettings {
 }
 
 extension BusLink {
-    fileprivate static let window = "org.permd.Settings"
-
     fileprivate func openWindow(_ app: String?, _ token: String) throws(ClientError) {
-        var body: [Value] = [
-            .properties(
-                token.isEmpty ? [:] : ["activation-token": .string(token), "desktop-startup-id": .string(token)])
-        ]
-        if let app { body.insert(contentsOf: [.string("app"), .array(of: "v", [.variant(.string(app))])], at: 0) }
-        try open().send(
-            .call(
-                destination: BusLink.window, path: "/org/permd/Settings", interface: "org.freedesktop.Application",
-                member: app == nil ? "Activate" : "ActivateAction", body, noReply: true))
+        try open().send(.openSettings(at: app, token: token, noReply: true))
+    }
+}
+
+extension PermissionCenter {
+    /// Shows the user the app's own page of the window *Permissions*, for example after `denied`.
+    ///
+    /// Calls org.permd.Access1.OpenSettings. Call it only when the user has asked for it.
+    ///
+    /// - Parameter activationToken: Lets the window come to the front (xdg-activation); may be empty.
+    /// - Throws: ``ClientError``: `notSupported` if no settings program is installed, `limitExceeded` within ten seconds
+    ///   after the last time, `noAgent` while nobody is in front of the screen.
+    public func openSettings(activationToken: String = "") async throws(ClientError) {
+        let options: [String: Value] = activationToken.isEmpty ? [:] : ["activation_token": .string(activationToken)]
+        _ = try await BusLink.shared(bus).call(BusNames.access, "OpenSettings", [.properties(options)])
     }
 }

@@ -90,7 +90,7 @@ final class Broker {
     var interfaces: [Interface] {
         let access = AccessInterface(
             identifier: identifier, facts: facts, devices: devices, statuses: statuses, objects: objects,
-            requests: self)
+            settings: SettingsOpening(connection: connection), requests: self)
         return [
             access.interface, AgentManagerInterface(requests: self).interface, policyInterface.interface,
             devicesInterface.interface, enforcement.interface, usageInterface.interface,

@@ -8,6 +8,8 @@ public enum BusNames {
     public static let agentService = "org.permd.Agent"
     /// The name that the bus starts when something is used, or granted for ever.
     public static let indicatorService = "org.permd.Indicator"
+    /// The name that the bus starts when the window Permissions is opened.
+    public static let settingsService = "org.permd.Settings"
     /// The daemon's object.
     public static let root = "/org/permd"
     /// The parent path of the objects of requests.

@@ -96,7 +96,7 @@ struct InvalidCallTests {
     /// Calls of every method with arguments of the wrong types.
     nonisolated static var wrongSignatures: [Case] {
         let methods: [(String, [String])] = [
-            (BusNames.access, ["RequestAccess", "GetStatus", "OpenDevice", "ReleaseHold"]),
+            (BusNames.access, ["RequestAccess", "GetStatus", "OpenDevice", "OpenSettings", "ReleaseHold"]),
             (BusNames.agentManager, ["RegisterAgent", "UnregisterAgent", "ListAgents"]),
             (
                 BusNames.policy,

@@ -12,6 +12,7 @@ import PermissionModel
 ///     status PERMISSION,…
 ///     open PERMISSION [DEVICE]   keeps the descriptor
 ///     release
+///     settings                   opens its page of the settings program
 ///     pid                        returns the process ID
 ///     hold PATH                  opens a device node, for reading and writing
 ///     drop                       closes these and those of open
@@ -90,6 +91,8 @@ final class TestAppProgram {
             let device = arguments.dropFirst().joined(separator: " ")
             call(number, access("OpenDevice", [.string(arguments[0]), .string(device), .properties([:])]))
         case ("pid", 0): say("\(number) ok \(getpid())")
+        case ("settings", 0):
+            call(number, access("OpenSettings", [.properties(["activation_token": .string("token")])]))
         case ("release", 0): call(number, access("ReleaseHold", []))
         case ("hold", 1):
             let node = Glibc.open(arguments[0], O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)

@@ -11,6 +11,7 @@ struct AccessInterface {
     let devices: DeviceCatalog
     let statuses: StatusPublisher
     let objects: RequestObjects
+    let settings: SettingsOpening
     unowned let requests: any RequestQueue
 
     /// The version of the D-Bus interfaces.
@@ -28,6 +29,8 @@ struct AccessInterface {
                 Method(
                     "OpenDevice", ["permission": "s", "device": "s", "options": "a{sv}"],
                     returns: ["fd": "h", "info": "a{sv}"], callers: .apps, options: ["writable"], openDevice),
+                Method(
+                    "OpenSettings", ["options": "a{sv}"], callers: .apps, options: ["activation_token"], openSettings),
                 Method("ReleaseHold", callers: .apps) { call in
                     call.reply()
                     requests.feed(.holdReleased(call.sender))
@@ -75,6 +78,14 @@ struct AccessInterface {
             } catch {
                 call.fail(error)
             }
+        }
+    }
+
+    private func openSettings(_ call: MethodCall) throws(PermissionError) {
+        let caller = try caller(of: call)
+        let token = try Options(call.arguments[0]).string("activation_token") ?? ""
+        try settings.open(caller.app, token: token, isSeatActive: requests.queue.isSeatActive) { result in
+            call.answer(result.map { [] })
         }
     }
 
