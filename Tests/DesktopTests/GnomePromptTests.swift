@@ -18,15 +18,19 @@ struct GnomePromptTests {
         try await stage.shows(GnomePromptTests.question)
     }
 
-    /// What is typed as it comes neither answers nor reaches it later, and the next keys are the editor's again.
+    /// It comes when the person pauses. What is typed at once neither answers nor reaches it later, and the next keys are
+    /// the editor's again.
     @Test(arguments: GnomeStage.Kind.allCases)
     func typingAsItComes(_ kind: GnomeStage.Kind) async throws {
         let stage = try await GnomeStage(kind)
         let editor = try await Editor(on: stage)
-        try await stage.type("ab")
-        try await editor.text("ab")
         let app = try await TestApp("app", on: stage.permd)
+        let words = "the quick brown fox jumps over the lazy dog"
+        async let typing: Void = stage.type(words)
+        try await editor.events.first("some text") { $0.hasPrefix("text \"the") }
         try await ask(app, on: stage)
+        try await typing
+        try await editor.text(words)
         try await stage.press(.space, .enter, .tab, .escape, .space, .enter, .tab, .escape)
         #expect(try await !stage.isTrue("permdTest.isAwake()"))
         #expect(try await stage.texts().contains("One moment…"))
@@ -40,7 +44,7 @@ struct GnomePromptTests {
         #expect(try await app.response("t") == "0 refused= statuses=camera=granted")
         try await stage.promptIsOver()
         try await stage.type("c")
-        try await editor.text("abc")
+        try await editor.text(words + "c")
         editor.end()
         await app.end()
         await stage.end()

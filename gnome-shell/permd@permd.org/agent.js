@@ -4,6 +4,7 @@ import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
 
 import {parseBehind, parseDetails} from './details.js';
+import {Pause} from './pause.js';
 import {PromptDialog} from './prompt.js';
 
 const PATH = '/org/permd/agent/GnomeShell';
@@ -31,7 +32,7 @@ const INTERFACE = `
 export class Agent {
     constructor(daemon) {
         this._daemon = daemon;
-        /** The prompt on the screen: its path, its dialog and its call. */
+        /** The prompt that is shown or about to be: its path, its dialog, its call, and the pause that it waits for. */
         this._open = null;
         this._object = Gio.DBusExportedObject.wrapJSObject(INTERFACE, this);
         this._object.export(Gio.DBus.session, PATH);
@@ -75,20 +76,25 @@ export class Agent {
             if (prompt.items.length === 0)
                 throw new Error('none of the questions is known');
             const dialog = new PromptDialog(prompt, this._daemon);
-            this._open = {path, dialog, invocation};
             dialog.connect('answered', () => this._answer(dialog));
-            // On X11 an app may keep the keyboard and the pointer to itself, as with an open menu.
-            if (!dialog.open()) {
-                this._end('an app keeps the shell from showing a dialog');
-                // permd unregisters agents that fail three times in a row.
-                this._register();
-            }
+            this._open = {path, dialog, invocation, pause: new Pause(() => this._show(dialog))};
         } catch (error) {
             console.warn(`permd: ${error.message}`);
-            if (this._open)
-                this._end(error.message);
-            else
-                refuse(invocation, Gio.DBusError.FAILED, error.message);
+            refuse(invocation, Gio.DBusError.FAILED, error.message);
+        }
+    }
+
+    _show(dialog) {
+        try {
+            if (dialog.open())
+                return;
+            // On X11 an app may keep the keyboard and the pointer to itself, as with an open menu.
+            this._end('an app keeps the shell from showing a dialog');
+            // permd unregisters agents that fail three times in a row.
+            this._register();
+        } catch (error) {
+            console.warn(`permd: ${error.message}`);
+            this._end(error.message);
         }
     }
 
@@ -125,8 +131,9 @@ export class Agent {
     _end(why) {
         if (!this._open)
             return;
-        const {dialog, invocation} = this._open;
+        const {dialog, invocation, pause} = this._open;
         this._open = null;
+        pause.cancel();
         dialog.end();
         refuse(invocation, Gio.DBusError.FAILED, why);
     }
