@@ -68,6 +68,14 @@ final class PromptPlace {
         if cadw_window_has_focus(cadw_window(window)) == 0 { cadw_window_attract(cadw_window(window), 1) }
     }
 
+    /// Brings the window to the front, with a token of the program that the person has used. Returns false where that takes a
+    /// new window: GNOME Shell 43 gives no token.
+    func bringForward(_ token: String) -> Bool {
+        guard !token.isEmpty || !PromptPlace.comesWithKeyboard else { return false }
+        cadw_window_bring_forward(cadw_window(window), token)
+        return true
+    }
+
     /// Calls `body` when monitors come and go: a layer whose monitor is gone is not shown, and sway does not say so.
     func onMonitors(
         _ body: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void, _ context: UnsafeMutableRawPointer

@@ -18,6 +18,7 @@ final class PromptWindow {
     private var hadFocus = false
     private var guardTimer: UInt32 = 0
     private var closeTimer: UInt32 = 0
+    private var onClose: (() -> Void)?
     /// When the window last got the focus while answers counted, and when it was last clicked, in milliseconds.
     private var focusedAt: Int64 = 0
     private var clickedAt: Int64 = 0
@@ -159,7 +160,9 @@ final class PromptWindow {
 
     /// The person has asked for the window, with a token of the program that they have used; empty if there is none.
     func bringForward(_ token: String) {
-        if shown != nil { cadw_window_bring_forward(cadw_window(window), token) }
+        guard shown != nil, !place.bringForward(token) else { return }
+        vanish(for: PromptWindow.patience)
+        appear()
     }
 
     func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }
@@ -189,8 +192,6 @@ final class PromptWindow {
                 return 0
             }, unmanaged)
     }
-
-    private var onClose: (() -> Void)?
 
     private func cancelClosing() {
         if closeTimer != 0 { g_source_remove(closeTimer) }
