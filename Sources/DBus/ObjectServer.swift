@@ -51,13 +51,26 @@ public struct Signal: Sendable {
 
 /// A read-only property.
 public struct Property: Sendable {
+    /// Whether PropertiesChanged announces changes (D-Bus specification, "EmitsChangedSignal").
+    public enum Changes: String, Sendable {
+        case announced = "true"
+        case silent = "false"
+        /// There are none.
+        case never = "const"
+    }
+
     public let name: String
     public let signature: String
+    public let changes: Changes
     public let get: @LoopActor (MethodCall) -> Value
 
-    public init(_ name: String, _ signature: String, get: @escaping @LoopActor (MethodCall) -> Value) {
+    public init(
+        _ name: String, _ signature: String, _ changes: Changes = .announced,
+        get: @escaping @LoopActor (MethodCall) -> Value
+    ) {
         self.name = name
         self.signature = signature
+        self.changes = changes
         self.get = get
     }
 }

@@ -87,7 +87,9 @@ enum IntrospectionXML {
         }
         for signal in interface.signals { text += element("signal", signal.name, elements(signal.arguments)) }
         for property in interface.properties {
-            text += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"read\"/>\n"
+            text += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"read\">\n"
+            text += "      <annotation name=\"org.freedesktop.DBus.Property.EmitsChangedSignal\""
+            text += " value=\"\(property.changes.rawValue)\"/>\n    </property>\n"
         }
         return text + "  </interface>\n"
     }

@@ -129,7 +129,7 @@ private final class AgentServer {
         changes += 1
         guard isRegistered else { return }
         guard isThere else {
-            for path in Array(open.keys) { withdraw(path, "permd has left the bus") }
+            for path in Array(open.keys) { withdraw(path, .stopping) }
             return onEvent(.daemonLost)
         }
         let number = changes
@@ -146,7 +146,7 @@ private final class AgentServer {
     func leave() async {
         let tasks = open.values.map(\.task)
         changes += 1
-        for path in Array(open.keys) { withdraw(path, "this agent is leaving") }
+        for path in Array(open.keys) { withdraw(path, .unregistered) }
         link.close()
         for task in tasks { await task.value }
     }
@@ -192,8 +192,8 @@ private final class AgentServer {
                         callers: AgentServer.daemon
                     ) { [weak self] call in
                         if let path = call.arguments[0].objectPathValue {
-                            let why = SafeText.title(call.arguments[1].stringValue ?? "")
-                            self?.withdraw(path, why)
+                            let why = call.arguments[1].stringValue.flatMap(WithdrawalReason.init(rawValue:))
+                            self?.withdraw(path, why ?? .closed)
                         }
                         call.reply()
                     },
@@ -231,7 +231,7 @@ private final class AgentServer {
         _ prompt: AgentPrompt, by presenter: any PromptPresenter
     ) async -> AgentAnswer { await presenter.present(prompt) }
 
-    private func withdraw(_ path: String, _ why: String) {
+    private func withdraw(_ path: String, _ why: WithdrawalReason) {
         guard let prompt = open.removeValue(forKey: path) else { return }
         prompt.link.why = why
         prompt.link.end()

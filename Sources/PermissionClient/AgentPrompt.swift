@@ -161,8 +161,8 @@ public struct AgentPrompt: Sendable, Identifiable {
     /// The name of the app, or its identity if it has no name.
     public var displayName: String { appName.isEmpty ? app : appName }
 
-    /// Returns why the prompt was withdrawn, as a text for the user; nil if it was not.
-    public func withdrawnWhy() async -> String? { await link.why }
+    /// Returns why the prompt was withdrawn; nil if it was not.
+    public func withdrawnWhy() async -> WithdrawalReason? { await link.why }
 }
 
 extension AgentPrompt.Behind {
@@ -178,7 +178,7 @@ extension AgentPrompt.Behind {
 @LoopActor
 final class PromptLink {
     /// Why it was withdrawn.
-    var why: String?
+    var why: WithdrawalReason?
     nonisolated let changes: AsyncStream<AgentPrompt.Behind>
     private let sink: AsyncStream<AgentPrompt.Behind>.Continuation
 

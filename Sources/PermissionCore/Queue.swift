@@ -122,7 +122,7 @@ package struct Queue {
 
     private mutating func shutDown(_ facts: some Facts) {
         isShutDown = true
-        if let prompt = openPrompt { withdrawPrompt(prompt, "permd is stopping") }
+        if let prompt = openPrompt { withdrawPrompt(prompt, .stopping) }
         stopWaitingForAgent()
         for slot in slots {
             switch slot {

@@ -86,7 +86,7 @@ package enum QueueEffect {
     case forget(Request)
     case showPrompt(AgentID, Prompt)
     case updatePrompt(AgentID, PromptID, RequestsBehind)
-    case withdrawPrompt(AgentID, PromptID, why: String)
+    case withdrawPrompt(AgentID, PromptID, why: WithdrawalReason)
     /// Stop listening to a prompt whose agent has left.
     case dropPrompt(PromptID)
     /// The agent failed too often and is not asked any more.

@@ -190,7 +190,7 @@ extension Queue {
 
     mutating func promptTimedOut(_ id: PromptID, _ now: Instant, _ facts: some Facts) {
         guard let prompt = openPrompt, prompt.id == id, let app = slots.first?.request?.app else { return }
-        effects.append(.withdrawPrompt(prompt.agent, id, why: "it was not answered in time"))
+        effects.append(.withdrawPrompt(prompt.agent, id, why: .timeout))
         clearPrompt()
         leaveOut(prompt.items, where: { $0.app == app }, by: .timeout, now, facts)
         leftUnanswered(app, for: settings.promptTimeout * 1000, now, facts)
@@ -221,7 +221,7 @@ extension Queue {
 
     mutating func agentUnregistered(_ agent: AgentID) {
         if let prompt = openPrompt, prompt.agent == agent {
-            withdrawPrompt(prompt, "the agent unregistered")
+            withdrawPrompt(prompt, .unregistered)
             clearPrompt()
             // It did not fail: when it is back, as after the lock screen, it may show it again.
             update(at: 0) { $0.tried.remove(agent) }
@@ -233,12 +233,12 @@ extension Queue {
     mutating func attend(_ isSeatActive: Bool) {
         self.isSeatActive = isSeatActive
         guard !isSeatActive, let prompt = openPrompt else { return }
-        withdrawPrompt(prompt, "the session is locked or in the background; it will be shown again")
+        withdrawPrompt(prompt, .absent)
         clearPrompt()
         update(at: 0) { $0.tried.remove(prompt.agent) }
     }
 
-    mutating func withdrawPrompt(_ prompt: Request.OpenPrompt, _ why: String) {
+    mutating func withdrawPrompt(_ prompt: Request.OpenPrompt, _ why: WithdrawalReason) {
         effects.append(.withdrawPrompt(prompt.agent, prompt.id, why: why))
         effects.append(.stopTimer(.prompt(prompt.id)))
     }

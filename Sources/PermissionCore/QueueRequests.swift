@@ -86,7 +86,7 @@ extension Queue {
         let isSettled = { (request: Request) in !request.isSettling && request.open(in: facts).isEmpty }
         endRequests(where: isSettled) { queue, index in
             if let prompt = queue.slots[index].request?.prompt {
-                queue.withdrawPrompt(prompt, "it was settled elsewhere")
+                queue.withdrawPrompt(prompt, .decided)
             }
             return queue.finish(at: index, now, facts)
         }
@@ -153,7 +153,7 @@ extension Queue {
 
     mutating func closed(_ id: RequestID, _ now: Instant, _ facts: some Facts) {
         guard let index = index(of: id), let request = slots[index].request else { return }
-        if withdraw(at: index, "the app withdrew it", now, facts) { countWithdrawal(of: request, now, facts) }
+        if withdraw(at: index, .closed, now, facts) { countWithdrawal(of: request, now, facts) }
     }
 
     mutating func callerLeft(_ connection: String, _ now: Instant, _ facts: some Facts) {
@@ -162,7 +162,7 @@ extension Queue {
         for index in slots.indices.reversed() {
             guard let request = slots[index].request, request.caller.connection == connection else { continue }
             // The end of an enforcement point is not an action of the apps that it asked for.
-            if withdraw(at: index, "the app is gone", now, facts), request.device == nil {
+            if withdraw(at: index, .left, now, facts), request.device == nil {
                 withdrew = request
             }
         }
@@ -171,7 +171,8 @@ extension Queue {
     }
 
     /// Removes a request whose caller wants no answer. Returns false if its answer is already being written.
-    private mutating func withdraw(at index: Int, _ why: String, _ now: Instant, _ facts: some Facts) -> Bool {
+    private mutating func withdraw(at index: Int, _ why: WithdrawalReason, _ now: Instant, _ facts: some Facts) -> Bool
+    {
         guard let request = slots[index].request else { return false }
         if let prompt = request.prompt, !request.isSettling { withdrawPrompt(prompt, why) }
         let open = request.isSettling ? [] : request.open(in: facts)

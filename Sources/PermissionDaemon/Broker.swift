@@ -142,7 +142,9 @@ final class Broker {
         while !inbox.isEmpty {
             let next = inbox.removeFirst()
             let instant = Instant(epoch: now(), uptime: Loop.uptimeMilliseconds())
+            let wasPresent = queue.isSeatActive
             for effect in queue.handle(next, at: instant, in: facts) { perform(effect) }
+            if queue.isSeatActive != wasPresent { AgentManagerInterface(requests: self).announcePresence(connection) }
             // A request that failed for lack of an agent can be made again.
             if case .agentArrived = next { enforcement.notify(nil, nil) }
         }

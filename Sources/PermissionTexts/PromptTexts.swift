@@ -108,6 +108,19 @@ public enum PromptTexts {
     /// Why no answer counts yet: the prompt has just appeared.
     public static var oneMoment: String { Texts.text("One moment…") }
 
+    /// Why a prompt has gone, after "withdrawn: ".
+    public static func withdrawn(_ why: WithdrawalReason) -> String {
+        switch why {
+        case .closed: Texts.text("the app withdrew it")
+        case .left: Texts.text("the app is gone")
+        case .decided: Texts.text("it was decided elsewhere")
+        case .timeout: Texts.text("it was not answered in time")
+        case .absent: Texts.text("nobody is there; it comes again")
+        case .unregistered: Texts.text("another agent shows it")
+        case .stopping: Texts.text("permd is stopping")
+        }
+    }
+
     /// Why no answer counts yet: the prompt is a window behind another one, or was.
     public static var clickFirst: String { Texts.text("Click here to answer.") }
 

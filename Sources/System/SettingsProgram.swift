@@ -15,7 +15,8 @@ extension Message {
         ]
         if let app { body.insert(contentsOf: [.string("app"), .array(of: "v", [.variant(.string(app))])], at: 0) }
         return .call(
-            destination: BusNames.settingsService, path: "/org/permd/Settings", interface: "org.freedesktop.Application",
+            destination: BusNames.settingsService, path: "/org/permd/Settings",
+            interface: "org.freedesktop.Application",
             member: app == nil ? "Activate" : "ActivateAction", body, noReply: noReply)
     }
 }

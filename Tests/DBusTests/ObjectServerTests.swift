@@ -249,7 +249,7 @@ struct ObjectServerTests {
         for part in [
             "<interface name=\"org.example.Echo1\">", "<arg name=\"text\" type=\"s\" direction=\"in\"/>",
             "<arg name=\"number\" type=\"u\" direction=\"in\"/>", "<arg name=\"text\" type=\"s\" direction=\"out\"/>",
-            "<signal name=\"Changed\">", "<property name=\"Version\" type=\"u\" access=\"read\"/>",
+            "<signal name=\"Changed\">", "<property name=\"Version\" type=\"u\" access=\"read\">", "value=\"true\"",
             "org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Properties", "PropertiesChanged",
             "org.freedesktop.DBus.Peer",
         ] { #expect(text.contains(part), "\(part)") }

@@ -126,7 +126,7 @@ struct AgentHostTests {
             } onCancel: {
                 Loop.shared.post { cancelled.add(true) }
             }
-            await withdrawn.add(await prompt.withdrawnWhy() ?? "?")
+            await withdrawn.add(await prompt.withdrawnWhy()?.rawValue ?? "?")
             return .dismissed
         }
     }

@@ -11,6 +11,8 @@ import Testing
 struct ExampleTests {
     private nonisolated static let python = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Examples/python/video_call.py").path
+    private nonisolated static let agent = URL(filePath: python).deletingLastPathComponent()
+        .appending(path: "agent.py").path
 
     /// Each program with its arguments, and the end of the identity that permd gives it.
     nonisolated static let examples: [([String], String)] = [
@@ -70,8 +72,49 @@ struct ExampleTests {
         await stage.end()
     }
 
-    @Test func thePythonExampleIsShort() throws {
-        let text = try String(contentsOfFile: ExampleTests.python, encoding: .utf8)
-        #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 50)
+    @Test func theAgentInPython() async throws {
+        let stage = try await Stage()
+        let agent = try ChildProcess(
+            "/usr/bin/python3", [ExampleTests.agent], environment: stage.permd.environment, standardInput: .pipe)
+        let said = EventLog<String>()
+        Task { [lines = agent.lines] in for await line in lines { said.add(line) } }
+        try await said.first("that it is registered") { $0 == "prompts are shown here" }
+        let app = try await stage.app()
+        // An answer that comes with the question does not count.
+        agent.write("always\n")
+        try await app.request("a", [.camera, .microphone], "explain reason=why")
+        try await said.first("the explanation") { $0.hasSuffix("says: A title A body") }
+        try await said.first("the question") { $0.contains("wants to use: microphone ") }
+        while app.events.all.allSatisfy({ !$0.hasPrefix("response") }) {
+            agent.write("once\n")
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        #expect(try await app.response("a") == "0 refused= statuses=camera=granted microphone=granted")
+        #expect(try await stage.decisions().allSatisfy { $0.contains("once") })
+        try await app.request("b", [.bluetooth, .location])
+        try await said.first("the question") { $0.contains("wants to use: location") }
+        _ = try await app.ask("close b")
+        try await said.first("the withdrawal") { $0 == "withdrawn: closed" }
+        // Nothing but permd may show anything.
+        let agents = try await stage.rows("ListAgents", nil, BusNames.agentManager)
+        let owner = agents[0]["owner"]?.stringValue ?? ""
+        let forged = Message.call(
+            destination: owner, path: "/org/example/agent",
+            interface: BusNames.agent, member: "Prompt", [.objectPath("/a"), .properties(["app_name": .string("x")])])
+        await #expect(throws: BusError.self) { try await stage.desk.call(forged) }
+        try await stage.permd.restart()
+        try await said.first("two registrations") { _ in
+            said.all.filter { $0 == "prompts are shown here" }.count == 2
+        }
+        agent.terminate()
+        await stage.end()
+    }
+
+    /// Without blank lines, comments and the description.
+    @Test(arguments: [python, agent])
+    func thePythonExamplesAreShort(_ path: String) throws {
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let lines = text.split(separator: "\n").drop { !$0.hasPrefix("import") }
+        #expect(lines.filter { !$0.allSatisfy(\.isWhitespace) && !$0.hasPrefix("#") }.count <= 50)
     }
 }

@@ -31,7 +31,9 @@ private final class Members: NSObject, XMLParserDelegate {
             member = "\(element) \(name)"
             lines.insert("\(interface) \(member)")
         case "property":
-            lines.insert("\(interface) property \(name) \(attributes["type"] ?? "") \(attributes["access"] ?? "")")
+            member = "property \(name)"
+            lines.insert("\(interface) \(member) \(attributes["type"] ?? "") \(attributes["access"] ?? "")")
+        case "annotation": lines.insert("\(interface) \(member) \(name)=\(attributes["value"] ?? "")")
         case "arg":
             // The arguments of signals are outputs.
             let direction = attributes["direction"] ?? (member.hasPrefix("signal") ? "out" : "in")

@@ -86,13 +86,13 @@ struct PortalTests {
         #expect(try await app.ask("camera a").hasPrefix("ok"))
         _ = try await agent.prompt(0)
         #expect(try await app.ask("close-camera a") == "ok")
-        try await agent.withdrawals.first("the withdrawal") { $0.why == "the app withdrew it" }
+        try await agent.withdrawals.first("the withdrawal") { $0.why == "closed" }
         try await bench.changes.first("the portal's no") { $0 == "devices camera org.example.Call=no" }
         try await bench.camera(becomes: "")
         #expect(try await app.ask("camera b").hasPrefix("ok"))
         _ = try await agent.prompt(1)
         await app.end()
-        try await agent.withdrawals.first("the withdrawal") { $0.why == "the app is gone" }
+        try await agent.withdrawals.first("the withdrawal") { $0.why == "left" }
         #expect(try await bench.stage.history() == ["camera withdrawn "])
         await bench.end()
     }

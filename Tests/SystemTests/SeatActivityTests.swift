@@ -24,13 +24,20 @@ struct SeatActivityTests {
         let stage = try await Stage(environment: logind.environment)
         try await heard(SeatActivityTests.back, on: stage)
         let agent = try await stage.agent([.wait, .grant(.always)])
+        let presence = EventLog<Bool>()
+        agent.connection.onSignal(
+            interface: StandardInterfaces.properties, member: "PropertiesChanged", addMatch: false
+        ) { message in
+            if let isThere = message.body[1].properties?["UserPresent"]?.boolValue { presence.add(isThere) }
+        }
         let app = try await stage.app()
         try await app.request("a", [.camera])
         let first = try await agent.prompt(0)
 
         logind.change("1", isLocked: true)
         let withdrawal = try await agent.withdrawals.wait(for: 1)[0]
-        #expect(withdrawal.path == first.path)
+        #expect(withdrawal.path == first.path && withdrawal.why == "absent")
+        #expect(try await presence.wait(for: 1) == [false])
         // A late answer is ignored.
         agent.answer(first, with: .deny(.always))
         try await app.events.first("the place in the queue") { $0.contains("State=queued") }
@@ -41,6 +48,7 @@ struct SeatActivityTests {
         logind.change("1", isLocked: false)
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
         #expect(try await agent.prompt(2).questions == [.microphone])
+        #expect(try await presence.wait(for: 2) == [false, true])
         await stage.end()
         await logind.stop()
     }

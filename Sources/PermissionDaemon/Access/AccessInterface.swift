@@ -38,8 +38,8 @@ struct AccessInterface {
             ],
             signals: [Signal("StatusChanged", ["permission": "s", "status": "s"])],
             properties: [
-                Property("Version", "u") { _ in .uint32(AccessInterface.version) },
-                Property("Permissions", "as") { _ in .strings(Permission.allCases.map(\.rawValue)) },
+                Property("Version", "u", .never) { _ in .uint32(AccessInterface.version) },
+                Property("Permissions", "as", .never) { _ in .strings(Permission.allCases.map(\.rawValue)) },
             ], readers: .apps)
     }
 

@@ -83,12 +83,12 @@ final class AgentLink {
     }
 
     /// Withdraws the prompt. An answer that the agent still sends is ignored.
-    func withdraw(_ id: PromptID, from agent: AgentID, why: String) {
+    func withdraw(_ id: PromptID, from agent: AgentID, why: WithdrawalReason) {
         open.removeValue(forKey: id)?.call?.cancel()
         connection.send(
             .call(
                 destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Withdraw",
-                [.objectPath(AgentLink.path(of: id)), .string(why)], noReply: true, noAutoStart: true))
+                [.objectPath(AgentLink.path(of: id)), .string(why.rawValue)], noReply: true, noAutoStart: true))
     }
 
     /// Ignores further answers to a prompt of an agent that has left the bus.

@@ -26,6 +26,17 @@ struct AgentManagerInterface {
             readers: .unsandboxed)
     }
 
+    /// Tells all agents whether a person is in front of the screen.
+    func announcePresence(_ connection: Connection) {
+        let changed: [String: Value] = ["UserPresent": .bool(requests.queue.isSeatActive)]
+        for agent in Set(agents.map(\.id.connection)) {
+            connection.send(
+                .signal(
+                    path: BusNames.root, interface: StandardInterfaces.properties, member: "PropertiesChanged",
+                    [.string(BusNames.agentManager), .properties(changed), .strings([])], destination: agent))
+        }
+    }
+
     private func register(_ call: MethodCall) throws(PermissionError) {
         let agent = try agentID(call)
         var level = AgentLevel.standard

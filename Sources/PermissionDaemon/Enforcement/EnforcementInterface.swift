@@ -42,7 +42,8 @@ struct EnforcementInterface {
                 },
             ] + subscribers.methods,
             signals: [Signal("StatusChanged", ["app": "s", "permission": "s"])],
-            properties: [Property("Ask", "s") { _ in .string(policy.settings.ask.rawValue) }], readers: .unsandboxed)
+            properties: [Property("Ask", "s", .silent) { _ in .string(policy.settings.ask.rawValue) }],
+            readers: .unsandboxed)
     }
 
     /// Something about the app and permission has changed; nil means any.

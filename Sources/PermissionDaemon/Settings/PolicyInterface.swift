@@ -79,8 +79,8 @@ struct PolicyInterface {
                 Signal("RequestChanged", ["request": "o", "app": "s", "permissions": "as", "state": "s"]),
             ],
             properties: [
-                Property("ProgramVersion", "s") { _ in .string(calls.version) },
-                Property("Switches", "a{sb}") { _ in switchTable },
+                Property("ProgramVersion", "s", .never) { _ in .string(calls.version) },
+                Property("Switches", "a{sb}", .silent) { _ in switchTable },
             ], readers: .unsandboxed)
     }
 

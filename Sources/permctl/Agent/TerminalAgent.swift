@@ -40,8 +40,8 @@ final class TerminalAgent: PromptPresenter {
         while true {
             switch await terminal.next(isGuarded: isGuarded) {
             case .stopped:
-                let why = await prompt.withdrawnWhy() ?? ""
-                return (.failed("withdrawn"), PromptLines.text(Texts.text("withdrawn: %@", Texts.isolated(why))))
+                let why = await prompt.withdrawnWhy() ?? .closed
+                return (.failed("withdrawn"), PromptLines.text(Texts.text("withdrawn: %@", PromptTexts.withdrawn(why))))
             case .left:
                 onLeave()
                 return (.failed("the terminal agent is exiting"), PromptLines.text(Texts.text("the agent quits")))

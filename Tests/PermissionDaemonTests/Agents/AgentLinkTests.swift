@@ -112,7 +112,7 @@ struct AgentLinkTests {
             ])
         // There are none after the prompt.
         bench.link.update(Bench.prompt, RequestsBehind(count: 51, apps: []))
-        bench.link.withdraw(Bench.prompt, from: bench.id, why: "")
+        bench.link.withdraw(Bench.prompt, from: bench.id, why: .closed)
         bench.agent.reply(to: second)
         try await bench.settle()
         #expect(bench.calls.all.dropFirst(3).map(\.member) == ["Withdraw"])
@@ -122,9 +122,9 @@ struct AgentLinkTests {
     @Test func aWithdrawnPromptGetsNoAnswer() async throws {
         let bench = try await Bench()
         let call = try await bench.show()
-        bench.link.withdraw(Bench.prompt, from: bench.id, why: "the caller left")
+        bench.link.withdraw(Bench.prompt, from: bench.id, why: .closed)
         let withdrawal = try await bench.calls.wait(for: 2)[1]
-        #expect(withdrawal.member == "Withdraw" && withdrawal.body.last == .string("the caller left"))
+        #expect(withdrawal.member == "Withdraw" && withdrawal.body.last == .string("closed"))
         #expect(withdrawal.body.first?.objectPathValue == AgentLink.path(of: Bench.prompt))
         #expect(!withdrawal.expectsReply)
         bench.agent.reply(to: call, AgentLinkTests.granted)
