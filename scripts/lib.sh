@@ -23,6 +23,7 @@ TEST_PACKAGES="$TEST_PACKAGES $SOUND_PACKAGES $RECORDER_PACKAGES systemd dbus-us
 # The desktops of Tests/DesktopTests, as Debian 13 has them.
 # shellcheck disable=SC2034 # For scripts/test.
 DESKTOP_PACKAGES="gnome-shell sway grim wtype kwin-wayland kwin-x11 xfwm4 imagemagick gir1.2-gtk-4.0"
+DESKTOP_PACKAGES="$DESKTOP_PACKAGES xserver-xorg-core xserver-xorg-video-dummy x11-xserver-utils waybar xfce4-panel"
 # shellcheck disable=SC2034 # For scripts/package.
 PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES $PIPEWIRE_PACKAGES build-essential debhelper fakeroot lintian"
 # For Tests/vm: the emulator, and the tools that make the guest's image and kernel.

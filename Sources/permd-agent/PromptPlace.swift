@@ -30,6 +30,7 @@ final class PromptPlace {
     private var pause = PromptPlace.pause
     private var timer: UInt32 = 0
     private var hasKeyboard = false
+    private var isCovered = false
     private var stopMonitors: () -> Void = {}
     /// On X11, the window that had the keyboard; 0 if that is unknown.
     private var former: UInt = 0
@@ -72,7 +73,12 @@ final class PromptPlace {
     /// new window: GNOME Shell 43 gives no token.
     func bringForward(_ token: String) -> Bool {
         guard !token.isEmpty || !PromptPlace.comesWithKeyboard else { return false }
-        cadw_window_bring_forward(cadw_window(window), token)
+        guard isAbove else {
+            cadw_window_bring_forward(cadw_window(window), token)
+            return true
+        }
+        cadw_window_raise(cadw_window(window))
+        takeKeyboard()
         return true
     }
 
@@ -103,6 +109,23 @@ final class PromptPlace {
     func end() {
         forgetPause()
         stopMonitors()
+    }
+
+    // MARK: Sight
+
+    /// Whether the window has the focus, and can be seen.
+    var hasFocus: Bool { !isCovered && cadw_window_has_focus(cadw_window(window)) != 0 }
+
+    /// Whether the person sees the window, as far as that can be told.
+    var isSeen: Bool { hasFocus || isAbove && !isCovered }
+
+    /// Looks whether another window covers it. Then it has no use for the keyboard. Returns whether that has changed.
+    func lookForCover() -> Bool {
+        let isCovered = cadw_window_is_covered(cadw_window(window)) != 0
+        guard isCovered != self.isCovered else { return false }
+        self.isCovered = isCovered
+        if isCovered { returnKeyboard(staying: true) } else { awaitPause() }
+        return true
     }
 
     // MARK: The keyboard

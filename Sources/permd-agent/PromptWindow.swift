@@ -20,8 +20,7 @@ final class PromptWindow {
     private var closeTimer: UInt32 = 0
     private var onClose: (() -> Void)?
     /// When the window last got the focus while answers counted, and when it was last clicked, in milliseconds.
-    private var focusedAt: Int64 = 0
-    private var clickedAt: Int64 = 0
+    private var (focusedAt, clickedAt) = (Int64(0), Int64(0))
 
     private struct Shown {
         let prompt: AgentPrompt
@@ -131,6 +130,7 @@ final class PromptWindow {
         if cadw_window_is_seen(cadw_window(window)) != 0 {
             if shown.patience > 0 { place.arrived(for: shown.prompt.parentWindow) }
             self.shown?.patience = 0
+            if place.lookForCover() { arm() }
         } else if shown.patience > 0 {
             self.shown?.patience -= 1
         } else {
@@ -272,7 +272,7 @@ final class PromptWindow {
     /// What is shown is new, so no press counts that may be meant for what was there.
     private func arm() {
         guard let shown else { return }
-        let hasFocus = cadw_window_has_focus(cadw_window(window)) != 0
+        let hasFocus = place.hasFocus
         if hasFocus {
             keyGuard.arm(at: PromptWindow.now())
             cadw_window_attract(cadw_window(window), 0)
@@ -288,13 +288,13 @@ final class PromptWindow {
             clickGuard.disarm()
         }
         shown.page?.setAwake(false, shown.form)
-        sight?.update(isSeen: hasFocus || place.isAbove)
+        sight?.update(isSeen: place.isSeen)
         shown.page?.say(hasFocus || place.isLayer ? PromptTexts.oneMoment : PromptTexts.clickFirst)
     }
 
     /// A click may give a layer the focus, just before it comes itself, or just after.
     private func focusChanged() {
-        let hasFocus = cadw_window_has_focus(cadw_window(window)) != 0
+        let hasFocus = place.hasFocus
         guard hasFocus != hadFocus else { return }
         hadFocus = hasFocus
         if !hasFocus { place.keyboardIsLost() }

@@ -51,6 +51,29 @@ final class Editor {
     func end() { process.terminate() }
 }
 
+/// A pointer or touch screen that a script here is.
+@LoopActor
+final class ScriptedDevice {
+    private let process: ChildProcess
+    private let answers = EventLog<String>()
+
+    init(_ script: String, _ environment: [String: String]) async throws {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: script).path
+        process = try ChildProcess("/usr/bin/python3", [path], environment: environment, standardInput: .pipe)
+        Task { [answers, lines = process.lines] in for await line in lines { answers.add(line) } }
+        try await answers.wait(for: 1)
+    }
+
+    /// Does what the line says.
+    func send(_ line: String) async throws {
+        let count = answers.all.count
+        process.write(line + "\n")
+        try await answers.wait(for: count + 1)
+    }
+
+    func end() { process.terminate() }
+}
+
 /// What all headless desktops have in common.
 @LoopActor
 class DesktopStage: Session {
@@ -67,6 +90,20 @@ class DesktopStage: Session {
         try await devices.add(.microphone, 0, name: "Headset")
     }
 
+    /// Installs the agent's desktop entry and icon, as desktops find them.
+    func installEntry() throws {
+        let files = FileManager.default
+        let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        for (file, folder) in [("desktop", "applications"), ("svg", "icons/hicolor/scalable/apps")] {
+            let target = "\(environment["XDG_DATA_HOME"] ?? "")/\(folder)"
+            try files.createDirectory(atPath: target, withIntermediateDirectories: true)
+            try files.copyItem(
+                atPath: project.appending(path: "desktop/org.permd.Agent.\(file)").path,
+                toPath: "\(target)/org.permd.Agent.\(file)")
+        }
+    }
+
     func startAgent() throws {
         agent = try ChildProcess(
             BuiltProgram.path("permd-agent"), ["--idle", "0"] + agentArguments, environment: environment)
@@ -76,6 +113,14 @@ class DesktopStage: Session {
         agent?.terminate(SIGKILL)
         _ = await agent?.waitForExit()
         await super.end()
+    }
+
+    /// KWin, without the capabilities that its file has, which a sandbox refuses.
+    func kwinProgram() async throws -> String {
+        let program = folder.file("kwin_wayland")
+        // By another process: one that this process starts meanwhile would have the file open for writing.
+        try await run("cp", "/usr/bin/kwin_wayland", program)
+        return program
     }
 
     /// Makes a picture for docs/pictures/desktops, if the environment says where they go.
@@ -93,6 +138,9 @@ class DesktopStage: Session {
     func key(_ name: String) async throws {}
 
     func click(_ x: Int, _ y: Int) async throws {}
+
+    /// Opens the menu of an icon in a tray.
+    func openMenu(_ x: Int, _ y: Int) async throws { try await click(x, y) }
 
     /// Moves the window in use to the second monitor, on which the person works from now on.
     func moveToSecondMonitor() async throws { part = Picture.Area(left: 1280, top: 0, right: 2560, bottom: 720) }

@@ -14,18 +14,21 @@ final class KWinStage: DesktopStage {
 
     override var desktop: String { "plasma" }
 
-    /// - Parameter monitors: How many monitors there are, side by side.
-    init(monitors: Int = 1) async throws {
+    /// Touched instead of clicks.
+    private var screen: ScriptedDevice?
+
+    /// - Parameters:
+    ///   - monitors: How many monitors there are, side by side.
+    ///   - isTouched: Whether the person has only a touch screen.
+    init(monitors: Int = 1, isTouched: Bool = false) async throws {
         server = try await XServer(screen: "\(1280 * monitors)x720")
         try await super.init()
-        // Without the capabilities that the file has, which a sandbox refuses.
-        let program = folder.file("kwin_wayland")
-        // By another process: one that this process starts meanwhile would have the file open for writing.
-        try await run("cp", "/usr/bin/kwin_wayland", program)
         let runtime = environment["XDG_RUNTIME_DIR"] ?? ""
         environment["KWIN_COMPOSE"] = "Q"
+        // For touch.py.
+        environment["KWIN_WAYLAND_NO_PERMISSION_CHECKS"] = "1"
         kwin = try ChildProcess(
-            program,
+            try await kwinProgram(),
             [
                 "--x11-display", server.display, "--width", "1280", "--height", "720", "--output-count",
                 "\(monitors)", "--socket", "wayland-1", "--no-lockscreen", "--no-global-shortcuts",
@@ -34,9 +37,11 @@ final class KWinStage: DesktopStage {
         try await arrange(monitors)
         environment["WAYLAND_DISPLAY"] = "wayland-1"
         environment["GDK_BACKEND"] = "wayland"
+        if isTouched { screen = try await ScriptedDevice("touch.py", environment) }
     }
 
     override func end() async {
+        screen?.end()
         kwin?.terminate(SIGKILL)
         server.end()
         await super.end()
@@ -67,14 +72,14 @@ final class KWinStage: DesktopStage {
         return output
     }
 
-    /// Drags the window, which is in the middle of the first monitor, by its title bar.
+    /// Drags the window, which is in the middle of the first monitor.
     override func moveToSecondMonitor() async throws {
         try await super.moveToSecondMonitor()
-        try await onServer("xdotool", "mousemove", "450", "180", "mousedown", "1")
+        try await onServer("xdotool", "mousemove", "450", "250", "keydown", "super", "mousedown", "1")
         for x in stride(from: 460, through: 1740, by: 160) {
-            try await onServer("xdotool", "mousemove", "\(x)", "200")
+            try await onServer("xdotool", "mousemove", "\(x)", "260")
         }
-        try await onServer("xdotool", "mouseup", "1")
+        try await onServer("xdotool", "mouseup", "1", "keyup", "super")
     }
 
     override func unplugSecondMonitor() async throws {
@@ -92,6 +97,7 @@ final class KWinStage: DesktopStage {
     override func key(_ name: String) async throws { try await onServer("xdotool", "key", name) }
 
     override func click(_ x: Int, _ y: Int) async throws {
+        if let screen { return try await screen.send("\(x) \(y)") }
         try await onServer("xdotool", "mousemove", "\(x)", "\(y)", "click", "1")
     }
 

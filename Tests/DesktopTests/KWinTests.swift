@@ -23,4 +23,8 @@ struct KWinTests {
     @Test func onTheMonitorInUse() async throws {
         try await Situation.twoMonitors(try await KWinStage(monitors: 2))
     }
+
+    @Test func withOnlyATouchScreen() async throws {
+        try await Situation.onlyAPointer(try await KWinStage(isTouched: true))
+    }
 }

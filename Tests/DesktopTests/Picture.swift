@@ -44,6 +44,8 @@ struct Picture {
     /// The area of what covers the editor in a part of the screen that shows nothing else; nil if that is not one
     /// rectangle as large as a prompt, which a tooltip may exceed.
     func prompt(in part: Area) -> Area? {
+        // A monitor has just been plugged in or out.
+        guard part.right <= width, part.bottom <= height else { return nil }
         // The editor's text is at the top.
         let rows = (part.top + Editor.textHeight)..<part.bottom
         var area = Area(left: part.right, top: part.bottom, right: part.left, bottom: part.top)

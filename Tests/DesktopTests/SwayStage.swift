@@ -9,8 +9,7 @@ import TestSupport
 final class SwayStage: DesktopStage {
     private var sway: ChildProcess?
     private var keyboard: ChildProcess?
-    private var pointer: ChildProcess?
-    private let clicks = EventLog<String>()
+    private var pointer: ScriptedDevice?
 
     override var desktop: String { "sway" }
     override var tiles: Bool { true }
@@ -47,7 +46,7 @@ final class SwayStage: DesktopStage {
     }
 
     override func end() async {
-        pointer?.terminate()
+        pointer?.end()
         keyboard?.terminate()
         sway?.terminate(SIGKILL)
         await super.end()
@@ -58,9 +57,6 @@ final class SwayStage: DesktopStage {
 
     @discardableResult
     func command(_ words: String...) async throws -> String { try await run("swaymsg", words) }
-
-    /// Ends the compositor as a crash does.
-    func crash() { sway?.terminate(SIGKILL) }
 
     override func moveToSecondMonitor() async throws {
         try await super.moveToSecondMonitor()
@@ -86,22 +82,11 @@ final class SwayStage: DesktopStage {
 
     override func click(_ x: Int, _ y: Int) async throws {
         if pointer == nil {
-            let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "pointer.py").path
-            let program = try ChildProcess(
-                "/usr/bin/python3", [script], environment: environment, standardInput: .pipe)
-            pointer = program
-            Task { [clicks, lines = program.lines] in for await line in lines { clicks.add(line) } }
-            try await clicks.wait(for: 1)
+            pointer = try await ScriptedDevice("pointer.py", environment)
             // The pointer comes to a window before its first click does.
-            try await send("\(x) \(y) \(part.right) \(part.bottom) move")
+            try await pointer?.send("\(x) \(y) \(part.right) \(part.bottom) move")
         }
-        try await send("\(x) \(y) \(part.right) \(part.bottom)")
-    }
-
-    private func send(_ line: String) async throws {
-        let count = clicks.all.count
-        pointer?.write(line + "\n")
-        try await clicks.wait(for: count + 1)
+        try await pointer?.send("\(x) \(y) \(part.right) \(part.bottom)")
     }
 
     override func takePicture(_ path: String) async throws {

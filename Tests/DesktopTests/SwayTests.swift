@@ -28,4 +28,8 @@ struct SwayTests {
     @Test func onTheMonitorInUse() async throws {
         try await Situation.twoMonitors(try await SwayStage(monitors: 2))
     }
+
+    @Test func inThePanel() async throws {
+        try await Situation.panel(try await SwayStage()) { try Panel.waybar(on: $0) }
+    }
 }

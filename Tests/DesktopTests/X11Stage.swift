@@ -8,6 +8,7 @@ import TestSupport
 @LoopActor
 final class X11Stage: DesktopStage {
     private let server: XServer
+    private let files: TemporaryFolder
     private var manager: ChildProcess?
     private let managerName: String
 
@@ -18,13 +19,11 @@ final class X11Stage: DesktopStage {
     ///   - monitors: How many monitors there are, side by side.
     init(_ manager: String, monitors: Int = 1) async throws {
         managerName = manager
-        server = try await XServer(screen: "\(1280 * monitors)x720")
+        files = try TemporaryFolder()
+        server = try await monitors > 1 ? XServer(outputsIn: files) : XServer(screen: "1280x720")
         try await super.init()
         environment["DISPLAY"] = server.display
-        if monitors > 1 {
-            try await run("xrandr", "--setmonitor", "left", "1280/340x720/190+0+0", "screen")
-            try await run("xrandr", "--setmonitor", "right", "1280/340x720/190+1280+0", "none")
-        }
+        if monitors > 1 { try await plugIn(monitors) }
         // xdotool's keys and clicks are those of another program.
         agentArguments = ["--synthetic-input", "yes"]
         try folder.write("[Compositing]\nEnabled=false\n", to: "kwinrc")
@@ -44,13 +43,33 @@ final class X11Stage: DesktopStage {
 
     override func moveToSecondMonitor() async throws {
         try await super.moveToSecondMonitor()
-        try await run("xdotool", "getactivewindow", "windowmove", "--sync", "1500", "150")
+        // The window manager may place the window only now.
+        try await until("the window's move") {
+            try await run("xdotool", "getactivewindow", "windowmove", "1500", "150")
+            return try await run("xdotool", "getactivewindow", "getwindowgeometry", "--shell").contains("X=15")
+        }
+    }
+
+    private func plugIn(_ monitors: Int) async throws {
+        let timings = ["74.5", "1280", "1344", "1472", "1664", "720", "723", "728", "748"]
+        try await run("xrandr", ["--newmode", "test"] + timings)
+        for index in 0..<monitors {
+            try await run("xrandr", "--addmode", "DUMMY\(index)", "test")
+            try await run("xrandr", "--output", "DUMMY\(index)", "--mode", "test", "--pos", "\(1280 * index)x0")
+        }
     }
 
     override func unplugSecondMonitor() async throws {
         try await super.unplugSecondMonitor()
-        try await run("xrandr", "--delmonitor", "right")
-        try await run("xrandr", "--fb", "1280x720")
+        try await run("xrandr", "--output", "DUMMY1", "--off")
+    }
+
+    /// Opens a window over all that there is.
+    func cover() async throws -> ChildProcess {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "cover.py").path
+        let child = try ChildProcess("/usr/bin/python3", [script], environment: environment)
+        for await line in child.lines where line == "ready" { break }
+        return child
     }
 
     // MARK: Input
@@ -61,6 +80,11 @@ final class X11Stage: DesktopStage {
 
     override func click(_ x: Int, _ y: Int) async throws {
         try await run("xdotool", "mousemove", "\(x)", "\(y)", "click", "1")
+    }
+
+    /// In Xfce, the first button opens what the icon stands for.
+    override func openMenu(_ x: Int, _ y: Int) async throws {
+        try await run("xdotool", "mousemove", "\(x)", "\(y)", "click", "3")
     }
 
     /// The window is larger than what can be seen, where it draws its own shadow.

@@ -118,9 +118,9 @@ open class Session {
 
     /// Presses a button as a screen reader does, as soon as it is sensitive. The places of small widgets in lists are
     /// wrong in GTK 4.18, which counts the borders around them twice.
-    public func press(_ name: String, role: String = "button") async throws {
+    public func press(_ name: String, role: String = "button", of program: String? = nil) async throws {
         try await until("the \(role) \(name)") {
-            try await run("/usr/bin/python3", Session.script, program, role, name).contains("pressed")
+            try await run("/usr/bin/python3", Session.script, program ?? self.program, role, name).contains("pressed")
         }
     }
 }

@@ -1,7 +1,7 @@
 // A virtual X screen.
 
 public import DBus
-import PermissionTestKit
+public import PermissionTestKit
 
 @LoopActor
 public final class XServer {
@@ -10,11 +10,42 @@ public final class XServer {
     private let process: ChildProcess
 
     /// - Parameter screen: The size of the screen in pixels.
-    public init(screen: String) async throws {
+    public convenience init(screen: String) async throws {
+        try await self.init("Xvfb", ["-screen", "0", "\(screen)x24"])
+    }
+
+    /// With outputs DUMMY0 and so on, which `xrandr` plugs in and out.
+    /// - Parameter folder: For its configuration and log.
+    public convenience init(outputsIn folder: TemporaryFolder) async throws {
+        let configuration = try folder.write(
+            """
+            Section "Device"
+                Identifier "none"
+                Driver "dummy"
+                VideoRam 65536
+            EndSection
+            Section "Screen"
+                Identifier "none"
+                Device "none"
+                DefaultDepth 24
+            EndSection
+            Section "ServerFlags"
+                Option "AutoAddDevices" "false"
+                Option "AutoAddGPU" "false"
+            EndSection
+
+            """, to: "xorg.conf")
+        // The program Xorg on the path may be a wrapper that asks who is at the console.
+        try await self.init(
+            "/usr/lib/xorg/Xorg",
+            ["-config", configuration, "-logfile", folder.file("xorg.log"), "-novtswitch", "-sharevts"])
+    }
+
+    private init(_ program: String, _ arguments: [String]) async throws {
         process = try ChildProcess(
-            "Xvfb", ["-displayfd", "1", "-screen", "0", "\(screen)x24", "-nolisten", "tcp", "-noreset"],
-            environment: [:], standardError: .null)
-        // Xvfb prints its display number when it is ready.
+            program, arguments + ["-displayfd", "1", "-nolisten", "tcp", "-noreset"], environment: [:],
+            standardError: .null)
+        // It prints its display number when it is ready.
         var number = ""
         for await line in process.lines {
             number = line
