@@ -23,7 +23,9 @@ package final class FakeService {
     /// Takes the well-known name, once all methods are there, also from a service that has left, which the bus may notice
     /// later. Throws if another program owns it.
     package func own(_ name: String) throws {
-        guard try connection.requestName(name, isReplaceable: true) else { throw TestKitError("\(name) has an owner already") }
+        guard try connection.requestName(name, isReplaceable: true) else {
+            throw TestKitError("\(name) has an owner already")
+        }
     }
 
     /// Leaves the bus.
