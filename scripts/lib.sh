@@ -62,7 +62,7 @@ compile_texts() {
     for catalog in po/*.po; do
         language=$(basename "$catalog" .po)
         mkdir -p "$1/$language/LC_MESSAGES"
-        msgfmt -o "$1/$language/LC_MESSAGES/permd.mo" "$catalog"
+        msgfmt --check-format -o "$1/$language/LC_MESSAGES/permd.mo" "$catalog"
     done
 }
 
