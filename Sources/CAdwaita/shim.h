@@ -137,11 +137,12 @@ static inline GtkWidget *cadw_clamp(GtkWidget *child, int width) {
     adw_clamp_set_child(ADW_CLAMP(clamp), child);
     return clamp;
 }
-// Makes a clamp of exactly that width, if its child can be that narrow.
-static inline void cadw_clamp_set_width(GtkWidget *clamp, int width) {
+// Makes a clamp of exactly that width, if its child can be that narrow, and at least that height: GTK makes the child of a
+// window wider that has less height than it needs.
+static inline void cadw_clamp_set_size(GtkWidget *clamp, int width, int height) {
     adw_clamp_set_maximum_size(ADW_CLAMP(clamp), width);
     adw_clamp_set_tightening_threshold(ADW_CLAMP(clamp), width);
-    gtk_widget_set_size_request(clamp, width, -1);
+    gtk_widget_set_size_request(clamp, width, height);
 }
 static inline GtkWidget *cadw_clamp_scrollable(GtkWidget *child, int width) {
     GtkWidget *clamp = adw_clamp_scrollable_new();

@@ -216,9 +216,10 @@ final class PromptWindow {
         let screen = PromptWindow.screen()
         let width = min(PromptWindow.width, screen.width)
         let isRight = page.fit(width: width, screen: screen)
-        if let clamp = gtk_window_get_child(cadw_window(window)) { cadw_clamp_set_width(clamp, width) }
+        let height = page.height(for: width)
+        if let clamp = gtk_window_get_child(cadw_window(window)) { cadw_clamp_set_size(clamp, width, height) }
         cadw_describe(window, page.asked)
-        if place.isLayer { gtk_window_set_default_size(cadw_window(window), width, page.height(for: width)) }
+        if place.isLayer { gtk_window_set_default_size(cadw_window(window), width, height) }
         return isRight
     }
 
