@@ -17,6 +17,22 @@ struct PageSize {
         PageSize(style: "", margin: 24), PageSize(style: "compact", margin: 12), PageSize(style: "small", margin: 8),
         PageSize(style: "smaller", margin: 8), PageSize(style: "smallest", margin: 6),
     ]
+
+    /// The size of the smallest monitor, because the window may appear on any of them.
+    static func screen() -> (width: Int32, height: Int32) {
+        var smallest = (width: Int32(1024), height: Int32(768))
+        guard let display = gdk_display_get_default(), let monitors = gdk_display_get_monitors(display) else {
+            return smallest
+        }
+        for index in 0..<g_list_model_get_n_items(monitors) {
+            guard let monitor = g_list_model_get_item(monitors, index) else { continue }
+            var area = GdkRectangle()
+            gdk_monitor_get_geometry(OpaquePointer(monitor), &area)
+            g_object_unref(monitor)
+            if index == 0 || area.height < smallest.height { smallest = (area.width, area.height) }
+        }
+        return smallest
+    }
 }
 
 extension PromptPage {

@@ -69,9 +69,9 @@ final class PromptWindow {
     private static func blank() -> Widget {
         Style.install()
         let window = cadw_alert_window_new()!
+        gtk_window_set_icon_name(cadw_window(window), AgentProgram.entry)
         let title = Texts.text("Permission request")
         gtk_window_set_title(cadw_window(window), title)
-        gtk_window_set_icon_name(cadw_window(window), AgentProgram.entry)
         cadw_name(window, title)
         // An empty title bar: there is nothing to press but the answers.
         let bar = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 0)!
@@ -86,7 +86,7 @@ final class PromptWindow {
         let window = blank()
         let page = PromptPage.rehearsal()
         gtk_window_set_child(cadw_window(window), page.widget)
-        let screen = screen()
+        let screen = PageSize.screen()
         _ = page.fit(width: min(width, screen.width), screen: screen)
         gtk_window_destroy(cadw_window(window))
     }
@@ -213,7 +213,7 @@ final class PromptWindow {
     @discardableResult
     private func fit() -> Bool {
         guard let page = shown?.page else { return true }
-        let screen = PromptWindow.screen()
+        let screen = PageSize.screen()
         let width = min(PromptWindow.width, screen.width)
         let isRight = page.fit(width: width, screen: screen)
         let height = page.height(for: width)
@@ -248,22 +248,6 @@ final class PromptWindow {
         guard clickGuard.isAwake, let shown else { return }
         shown.answer.give(answer)
         shown.onEnd()
-    }
-
-    /// The size of the smallest monitor, because the window may appear on any of them.
-    private static func screen() -> (width: Int32, height: Int32) {
-        var smallest = (width: Int32(1024), height: Int32(768))
-        guard let display = gdk_display_get_default(), let monitors = gdk_display_get_monitors(display) else {
-            return smallest
-        }
-        for index in 0..<g_list_model_get_n_items(monitors) {
-            guard let monitor = g_list_model_get_item(monitors, index) else { continue }
-            var area = GdkRectangle()
-            gdk_monitor_get_geometry(OpaquePointer(monitor), &area)
-            g_object_unref(monitor)
-            if index == 0 || area.height < smallest.height { smallest = (area.width, area.height) }
-        }
-        return smallest
     }
 
     // MARK: The guard

@@ -288,7 +288,9 @@ final class TestAppProgram {
             return fstat(fd.raw, &status) == 0 ? "descriptor" : "none"
         case .array(_, let elements): return elements.map(text).joined(separator: ",")
         case .dictionary(_, _, let entries):
-            return entries.map { "\(text($0.key))=\(text($0.value))" }.sorted().joined(separator: " ")
+            // The seconds that are left depend on when the test runs.
+            return entries.map { text($0.key) == "retry_after" ? "paused" : "\(text($0.key))=\(text($0.value))" }
+                .sorted().joined(separator: " ")
         default: return value.signature
         }
     }
