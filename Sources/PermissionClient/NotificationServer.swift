@@ -40,8 +40,6 @@ package struct Notification<Command: NotificationCommand>: Sendable, Hashable {
 private enum Notifications {
     static let name = "org.freedesktop.Notifications"
     static let path = "/org/freedesktop/Notifications"
-    /// Milliseconds. What a server that hangs longer does not show is lost.
-    static let patience: Int32 = 5000
 }
 
 /// Shows notifications, each with a key, through the desktop's server, which the bus starts if necessary.
@@ -117,7 +115,7 @@ package final class NotificationServer<Key: Hashable & Sendable, Command: Notifi
                 .string(body), .strings(actions), .properties(hints), .int32(-1),
             ])
         do throws(BusError) {
-            let reply = try await connection.call(message, timeoutMilliseconds: Notifications.patience)
+            let reply = try await connection.call(message)
             guard let id = reply.body.first?.uint32Value, owner == server else { return lost(key) }
             shown[key] = Shown(id: id, notification: notification)
         } catch {
@@ -145,7 +143,7 @@ package final class NotificationServer<Key: Hashable & Sendable, Command: Notifi
         if let owner { return owner }
         guard let found = try? await TrustedOwner.find(Notifications.name, on: connection) else { return nil }
         let reply = try? await connection.call(
-            call(found, "GetCapabilities"), timeoutMilliseconds: Notifications.patience)
+            call(found, "GetCapabilities"))
         guard let words = reply?.body.first?.strings else { return nil }
         capabilities = Set(words)
         owner = found
