@@ -101,8 +101,30 @@ extension PromptPage {
             shown = fits(shortened(least)) ? shortened(least) : "…"
         }
         asked = ask(shown)
-        gtk_label_set_text(cadw_label(question), asked)
-        PromptPage.wrap(question, width)
+        PromptPage.breakLines(of: question, asked, width)
+    }
+
+    /// Puts line separators (U+2028, which no text of an app has) where the text has to break, between words, and within
+    /// those that are too long. They do not end a paragraph, so directions of text are as in one line. A window with a
+    /// label that may wrap is as wide as GTK thinks that the label's height needs.
+    private static func breakLines(of label: Widget, _ text: String, _ width: Int32) {
+        let text = text.filter { $0 != "\u{2028}" }
+        let layout = gtk_widget_create_pango_layout(label, text)
+        defer { g_object_unref(UnsafeMutableRawPointer(layout)) }
+        pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
+        // The space at the end of a line counts for the label's width, but not where Pango breaks lines.
+        let space = gtk_widget_create_pango_layout(label, " ")
+        defer { g_object_unref(UnsafeMutableRawPointer(space)) }
+        var blank: Int32 = 0
+        pango_layout_get_size(space, &blank, nil)
+        pango_layout_set_width(layout, max(width * PANGO_SCALE - blank, 0))
+        let bytes = Array(text.utf8)
+        let starts = (1..<max(1, pango_layout_get_line_count(layout))).compactMap {
+            pango_layout_get_line_readonly(layout, $0).map { Int($0.pointee.start_index) }
+        }
+        let lines = zip([0] + starts, starts + [bytes.count]).map { String(decoding: bytes[$0..<$1], as: UTF8.self) }
+        gtk_label_set_text(cadw_label(label), lines.joined(separator: "\u{2028}"))
+        cadw_name(label, text)
     }
 
     // MARK: Widgets
@@ -127,7 +149,9 @@ extension PromptPage {
             gtk_orientable_set_orientation(cadw_orientable(others), GTK_ORIENTATION_VERTICAL)
         }
         for button in answers + otherButtons where PromptPage.natural(of: button) > width {
-            if let label = gtk_button_get_child(cadw_button(button)) { PromptPage.wrap(label, 0) }
+            guard let label = gtk_button_get_child(cadw_button(button)) else { continue }
+            let besides = PromptPage.natural(of: button) - PromptPage.natural(of: label)
+            PromptPage.breakLines(of: label, String(cString: gtk_label_get_text(cadw_label(label))), width - besides)
         }
     }
 
