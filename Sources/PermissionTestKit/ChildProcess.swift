@@ -152,7 +152,11 @@ extension ChildProcess {
             if !roots.isEmpty {
                 let words = Superuser.command + ["kill", "-\(signal)"] + roots.map(String.init)
                 let killer = try? ChildProcess(words[0], Array(words.dropFirst()), standardError: .null)
-                Task { _ = await killer?.waitForExit() }
+                Task {
+                    _ = await killer?.waitForExit()
+                    // That may have been a helper that sudo runs before the program.
+                    if signal == SIGKILL { send(signal) }
+                }
             } else if heirs.isEmpty {
                 Loop.shared.after(milliseconds: State.sudoStart) { [self] in send(signal) }
             }
