@@ -54,6 +54,9 @@ struct VerbTests {
         #expect(
             granted.status == 0 && granted.errors.hasPrefix("exe:\(link) leads to exe:\(folder.file("a program")), "))
         #expect(granted.output.hasPrefix("camera is granted to exe:\(folder.file("a program")): always"))
+        // The path of a script is what its interpreter was given, so it stays.
+        let script = try await stage.run("deny", "exe:\(link):\(link)", "camera")
+        #expect(script.output.hasPrefix("camera is denied to exe:\(folder.file("a program")):\(link): always"))
         #expect(try await stage.run("deny", "exe:\(folder.file("absent"))", "camera").errors.isEmpty)
         await stage.end()
     }

@@ -83,16 +83,14 @@ struct AppName: ExpressibleByArgument {
 }
 
 extension AppID {
-    /// The identity that the program has when it runs, for which the kernel follows links in its path (realpath(3)); itself
-    /// if there is no such file.
+    /// The identity that the program has when it runs, for which the kernel follows links to the executable (realpath(3)),
+    /// but not to a script; itself if there is no such file.
     func followingLinks() -> AppID {
-        let real = paths.map { path -> String in
-            guard let target = realpath(path, nil) else { return path }
-            defer { free(target) }
-            return String(cString: target)
-        }
-        guard let program = real.first, real != paths else { return self }
-        return AppID.executable(program.utf8, script: real.count > 1 ? real[1].utf8 : nil)
+        guard let path = paths.first, let target = realpath(path, nil) else { return self }
+        defer { free(target) }
+        let program = AppID.executable(String(cString: target).utf8)
+        let script = String(Substring(name.utf8.drop { $0 != UInt8(ascii: ":") }))
+        return AppID("\(program)\(script)") ?? self
     }
 
     /// Last parts of IDs that say nothing about the app, such as that of `org.telegram.desktop`.
