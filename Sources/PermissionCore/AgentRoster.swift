@@ -18,7 +18,8 @@ package enum AgentTrouble: Sendable, Hashable {
 }
 
 extension AgentTrouble? {
-    /// What an app is told that waits for nothing. It may come from a sandbox, so the reason itself is for permctl doctor.
+    /// The message for apps whose requests fail. An app may be sandboxed, so it does not get the reason itself, which
+    /// permctl doctor shows.
     var advice: String {
         switch self {
         case nil: "no agent can show the prompt; start one, for example permctl agent"

@@ -40,9 +40,12 @@ package enum PolicyCheck {
         var result = CheckedFile(path: path)
         do throws(FileProblem) {
             let text = try text(path)
-            if try IniFile(text, repeatable: ["Apps"]).sections.first?.name.hasPrefix("Rule") == true {
+            let content = try IniFile(text, repeatable: Rule.repeatable)
+            if content.sections.first?.name.hasPrefix("Rule") == true {
                 let prefix = root == "/" ? "" : root
-                result.notes = try Rule.read(text, file: path).flatMap { $0.notes { access(prefix + $0, F_OK) == 0 } }
+                result.notes = try Rule.read(content, file: path).flatMap {
+                    $0.notes { access(prefix + $0, F_OK) == 0 }
+                }
             } else {
                 _ = try SettingsFile.read(text, over: Settings())
             }

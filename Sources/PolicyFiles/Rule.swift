@@ -21,10 +21,15 @@ package struct Rule: Sendable, Hashable {
 
     /// The rules of a file. Throws the first error in it.
     package static func read(_ text: String, file: String) throws(FileProblem) -> [Rule] {
-        try IniFile(text, repeatable: ["Apps"]).sections.map { (section) throws(FileProblem) in
-            try Rule(section, file: file)
-        }
+        try read(IniFile(text, repeatable: repeatable), file: file)
     }
+
+    static func read(_ content: IniFile, file: String) throws(FileProblem) -> [Rule] {
+        try content.sections.map { (section) throws(FileProblem) in try Rule(section, file: file) }
+    }
+
+    /// The keys that a rule may have several times.
+    static let repeatable: Set<String> = ["Apps"]
 
     private init(_ section: IniFile.Section, file: String) throws(FileProblem) {
         let words = section.name.split(separator: " ", maxSplits: 1)

@@ -1,8 +1,10 @@
 // Runs the built permctl against the built permd.
 
 import DBus
+import Foundation
 import PermissionModel
 import PermissionTestKit
+import Testing
 
 @LoopActor
 struct CommandStage {
@@ -60,3 +62,8 @@ struct CommandStage {
         await devices.stop()
     }
 }
+
+/// What `--json` prints.
+func json(_ text: String) throws -> Any { try JSONSerialization.jsonObject(with: Data(text.utf8)) }
+
+func objects(_ text: String) throws -> [[String: Any]] { try #require(json(text) as? [[String: Any]]) }

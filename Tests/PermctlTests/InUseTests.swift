@@ -9,10 +9,6 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct InUseTests {
-    private func objects(_ text: String) throws -> [[String: Any]] {
-        try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]])
-    }
-
     private func follow(_ stage: CommandStage, _ arguments: String...) throws -> (ChildProcess, EventLog<String>) {
         let child = try stage.start(arguments)
         let log = EventLog<String>()

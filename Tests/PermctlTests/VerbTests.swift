@@ -10,10 +10,6 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct VerbTests {
-    private func json(_ text: String) throws -> Any { try JSONSerialization.jsonObject(with: Data(text.utf8)) }
-
-    private func objects(_ text: String) throws -> [[String: Any]] { try #require(json(text) as? [[String: Any]]) }
-
     @Test func decidingAndShowingStatus() async throws {
         let stage = try await CommandStage()
         let granted = try await stage.run("grant", "exe:/usr/bin/firefox", "camera")
@@ -276,85 +272,6 @@ struct VerbTests {
         monitor.terminate()
         machine.terminate()
         withExtendedLifetime(agent) {}
-        await stage.end()
-    }
-
-    @Test func doctor() async throws {
-        let stage = try await CommandStage()
-        let ill = try await stage.run("doctor")
-        #expect(ill.status == 1)
-        #expect(ill.lines.contains { $0.hasPrefix("!!  agent") && $0.contains("permctl agent") })
-        let agent = try await stage.agent()
-        let well = try await stage.run("doctor")
-        #expect(well.status == 0, "\(well.output)")
-        for about in ["bus", "permd", "agent", "camera", "store", "policy", "settings"] {
-            #expect(well.lines.contains { $0.hasPrefix("ok  \(about)") }, "\(about)")
-        }
-        let onX11 = try await stage.run("doctor", environment: ["DISPLAY": ":0"])
-        #expect(onX11.status == 0 && onX11.lines.contains { $0.hasPrefix("--  display") && $0.contains("X11") })
-        let onWayland = try await stage.run("doctor", environment: ["DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"])
-        #expect(!onWayland.output.contains("X11"))
-        try stage.permd.root.write("[Rule x]\nApps=\n", to: "etc/permd/policy.d/bad.conf")
-        try await stage.permd.restart()
-        let bad = try await stage.run("doctor", "--json")
-        #expect(bad.status == 1)
-        let finding = try #require(try objects(bad.output).first { $0["about"] as? String == "policy" })
-        #expect((finding["file"] as? String)?.hasSuffix("policy.d/bad.conf") == true && finding["line"] as? Int == 2)
-        #expect(finding["code"] as? String == "policy-file" && finding["state"] as? String == "bad")
-        #expect((finding["advice"] as? String)?.isEmpty == false)
-        withExtendedLifetime(agent) {}
-        await stage.permd.stop()
-        let gone = try await stage.run("doctor")
-        #expect(gone.status == 1 && gone.output.contains("start permd"))
-        await stage.end()
-    }
-
-    /// A missing agent is not a problem while the bus can start one.
-    @Test func doctorKnowsAnAgentThatCanBeStarted() async throws {
-        let services = try TemporaryFolder()
-        try services.write(ServiceFile.text("org.permd.Agent", ["/bin/false"]), to: "org.permd.Agent.service")
-        let bus = try await PrivateBus(serviceDirectory: services.path)
-        let stage = try await CommandStage(settings: "[Prompts]\nAgentWaitSec=1\n", bus: bus)
-        let well = try await stage.run("doctor")
-        #expect(well.status == 0, "\(well.output)")
-        #expect(well.lines.contains { $0.hasPrefix("ok  agent") && $0.contains("the bus starts one") })
-        let refused = try await stage.run("request", "camera")
-        #expect(refused.status == 75 && refused.errors.contains("none could be started"), "\(refused)")
-        let ill = try await stage.run("doctor")
-        #expect(ill.status == 1 && !ill.output.contains("ok  agent"))
-        #expect(ill.lines.contains { $0.hasPrefix("!!  agent") && $0.contains("could not start an agent") })
-        await stage.end()
-    }
-
-    @Test func doctorKnowsWhyAnAgentFailed() async throws {
-        let stage = try await CommandStage(settings: "[Prompts]\nAgentWaitSec=1\n")
-        let agent = try await stage.agent([.values([.string("yes")])])
-        let refused = try await stage.run("request", "camera")
-        #expect(refused.status == 75 && refused.errors.contains("the agent failed to show the prompt"), "\(refused)")
-        let ill = try await stage.run("doctor", "--json")
-        let finding = try #require(try objects(ill.output).first { $0["code"] as? String == "agent-failed" })
-        #expect((finding["text"] as? String)?.contains("instead of sa{sa{sv}}") == true, "\(finding)")
-        withExtendedLifetime(agent) {}
-        await stage.end()
-    }
-
-    @Test func doctorListsEnforcementPoints() async throws {
-        let stage = try await CommandStage()
-        let agent = try await stage.agent()
-        let config = try TemporaryFolder(["systemd", "systemd/user"])
-        try config.write("", to: "systemd/user/permd-pipewire.service")
-        let environment = ["XDG_CONFIG_HOME": config.path]
-        let absent = try await stage.run("doctor", environment: environment)
-        #expect(absent.status == 1)
-        #expect(absent.lines.contains { $0.hasPrefix("!!  enforcement") && $0.contains("permd-pipewire is installed") })
-        // A program of that name is the enforcement point.
-        let point = try await TestApp("permd-pipewire", on: stage.permd)
-        #expect(try await point.ask("call \(BusNames.enforcement) Subscribe") == "ok")
-        let well = try await stage.run("doctor", environment: environment)
-        #expect(well.status == 0, "\(well.output)")
-        #expect(well.lines.contains { $0.hasPrefix("ok  enforcement") && $0.contains(point.id.description) })
-        withExtendedLifetime(agent) {}
-        await point.end()
         await stage.end()
     }
 
