@@ -7,6 +7,9 @@ import PermissionModel
 package struct FileProblem: Error, Sendable, Hashable {
     package let line: Int
     package let message: String
+
+    /// A place in a file, as people and editors read it.
+    package static func place(_ file: String, _ line: Int) -> String { line == 0 ? file : "\(file):\(line)" }
 }
 
 package struct IniFile {

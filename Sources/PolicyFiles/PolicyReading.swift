@@ -10,7 +10,7 @@ package struct PolicyProblem: Error, Sendable, Hashable {
     package let line: Int
     package let message: String
 
-    package var text: String { line == 0 ? "\(file): \(message)" : "\(file):\(line): \(message)" }
+    package var text: String { "\(FileProblem.place(file, line)): \(message)" }
 }
 
 extension PolicyProblem {

@@ -33,13 +33,10 @@ extension CheckedFile {
         (error.map { [("error", $0)] } ?? []) + notes.map { ("note", $0) }
     }
 
-    /// A place in the file, as in the journal.
-    static func place(_ path: String, _ line: Int) -> TerminalText { line == 0 ? "\(path)" : "\(path):\(line)" }
-
     fileprivate var lines: [TerminalText] {
         guard !findings.isEmpty else { return ["\(path): valid"] }
         return findings.map {
-            "\(CheckedFile.place(path, $0.finding.line)): \($0.state): \($0.finding.message)"
+            "\(FileProblem.place(path, $0.finding.line)): \($0.state): \($0.finding.message)"
         }
     }
 

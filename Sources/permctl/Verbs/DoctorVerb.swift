@@ -49,7 +49,7 @@ struct Finding {
     var about: String { String(code.prefix { $0 != "-" }) }
 
     /// The text with its place in a file, if it has one.
-    var wholeText: String { file.isEmpty ? text : "\(file)\(line == 0 ? "" : ":\(line)"): \(text)" }
+    var wholeText: String { file.isEmpty ? text : "\(FileProblem.place(file, line)): \(text)" }
 
     var mark: Cell {
         switch state {
