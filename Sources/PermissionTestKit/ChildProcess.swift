@@ -1,28 +1,28 @@
 // A program run by a test, with its output line by line and its exit as an awaitable event.
 
 import DBus
-public import Glibc
+import Glibc
 
-public final class ChildProcess: Sendable {
+package final class ChildProcess: Sendable {
     /// Where a standard stream of the child comes from or goes to.
-    public enum Stream: Sendable {
+    package enum Stream: Sendable {
         case inherit, null, pipe
         case file(String)
         /// A descriptor that the caller still owns.
         case descriptor(Int32)
     }
 
-    public enum Exit: Sendable, Hashable {
+    package enum Exit: Sendable, Hashable {
         case exited(Int32)
         case signaled(Int32)
     }
 
-    public let pid: Int32
+    package let pid: Int32
     /// The lines of standard output if it is a pipe. For one reader; ends when the child and its descendants have
     /// closed it.
-    public let lines: AsyncStream<String>
+    package let lines: AsyncStream<String>
     /// The same for standard error.
-    public let errorLines: AsyncStream<String>
+    package let errorLines: AsyncStream<String>
     private let state: State
     private let input: UnixFD?
 
@@ -31,7 +31,7 @@ public final class ChildProcess: Sendable {
     /// `environment` is the child's whole environment, except that `PATH` and similar variables are inherited unless
     /// given. The child is killed with the last reference to this object, so a task that reads its lines should hold
     /// only the streams, and when the test program ends.
-    public init(
+    package init(
         _ executable: String, _ arguments: [String] = [], environment: [String: String] = [:],
         standardInput: Stream = .null, standardOutput: Stream = .pipe, standardError: Stream = .inherit
     ) throws(TestKitError) {
@@ -57,7 +57,7 @@ public final class ChildProcess: Sendable {
     deinit { terminate(SIGKILL) }
 
     /// The environment of this process, for children that are to share it.
-    public static var ownEnvironment: [String: String] {
+    package static var ownEnvironment: [String: String] {
         var variables: [String: String] = [:]
         var next = environ
         while let entry = next.pointee {
@@ -69,18 +69,18 @@ public final class ChildProcess: Sendable {
     }
 
     /// Sends a signal, unless the child has exited. If the child is sudo, the signal goes to the program that it runs.
-    public func terminate(_ signal: Int32 = SIGTERM) {
+    package func terminate(_ signal: Int32 = SIGTERM) {
         // On the loop, where children are reaped, so the PID cannot have been reused.
         Loop.shared.post { [state] in state.send(signal) }
     }
 
-    @LoopActor public var isRunning: Bool { state.isRunning }
+    @LoopActor package var isRunning: Bool { state.isRunning }
 
     /// A child that does not exit within two minutes, far longer than a loaded machine needs, is killed, so that a
     /// broken program fails its test instead of hanging it.
-    public func waitForExit() async -> Exit { await state.waitForExit() }
+    package func waitForExit() async -> Exit { await state.waitForExit() }
 
-    public func output() async -> String {
+    package func output() async -> String {
         var text = ""
         for await line in lines { text += line + "\n" }
         return text
@@ -89,7 +89,7 @@ public final class ChildProcess: Sendable {
     /// Writes to the child's standard input, which must be a pipe. Returns false if it is no longer read, or is not
     /// read fast enough.
     @discardableResult
-    public func write(_ text: String) -> Bool {
+    package func write(_ text: String) -> Bool {
         guard let fd = input?.raw, fd >= 0 else { return false }
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
@@ -101,7 +101,7 @@ public final class ChildProcess: Sendable {
         return true
     }
 
-    public func closeInput() {
+    package func closeInput() {
         if let fd = input?.take(), fd >= 0 { close(fd) }
     }
 }

@@ -2,8 +2,8 @@
 
 public import DBus
 
-/// Collects events from handlers. Waiting times out with an error that lists the events received, so that a broken
-/// program fails its test instead of hanging it.
+/// Collects events. Waiting times out with an error that lists the events received, so that a broken program fails its
+/// test instead of hanging it.
 @LoopActor
 public final class EventLog<Element: Sendable> {
     /// The timeout in milliseconds, far longer than a loaded machine needs.
@@ -16,14 +16,15 @@ public final class EventLog<Element: Sendable> {
         let timer: LoopTimer
     }
 
+    /// The events until now, in order.
     public private(set) var all: [Element] = []
     private var waiters: [Waiter] = []
     private var unbounded: [CheckedContinuation<Void, Never>] = []
     private var lastWaiter: UInt64 = 0
 
-    public nonisolated init() {}
+    package nonisolated init() {}
 
-    public func add(_ element: Element) {
+    package func add(_ element: Element) {
         all.append(element)
         for continuation in unbounded { continuation.resume() }
         unbounded = []
@@ -36,6 +37,8 @@ public final class EventLog<Element: Sendable> {
     }
 
     /// Returns all events once there are at least that many.
+    ///
+    /// - Throws: ``TestKitError`` after 45 seconds.
     @discardableResult
     public func wait(for count: Int) async throws(TestKitError) -> [Element] {
         try await wait("\(count) events") { $0.count >= count }
@@ -43,6 +46,11 @@ public final class EventLog<Element: Sendable> {
     }
 
     /// Returns the first matching event, past or future.
+    ///
+    /// - Parameters:
+    ///   - what: What the error says was waited for.
+    ///   - fits: Whether an event matches. It may be called several times for the same event.
+    /// - Throws: ``TestKitError`` after 45 seconds.
     @discardableResult
     public func first(
         _ what: String = "such an event", where fits: @escaping @LoopActor (Element) -> Bool
@@ -53,7 +61,7 @@ public final class EventLog<Element: Sendable> {
     }
 
     /// Waits for one more event, without a timeout.
-    public func next() async {
+    package func next() async {
         await withCheckedContinuation { unbounded.append($0) }
     }
 

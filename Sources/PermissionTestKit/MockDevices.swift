@@ -3,91 +3,104 @@
 public import DBus
 import Glibc
 
-/// Devices that tests add and remove. Processes started with ``environment`` see these devices and no others.
+/// Devices that tests add and remove. A ``PermdProcess`` and other programs with ``environment`` see these devices and no
+/// others. They exist as files only: what opens one gets no picture and no sound.
 ///
 /// ```swift
-/// let devices = try await MockDevices.start()
-/// let node = try await devices.add(.camera, 0, name: "Front Camera")
-/// // … start a program with devices.environment …
-/// try await devices.remove(.camera, 0)
-/// await devices.stop()
+/// let devices = try await MockDevices()
+/// try await devices.add(.camera, name: "Front Camera")
+/// let permd = try await PermdProcess(devices: devices)
+/// try await devices.remove(.camera)
 /// ```
 @LoopActor
 public final class MockDevices {
+    /// What a device is.
     public enum Kind: String, Sendable, CaseIterable {
         /// A camera; its node captures video.
         case camera
         /// The metadata node of a UVC camera: not a camera.
         case metadata
+        /// The input of a sound card.
         case microphone
         /// The output of a sound card: not a microphone.
         case playback
+        /// A Bluetooth adapter.
         case bluetooth
         /// A Bluetooth connection of the adapter with that number: not an adapter.
         case connection
+        /// A satellite receiver, which makes the location available.
         case gnss
     }
 
     /// The folder that replaces `/sys` and `/dev`.
-    public nonisolated let root: String
+    package nonisolated let root: String
     /// The environment variables with which a process sees the devices.
     public nonisolated let environment: [String: String]
 
     private let tool: MockDevicesTool
 
-    private init(tool: MockDevicesTool, root: String) {
-        self.tool = tool
-        self.root = root
+    /// Starts without any devices.
+    ///
+    /// - Parameter program: The path of `permd-mockdevices`; if nil, the one that was installed or built together with
+    ///   this module.
+    /// - Throws: ``TestKitError`` if the program, or umockdev, which it needs, is not there.
+    public init(program: String? = nil) async throws(TestKitError) {
+        tool = try MockDevicesTool(path: program ?? BuiltProgram.path("permd-mockdevices"))
+        let greeting = try await tool.line()
+        guard greeting.hasPrefix("ROOT ") else { throw TestKitError(greeting) }
+        root = String(greeting.dropFirst("ROOT ".count))
         environment = ["UMOCKDEV_DIR": root, "LD_PRELOAD": "libumockdev-preload.so.0"]
     }
 
-    /// Starts without any devices. `tool` is the path of `permd-mockdevices`; by default, the one built with the tests.
-    public static func start(tool path: String? = nil) async throws(TestKitError) -> MockDevices {
-        let tool = try MockDevicesTool(path: path ?? BuiltProgram.path("permd-mockdevices"))
-        let greeting = try await tool.line()
-        guard greeting.hasPrefix("ROOT ") else { throw TestKitError(greeting) }
-        return MockDevices(tool: tool, root: String(greeting.dropFirst(5)))
-    }
-
-    /// Adds a device. `number` identifies the port, so adding a device with the same number again means the same device
-    /// with another node. Returns its node, or an empty string for kinds without one.
-    /// - Parameter isAnnounced: Whether an event announces it; there is none where udev does not run.
+    /// Adds a device.
+    ///
+    /// - Parameters:
+    ///   - kind: What it is.
+    ///   - number: The port, from 0 to 31. A device that is added at the same port again is the same device with another
+    ///     node.
+    ///   - name: The name that permd shows.
+    ///   - isAnnounced: Whether an event announces it; there is none where udev does not run.
+    /// - Returns: Its node below `/dev`, or an empty string for kinds without one.
+    /// - Throws: ``TestKitError`` if the port has such a device.
     @discardableResult
     public func add(
-        _ kind: Kind, _ number: Int, name: String? = nil, isAnnounced: Bool = true
+        _ kind: Kind, _ number: Int = 0, name: String? = nil, isAnnounced: Bool = true
     ) async throws(TestKitError) -> String {
         try await tool.ask("\(isAnnounced ? "add" : "slip") \(kind.rawValue) \(number)\(name.map { " \($0)" } ?? "")")
     }
 
-    /// Adds a device whose node leads to a pseudo-terminal, so that other processes can really open it, at the path of
-    /// that. Returns the node.
-    public func add(
-        _ kind: Kind, _ number: Int, backedBy terminal: PseudoTerminal
+    /// Adds a device whose node is a link to a real character device, `MAJOR:MINOR` at a path. Returns the node.
+    package func add(
+        _ kind: Kind, _ number: Int, linkedTo device: String, at path: String
     ) async throws(TestKitError) -> String {
-        try await tool.ask("link \(kind.rawValue) \(number) \(terminal.major):\(terminal.minor) \(terminal.path)")
+        try await tool.ask("link \(kind.rawValue) \(number) \(device) \(path)")
     }
 
-    public func remove(_ kind: Kind, _ number: Int) async throws(TestKitError) {
+    /// Removes the device at a port.
+    ///
+    /// - Throws: ``TestKitError`` if there is none.
+    public func remove(_ kind: Kind, _ number: Int = 0) async throws(TestKitError) {
         _ = try await tool.ask("remove \(kind.rawValue) \(number)")
     }
 
     /// Announces a change event without changing anything.
-    public func change(_ kind: Kind, _ number: Int) async throws(TestKitError) {
+    package func change(_ kind: Kind, _ number: Int) async throws(TestKitError) {
         _ = try await tool.ask("change \(kind.rawValue) \(number)")
     }
 
-    /// Makes rfkill block or unblock an adapter's radio.
+    /// Makes rfkill block or unblock the radio of a Bluetooth adapter. A blocked adapter is not available.
     public func setBlocked(adapter number: Int, _ isBlocked: Bool) async throws(TestKitError) {
         _ = try await tool.ask("rfkill \(number) \(isBlocked ? "on" : "off")")
     }
 
-    /// Denies or allows opening a node, for root as well, and announces it as udev does.
+    /// Denies or allows opening a node that ``add(_:_:name:isAnnounced:)`` returned, for root as well, and announces it as
+    /// udev does.
     public func setOpenable(_ node: String, _ isOpenable: Bool) async throws(TestKitError) {
         _ = try await tool.ask("\(isOpenable ? "readable" : "unreadable") \(node)")
     }
 
-    /// Removes the folder and the devices. Happens automatically when the test program ends.
-    public func stop() async { await tool.stop() }
+    /// Removes all devices. This also happens with the last reference, and when the test program ends.
+    public func end() async { await tool.end() }
 }
 
 /// The running program: takes commands and answers them line by line, in order.
@@ -126,7 +139,11 @@ private final class MockDevicesTool {
     private static var over: TestKitError { TestKitError("permd-mockdevices has exited") }
 
     /// Closes the input and waits until the program has removed the folder and exited.
-    func stop() async {
+    func end() async { await MockDevicesTool.end(process) }
+
+    deinit { Task { [process] in await MockDevicesTool.end(process) } }
+
+    private static func end(_ process: ChildProcess) async {
         process.closeInput()
         _ = await process.waitForExit()
     }

@@ -1,54 +1,77 @@
-// The built permd on a private bus, with its own rules, settings and devices.
+// permd on a private bus, with its own rules, settings and devices.
 
 public import DBus
-public import Glibc
+import Glibc
 
+/// The real permd, on a bus of its own, where it touches nothing of the session.
+///
+/// ```swift
+/// let devices = try await MockDevices()
+/// let permd = try await PermdProcess(devices: devices)
+/// let center = PermissionCenter(bus: .address(permd.bus.address))
+/// // … test what asks the center …
+/// await permd.end()
+/// ```
+///
+/// ``end()`` ends permd, its bus and its devices. They also end with the last reference to this object, as when a test
+/// throws, and when the test program ends.
 @LoopActor
 public final class PermdProcess {
     private let place: Place
-    public let bus: PrivateBus
+    /// The bus that permd serves. Apps and agents connect to its address.
+    public nonisolated let bus: PrivateBus
     /// Replaces `/` when rules and settings are read.
-    public let root: TemporaryFolder
-    public let log = EventLog<String>()
+    package let root: TemporaryFolder
+    /// The lines of its log, since its first start.
+    public nonisolated let log = EventLog<String>()
     /// The log lines that report that it serves, one per start.
     private let starts = EventLog<String>()
+    private let devices: MockDevices?
     private let extraEnvironment: [String: String]
-    private let wrapper: [String]
+    private let command: [String]
     private var process: ChildProcess?
 
+    /// Starts permd, which serves requests when this returns.
+    ///
     /// - Parameters:
+    ///   - bus: The bus to serve; a new one if nil.
     ///   - settings: The content of `/etc/permd/permd.conf`.
-    ///   - rules: The files of `/etc/permd/policy.d/`, by name.
+    ///   - rules: The files of `/etc/permd/policy.d/`, by name. Names end in `.conf`.
     ///   - devices: The devices it sees; none if nil.
     ///   - environment: Additional environment variables.
-    ///   - wrapper: A command that executes the program given as its last arguments, such as prlimit.
+    ///   - wrapper: A command that executes the program given as its last arguments, such as `prlimit`.
+    ///   - program: The path of `permd`; if nil, the one that was installed or built together with this module.
+    /// - Throws: ``TestKitError`` if a program cannot be started, or if permd does not serve within 45 seconds.
     public init(
         bus: PrivateBus? = nil, settings: String = "", rules: [String: String] = [:], devices: MockDevices? = nil,
-        environment: [String: String] = [:], through wrapper: [String] = []
-    ) async throws {
-        self.wrapper = wrapper
+        environment: [String: String] = [:], through wrapper: [String] = [], program: String? = nil
+    ) async throws(TestKitError) {
+        self.devices = devices
         // The bus is taken first, as everywhere, so that a holder of a daemon slot never waits for another slot.
         let bus = if let bus { bus } else { try await PrivateBus() }
         self.bus = bus
         place = await Place.daemons.take()
-        root = try TemporaryFolder(["etc", "etc/permd", "etc/permd/policy.d", "sys"])
+        let root = try TemporaryFolder(["etc", "etc/permd", "etc/permd/policy.d", "sys"])
+        self.root = root
+        command = wrapper + [program ?? BuiltProgram.path("permd"), "--root", root.path]
         extraEnvironment = (devices?.environment ?? [:]).merging(environment) { $1 }
         if !settings.isEmpty { try root.write(settings, to: "etc/permd/permd.conf") }
         for (name, text) in rules { try root.write(text, to: "etc/permd/policy.d/\(name)") }
         try await start()
     }
 
-    /// The environment of this daemon and of its clients.
+    /// The environment variables with which a program is a client of this permd. HOME and the XDG folders are those of
+    /// the ``bus``. There is no system bus.
     public nonisolated var environment: [String: String] {
         var environment = bus.environment
         environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent"
         return environment
     }
 
-    public var pid: Int32 { process?.pid ?? 0 }
+    package var pid: Int32 { process?.pid ?? 0 }
 
-    /// Starts the daemon, which owns its name when this returns.
-    public func start() async throws {
+    /// Starts it after ``stop(_:)``. It owns its name when this returns.
+    package func start() async throws(TestKitError) {
         let served = starts.all.count
         let child = try run()
         process = child
@@ -57,10 +80,9 @@ public final class PermdProcess {
     }
 
     /// Starts another daemon alongside, with standard error as a pipe.
-    public nonisolated func run() throws(TestKitError) -> ChildProcess {
-        let words = wrapper + [BuiltProgram.path("permd"), "--root", root.path]
-        return try ChildProcess(
-            words[0], Array(words.dropFirst()),
+    package nonisolated func run() throws(TestKitError) -> ChildProcess {
+        try ChildProcess(
+            command[0], Array(command.dropFirst()),
             environment: environment.merging(extraEnvironment) { $1 }, standardError: .pipe)
     }
 
@@ -75,30 +97,35 @@ public final class PermdProcess {
     }
 
     /// Whether the process started last has not exited.
-    public var isRunning: Bool { process?.isRunning == true }
+    package var isRunning: Bool { process?.isRunning == true }
 
-    public func signal(_ number: Int32) { process?.terminate(number) }
+    package func signal(_ number: Int32) { process?.terminate(number) }
 
     /// Sends a signal and waits for the process to exit.
     @discardableResult
-    public func stop(_ signal: Int32 = SIGTERM) async -> ChildProcess.Exit? {
+    package func stop(_ signal: Int32 = SIGTERM) async -> ChildProcess.Exit? {
         process?.terminate(signal)
         let exit = await process?.waitForExit()
         process = nil
         return exit
     }
 
-    /// Ends the process with a signal and starts it again.
-    public func restart(_ signal: Int32 = SIGTERM) async throws {
+    /// Ends permd and starts it again, with the same decisions, as an upgrade does. It serves requests when this returns.
+    ///
+    /// - Throws: ``TestKitError`` if it does not serve within 45 seconds.
+    public func restart() async throws(TestKitError) { try await restart(SIGTERM) }
+
+    package func restart(_ signal: Int32) async throws(TestKitError) {
         await stop(signal)
         try await start()
     }
 
-    public func waitForExit() async -> ChildProcess.Exit? { await process?.waitForExit() }
+    package func waitForExit() async -> ChildProcess.Exit? { await process?.waitForExit() }
 
-    /// Ends the daemon and its bus.
+    /// Ends permd, its bus and its devices.
     public func end() async {
         await stop(SIGKILL)
-        await bus.stop()
+        await bus.end()
+        await devices?.end()
     }
 }

@@ -1,16 +1,18 @@
 // A message bus for one test, with its own HOME and XDG folders.
 
-public import DBus
+package import DBus
 import Glibc
 
+/// A message bus on a socket of its own, and a home with nothing in it for the programs on it.
 public final class PrivateBus: Sendable {
-    public enum Kind: String, Sendable, CaseIterable {
+    package enum Kind: String, Sendable, CaseIterable {
         /// `dbus-daemon`
         case daemon
         /// `dbus-broker`
         case broker
     }
 
+    /// Its D-Bus server address.
     public let address: String
     /// The folder that contains `home`, `config`, `data`, `state`, `cache` and `runtime`.
     public var directory: String { folder.path }
@@ -19,8 +21,16 @@ public final class PrivateBus: Sendable {
     private let journal: JournalSink?
     private let place: Place
 
-    /// Starts a bus, which accepts connections when this returns. Without a service folder, nothing is activated.
-    public init(_ kind: Kind = .daemon, serviceDirectory: String? = nil) async throws(TestKitError) {
+    /// Starts `dbus-daemon`, which accepts connections when this returns.
+    ///
+    /// - Parameter serviceDirectory: The folder of the service files with which the bus starts programs. It starts none
+    ///   if nil.
+    /// - Throws: ``TestKitError`` if the bus cannot be started.
+    public convenience init(serviceDirectory: String? = nil) async throws(TestKitError) {
+        try await self.init(.daemon, serviceDirectory: serviceDirectory)
+    }
+
+    package init(_ kind: Kind, serviceDirectory: String? = nil) async throws(TestKitError) {
         place = await Place.buses.take()
         let folder = try TemporaryFolder(["home", "config", "data", "state", "cache", "runtime"])
         let socket = folder.file("bus")
@@ -52,11 +62,10 @@ public final class PrivateBus: Sendable {
     /// The environment for programs on this bus: its address, HOME and the XDG folders, all within ``directory``.
     public var environment: [String: String] { PrivateBus.environment(folder, address) }
 
-    @LoopActor public func connect() throws(BusError) -> Connection { try Connection.open(.address(address)) }
+    @LoopActor package func connect() throws(BusError) -> Connection { try Connection.open(.address(address)) }
 
-    /// Stops the bus and waits until it has exited; its clients are disconnected. It also stops with the last
-    /// reference.
-    public func stop() async {
+    /// Ends the bus and waits until it has exited; its clients are disconnected. It also ends with the last reference.
+    public func end() async {
         process.terminate()
         _ = await process.waitForExit()
     }

@@ -3,67 +3,131 @@
 public import DBus
 public import PermissionModel
 
-/// Replaces the user and their desktop.
+/// Replaces the user and their desktop: gets the prompts, and answers them at once.
 ///
 /// ```swift
-/// let agent = ScriptedAgent(try bus.connect(), [.grant(.once), .deny(.always)], otherwise: .dismiss)
-/// try await agent.register()
+/// let agent = try await ScriptedAgent(on: permd.bus, [.grant(.once), .deny(.always)], otherwise: .dismiss)
 /// ```
+///
+/// The agent is registered until the bus ends.
 @LoopActor
 public final class ScriptedAgent {
-    public indirect enum Reply: Sendable {
-        case grant(Duration)
-        case deny(Duration)
-        /// One answer per permission, including ones not asked for.
-        case decisions([Question: ItemDecision])
-        case dismiss
+    /// What the agent does with a prompt.
+    public struct Reply: Sendable {
+        package indirect enum Kind: Sendable {
+            case decisions(@Sendable ([Question]) -> [Question: ItemDecision])
+            case dismiss
+            case values([Value])
+            case error(String)
+            case after(milliseconds: Int64, Reply)
+            case wait
+            case die
+            case unregister
+        }
+
+        package let kind: Kind
+
+        /// Allows all that is asked.
+        public static func grant(_ duration: Duration) -> Reply {
+            .all(ItemDecision(verdict: .grant, duration: duration))
+        }
+
+        /// Refuses all that is asked.
+        public static func deny(_ duration: Duration) -> Reply {
+            .all(ItemDecision(verdict: .deny, duration: duration))
+        }
+
+        /// One answer per question, of which some may be missing.
+        public static func decisions(_ decisions: [Question: ItemDecision]) -> Reply {
+            Reply(kind: .decisions { _ in decisions })
+        }
+
+        /// Answers "not now".
+        public static let dismiss = Reply(kind: .dismiss)
+
+        /// Gives no answer until ``ScriptedAgent/answer(_:with:)`` is called.
+        public static let wait = Reply(kind: .wait)
+
         /// Any values, whether they have the type `sa{sa{sv}}` or not.
-        case values([Value])
-        case error(String)
+        package static func values(_ values: [Value]) -> Reply { Reply(kind: .values(values)) }
+
+        package static func error(_ name: String) -> Reply { Reply(kind: .error(name)) }
+
         /// Answers after a delay.
-        case after(milliseconds: Int64, Reply)
-        /// Waits for ``ScriptedAgent/answer(_:with:)``.
-        case wait
+        package static func after(milliseconds: Int64, _ reply: Reply) -> Reply {
+            Reply(kind: .after(milliseconds: milliseconds, reply))
+        }
+
         /// Disconnects from the bus.
-        case die
-        case unregister
-    }
+        package static let die = Reply(kind: .die)
 
-    public struct Prompt: Sendable {
-        public let path: String
-        public let details: [String: Value]
+        package static let unregister = Reply(kind: .unregister)
 
-        public var app: String { details["app"]?.stringValue ?? "" }
-        public var items: [[String: Value]] { details["items"]?.rows ?? [] }
-        public var questions: [Question] {
-            items.compactMap { $0["permission"]?.stringValue.flatMap(Question.init(name:)) }
+        private static func all(_ decision: ItemDecision) -> Reply {
+            Reply(kind: .decisions { questions in Dictionary(uniqueKeysWithValues: questions.map { ($0, decision) }) })
         }
     }
 
-    public struct Withdrawal: Sendable, Hashable {
-        public let path: String
-        public let why: String
+    /// What permd asks the user: one question or several at once.
+    public struct Prompt: Sendable {
+        package let path: String
+        package let details: [String: Value]
+
+        /// The identity of the app that asks, such as `exe:/usr/bin/app`.
+        public var app: String { details["app"]?.stringValue ?? "" }
+
+        /// What it asks for.
+        public var questions: [Question] {
+            items.compactMap { $0["permission"]?.stringValue.flatMap(Question.init(name:)) }
+        }
+
+        /// The reasons that the app gives, as permd shows them.
+        public var reasons: [Question: String] {
+            Dictionary(uniqueKeysWithValues: zip(questions, items.map { $0["reason"]?.stringValue ?? "" }))
+        }
+
+        package var items: [[String: Value]] { details["items"]?.rows ?? [] }
     }
 
-    public static let defaultPath = "/org/permd/test/agent"
+    package struct Withdrawal: Sendable, Hashable {
+        package let path: String
+        package let why: String
+    }
+
+    package static let defaultPath = "/org/permd/test/agent"
 
     /// All prompts, in order.
-    public let prompts = EventLog<Prompt>()
-    public let withdrawals = EventLog<Withdrawal>()
+    public nonisolated let prompts = EventLog<Prompt>()
+    package let withdrawals = EventLog<Withdrawal>()
     /// What changed behind the prompts, if it was registered for that.
-    public let updates = EventLog<Prompt>()
-    public let connection: Connection
+    package let updates = EventLog<Prompt>()
+    package let connection: Connection
     private let path: String
     private var script: [Reply]
     private let otherwise: Reply
     private let server: ObjectServer
     private var open: [String: (call: MethodCall, prompt: Prompt)] = [:]
 
+    /// Connects to the bus and registers with the permd there, which sends prompts from now on.
+    ///
     /// - Parameters:
-    ///   - connection: The agent's own connection, which serves nothing else.
+    ///   - bus: That of a ``PermdProcess``.
     ///   - script: One answer per prompt, in order.
     ///   - otherwise: The answer to all later prompts.
-    public init(
+    /// - Throws: ``TestKitError`` if there is no permd on the bus, or if it does not register the agent.
+    public convenience init(
+        on bus: PrivateBus, _ script: [Reply] = [], otherwise: Reply = .wait
+    ) async throws(TestKitError) {
+        do {
+            self.init(try bus.connect(), script, otherwise: otherwise)
+            try await register()
+        } catch {
+            throw TestKitError("the agent cannot be registered: \(error)")
+        }
+    }
+
+    /// - Parameter connection: The agent's own connection, which serves nothing else.
+    package init(
         _ connection: Connection, path: String = ScriptedAgent.defaultPath, _ script: [Reply] = [],
         otherwise: Reply = .wait
     ) {
@@ -92,23 +156,25 @@ public final class ScriptedAgent {
                 ]), at: path)
     }
 
-    public func register(level: AgentLevel? = nil, updates: Bool = false) async throws(BusError) {
+    package func register(level: AgentLevel? = nil, updates: Bool = false) async throws(BusError) {
         var options: [String: Value] = level.map { ["level": .string($0.rawValue)] } ?? [:]
         if updates { options["updates"] = .bool(true) }
         _ = try await connection.call(manager("RegisterAgent", [.objectPath(path), .properties(options)]))
     }
 
-    public func unregister() async throws(BusError) {
+    package func unregister() async throws(BusError) {
         _ = try await connection.call(manager("UnregisterAgent", [.objectPath(path)]))
     }
 
-    /// Answers a waiting prompt, or a withdrawn one, whose answer the daemon ignores.
+    /// Answers a prompt that got the reply ``Reply/wait``. The answer to a withdrawn one has no effect.
     public func answer(_ prompt: Prompt, with reply: Reply) {
         guard let call = open[prompt.path]?.call else { return }
         perform(reply, prompt, call)
     }
 
     /// Waits for the prompt with that number, starting at 0.
+    ///
+    /// - Throws: ``TestKitError`` after 45 seconds.
     public func prompt(_ number: Int) async throws(TestKitError) -> Prompt {
         try await prompts.wait(for: number + 1)[number]
     }
@@ -140,12 +206,8 @@ public final class ScriptedAgent {
     }
 
     private func perform(_ reply: Reply, _ prompt: Prompt, _ call: MethodCall) {
-        switch reply {
-        case .grant(let duration):
-            call.reply(ScriptedAgent.answered(prompt.questions, ItemDecision(verdict: .grant, duration: duration)))
-        case .deny(let duration):
-            call.reply(ScriptedAgent.answered(prompt.questions, ItemDecision(verdict: .deny, duration: duration)))
-        case .decisions(let decisions): call.reply(ScriptedAgent.values(decisions))
+        switch reply.kind {
+        case .decisions(let decisions): call.reply(ScriptedAgent.values(decisions(prompt.questions)))
         case .dismiss: call.reply(.string("dismissed"), .dictionary(key: "s", value: "a{sv}", []))
         case .values(let values): call.reply(values)
         case .error(let name): call.fail(name: name, body: [.string("scripted")])
@@ -157,12 +219,8 @@ public final class ScriptedAgent {
         }
     }
 
-    private static func answered(_ questions: [Question], _ decision: ItemDecision) -> [Value] {
-        values(Dictionary(uniqueKeysWithValues: questions.map { ($0, decision) }))
-    }
-
     /// The arguments of a reply as the contract specifies them.
-    public static func values(_ decisions: [Question: ItemDecision]) -> [Value] {
+    package static func values(_ decisions: [Question: ItemDecision]) -> [Value] {
         let entries = decisions.sorted { $0.key < $1.key }.map { question, decision in
             var values: [String: Value] = [
                 "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.kind.rawValue),

@@ -2,12 +2,12 @@
 
 import Glibc
 
-public enum Superuser {
+package enum Superuser {
     /// The prefix of a command that requires root. The command keeps its environment, except for `PATH` and `LD_*`.
-    public static let command = geteuid() == 0 ? [] : ["sudo", "--non-interactive", "--preserve-env"]
+    package static let command = geteuid() == 0 ? [] : ["sudo", "--non-interactive", "--preserve-env"]
 
     /// The prefix of a program started by such a command, which makes it run as the user of the tests.
-    public static let back: [String] = {
+    package static let back: [String] = {
         guard geteuid() != 0 else { return [] }
         var groups = [gid_t](repeating: 0, count: max(1, Int(getgroups(0, nil))))
         let count = max(0, Int(getgroups(Int32(groups.count), &groups)))
@@ -18,7 +18,7 @@ public enum Superuser {
     /// Returns the prefix of a program that runs in its own mount namespace, which root has set up with a shell script.
     ///
     /// - Parameter words: The arguments of the script, from `$1`.
-    public static func mountNamespace(_ script: String, _ words: [String] = []) -> [String] {
+    package static func mountNamespace(_ script: String, _ words: [String] = []) -> [String] {
         let shift = words.isEmpty ? "" : "shift \(words.count)\n"
         return command + ["unshare", "--mount", "sh", "-ec", "\(script)\n\(shift)exec \"$@\"", "sh"] + words + back
     }

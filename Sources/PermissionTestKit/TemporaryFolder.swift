@@ -2,14 +2,14 @@
 
 import Glibc
 
-public final class TemporaryFolder: Sendable {
-    public let path: String
+package final class TemporaryFolder: Sendable {
+    package let path: String
 
     /// In bytes: these folders contain sockets, whose paths are limited to 107 bytes.
     private static let longestParent = 40
 
     /// Creates the folder and its subfolders, accessible only to this user.
-    public init(_ subfolders: [String] = []) throws(TestKitError) {
+    package init(_ subfolders: [String] = []) throws(TestKitError) {
         let wanted = getenv("TMPDIR").map { String(cString: $0) } ?? ""
         let parent = wanted.isEmpty || wanted.utf8.count > TemporaryFolder.longestParent ? "/tmp" : wanted
         var template = Array("\(parent)/permd-test-XXXXXX".utf8CString)
@@ -22,11 +22,11 @@ public final class TemporaryFolder: Sendable {
 
     deinit { TemporaryFolder.remove(path) }
 
-    public func file(_ name: String) -> String { "\(path)/\(name)" }
+    package func file(_ name: String) -> String { "\(path)/\(name)" }
 
     /// Writes a file and returns its path.
     @discardableResult
-    public func write(_ text: String, to name: String) throws(TestKitError) -> String {
+    package func write(_ text: String, to name: String) throws(TestKitError) -> String {
         let path = file(name)
         let fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard fd >= 0 else { throw .system("cannot write \(path)", errno) }
@@ -41,14 +41,14 @@ public final class TemporaryFolder: Sendable {
     }
 
     /// Removes a file, or a folder with all its content. Links are not followed; what cannot be removed is left.
-    public static func remove(_ path: String) {
+    package static func remove(_ path: String) {
         if unlink(path) == 0 { return }
         for name in entries(of: path) { remove("\(path)/\(name)") }
         rmdir(path)
     }
 
     /// The names in a folder; empty if it cannot be read.
-    public static func entries(of path: String) -> [String] {
+    package static func entries(of path: String) -> [String] {
         guard let folder = opendir(path) else { return [] }
         defer { closedir(folder) }
         var names: [String] = []
@@ -59,16 +59,5 @@ public final class TemporaryFolder: Sendable {
             if name != ".", name != ".." { names.append(name) }
         }
         return names
-    }
-}
-
-/// Why the environment of a test could not be set up.
-public struct TestKitError: Error, Sendable, CustomStringConvertible {
-    public let description: String
-
-    public init(_ description: String) { self.description = description }
-
-    package static func system(_ what: String, _ code: Int32) -> TestKitError {
-        TestKitError("\(what): \(String(cString: strerror(code)))")
     }
 }

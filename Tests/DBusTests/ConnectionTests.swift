@@ -110,7 +110,7 @@ struct ConnectionTests {
         fixture.client.call(fixture.message(), timeoutMilliseconds: nil) { result in
             if case .failure(let error) = result { events.add(error.name) }
         }
-        await fixture.bus.stop()
+        await fixture.bus.end()
         #expect(try await events.wait(for: 2) == [BusError.Name.disconnected, "gone"])
         #expect(!fixture.client.isConnected)
         let error = await failure { () throws(BusError) in _ = try await fixture.call() }
@@ -146,7 +146,7 @@ struct ConnectionTests {
         #expect(closed.allSatisfy { $0.socket == -1 })
         await withCheckedContinuation { turn in Loop.shared.later { Loop.shared.later { turn.resume() } } }
         #expect(closed.allSatisfy { $0.socket == -1 })
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func tooMuchContentIsRefused() async throws {

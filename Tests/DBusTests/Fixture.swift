@@ -47,7 +47,7 @@ struct Fixture {
     func end() async {
         client.close()
         service.close()
-        await bus.stop()
+        await bus.end()
     }
 }
 

@@ -12,7 +12,7 @@ struct PrivateBusTests {
         let connection = try await bus.connect()
         #expect(await connection.uniqueName.hasPrefix(":"))
         await connection.close()
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func childReportsLinesAndExitStatus() async throws {

@@ -113,7 +113,7 @@ final class GnomeStage: DesktopStage {
         }
         desk?.close()
         await super.end()
-        await system.stop()
+        await system.end()
     }
 
     // MARK: Looking

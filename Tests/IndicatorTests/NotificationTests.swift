@@ -109,7 +109,7 @@ struct NotificationTests {
 
     /// Programs that only ask what a camera can do are not told of.
     @Test func probes() async throws {
-        let devices = try await MockDevices.start()
+        let devices = try await MockDevices()
         let terminal = try PseudoTerminal()
         _ = try await devices.add(.camera, 0, backedBy: terminal)
         let stage = try await IndicatorStage(devices: devices)
@@ -134,6 +134,6 @@ struct NotificationTests {
         try await notifications.shown.first { plain($0.summary) == "app has used your camera" }
         await prober.end()
         await stage.end()
-        await devices.stop()
+        await devices.end()
     }
 }

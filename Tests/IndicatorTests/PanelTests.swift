@@ -101,7 +101,7 @@ struct PanelTests {
     }
 
     @Test func aDeviceThatTheAppHasOpened() async throws {
-        let devices = try await MockDevices.start()
+        let devices = try await MockDevices()
         let terminal = try PseudoTerminal()
         _ = try await devices.add(.camera, 0, backedBy: terminal)
         let stage = try await IndicatorStage(devices: devices)
@@ -121,7 +121,7 @@ struct PanelTests {
             ["(direct__use: Camera · you have refused it)", quit, "-", "Switch off Camera for every app"], of: item)
         await app.end()
         await stage.end()
-        await devices.stop()
+        await devices.end()
     }
 
     @Test func thePanelComesAndGoes() async throws {

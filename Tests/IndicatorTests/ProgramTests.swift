@@ -45,7 +45,7 @@ struct ProgramTests {
         let bus = try await PrivateBus()
         let result = try await run([], bus.environment)
         #expect(result.exit == .exited(69) && !result.errors.isEmpty)
-        await bus.stop()
+        await bus.end()
     }
 
     /// Neither a panel nor a notification server is an error.

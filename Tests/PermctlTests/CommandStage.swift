@@ -22,7 +22,7 @@ struct CommandStage {
         settings: String = "", rules: [String: String] = [:], bus: PrivateBus? = nil,
         environment: [String: String] = [:]
     ) async throws {
-        devices = try await MockDevices.start()
+        devices = try await MockDevices()
         for kind in [MockDevices.Kind.camera, .microphone, .gnss] { try await devices.add(kind, 0) }
         permd = try await PermdProcess(
             bus: bus, settings: settings, rules: rules, devices: devices, environment: environment)
@@ -59,7 +59,7 @@ struct CommandStage {
 
     func end() async {
         await permd.end()
-        await devices.stop()
+        await devices.end()
     }
 }
 

@@ -102,7 +102,7 @@ struct ImportTests {
         #expect(result.errors.contains("decision 3, camera for exe:/refused: not for this app; nothing was imported"))
         #expect(policy.decisions == before)
         policy.end()
-        await bus.stop()
+        await bus.end()
     }
 
     /// If the import cannot be undone either, the error lists exactly what was set.
@@ -115,7 +115,7 @@ struct ImportTests {
         #expect(result.errors.hasSuffix("taken back:\n  camera for exe:/a\n  camera for exe:/b\n"))
         #expect(policy.decisions.count == 2)
         policy.end()
-        await bus.stop()
+        await bus.end()
     }
 
     /// Standard input may be a pipe, whose end cannot be sought.
@@ -161,7 +161,7 @@ struct ImportTests {
         let result = try await run(bus, text)
         #expect(result.exit == .exited(65) && result.errors.contains("f.json: \(expected)"), "\(result.errors)")
         #expect(result.errors.hasSuffix("; nothing was imported\n"))
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func unreadableFilesAreReported() async throws {
@@ -174,7 +174,7 @@ struct ImportTests {
             #expect(await child.waitForExit() == .exited(65))
             #expect(errors == "permctl: \(file) cannot be read: \(why); nothing was imported")
         }
-        await bus.stop()
+        await bus.end()
     }
 
     /// Permissions that only portals ask about cannot be imported; this is found before anything is set.
@@ -187,6 +187,6 @@ struct ImportTests {
         }
         #expect(policy.decisions.isEmpty)
         policy.end()
-        await bus.stop()
+        await bus.end()
     }
 }

@@ -4,6 +4,7 @@ import Foundation
 import PermissionClient
 import PermissionTestKit
 import PermissionTexts
+import TestSupport
 import Testing
 
 @testable import permctl

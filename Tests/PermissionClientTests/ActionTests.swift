@@ -3,6 +3,7 @@
 import DBus
 import PermissionClient
 import PermissionTestKit
+import TestSupport
 import Testing
 
 /// Logs its beginning and its end, and suspends in between.

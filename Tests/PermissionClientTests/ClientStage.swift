@@ -13,7 +13,7 @@ struct ClientStage {
     var bus: PermissionBus { .address(permd.bus.address) }
 
     init(settings text: String = "") async throws {
-        devices = try await MockDevices.start()
+        devices = try await MockDevices()
         for kind in [MockDevices.Kind.camera, .microphone, .gnss] { try await devices.add(kind, 0) }
         permd = try await PermdProcess(settings: text, devices: devices)
         center = PermissionCenter(bus: .address(permd.bus.address))
@@ -39,7 +39,7 @@ struct ClientStage {
 
     func end() async {
         await permd.end()
-        await devices.stop()
+        await devices.end()
     }
 }
 

@@ -61,7 +61,7 @@ struct HostileDaemonTests {
         task.cancel()
         _ = await task.result
         new.end()
-        await bus.stop()
+        await bus.end()
     }
 
     /// Only the owner of org.permd may show or withdraw prompts.
@@ -92,7 +92,7 @@ struct HostileDaemonTests {
         _ = await task.result
         stranger.close()
         daemon.end()
-        await bus.stop()
+        await bus.end()
     }
 
     /// A sandboxed owner of org.permd is refused: its prompts are not shown, and settings calls fail.
@@ -177,7 +177,7 @@ struct HostileDaemonTests {
         #expect(try await settings.decisions().map(\.decision.rawValue) == ["grant", "unknown"])
         #expect(try await settings.uses().map { $0.app?.description } == ["exe:/a", "exe:/a", nil])
         daemon.close()
-        await bus.stop()
+        await bus.end()
     }
 
     /// A slow reader gets the newest events, and one event that says that others are missing.
@@ -216,7 +216,7 @@ struct HostileDaemonTests {
         #expect(lengths.count > 100 && lengths.count <= 1024, "\(lengths.count)")
         #expect(lengths == Array((Int(told) + 1 - lengths.count)...Int(told)))
         daemon.close()
-        await bus.stop()
+        await bus.end()
     }
 
     /// Repeated prompts and prompts above the limit are refused, and the first one is still answered.
@@ -244,7 +244,7 @@ struct HostileDaemonTests {
         task.cancel()
         _ = await task.result
         daemon.end()
-        await bus.stop()
+        await bus.end()
     }
 
     /// Malformed details do not end the agent, and what it shows of them is bounded and sanitized.
@@ -301,7 +301,7 @@ struct HostileDaemonTests {
         task.cancel()
         _ = await task.result
         daemon.end()
-        await bus.stop()
+        await bus.end()
     }
 }
 
@@ -329,7 +329,7 @@ struct ReopenTests {
         let task = follow(center.statuses(of: .camera), into: log)
         try await log.wait(for: 1)
         try lead(link, to: new)
-        await old.stop()
+        await old.end()
         // This call finds the new bus before the stream does, unless the loss of the old one is noticed with it.
         if (try? await center.statuses()) == nil { _ = try await center.statuses() }
         let client = try await second.questions.wait(for: 2)[1]
@@ -338,7 +338,7 @@ struct ReopenTests {
         task.cancel()
         first.end()
         second.end()
-        await new.stop()
+        await new.end()
     }
 
     @Test(arguments: PrivateBus.Kind.allCases)
@@ -355,7 +355,7 @@ struct ReopenTests {
         _ = try await center.statuses()
         // Without a bus for a while, the waiting request fails to reconnect.
         try lead(link, to: nil)
-        await old.stop()
+        await old.end()
         while (try? await center.statuses()) != nil {}
         try lead(link, to: new)
         _ = try await center.statuses()
@@ -364,7 +364,7 @@ struct ReopenTests {
         #expect(try await asking.value == .granted)
         first.end()
         second.end()
-        await new.stop()
+        await new.end()
     }
 
     /// A closed link is not reopened by a call.
@@ -377,6 +377,6 @@ struct ReopenTests {
         await #expect(throws: ClientError.self) { _ = try await link.statuses([.camera]) }
         #expect(daemon.questions.all.count == 1)
         daemon.end()
-        await bus.stop()
+        await bus.end()
     }
 }

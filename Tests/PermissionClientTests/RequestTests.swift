@@ -4,6 +4,7 @@ import DBus
 import Glibc
 import PermissionClient
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(3)))

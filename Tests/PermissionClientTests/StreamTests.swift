@@ -56,7 +56,7 @@ struct StreamTests {
         #expect(statuses.suffix(2) == [.denied, .restricted])
         task.cancel()
         await daemon.end()
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func withoutABusStreamsThrow() async throws {
@@ -153,7 +153,7 @@ struct AgentHostTests {
         for task in [following, reading] { task.cancel() }
         agent.cancel()
         second.end()
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func promptsAreShownAndAnswered() async throws {

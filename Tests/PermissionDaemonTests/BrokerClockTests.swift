@@ -62,7 +62,7 @@ struct BrokerClockTests {
         // It does not return when the clock is set back again.
         clock.advance(by: -3600)
         #expect(!isDecided)
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func aClockThatJumpsForward() async throws {
@@ -72,7 +72,7 @@ struct BrokerClockTests {
         broker.store.noticeEnds()
         await written(broker.store)
         #expect(try rows() == 0)
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func aDecisionThatEndedUnnoticed() async throws {
@@ -80,6 +80,6 @@ struct BrokerClockTests {
         clock.advance(by: 10)
         #expect(!isDecided)
         #expect(try await decisions(broker.store).isEmpty)
-        await bus.stop()
+        await bus.end()
     }
 }

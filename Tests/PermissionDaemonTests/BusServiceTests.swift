@@ -4,6 +4,7 @@ import DBus
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon
@@ -59,7 +60,7 @@ struct BusServiceTests {
         #expect(broker == nil)
         #expect(connection == nil)
         client.close()
-        await bus.stop()
+        await bus.end()
     }
 
     /// Another backend may leave while permd runs.
@@ -84,7 +85,7 @@ struct BusServiceTests {
         broker.detach()
         open.close()
         client.close()
-        await bus.stop()
+        await bus.end()
     }
 
     /// Calls to a method without callers are always refused.
@@ -101,7 +102,7 @@ struct BusServiceTests {
         #expect(broker.interfaces.map(\.name).contains(BusNames.access))
         broker.detach()
         broker.connection.close()
-        await bus.stop()
+        await bus.end()
     }
 
     /// Without the store the true status is unknown.
@@ -121,7 +122,7 @@ struct BusServiceTests {
         withExtendedLifetime(service) {}
         client.close()
         broker.connection.close()
-        await bus.stop()
+        await bus.end()
     }
 
     /// Dismissal counts and pauses last as long as the session.
@@ -146,7 +147,7 @@ struct BusServiceTests {
         #expect(await restored(broker.store).dismissals.isEmpty)
         broker.detach()
         broker.connection.close()
-        await bus.stop()
+        await bus.end()
     }
 
     private static func broker(_ folder: TemporaryFolder) async throws -> (PrivateBus, Broker) {

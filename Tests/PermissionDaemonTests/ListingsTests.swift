@@ -5,6 +5,7 @@ import Glibc
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon
@@ -39,7 +40,7 @@ struct ListingsTests {
             client.close()
             connection.close()
             broker.detach()
-            await bus.stop()
+            await bus.end()
         }
 
         func message(_ member: String, _ filter: [String: Value] = [:]) -> Message {

@@ -4,6 +4,7 @@ import DBus
 import Glibc
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(3)))

@@ -4,6 +4,7 @@ import DBus
 import Foundation
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(3)))

@@ -45,6 +45,7 @@ struct InstallTests {
             "share/gnome-shell/extensions/permd@permd.org/metadata.json",
             "share/gnome-shell/extensions/permd@permd.org/extension.js",
             "share/permd/swift/Package.swift", "share/permd/swift/Sources/PermissionClient/PermissionCenter.swift",
+            "share/permd/swift/Sources/PermissionTestKit/PermdProcess.swift", "libexec/permd-mockdevices",
         ]
         expected += ["man1/permctl.1", "man5/permd.conf.5", "man5/permd.policy.5", "man5/org.permd.5", "man8/permd.8"]
             .map { "share/man/\($0)" }

@@ -3,6 +3,7 @@
 import DBus
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(3)))

@@ -55,6 +55,6 @@ struct JournalTests {
         desk.close()
         permd.terminate()
         _ = await permd.waitForExit()
-        await bus.stop()
+        await bus.end()
     }
 }

@@ -57,19 +57,26 @@ struct LeftoverTests {
         }
     }
 
-    private struct Failure: Error {}
+    private struct Failure: Error {
+        /// The folder of the mock devices.
+        let folder: String
+    }
 
     private func fail(_ mark: Mark) async throws {
         let everything = try await Everything(mark.value)
         #expect(try await mark.holders().count >= 5)
         withExtendedLifetime(everything) {}
-        throw Failure()
+        throw Failure(folder: everything.stage.devices.root)
     }
 
     @Test func aFailedTestLeavesNothing() async throws {
         let mark = Mark()
-        await #expect(throws: Failure.self) { try await fail(mark) }
+        let failure = await #expect(throws: Failure.self) { try await fail(mark) }
         try await mark.vanishes()
+        let folder = try #require(failure?.folder)
+        // Removed by a process without the mark.
+        for _ in 0..<1000 where access(folder, F_OK) == 0 { _ = try await mark.holders() }
+        #expect(access(folder, F_OK) != 0)
     }
 
     /// Runs itself in a second test program and kills that program.

@@ -53,7 +53,7 @@ struct LifecycleTests {
     @Test func permdExitsWithItsBus() async throws {
         let stage = try await Stage()
         try await stage.set("grant", AppID("exe:/a")!, .camera)
-        await stage.permd.bus.stop()
+        await stage.permd.bus.end()
         #expect(await stage.permd.waitForExit() == .exited(1))
         #expect(stage.permd.log.all.contains { $0.contains("The session bus went away") })
         await stage.end()
@@ -126,7 +126,7 @@ struct LifecycleTests {
                 [.strings([])]))
         #expect(reply.body.first?.stringTable?.count == 4)
         desk.close()
-        await bus.stop()
+        await bus.end()
     }
 
     private func threads(of pid: Int32) -> Int {

@@ -5,6 +5,7 @@ import Foundation
 import Glibc
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(3)))

@@ -54,6 +54,6 @@ struct ReleaseTests {
         desk.close()
         permd.terminate()
         #expect(await permd.waitForExit() == .exited(0))
-        await bus.stop()
+        await bus.end()
     }
 }

@@ -4,6 +4,7 @@ import DBus
 import Glibc
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 struct Stage {
@@ -18,7 +19,7 @@ struct Stage {
         rules: [String: String] = [:], bus: PrivateBus? = nil, environment: [String: String] = [:],
         through wrapper: [String] = []
     ) async throws {
-        devices = try await MockDevices.start()
+        devices = try await MockDevices()
         for kind in kinds { try await devices.add(kind, 0) }
         permd = try await PermdProcess(
             bus: bus, settings: settings, rules: rules, devices: devices, environment: environment,
@@ -119,6 +120,6 @@ struct Stage {
     func end() async {
         desk.close()
         await permd.end()
-        await devices.stop()
+        await devices.end()
     }
 }

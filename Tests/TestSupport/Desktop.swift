@@ -12,7 +12,7 @@ open class Desktop: Session {
     /// - Parameters:
     ///   - screen: The size of the screen in pixels.
     ///   - manager: The program that manages windows.
-    public init(
+    package init(
         program: String, settings: String, rules: [String: String], environment extra: [String: String],
         screen: String = "1000x900", manager: String = "openbox"
     ) async throws {
@@ -36,7 +36,7 @@ open class Desktop: Session {
     // MARK: Reading windows
 
     /// The ID of the newest window that is shown; nil if there is none.
-    public func window(of program: String? = nil) async throws -> String? {
+    package func window(of program: String? = nil) async throws -> String? {
         try await run("xdotool", "search", "--onlyvisible", "--class", program ?? self.program).split(separator: "\n")
             .last.map(String.init)
     }
@@ -44,14 +44,14 @@ open class Desktop: Session {
     // MARK: Input
 
     /// Clicks in the middle of a widget.
-    public func click(on widget: Widget) async throws {
+    package func click(on widget: Widget) async throws {
         guard let window = try await window(), widget.place.count == 4 else { throw TestKitError("no window") }
         let x = widget.place[0] + widget.place[2] / 2
         let y = widget.place[1] + widget.place[3] / 2
         try await run("xdotool", "mousemove", "--window", window, "\(x)", "\(y)", "click", "1")
     }
 
-    public func key(_ keys: String...) async throws {
+    package func key(_ keys: String...) async throws {
         for key in keys { try await run("xdotool", "key", key) }
     }
 }

@@ -108,7 +108,7 @@ package final class FakeLogind {
     /// Stops logind and its bus.
     package func stop() async {
         connection.close()
-        await bus.stop()
+        await bus.end()
     }
 
     private func list(for call: MethodCall) { call.reply(.array(of: "(susso)", rows)) }

@@ -1,32 +1,32 @@
 // A notification server, whose person chooses what a test says.
 
-public import DBus
-public import PermissionTestKit
+package import DBus
+package import PermissionTestKit
 
 @LoopActor
-public final class FakeNotifications {
-    public static let name = "org.freedesktop.Notifications"
+package final class FakeNotifications {
+    package static let name = "org.freedesktop.Notifications"
     private static let path = "/org/freedesktop/Notifications"
 
-    public struct Shown: Sendable {
-        public let id: UInt32
-        public let replaces: UInt32
-        public let icon: String
-        public let summary: String
-        public let body: String
+    package struct Shown: Sendable {
+        package let id: UInt32
+        package let replaces: UInt32
+        package let icon: String
+        package let summary: String
+        package let body: String
         /// Names and labels, in turn.
-        public let actions: [String]
-        public let hints: [String: Value]
+        package let actions: [String]
+        package let hints: [String: Value]
     }
 
-    public let connection: Connection
-    public let shown = EventLog<Shown>()
+    package let connection: Connection
+    package let shown = EventLog<Shown>()
     /// The notifications that were closed by whoever showed them.
-    public let closed = EventLog<UInt32>()
+    package let closed = EventLog<UInt32>()
     private let server: ObjectServer
     private var last: UInt32 = 0
 
-    public init(_ bus: PrivateBus, capabilities: [String] = ["actions", "body", "body-markup"]) throws {
+    package init(_ bus: PrivateBus, capabilities: [String] = ["actions", "body", "body-markup"]) throws {
         let connection = try bus.connect()
         self.connection = connection
         server = ObjectServer(connection: connection) { call, text in
@@ -70,14 +70,14 @@ public final class FakeNotifications {
                 actions: arguments[5].strings ?? [], hints: arguments[6].properties ?? [:]))
     }
 
-    public func choose(_ action: String, of id: UInt32, from connection: Connection? = nil) {
+    package func choose(_ action: String, of id: UInt32, from connection: Connection? = nil) {
         (connection ?? self.connection).send(
             .signal(
                 path: FakeNotifications.path, interface: FakeNotifications.name, member: "ActionInvoked",
                 [.uint32(id), .string(action)]))
     }
 
-    public func close(_ id: UInt32, _ reason: UInt32 = 2) {
+    package func close(_ id: UInt32, _ reason: UInt32 = 2) {
         connection.send(
             .signal(
                 path: FakeNotifications.path, interface: FakeNotifications.name, member: "NotificationClosed",

@@ -2,33 +2,33 @@
 
 public import DBus
 import Foundation
-public import PermissionTestKit
+package import PermissionTestKit
 
 /// What all stages of permd's windows have in common, whatever shows them.
 @LoopActor
 open class Session {
     /// One widget as assistive technology sees it, without the characters that isolate the direction of names.
-    public struct Widget: Sendable {
-        public let role: String
-        public let name: String
-        public let description: String
-        public let states: Set<Substring>
+    package struct Widget: Sendable {
+        package let role: String
+        package let name: String
+        package let description: String
+        package let states: Set<Substring>
         /// Its position in the window: x, y, width, height.
-        public let place: [Int]
+        package let place: [Int]
     }
 
-    public let permd: PermdProcess
-    public let devices: MockDevices
-    public let folder: TemporaryFolder
+    package let permd: PermdProcess
+    package let devices: MockDevices
+    package let folder: TemporaryFolder
     /// Of programs started from now on.
-    public var environment: [String: String]
-    public let program: String
+    package var environment: [String: String]
+    package let program: String
 
     /// - Parameters:
     ///   - program: The program whose windows these are, as assistive technology and window managers know it.
     ///   - settings: The content of `/etc/permd/permd.conf`.
     ///   - rules: The files of `/etc/permd/policy.d/`, by name.
-    public init(
+    package init(
         program: String, settings: String = "", rules: [String: String] = [:], environment extra: [String: String] = [:]
     ) async throws {
         self.program = program
@@ -36,7 +36,7 @@ open class Session {
         // The only system-wide service needed is the accessibility bus.
         let services = "/usr/share/dbus-1/services/org.a11y.Bus.service"
         try folder.write(try String(contentsOfFile: services, encoding: .utf8), to: "org.a11y.Bus.service")
-        devices = try await MockDevices.start()
+        devices = try await MockDevices()
         try await devices.add(.camera, 0, name: "Front Camera")
         let bus = try await PrivateBus(serviceDirectory: folder.path)
         permd = try await PermdProcess(bus: bus, settings: settings, rules: rules, devices: devices)
@@ -44,7 +44,7 @@ open class Session {
     }
 
     /// Lets the bus start a program for that name.
-    public func allowActivation(
+    package func allowActivation(
         _ name: String, _ command: [String], with variables: [String: String] = [:]
     ) async throws {
         try folder.write(ServiceFile.text(name, command), to: "\(name).service")
@@ -59,19 +59,19 @@ open class Session {
     /// Ends all but the programs whose windows these are.
     open func end() async {
         await permd.end()
-        await devices.stop()
+        await devices.end()
     }
 
     // MARK: Reading windows
 
     /// Runs a program until it exits; returns its output.
     @discardableResult
-    public func run(_ program: String, _ arguments: String...) async throws -> String {
+    package func run(_ program: String, _ arguments: String...) async throws -> String {
         try await run(program, arguments)
     }
 
     @discardableResult
-    public func run(_ program: String, _ arguments: [String]) async throws -> String {
+    package func run(_ program: String, _ arguments: [String]) async throws -> String {
         let child = try ChildProcess(program, arguments, environment: environment, standardError: .null)
         let output = await child.output()
         _ = await child.waitForExit()
@@ -80,7 +80,7 @@ open class Session {
 
     private static let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "widgets.py").path
 
-    public func widgets(of program: String? = nil) async throws -> [Widget] {
+    package func widgets(of program: String? = nil) async throws -> [Widget] {
         let lines = try await run("/usr/bin/python3", Session.script, program ?? self.program).split(separator: "\n")
         return lines.compactMap { line in
             let parts = line.split(separator: "|", omittingEmptySubsequences: false)
@@ -94,14 +94,14 @@ open class Session {
 
     private static func plain(_ text: Substring) -> String { text.filter { !"\u{2068}\u{2069}".contains($0) } }
 
-    public func labels() async throws -> [String] {
+    package func labels() async throws -> [String] {
         try await widgets().filter { $0.role == "label" }.map(\.name)
     }
 
     /// Milliseconds after which waiting fails: far more than a busy machine needs.
     private static let patience: Int64 = 45_000
 
-    public func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
+    package func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
         let end = Loop.uptimeMilliseconds() + Session.patience
         repeat {
             if try await isTrue() { return }
@@ -112,13 +112,13 @@ open class Session {
         throw TestKitError("timed out waiting for \(what); the widgets are \(seen)")
     }
 
-    public func pause(_ milliseconds: Int64) async {
+    package func pause(_ milliseconds: Int64) async {
         await withCheckedContinuation { done in Loop.shared.after(milliseconds: milliseconds) { done.resume() } }
     }
 
     /// Presses a button as a screen reader does, as soon as it is sensitive. The places of small widgets in lists are
     /// wrong in GTK 4.18, which counts the borders around them twice.
-    public func press(_ name: String, role: String = "button", of program: String? = nil) async throws {
+    package func press(_ name: String, role: String = "button", of program: String? = nil) async throws {
         try await until("the \(role) \(name)") {
             try await run("/usr/bin/python3", Session.script, program ?? self.program, role, name).contains("pressed")
         }

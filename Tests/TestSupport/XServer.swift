@@ -1,22 +1,22 @@
 // A virtual X screen.
 
-public import DBus
-public import PermissionTestKit
+package import DBus
+package import PermissionTestKit
 
 @LoopActor
-public final class XServer {
+package final class XServer {
     /// The value of `DISPLAY`.
-    public let display: String
+    package let display: String
     private let process: ChildProcess
 
     /// - Parameter screen: The size of the screen in pixels.
-    public convenience init(screen: String) async throws {
+    package convenience init(screen: String) async throws {
         try await self.init("Xvfb", ["-screen", "0", "\(screen)x24"])
     }
 
     /// With outputs DUMMY0 and so on, which `xrandr` plugs in and out.
     /// - Parameter folder: For its configuration and log.
-    public convenience init(outputsIn folder: TemporaryFolder) async throws {
+    package convenience init(outputsIn folder: TemporaryFolder) async throws {
         let configuration = try folder.write(
             """
             Section "Device"
@@ -54,5 +54,5 @@ public final class XServer {
         display = ":\(number)"
     }
 
-    public func end() { process.terminate() }
+    package func end() { process.terminate() }
 }

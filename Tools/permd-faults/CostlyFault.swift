@@ -5,6 +5,7 @@ import DBus
 import Glibc
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 final class CostlyFault {

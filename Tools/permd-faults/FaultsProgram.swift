@@ -69,14 +69,14 @@ enum FaultsProgram {
     private static func run(_ options: Options) async -> Int32 {
         var lost = 0
         do {
-            let devices = try await MockDevices.start()
+            let devices = try await MockDevices()
             for kind in [MockDevices.Kind.camera, .microphone, .gnss] { try await devices.add(kind, 0) }
             for fault in options.faults {
                 let report = await run(fault, options, devices)
                 report.finish()
                 lost += report.losses.count
             }
-            await devices.stop()
+            await devices.end()
         } catch {
             Report.say("permd-faults: \(error)")
             return 1

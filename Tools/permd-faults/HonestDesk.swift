@@ -4,6 +4,7 @@ import DBus
 import Glibc
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 final class HonestDesk {

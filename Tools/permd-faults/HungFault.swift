@@ -83,7 +83,7 @@ final class HungFault {
         if !place.permd.isRunning { report.lose("\(target.rawValue): permd exited") }
         await place.end()
         geoclue.close()
-        await system.stop()
+        await system.end()
     }
 
     /// Measures another program's calls before and while `body` runs.

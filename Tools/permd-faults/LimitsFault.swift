@@ -5,6 +5,7 @@ import DBus
 import Glibc
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 
 @LoopActor
 final class LimitsFault {
@@ -97,7 +98,7 @@ final class LimitsFault {
         } else if said.isEmpty {
             report.lose("\(kind.rawValue): with \(count) descriptors, permd ended (\(exit)) without a message")
         }
-        await bus.stop()
+        await bus.end()
     }
 }
 

@@ -14,9 +14,9 @@ enum ScriptedAgentProgram {
         """
 
     static func main() {
-        var replies: [ScriptedAgent.Reply] = []
+        var replies: [Reply] = []
         for word in CommandLine.arguments.dropFirst() {
-            guard let reply = reply(word) else {
+            guard let reply = known[word] else {
                 print(usage, terminator: "")
                 exit(word == "--help" ? 0 : 64)
             }
@@ -32,25 +32,25 @@ enum ScriptedAgentProgram {
         Loop.shared.run()
     }
 
-    private static func reply(_ word: String) -> ScriptedAgent.Reply? {
-        switch word {
-        case "once": .grant(.once)
-        case "session": .grant(.session)
-        case "always": .grant(.always)
-        case "deny": .deny(.always)
-        case "dismiss": .dismiss
-        case "wait": .wait
-        case "die": .die
-        default: nil
-        }
-    }
+    /// A reply, and its text in the output.
+    private typealias Reply = (reply: ScriptedAgent.Reply, text: String)
+
+    private static let known: [String: Reply] = [
+        "once": (.grant(.once), "Allow this time"),
+        "session": (.grant(.session), "Allow until I log out"),
+        "always": (.grant(.always), "Always allow"),
+        "deny": (.deny(.always), "Never allow"),
+        "dismiss": (.dismiss, "Not now"),
+        "wait": (.wait, "no answer"),
+        "die": (.die, "disconnects"),
+    ]
 
     @LoopActor
-    private static func run(_ script: [ScriptedAgent.Reply], _ last: ScriptedAgent.Reply) async {
+    private static func run(_ script: [Reply], _ last: Reply) async {
         do {
             let connection = try Connection.open(.session)
             connection.onDisconnect { exit(0) }
-            let agent = ScriptedAgent(connection, script, otherwise: last)
+            let agent = ScriptedAgent(connection, script.map(\.reply), otherwise: last.reply)
             try await agent.register(level: .fallback)
             say("ready")
             Task(executorPreference: Loop.shared) { await reportWithdrawals(agent) }
@@ -58,7 +58,7 @@ enum ScriptedAgentProgram {
                 while agent.prompts.all.count <= number { await agent.prompts.next() }
                 let prompt = agent.prompts.all[number]
                 let reply = number < script.count ? script[number] : last
-                say("prompt \(number + 1): \(describe(prompt)) → \(describe(reply))")
+                say("prompt \(number + 1): \(describe(prompt)) → \(reply.text)")
             }
         } catch {
             say("error: \(error)")
@@ -83,18 +83,6 @@ enum ScriptedAgentProgram {
         let waiting = prompt.details["waiting"]?.uint32Value ?? 0
         let what = prompt.questions.map(\.name).joined(separator: ", ")
         return "\(name) wants \(what)\(why); \(waiting) wait behind it"
-    }
-
-    private static func describe(_ reply: ScriptedAgent.Reply) -> String {
-        switch reply {
-        case .grant(.once): "Allow this time"
-        case .grant(.session): "Allow until I log out"
-        case .grant: "Always allow"
-        case .deny: "Never allow"
-        case .dismiss: "Not now"
-        case .wait: "no answer"
-        default: "disconnects"
-        }
     }
 
     private static func say(_ line: String) {

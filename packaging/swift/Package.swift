@@ -1,5 +1,5 @@
 // swift-tools-version: 6.1
-// The installed PermissionClient: sources that are built into a program, against the system's libdbus.
+// The installed libraries: sources that are built into a program or its tests, against the system's libdbus.
 import PackageDescription
 
 let strict: [SwiftSetting] = [
@@ -10,7 +10,10 @@ let strict: [SwiftSetting] = [
 
 let package = Package(
     name: "permd",
-    products: [.library(name: "PermissionClient", targets: ["PermissionClient"])],
+    products: [
+        .library(name: "PermissionClient", targets: ["PermissionClient"]),
+        .library(name: "PermissionTestKit", targets: ["PermissionTestKit"]),
+    ],
     targets: [
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CLinux"),
@@ -23,5 +26,6 @@ let package = Package(
         .target(
             name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity", "System"],
             swiftSettings: strict),
+        .target(name: "PermissionTestKit", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
     ]
 )

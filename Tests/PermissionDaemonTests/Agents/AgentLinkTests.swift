@@ -4,6 +4,7 @@ import DBus
 import PermissionModel
 import PermissionTestKit
 import System
+import TestSupport
 import Testing
 
 @testable import PermissionCore
@@ -73,7 +74,7 @@ struct AgentLinkTests {
         func end() async {
             agent.close()
             connection.close()
-            await bus.stop()
+            await bus.end()
         }
     }
 

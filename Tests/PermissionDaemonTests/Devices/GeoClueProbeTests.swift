@@ -58,7 +58,7 @@ struct GeoClueProbeTests {
         #expect(try await bench.states.wait(for: 3)[2] == "")
         service.close()
         bench.probe.isWanted()
-        await bench.bus.stop()
+        await bench.bus.end()
     }
 
     @Test func aReloadForgetsTheFailure() async throws {
@@ -68,7 +68,7 @@ struct GeoClueProbeTests {
         _ = try await bench.states.wait(for: 2)
         bench.probe.askAgain()
         #expect(try await bench.states.wait(for: 3)[2] == "")
-        await bench.bus.stop()
+        await bench.bus.end()
     }
 
     @Test func aServiceThatOnlyRuns() async throws {
@@ -77,6 +77,6 @@ struct GeoClueProbeTests {
         try await bench.states.first { $0 == "" }
         service.close()
         try await bench.states.first { $0 == nil }
-        await bench.bus.stop()
+        await bench.bus.end()
     }
 }

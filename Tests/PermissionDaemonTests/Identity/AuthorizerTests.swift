@@ -70,7 +70,7 @@ struct AuthorizerTests {
         func end() async {
             client.close()
             service.close()
-            await bus.stop()
+            await bus.end()
         }
     }
 

@@ -118,7 +118,7 @@ struct CallerIdentifierTests {
         try await gone.wait(for: others.count)
         #expect(Set(gone.all) == Set(others.map(\.uniqueName)) && identifier.cached(others[0].uniqueName) == nil)
         connection.close()
-        await bus.stop()
+        await bus.end()
     }
 
     /// What the kernel reports about pidfds, which newer buses provide.

@@ -110,7 +110,7 @@ struct PortalStoreSyncTests {
         func end() async {
             connection.close()
             portals.service.end()
-            await bus.stop()
+            await bus.end()
         }
     }
 

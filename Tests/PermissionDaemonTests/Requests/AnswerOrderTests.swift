@@ -47,7 +47,7 @@ struct AnswerOrderTests {
         withExtendedLifetime(service) {}
         broker.detach()
         for connection in [client, agent.connection, broker.connection] { connection.close() }
-        await bus.stop()
+        await bus.end()
         return got.all
     }
 

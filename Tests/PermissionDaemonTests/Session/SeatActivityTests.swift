@@ -152,7 +152,7 @@ struct SeatActivityTests {
         try await calls.wait(for: 4)
         #expect(changes.all == [false] && !activity.isThere)
         after.close()
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func aGreeterIsNoSessionOfThePerson() async throws {

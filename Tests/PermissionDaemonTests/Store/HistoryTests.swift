@@ -7,6 +7,7 @@ import Logging
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon

@@ -5,6 +5,7 @@ import Glibc
 import PermissionCore
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon

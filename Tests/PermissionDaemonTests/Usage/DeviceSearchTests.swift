@@ -3,6 +3,7 @@
 import Glibc
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @testable import ProcessIdentity

@@ -6,6 +6,7 @@ import PermissionCore
 import PermissionModel
 import PermissionTestKit
 import ProcessIdentity
+import TestSupport
 import Testing
 
 @testable import PermissionDaemon

@@ -8,6 +8,7 @@ import PermissionModel
 import PermissionTestKit
 import ProcessIdentity
 import System
+import TestSupport
 
 @testable import Journal
 @testable import PermissionDaemon

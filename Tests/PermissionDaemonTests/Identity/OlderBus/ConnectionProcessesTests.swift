@@ -32,7 +32,7 @@ struct ConnectionProcessesTests {
         processes.vanished(":9.1234567")
         #expect(processes.count(getpid()) == 5)
         for connection in others + [connection] { connection.close() }
-        await bus.stop()
+        await bus.end()
     }
 
     @Test(arguments: PrivateBus.Kind.allCases)
@@ -50,6 +50,6 @@ struct ConnectionProcessesTests {
         await ConnectionProcessesTests.known(processes)
         #expect(processes.count(getpid()) == 1 && processes.asked == 0)
         connection.close()
-        await bus.stop()
+        await bus.end()
     }
 }

@@ -1,16 +1,17 @@
 // A test-controlled app: a process of its own, whose path makes it an app of its own.
 
-public import DBus
-public import Glibc
-public import PermissionModel
+package import DBus
+import Glibc
+package import PermissionModel
+package import PermissionTestKit
 
 /// Runs a copy of `permd-testapp`, so that each name is a different app.
 @LoopActor
-public final class TestApp {
+package final class TestApp {
     /// `exe:/path`
-    public nonisolated let id: AppID
+    package nonisolated let id: AppID
     /// The lines it printed: `response TOKEN …`, `state TOKEN …`, `status …`.
-    public let events = EventLog<String>()
+    package let events = EventLog<String>()
     private let process: ChildProcess
     private let folder: TemporaryFolder
     private let sandbox: FlatpakSandbox?
@@ -20,7 +21,7 @@ public final class TestApp {
     /// - Parameters:
     ///   - other: A test app in whose folder the program is. With its name, both are the same app.
     ///   - sandbox: The sandbox to run it in.
-    public init(
+    package init(
         _ name: String = "app", on daemon: PermdProcess, sharing other: TestApp? = nil,
         through sandbox: FlatpakSandbox? = nil
     ) async throws {
@@ -38,14 +39,14 @@ public final class TestApp {
         try await events.first("the app's start") { $0 == "ready" }
     }
 
-    public func secondProcess(on daemon: PermdProcess) async throws -> TestApp {
+    package func secondProcess(on daemon: PermdProcess) async throws -> TestApp {
         let name = String(id.name.split(separator: "/").last ?? "")
         return try await TestApp(name, on: daemon, sharing: self)
     }
 
     /// Sends a command line and returns the answer: `ok …` without the `ok`, or the error as `NAME retryable: MESSAGE`.
     @discardableResult
-    public func ask(_ command: String) async throws -> String {
+    package func ask(_ command: String) async throws -> String {
         lastCommand += 1
         let number = lastCommand
         guard process.write("\(number) \(command)\n") else { throw TestKitError("the app \(id) has exited") }
@@ -55,23 +56,23 @@ public final class TestApp {
 
     /// Requests access without waiting for the prompt.
     @discardableResult
-    public func request(_ token: String, _ permissions: [Permission], _ options: String = "") async throws -> String {
+    package func request(_ token: String, _ permissions: [Permission], _ options: String = "") async throws -> String {
         try await ask("request \(token) \(permissions.map(\.rawValue).joined(separator: ",")) \(options)")
     }
 
     /// Waits for the Response to a request, such as `0 camera=granted refused=`.
-    public func response(_ token: String) async throws -> String {
+    package func response(_ token: String) async throws -> String {
         let prefix = "response \(token) "
         let line = try await events.first("the response to \(token)") { $0.hasPrefix(prefix) }
         return String(line.dropFirst(prefix.count))
     }
 
-    public func status(_ permission: Permission) async throws -> String {
+    package func status(_ permission: Permission) async throws -> String {
         try await ask("status \(permission.rawValue)")
     }
 
     /// The ID of its process, also in a sandbox.
-    public func pid() async throws -> Int32 {
+    package func pid() async throws -> Int32 {
         let answer = try await ask("pid")
         guard let pid = answer.split(separator: " ").last.flatMap({ Int32($0) }) else {
             throw TestKitError("the test app has no process ID: \(answer)")
@@ -80,7 +81,7 @@ public final class TestApp {
     }
 
     /// Ends the process, which has left the bus when this returns.
-    public func end(_ signal: Int32 = SIGKILL) async {
+    package func end(_ signal: Int32 = SIGKILL) async {
         process.terminate(signal)
         _ = await process.waitForExit()
         // The wrapper may exit before the app itself.

@@ -1,16 +1,17 @@
 // A test-controlled app in a sandbox like flatpak's.
 
-public import DBus
+package import DBus
 import Glibc
-public import PermissionModel
+package import PermissionModel
+package import PermissionTestKit
 
 /// A sandbox in which a program has its own root directory with a /.flatpak-info, like a flatpak.
 ///
 /// Programs in it keep their user. Everything it started ends with the last reference to it. The sandbox is created by
 /// root, through sudo if the tests run as an ordinary user, because not every system lets users create namespaces.
-public final class FlatpakSandbox: Sendable {
+package final class FlatpakSandbox: Sendable {
     /// How the app connects to the session bus.
-    public enum Access: String, Sendable, CaseIterable {
+    package enum Access: String, Sendable, CaseIterable {
         /// Directly to its socket, as with flatpak's `--socket=session-bus`.
         case direct
         /// Through an xdg-dbus-proxy in the same sandbox that only allows calls to permd.
@@ -18,30 +19,30 @@ public final class FlatpakSandbox: Sendable {
     }
 
     /// Namespaces that the sandbox has for itself.
-    public struct Isolation: OptionSet, Sendable {
-        public let rawValue: Int
+    package struct Isolation: OptionSet, Sendable {
+        package let rawValue: Int
         /// As without flatpak's `--share=network`.
-        public static let network = Isolation(rawValue: 1)
+        package static let network = Isolation(rawValue: 1)
         /// As always with flatpak. What its programs say of their process IDs is not true outside.
-        public static let processes = Isolation(rawValue: 2)
+        package static let processes = Isolation(rawValue: 2)
 
-        public init(rawValue: Int) { self.rawValue = rawValue }
+        package init(rawValue: Int) { self.rawValue = rawValue }
     }
 
     /// The app that permd must identify programs in it as.
-    public let app: AppID
+    package let app: AppID
     /// The command to put before a program and its arguments.
-    public let command: [String]
+    package let command: [String]
     /// The environment variables that a program in it needs, in addition to those of the bus.
-    public let environment: [String: String]
-    public let isolation: Isolation
+    package let environment: [String: String]
+    package let isolation: Isolation
     private let folder: TemporaryFolder
     private let proxy: BusProxy?
 
     /// - Parameters:
     ///   - info: The content of /.flatpak-info; by default, that of the app `id`.
     @LoopActor
-    public init(
+    package init(
         _ id: String, on bus: PrivateBus, access: Access = .direct, info: String? = nil, isolation: Isolation = []
     ) async throws {
         guard let app = AppID("flatpak:\(id)") else { throw TestKitError("\(id) is not a flatpak application ID") }
@@ -65,7 +66,7 @@ public final class FlatpakSandbox: Sendable {
     }
 
     /// Changes the content of its /.flatpak-info.
-    public func setInfo(_ info: String) throws { try folder.write(info, to: "info") }
+    package func setInfo(_ info: String) throws { try folder.write(info, to: "info") }
 
     /// Returns a command that runs a program the way flatpak does with bubblewrap: at a root made of the entries of the
     /// current one, with `info` as its /.flatpak-info and with the folders `hidden` empty.
@@ -140,7 +141,7 @@ private final class BusProxy: Sendable {
 extension TestApp {
     /// Starts the test app in such a sandbox.
     /// - Parameter info: The content of /.flatpak-info; by default, that of the app `id`.
-    public static func flatpak(
+    package static func flatpak(
         _ id: String, on daemon: PermdProcess, access: FlatpakSandbox.Access = .direct, info: String? = nil
     ) async throws -> TestApp {
         let sandbox = try await FlatpakSandbox(id, on: daemon.bus, access: access, info: info)
