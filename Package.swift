@@ -80,6 +80,18 @@ let pipeWireTargets: [Target] =
             swiftSettings: strict),
     ]
 
+/// A package at the only version that is built and tested. An archive of scripts/archive has it in vendor/, so that a
+/// build needs no network.
+func pinned(_ owner: String, _ name: String, _ version: Version) -> Package.Dependency {
+    FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/vendor/\(name)")
+        ? .package(path: "vendor/\(name)") : .package(url: "https://github.com/\(owner)/\(name)", exact: version)
+}
+
+/// For `swift package generate-documentation`, which an archive does without.
+let documentationPlugin: [Package.Dependency] =
+    FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/vendor")
+    ? [] : [pinned("swiftlang", "swift-docc-plugin", "1.5.0")]
+
 /// Built by scripts/faults only. libFuzzer supplies its `main`, so it does not link without `--sanitize=fuzzer`.
 let fuzzTargets: [Target] =
     ProcessInfo.processInfo.environment["PERMD_FUZZ"] == nil
@@ -103,11 +115,9 @@ let package = Package(
         .library(name: "PermissionTestKit", targets: ["PermissionTestKit"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        // For `swift package generate-documentation`. SwiftPM does not fetch it for packages that depend on this one.
-        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
-    ],
+        pinned("apple", "swift-argument-parser", "1.8.2"),
+        pinned("apple", "swift-log", "1.16.2"),
+    ] + documentationPlugin,
     targets: [
         // C libraries: headers, and inline shims only for macros and variadic functions.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),

@@ -85,6 +85,8 @@ remove_listed() {
     done <<<"$folders"
 }
 
+permd_version() { sed -n 's/.* version = "\(.*\)"/\1/p' Sources/System/ProgramOptions.swift; }
+
 need_swift() {
     command -v swift >/dev/null || fail "Swift 6.1 or newer is needed: https://www.swift.org/install/linux/"
     local version
@@ -198,22 +200,47 @@ swift_toolchain() {
     swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p'
 }
 
-# release_build PRODUCT…: builds programs for release and prints their folder. They are optimised for size, which takes
-# no more time per call, and contain the Swift library, without unused functions.
+# release_build [--tools] PRODUCT…: builds programs for release and prints their folder. They are optimised for size,
+# which takes no more time per call, without unused functions. They load the Swift library from ../lib/permd, which
+# put_programs fills. Tools, which tests copy elsewhere, load it from the toolchain or an installed permd.
 release_build() {
-    local toolchain options product static=.build-release/static
-    options=(-c release --static-swift-stdlib --scratch-path .build-release --disable-local-rpath -Xswiftc -Osize)
+    local toolchain options product rpath
+    options=(-c release --scratch-path .build-release --disable-local-rpath -Xswiftc -no-toolchain-stdlib-rpath)
     # A section for each function, so that the linker can leave out unused ones.
-    options+=(-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker --no-export-dynamic)
+    options+=(-Xswiftc -Osize -Xswiftc -Xfrontend -Xswiftc -function-sections)
+    options+=(-Xlinker --gc-sections -Xlinker --no-export-dynamic)
+    # The table of functions of other libraries is filled at the start and cannot be changed later.
+    options+=(-Xlinker -z -Xlinker now)
     toolchain=$(swift_toolchain)
     if [ -x "$toolchain/bin/ld.lld" ]; then
         # Packed relocations take a thirtieth of the space (DT_RELR, glibc 2.36).
         options+=(-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs)
     fi
-    # Link the C++ library statically: the Swift library calls only a few of its functions.
-    mkdir -p "$static"
-    ln -sf "$("$toolchain/bin/clang" -print-file-name=libstdc++.a)" "$static/libstdc++.a"
-    if [ -e "$static/libstdc++.a" ]; then options+=(-Xlinker "-L$ROOT/$static"); fi
+    # shellcheck disable=SC2016 # The dynamic linker's own variable.
+    rpath='$ORIGIN/../lib/permd'
+    if [ "$1" = --tools ]; then
+        rpath=$toolchain/lib/swift/linux:/usr/lib/permd
+        shift
+    fi
+    options+=(-Xlinker -rpath -Xlinker "$rpath")
     for product; do swift build "${options[@]}" --product "$product" >&2 || return; done
     swift build "${options[@]}" --show-bin-path
+}
+
+# put_programs FOLDER TARGET PRODUCT…: puts programs of a release build, stripped, into TARGET/bin, and the libraries of
+# the Swift toolchain that they need into TARGET/lib/permd.
+put_programs() {
+    local folder=$1 target=$2 product library runtime
+    shift 2
+    runtime=$(swift_toolchain)/lib/swift/linux
+    rm -rf "$target/lib/permd"
+    mkdir -p "$target/bin" "$target/lib/permd"
+    for product; do
+        # Replace the file: a running program cannot be overwritten.
+        strip -o "$target/bin/$product.new" "$folder/$product"
+        mv "$target/bin/$product.new" "$target/bin/$product"
+        while read -r library; do
+            strip -o "$target/lib/permd/${library##*/}" "$library"
+        done < <(LD_LIBRARY_PATH=$runtime ldd "$folder/$product" | sed -n "s|.* => \($runtime/[^ ]*\) .*|\1|p")
+    done
 }
