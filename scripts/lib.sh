@@ -25,7 +25,7 @@ TEST_PACKAGES="$TEST_PACKAGES $SOUND_PACKAGES $RECORDER_PACKAGES systemd dbus-us
 DESKTOP_PACKAGES="gnome-shell sway grim wtype kwin-wayland kwin-x11 xfwm4 imagemagick gir1.2-gtk-4.0"
 DESKTOP_PACKAGES="$DESKTOP_PACKAGES xserver-xorg-core xserver-xorg-video-dummy x11-xserver-utils waybar xfce4-panel"
 # shellcheck disable=SC2034 # For scripts/package.
-PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES $PIPEWIRE_PACKAGES libumockdev-dev build-essential debhelper fakeroot lintian"
+PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES $PIPEWIRE_PACKAGES libumockdev-dev build-essential debhelper fakeroot lintian python3"
 # For Tests/vm: the emulator, and the tools that make the guest's image and kernel.
 # shellcheck disable=SC2034 # For Tests/vm/run.
 VM_PACKAGES="qemu-system-x86 mmdebstrap e2fsprogs cpio kmod gcc libc6-dev linux-libc-dev make xz-utils zstd"
