@@ -25,30 +25,61 @@ package struct BusNameOwner {
         self.objection = objection
     }
 
+    /// How often an owner that is not trusted may be replaced by another before that is the answer.
+    private static let maximumOwners = 8
+
     /// Passes the unique name of the owner. Only the bus and the kernel are asked, never the owner itself. Completions run
-    /// in the order of the calls if the judge's do.
+    /// in the order of the calls if the judge's do and it objects to none.
     ///
     /// - Parameter starts: Whether the bus starts the service if the name has no owner.
     package func find(starts: Bool = false, _ completion: @escaping @LoopActor (Result<String, Refusal>) -> Void) {
+        find(Search(starts: starts, completion: completion))
+    }
+
+    private struct Search {
+        let starts: Bool
+        var owners = 0
+        let completion: @LoopActor (Result<String, Refusal>) -> Void
+    }
+
+    private func find(_ search: Search) {
         connection.call(.busCall("GetNameOwner", [.string(name)])) { reply in
             switch reply {
-            case .success(let message): judge(message.body.first?.stringValue ?? "", completion)
-            case .failure(let error) where starts && error.name == BusError.Name.nameHasNoOwner: start(completion)
-            case .failure(let error): completion(.failure(.absent(error)))
+            case .success(let message): judge(message.body.first?.stringValue ?? "", search)
+            case .failure(let error) where search.starts && error.name == BusError.Name.nameHasNoOwner: start(search)
+            case .failure(let error): search.completion(.failure(.absent(error)))
             }
         }
     }
 
-    private func start(_ completion: @escaping @LoopActor (Result<String, Refusal>) -> Void) {
+    private func start(_ search: Search) {
         connection.call(.busCall("StartServiceByName", [.string(name), .uint32(0)])) { reply in
-            if case .failure(let error) = reply { return completion(.failure(.absent(error))) }
-            find(completion)
+            if case .failure(let error) = reply { return search.completion(.failure(.absent(error))) }
+            find(search)
         }
     }
 
-    private func judge(_ owner: String, _ completion: @escaping @LoopActor (Result<String, Refusal>) -> Void) {
+    private func judge(_ owner: String, _ search: Search) {
         objection(owner) { reason in
-            completion(reason.map { .failure(.untrusted(owner: owner, reason: $0)) } ?? .success(owner))
+            guard let reason else { return search.completion(.success(owner)) }
+            confirm(owner, calls: 2) { isOwner in
+                if isOwner || search.owners == BusNameOwner.maximumOwners {
+                    return search.completion(.failure(.untrusted(owner: owner, reason: reason)))
+                }
+                var next = search
+                next.owners += 1
+                find(next)
+            }
+        }
+    }
+
+    /// Passes whether the owner still has the name. An owner that has just ended cannot be identified. The bus handles what
+    /// arrives at the same moment in any order, so only the second call is certain to come after the end.
+    private func confirm(_ owner: String, calls: Int, _ completion: @escaping @LoopActor (Bool) -> Void) {
+        connection.call(.busCall("GetNameOwner", [.string(name)])) { reply in
+            let isOwner = (try? reply.get())?.body.first?.stringValue == owner
+            if isOwner, calls > 1 { return confirm(owner, calls: calls - 1, completion) }
+            completion(isOwner)
         }
     }
 }
