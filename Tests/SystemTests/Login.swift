@@ -24,7 +24,9 @@ enum Installer {
     /// Installs the programs that were built together with the tests.
     static func install(_ arguments: [String], home: String = "/nonexistent") async throws {
         let built = try TemporaryFolder()
-        guard symlink(BuiltProgram.folder, built.file("bin")) == 0 else { throw TestKitError("no link to the programs") }
+        guard symlink(BuiltProgram.folder, built.file("bin")) == 0 else {
+            throw TestKitError("no link to the programs")
+        }
         let result = try await run(["--from", built.path] + arguments, home: home)
         guard result.exit == .exited(0) else { throw TestKitError("scripts/install failed: \(result.text)") }
     }

@@ -20,7 +20,9 @@ struct ReleaseTests {
         let libraries = await child.output().split(separator: "\n")
             .compactMap { $0.split(whereSeparator: \.isWhitespace).first }
         #expect(libraries.contains("libswiftCore.so"))
-        for name in ["Foundation", "icu"] { #expect(!libraries.contains { $0.lowercased().contains(name.lowercased()) }) }
+        for name in ["Foundation", "icu"] {
+            #expect(!libraries.contains { $0.lowercased().contains(name.lowercased()) })
+        }
         let content = try Data(contentsOf: URL(filePath: ReleaseTests.permd))
         #expect(content.count < 3 << 20, "permd is \(content.count >> 20) MiB large")
     }

@@ -42,7 +42,7 @@ struct BusNameOwnerTests {
         }
         #expect(found == second.uniqueName)
         for connection in [client, second] { connection.close() }
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func endedWhileItIsIdentified() async throws {
@@ -53,7 +53,7 @@ struct BusNameOwnerTests {
         let found = await find(on: client, trusted: nil) { _ in first.close() }
         #expect(found == BusError.Name.nameHasNoOwner)
         client.close()
-        await bus.stop()
+        await bus.end()
     }
 
     @Test func notTrusted() async throws {
@@ -63,6 +63,6 @@ struct BusNameOwnerTests {
         #expect(try owner.requestName(BusNameOwnerTests.name))
         #expect(await find(on: client, trusted: nil) == "\(owner.uniqueName): it has ended")
         for connection in [client, owner] { connection.close() }
-        await bus.stop()
+        await bus.end()
     }
 }
