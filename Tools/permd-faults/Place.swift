@@ -118,9 +118,11 @@ final class Place {
         }
     }
 
+    /// Ends permd and its bus. The devices are for later rounds too.
     func end() async {
         desk.close()
-        await permd.end()
+        await permd.stop(SIGKILL)
+        await permd.bus.end()
     }
 
     static func pause(milliseconds: Int) async {
