@@ -80,17 +80,17 @@ let pipeWireTargets: [Target] =
             swiftSettings: strict),
     ]
 
-/// A package at the only version that is built and tested. An archive of scripts/archive has it in vendor/, so that a
-/// build needs no network.
+/// An archive of scripts/archive has the packages in vendor/, so that a build needs no network.
+let isArchive = FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/vendor")
+
+/// A package at the only version that is built and tested.
 func pinned(_ owner: String, _ name: String, _ version: Version) -> Package.Dependency {
-    FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/vendor/\(name)")
+    isArchive
         ? .package(path: "vendor/\(name)") : .package(url: "https://github.com/\(owner)/\(name)", exact: version)
 }
 
 /// For `swift package generate-documentation`, which an archive does without.
-let documentationPlugin: [Package.Dependency] =
-    FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/vendor")
-    ? [] : [pinned("swiftlang", "swift-docc-plugin", "1.5.0")]
+let documentationPlugin = isArchive ? [] : [pinned("swiftlang", "swift-docc-plugin", "1.5.0")]
 
 /// Built by scripts/faults only. libFuzzer supplies its `main`, so it does not link without `--sanitize=fuzzer`.
 let fuzzTargets: [Target] =

@@ -239,8 +239,8 @@ put_programs() {
         # Replace the file: a running program cannot be overwritten.
         strip -o "$target/bin/$product.new" "$folder/$product"
         mv "$target/bin/$product.new" "$target/bin/$product"
-        while read -r library; do
-            strip -o "$target/lib/permd/${library##*/}" "$library"
-        done < <(LD_LIBRARY_PATH=$runtime ldd "$folder/$product" | sed -n "s|.* => \($runtime/[^ ]*\) .*|\1|p")
     done
+    while read -r library; do
+        strip -o "$target/lib/permd/${library##*/}" "$library"
+    done < <(LD_LIBRARY_PATH=$runtime ldd "${@/#/$folder/}" | sed -n "s|.* => \($runtime/[^ ]*\) .*|\1|p" | sort -u)
 }

@@ -13,8 +13,8 @@ import Glibc
 /// await permd.end()
 /// ```
 ///
-/// ``end()`` ends permd, its bus and its devices. They also end with the last reference to this object, as when a test
-/// throws, and when the test program ends.
+/// ``end()`` ends permd and its bus. They also end with the last reference to this object, as when a test throws, and when
+/// the test program ends. Its devices may have other users, and end with the last of them.
 @LoopActor
 public final class PermdProcess {
     private let place: Place
@@ -122,10 +122,9 @@ public final class PermdProcess {
 
     package func waitForExit() async -> ChildProcess.Exit? { await process?.waitForExit() }
 
-    /// Ends permd, its bus and its devices.
+    /// Ends permd and its bus.
     public func end() async {
         await stop(SIGKILL)
         await bus.end()
-        await devices?.end()
     }
 }

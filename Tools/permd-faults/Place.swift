@@ -118,11 +118,9 @@ final class Place {
         }
     }
 
-    /// Ends permd and its bus. The devices are for later rounds too.
     func end() async {
         desk.close()
-        await permd.stop(SIGKILL)
-        await permd.bus.end()
+        await permd.end()
     }
 
     static func pause(milliseconds: Int) async {

@@ -29,40 +29,41 @@ struct BusNameOwnerTests {
         }
     }
 
-    @Test func replacedWhileItIsIdentified() async throws {
+    /// A bus on which the first owner has the name.
+    private func onBus(_ test: (PrivateBus, _ client: Connection, _ owner: Connection) async throws -> Void)
+        async throws
+    {
         let bus = try await PrivateBus()
-        let client = try bus.connect()
-        let first = try bus.connect()
-        let second = try bus.connect()
-        #expect(try first.requestName(BusNameOwnerTests.name))
-        let found = await find(on: client, trusted: second.uniqueName) { owner in
-            guard owner == first.uniqueName else { return }
-            first.close()
-            while (try? second.requestName(BusNameOwnerTests.name)) == false {}
-        }
-        #expect(found == second.uniqueName)
-        for connection in [client, second] { connection.close() }
+        let (client, owner) = (try bus.connect(), try bus.connect())
+        #expect(try owner.requestName(BusNameOwnerTests.name))
+        try await test(bus, client, owner)
+        for connection in [client, owner] { connection.close() }
         await bus.end()
+    }
+
+    @Test func replacedWhileItIsIdentified() async throws {
+        try await onBus { bus, client, first in
+            let second = try bus.connect()
+            let found = await find(on: client, trusted: second.uniqueName) { owner in
+                guard owner == first.uniqueName else { return }
+                first.close()
+                while (try? second.requestName(BusNameOwnerTests.name)) == false {}
+            }
+            #expect(found == second.uniqueName)
+            second.close()
+        }
     }
 
     @Test func endedWhileItIsIdentified() async throws {
-        let bus = try await PrivateBus()
-        let client = try bus.connect()
-        let first = try bus.connect()
-        #expect(try first.requestName(BusNameOwnerTests.name))
-        let found = await find(on: client, trusted: nil) { _ in first.close() }
-        #expect(found == BusError.Name.nameHasNoOwner)
-        client.close()
-        await bus.end()
+        try await onBus { _, client, owner in
+            let found = await find(on: client, trusted: nil) { _ in owner.close() }
+            #expect(found == BusError.Name.nameHasNoOwner)
+        }
     }
 
     @Test func notTrusted() async throws {
-        let bus = try await PrivateBus()
-        let client = try bus.connect()
-        let owner = try bus.connect()
-        #expect(try owner.requestName(BusNameOwnerTests.name))
-        #expect(await find(on: client, trusted: nil) == "\(owner.uniqueName): it has ended")
-        for connection in [client, owner] { connection.close() }
-        await bus.end()
+        try await onBus { _, client, owner in
+            #expect(await find(on: client, trusted: nil) == "\(owner.uniqueName): it has ended")
+        }
     }
 }

@@ -362,48 +362,4 @@ struct LifetimeTests {
         await #expect(throws: StoreError.self) { try await list(store) }
         await #expect(throws: StoreError.self) { try await history(store) }
     }
-
-    /// What is acknowledged after the file was found to be damaged is in the new file.
-    @Test func aFileThatIsDamagedWhilePermdRuns() async throws {
-        let first = await opened()
-        try await decide(0..<300, first)
-        await close(first)
-        let store = await opened()
-        let results = EventLog<Bool>()
-        try damage()
-        for number in 300..<900 {
-            store.set([decision(number)], history: []) { results.add((try? $0.get()) != nil) }
-        }
-        try await results.wait(for: 600)
-        await written(store)
-        #expect(store.queue.state == .writable)
-        #expect(store.queue.problems.contains { $0.contains("set aside") }, "\(store.queue.problems)")
-        try await decide(900..<1000, store)
-        let there = try await decisions(store)
-        #expect(there.count >= 100)
-        await close(store)
-        let again = await opened()
-        #expect(try await decisions(again) == there)
-        #expect(again.queue.problems.isEmpty, "\(again.queue.problems)")
-        await close(again)
-    }
-
-    private func decision(_ number: Int) -> Decision {
-        Decision(
-            app: AppID("exe:/b\(number)")!, permission: .camera, verdict: .deny, duration: .always, decided: 1,
-            by: .permctl)
-    }
-
-    private func decide(_ numbers: Range<Int>, _ store: DecisionStore) async throws {
-        for number in numbers { try await commit(store, decision(number)) }
-    }
-
-    /// Overwrites every page but the first, as a failing disk might.
-    private func damage() throws {
-        let fd = Glibc.open(paths.stateFile, O_WRONLY | O_CLOEXEC)
-        try #require(fd >= 0)
-        defer { Glibc.close(fd) }
-        let noise = [UInt8](repeating: 0xA5, count: 256 << 10)
-        try #require(pwrite(fd, noise, noise.count, 4096) == noise.count)
-    }
 }

@@ -1,4 +1,4 @@
-// Files are removed or replaced while the store is open: that is noticed before anything is acknowledged.
+// Files are removed, replaced or damaged while the store is open: that is noticed before anything is acknowledged.
 
 import DBus
 import Glibc
@@ -21,6 +21,13 @@ struct StoreLossTests {
 
     private func open(_ paths: StorePaths? = nil) -> DecisionStore {
         openStore(paths ?? self.paths)
+    }
+
+    /// A store with the decisions of the app in memory.
+    private func opened() async -> DecisionStore {
+        let store = open()
+        await load(app, store)
+        return store
     }
 
     private func set(_ verdict: Verdict, _ permission: Permission, _ duration: Duration = .always) -> Decision {
@@ -222,5 +229,51 @@ struct StoreLossTests {
         #expect(
             try await list(again).sorted() == (suffix.isEmpty ? ["grant always"] : ["deny always", "grant always"]))
         await close(again)
+    }
+
+    // MARK: Damage
+
+    /// What is acknowledged after the file was found to be damaged is in the new file.
+    @Test func aFileThatIsDamagedWhilePermdRuns() async throws {
+        let first = await opened()
+        try await decide(0..<300, first)
+        await close(first)
+        let store = await opened()
+        let results = EventLog<Bool>()
+        try damage()
+        for number in 300..<900 {
+            store.set([decision(number)], history: []) { results.add((try? $0.get()) != nil) }
+        }
+        try await results.wait(for: 600)
+        await written(store)
+        #expect(store.queue.state == .writable)
+        #expect(store.queue.problems.contains { $0.contains("set aside") }, "\(store.queue.problems)")
+        try await decide(900..<1000, store)
+        let there = try await decisions(store)
+        #expect(there.count >= 100)
+        await close(store)
+        let again = await opened()
+        #expect(try await decisions(again) == there)
+        #expect(again.queue.problems.isEmpty, "\(again.queue.problems)")
+        await close(again)
+    }
+
+    private func decision(_ number: Int) -> Decision {
+        Decision(
+            app: AppID("exe:/b\(number)")!, permission: .camera, verdict: .deny, duration: .always, decided: 1,
+            by: .permctl)
+    }
+
+    private func decide(_ numbers: Range<Int>, _ store: DecisionStore) async throws {
+        for number in numbers { try await commit(store, decision(number)) }
+    }
+
+    /// Overwrites every page but the first, as a failing disk might.
+    private func damage() throws {
+        let fd = Glibc.open(paths.stateFile, O_WRONLY | O_CLOEXEC)
+        try #require(fd >= 0)
+        defer { Glibc.close(fd) }
+        let noise = [UInt8](repeating: 0xA5, count: 256 << 10)
+        try #require(pwrite(fd, noise, noise.count, 4096) == noise.count)
     }
 }
