@@ -33,6 +33,8 @@ struct GnomeWindowTests {
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
         try await stage.until("the prompt") { try await stage.top(GnomeWindowTests.title).count == 4 }
+        // The shell gives a new window the keyboard after it is there, and would take it from the editor again.
+        try await stage.until("the prompt's keyboard") { !editor.hasKeyboard }
         try await stage.click(at: 350, 600)
         try await stage.until("the editor's keyboard") { editor.hasKeyboard }
         try await editor.fillScreen()
