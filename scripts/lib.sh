@@ -12,20 +12,21 @@ BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-conf
 WINDOW_PACKAGES="libadwaita-1-dev gettext"
 if has_desktops; then WINDOW_PACKAGES="$WINDOW_PACKAGES libgtk4-layer-shell-dev"; fi
 PIPEWIRE_PACKAGES="libpipewire-0.3-dev"
+GUARD_PACKAGES="libbpf-dev"
 # A whole sound server, for its tests and the demo, and programs that record.
 SOUND_PACKAGES="$PIPEWIRE_PACKAGES pipewire pipewire-bin pipewire-pulse wireplumber pulseaudio-utils"
 RECORDER_PACKAGES="alsa-utils pipewire-alsa gstreamer1.0-pipewire gstreamer1.0-tools"
 DEMO_PACKAGES="$BUILD_PACKAGES dbus libumockdev-dev umockdev"
 SCREEN_PACKAGES="xvfb openbox xdotool at-spi2-core gir1.2-atspi-2.0 python3-gi fonts-dejavu-core adwaita-icon-theme"
 SCREEN_PACKAGES="$SCREEN_PACKAGES xdg-desktop-portal librsvg2-common weston locales x11-utils"
-TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus gjs tmux util-linux procps"
+TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $GUARD_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus gjs tmux util-linux procps"
 TEST_PACKAGES="$TEST_PACKAGES $SOUND_PACKAGES $RECORDER_PACKAGES systemd dbus-user-session shellcheck man-db mandoc bubblewrap xdg-dbus-proxy zsh fish"
 # The desktops of Tests/DesktopTests, as Debian 13 has them.
 # shellcheck disable=SC2034 # For scripts/test.
 DESKTOP_PACKAGES="gnome-shell sway grim wtype kwin-wayland kwin-x11 xfwm4 imagemagick gir1.2-gtk-4.0"
 DESKTOP_PACKAGES="$DESKTOP_PACKAGES xserver-xorg-core xserver-xorg-video-dummy x11-xserver-utils waybar xfce4-panel"
 # shellcheck disable=SC2034 # For scripts/package.
-PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES $PIPEWIRE_PACKAGES libumockdev-dev build-essential debhelper fakeroot lintian python3"
+PACKAGE_PACKAGES="$BUILD_PACKAGES $WINDOW_PACKAGES $PIPEWIRE_PACKAGES $GUARD_PACKAGES libumockdev-dev build-essential debhelper fakeroot lintian python3"
 # For Tests/vm: the emulator, and the tools that make the guest's image and kernel.
 # shellcheck disable=SC2034 # For Tests/vm/run.
 VM_PACKAGES="qemu-system-x86 mmdebstrap e2fsprogs cpio kmod gcc libc6-dev linux-libc-dev make xz-utils zstd"
@@ -93,12 +94,13 @@ need_swift() {
     version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
     [ "$(printf '6.1\n%s\n' "$version" | sort -V | head -n 1)" = 6.1 ] ||
         fail "Swift $version is too old; 6.1 or newer is needed"
-    # SwiftPM caches the evaluated Package.swift until the environment changes: libadwaita, PipeWire or gtk4-layer-shell
-    # may have been installed since then.
+    # SwiftPM caches the evaluated Package.swift until the environment changes: libadwaita, PipeWire, gtk4-layer-shell
+    # or libbpf may have been installed since then.
     PERMD_ADWAITA=$(pkg-config --modversion libadwaita-1 2>/dev/null || echo none)
     PERMD_PIPEWIRE=$(pkg-config --modversion libpipewire-0.3 2>/dev/null || echo none)
     PERMD_LAYER_SHELL=$(pkg-config --modversion gtk4-layer-shell-0 2>/dev/null || echo none)
-    export PERMD_ADWAITA PERMD_PIPEWIRE PERMD_LAYER_SHELL
+    PERMD_BPF=$(pkg-config --modversion libbpf 2>/dev/null || echo none)
+    export PERMD_ADWAITA PERMD_PIPEWIRE PERMD_LAYER_SHELL PERMD_BPF
 }
 
 # Some later steps require root: if sudo needs a password, it asks for it now and not in between.
@@ -198,6 +200,18 @@ build_tests() {
 # swift_toolchain: prints the folder of the toolchain that contains bin, lib and share.
 swift_toolchain() {
     swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p'
+}
+
+# compile_bpf FOLDER: compiles the guard's programs for the kernel to FOLDER/guard.bpf.o, with the compiler of the Swift
+# toolchain.
+compile_bpf() {
+    local bin
+    bin=$(swift_toolchain)/bin
+    mkdir -p "$1"
+    "$bin/clang" -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror "-I/usr/include/$(uname -m)-linux-gnu" \
+        -c bpf/guard.bpf.c -o "$1/guard.bpf.o"
+    # The types, from which libbpf learns where a kernel has what, remain.
+    "$bin/llvm-objcopy" --strip-debug "$1/guard.bpf.o"
 }
 
 # release_build [--tools] PRODUCT…: builds programs for release and prints their folder. They are optimised for size,

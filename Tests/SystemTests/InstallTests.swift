@@ -21,6 +21,8 @@ struct InstallTests {
 
     private static let hasPipeWire = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-pipewire"))
 
+    private static let hasGuard = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-guard"))
+
     private static let hasSettings = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-settings"))
 
     private static let hasAgent = FileManager.default.fileExists(atPath: BuiltProgram.path("permd-agent"))
@@ -77,18 +79,29 @@ struct InstallTests {
                 "share/wireplumber/wireplumber.conf.d/50-permd.conf",
             ]
         }
+        // A service of the system, whose rights on the system bus and settings are read only there.
+        let guards = InstallTests.hasGuard && prefix == "/usr"
+        if guards {
+            expected += [
+                "libexec/permd-guard", "lib/permd/guard.bpf.o", "lib/systemd/system/permd-guard.service",
+                "share/dbus-1/system.d/org.permd.Guard.conf", "share/man/man8/permd-guard.8",
+                "lib/permd/permd.conf.d/50-guard.conf", "lib/permd/policy.d/50-guard.conf",
+            ]
+        }
         for name in expected { #expect(tree.contains("\(prefix.dropFirst())/\(name)"), "\(name)") }
         // The only files outside the prefix enable the units; no desktop's portals.conf is installed.
         let elsewhere = tree.filter { !$0.hasPrefix("\(prefix.dropFirst())/") }
         var links = ["etc/systemd/user/default.target.wants/permd.service"]
         if InstallTests.hasPipeWire { links.append("etc/systemd/user/pipewire.service.wants/permd-pipewire.service") }
+        if guards { links.append("etc/systemd/system/multi-user.target.wants/permd-guard.service") }
         #expect(elsewhere == Set(links))
         #expect(!tree.contains { $0.hasSuffix("xdg-desktop-portal/portals.conf") })
         for link in links {
             let unit = try #require(link.split(separator: "/").last)
+            let folder = unit == "permd-guard.service" ? "lib/systemd/system" : units
             #expect(
                 try FileManager.default.destinationOfSymbolicLink(atPath: root.file(link))
-                    == "\(prefix)/\(units)/\(unit)")
+                    == "\(prefix)/\(folder)/\(unit)")
         }
 
         // Every unit and activation file starts an installed program.

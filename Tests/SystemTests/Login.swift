@@ -21,10 +21,12 @@ enum Installer {
         return (await child.waitForExit(), text)
     }
 
-    /// Installs the programs that were built together with the tests.
+    /// Installs the programs that were built together with the tests, and what scripts/build made for the kernel.
     static func install(_ arguments: [String], home: String = "/nonexistent") async throws {
         let built = try TemporaryFolder()
-        guard symlink(BuiltProgram.folder, built.file("bin")) == 0 else {
+        guard symlink(BuiltProgram.folder, built.file("bin")) == 0,
+            symlink("\(project)/dist/bpf", built.file("bpf")) == 0
+        else {
             throw TestKitError("no link to the programs")
         }
         let result = try await run(["--from", built.path] + arguments, home: home)
