@@ -80,6 +80,21 @@ let pipeWireTargets: [Target] =
             swiftSettings: strict),
     ]
 
+/// permd-guard needs libbpf. Without its headers, permd-guard and its tests are left out of the build.
+let guardTargets: [Target] =
+    !hasHeader("bpf/libbpf.h")
+    ? []
+    : [
+        .systemLibrary(name: "CGuard", pkgConfig: "libbpf", providers: [.apt(["libbpf-dev"])]),
+        .executableTarget(
+            name: "permd-guard",
+            dependencies: [
+                "GuardRules", "DeviceNodes", "DBus", "PermissionModel", "ProcessIdentity", "PolicyFiles", "System",
+                "Journal", "CGuard", "CLinux", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+    ]
+
 /// An archive of scripts/archive has the packages in vendor/, so that a build needs no network.
 let isArchive = FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/vendor")
 
@@ -143,12 +158,15 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "PolicyFiles", dependencies: ["PermissionModel", "System", "CInih", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "DeviceNodes", dependencies: ["DBus", "System", "CLinux", "CSystemd"], swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
+        .target(name: "GuardRules", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(
             name: "PermissionDaemon",
             dependencies: [
-                "DBus", "PermissionModel", "PermissionCore", "PolicyFiles", "ProcessIdentity", "System", "Journal",
-                "CDBus", "CLinux", "CSystemd", "CSQLite",
+                "DBus", "DeviceNodes", "PermissionModel", "PermissionCore", "PolicyFiles", "ProcessIdentity", "System",
+                "Journal", "CDBus", "CLinux", "CSystemd", "CSQLite",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -205,6 +223,8 @@ let package = Package(
         .testTarget(
             name: "PolicyFilesTests",
             dependencies: ["PolicyFiles", "PermissionModel", "PermissionTestKit", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "GuardRulesTests", dependencies: ["GuardRules", "PermissionModel"], swiftSettings: strict),
         .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
         .testTarget(
             name: "CaptureRulesTests", dependencies: ["CaptureRules", "PermissionModel"], swiftSettings: strict),
@@ -212,7 +232,7 @@ let package = Package(
             name: "PermissionDaemonTests",
             dependencies: [
                 "PermissionDaemon", "PermissionCore", "PermissionModel", "PolicyFiles", "ProcessIdentity", "System",
-                "Journal", "DBus", "CLinux", "CGLib",
+                "DeviceNodes", "Journal", "DBus", "CLinux", "CGLib",
                 "PermissionTestKit", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -243,5 +263,5 @@ let package = Package(
             name: "SystemTests",
             dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport", "CLinux"],
             exclude: ["reuse.py"], swiftSettings: strict),
-    ] + layerTargets + windowTargets + pipeWireTargets + fuzzTargets
+    ] + layerTargets + windowTargets + pipeWireTargets + guardTargets + fuzzTargets
 )

@@ -13,7 +13,7 @@ import System
 final class Daemon {
     private let root: String
     private let log: Logger
-    private let notifier = Notifier()
+    private let notifier = Notifier(status: "Serving \(BusNames.service)")
     /// For what a caller may have placed on a file system that hangs.
     private lazy var processes = ProcessIdentifier(worker: Worker())
     /// For what only the system and the administrator place, so that no caller can keep it from being read.

@@ -17,7 +17,7 @@ package struct FolderListing: Sendable {
 package struct ListedFiles {
     /// The files that apply, in order.
     package var rules: [String] = []
-    /// `permd.conf` of the highest folder that has one, then the drop-ins.
+    /// The file of settings in the highest folder that has one, then the drop-ins.
     package var settings: [String] = []
     package var unreadable: [(folder: String, failure: RegularFile.Failure)] = []
     /// All existing files, including those that are replaced.
@@ -31,19 +31,26 @@ package struct PolicyFolders: Sendable {
     /// Highest priority first.
     private let bases: [String]
 
-    package init(root: String) {
+    /// The name of the file of settings. That of its folder of drop-in files has `.d` at the end.
+    private let settings: String
+
+    /// - Parameters:
+    ///   - root: The folder that takes the place of `/`.
+    ///   - settings: The name of the file of settings.
+    package init(root: String, settings: String = "permd.conf") {
+        self.settings = settings
         let prefix = root == "/" ? "" : root
         bases = ["/etc", "/run", "/usr/lib"].map { prefix + $0 + "/permd" }
     }
 
-    private var folders: [String] { bases.flatMap { [$0, $0 + "/policy.d", $0 + "/permd.conf.d"] } }
+    private var folders: [String] { bases.flatMap { [$0, $0 + "/policy.d", "\($0)/\(settings).d"] } }
 
     /// Whether permd reads files of that name in a folder of drop-in files.
     static func isRead(_ name: String) -> Bool { name.hasSuffix(".conf") && !name.hasPrefix(".") }
 
     /// Whether it is a folder of drop-in files, by its name.
     static func isDropIn(_ path: String) -> Bool {
-        ["policy.d", "permd.conf.d"].contains(path.split(separator: "/").last ?? "")
+        ["policy.d", "permd.conf.d", "guard.conf.d"].contains(path.split(separator: "/").last ?? "")
     }
 
     // MARK: What may block
@@ -104,7 +111,7 @@ package struct PolicyFolders: Sendable {
             for name in names {
                 let path = "\(listing.folder)/\(name)"
                 let isFirst = isBase && files.settings.isEmpty
-                guard isBase ? name == "permd.conf" && isFirst : PolicyFolders.isRead(name) else { continue }
+                guard isBase ? name == self.settings && isFirst : PolicyFolders.isRead(name) else { continue }
                 files.present.insert(ExactText(path))
                 if isBase {
                     files.settings = [path]

@@ -104,11 +104,34 @@ package struct ProcessReader: Sendable {
 
     private static let deletedMark = Array(" (deleted)".utf8)
 
-    /// The user who owns the executable's file; nil if that cannot be read. A file system is not asked for what the kernel
-    /// has (AT_STATX_DONT_SYNC), so this does not block.
-    package func executableOwner(_ pid: Int32) -> UInt32? {
+    /// The executable's path if it is the system's, so that no user can have made it: root owns the file, and it is on a
+    /// file system with programs of the system. One that a user has mounted may say anything about its files.
+    package func systemExecutable(_ pid: Int32) -> [UInt8]? {
+        guard let found = ProcessReader.status("\(root)/\(pid)/exe"), found.stx_uid == 0,
+            let path = try? executableLink(pid)
+        else { return nil }
+        let isOnSystem = ["/usr/bin", "/proc/self/exe"].contains {
+            guard let known = ProcessReader.status($0) else { return false }
+            return (known.stx_dev_major, known.stx_dev_minor) == (found.stx_dev_major, found.stx_dev_minor)
+        }
+        guard isOnSystem else { return nil }
+        // Of a file that an upgrade has replaced.
+        return ProcessReader.isMarkedDeleted(path) ? Array(path.dropLast(ProcessReader.deletedMark.count)) : path
+    }
+
+    /// A file system is not asked for what the kernel has (AT_STATX_DONT_SYNC), so this does not block.
+    private static func status(_ path: String) -> statx? {
         var status = statx()
-        return clinux_stat_unasked(AT_FDCWD, "\(root)/\(pid)/exe", &status) == 0 ? status.stx_uid : nil
+        return clinux_stat_unasked(AT_FDCWD, path, &status) == 0 ? status : nil
+    }
+
+    /// Whether the process has other rights than its user, as that of a setuid program has.
+    package func hasOtherRights(_ pid: Int32) throws(UnknownProcess) -> Bool {
+        for line in try read("\(root)/\(pid)/status").split(separator: UInt8(ascii: "\n"))
+        where line.starts(with: "Uid:".utf8) {
+            return Set(line.split(separator: UInt8(ascii: "\t")).dropFirst()).count > 1
+        }
+        throw UnknownProcess(reason: "its status file has no Uid")
     }
 
     func workingDirectory(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/cwd") }

@@ -10,7 +10,7 @@ import System
 final class ProcessApps {
     struct Found: Sendable {
         let app: AppID
-        /// The name of its executable if that belongs to root and is outside any sandbox.
+        /// The name of its executable if that is the system's and outside any sandbox.
         let systemProgram: String?
     }
 
@@ -70,8 +70,7 @@ final class ProcessApps {
             known = known.filter { reader.isThere($0.key) }
             remembered = max(ProcessApps.leastRemembered, 2 * known.count)
         }
-        let isOfRoot = !process.app.isSandboxed && reader.executableOwner(process.key.pid) == 0
-        let path = isOfRoot ? try? reader.executableLink(process.key.pid) : nil
+        let path = process.app.isSandboxed ? nil : reader.systemExecutable(process.key.pid)
         known[process.key] = Found(
             app: process.app,
             systemProgram: path?.split(separator: UInt8(ascii: "/")).last.map { String(decoding: $0, as: UTF8.self) })

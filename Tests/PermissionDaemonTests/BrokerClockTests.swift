@@ -1,6 +1,7 @@
 // All components with a clock that the test controls: a decision ends exactly at its time, however the clock is set.
 
 import DBus
+import DeviceNodes
 import PermissionModel
 import PermissionTestKit
 import Testing

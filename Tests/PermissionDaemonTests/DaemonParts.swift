@@ -1,6 +1,7 @@
 // The components of a daemon in a folder of its own, for tests of those that need several.
 
 import DBus
+import DeviceNodes
 import Logging
 import PermissionModel
 import PermissionTestKit

@@ -1,5 +1,6 @@
 // Finds Bluetooth adapters, and whether rfkill blocks them.
 
+import DeviceNodes
 import PermissionCore
 import PermissionModel
 
@@ -9,7 +10,7 @@ struct BluetoothKind: DeviceKind {
 
     /// `hci0` is an adapter, `hci0:64` one of its connections.
     func mayBeDevice(_ record: DeviceRecord) -> Bool {
-        record.sysname.hasPrefix("hci") && decimal(record.sysname.dropFirst(3)) != nil
+        record.sysname.hasPrefix("hci") && SoundNode.decimal(record.sysname.dropFirst(3)) != nil
     }
 
     func device(

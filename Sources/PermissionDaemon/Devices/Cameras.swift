@@ -1,6 +1,6 @@
 // Finds the video4linux nodes that are cameras, by querying the nodes.
 
-import CLinux
+import DeviceNodes
 import Glibc
 import PermissionCore
 import PermissionModel
@@ -10,13 +10,6 @@ struct CameraKind: DeviceKind {
     let subsystems = ["video4linux"]
     let nodeUse = NodeUse.readingAndWriting
     let isWatched = true
-
-    /// Whether a node captures video and is no touch panel or codec. The metadata node of a UVC camera does not.
-    static func isCamera(_ flags: UInt32) -> Bool {
-        let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_VIDEO_CAPTURE_MPLANE)
-        let other = UInt32(V4L2_CAP_TOUCH) | UInt32(V4L2_CAP_VIDEO_M2M) | UInt32(V4L2_CAP_VIDEO_M2M_MPLANE)
-        return flags & capture != 0 && flags & other == 0
-    }
 
     func mayBeDevice(_ record: DeviceRecord) -> Bool { !record.node.isEmpty }
 
@@ -40,7 +33,7 @@ struct CameraKind: DeviceKind {
         switch answer.video {
         case .capabilities(let flags, let name):
             // The node disappears before its event arrives.
-            guard CameraKind.isCamera(flags), answer.code != ENOENT else { return nil }
+            guard VideoNode.isCamera(flags), answer.code != ENOENT else { return nil }
             card = name
         case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
         case .unopened, .unanswered, nil: guard CameraKind.isLikelyCamera(record) else { return nil }

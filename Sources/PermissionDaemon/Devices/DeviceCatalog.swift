@@ -2,6 +2,7 @@
 // the nodes.
 
 import DBus
+import DeviceNodes
 import Glibc
 import Logging
 import PermissionCore

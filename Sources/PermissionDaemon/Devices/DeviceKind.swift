@@ -1,6 +1,7 @@
 // What counts as a device of a permission. Each conforming type has a file of its own; `DeviceKinds` lists them.
 
 import DBus
+import DeviceNodes
 import PermissionModel
 
 /// How the nodes of a kind are opened for apps that do not specify it.

@@ -1,5 +1,6 @@
 // Finds the ALSA nodes that are microphones.
 
+import DeviceNodes
 import PermissionCore
 import PermissionModel
 
@@ -10,7 +11,7 @@ struct MicrophoneKind: DeviceKind {
     let isWatched = true
 
     func mayBeDevice(_ record: DeviceRecord) -> Bool {
-        !record.node.isEmpty && MicrophoneKind.captureStream(record.sysname) != nil
+        !record.node.isEmpty && SoundNode.captureStream(record.sysname) != nil
             && record.attributes["pcm_class"] != "modem"
     }
 
@@ -23,7 +24,7 @@ struct MicrophoneKind: DeviceKind {
     func device(
         _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice? {
-        guard let (card, number) = MicrophoneKind.captureStream(record.sysname),
+        guard let (card, number) = SoundNode.captureStream(record.sysname),
             let id = MicrophoneKind.card(of: record)
         else { return nil }
         var name = SafeText.title(answer.soundCard ?? id)
@@ -39,19 +40,6 @@ struct MicrophoneKind: DeviceKind {
     /// The ID of the sound card.
     private static func card(of record: DeviceRecord) -> String? {
         if let id = record.parentAttributes["id"], !id.isEmpty { return id }
-        return captureStream(record.sysname).map { String($0.card) }
+        return SoundNode.captureStream(record.sysname).map { String($0.card) }
     }
-
-    /// `pcmC1D0c` is the capture side of device 0 on card 1; nil for everything else.
-    static func captureStream(_ sysname: String) -> (card: Int, device: Int)? {
-        guard sysname.hasPrefix("pcmC"), sysname.hasSuffix("c") else { return nil }
-        let numbers = sysname.dropFirst(4).dropLast().split(separator: "D", omittingEmptySubsequences: false)
-        guard numbers.count == 2, let card = decimal(numbers[0]), let device = decimal(numbers[1]) else { return nil }
-        return (card, device)
-    }
-}
-
-/// Accepts digits only; `Int` also accepts a sign.
-func decimal(_ text: Substring) -> Int? {
-    text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(text) : nil
 }

@@ -1,17 +1,8 @@
-// Queries device nodes. All system calls that determine whether a device is usable are in this file.
+// Queries device nodes: whether a device is usable.
 
-import CLinux
+import DeviceNodes
 import Glibc
 import System
-
-/// The answer to VIDIOC_QUERYCAP.
-enum VideoAnswer: Sendable, Hashable {
-    /// Of this node, not of the whole device.
-    case capabilities(_ flags: UInt32, card: String)
-    /// The errno of open(2); for `unanswered`, of the ioctl.
-    case unopened(Int32)
-    case unanswered(Int32)
-}
 
 /// What was found out about a node.
 struct NodeAnswer: Sendable, Hashable {
@@ -33,17 +24,7 @@ protocol NodeProbe: Sendable {
 }
 
 struct SystemProbe: NodeProbe {
-    func video(_ node: String) -> VideoAnswer {
-        let fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-        guard fd >= 0 else { return .unopened(errno) }
-        defer { close(fd) }
-        var answer = v4l2_capability()
-        guard clinux_v4l2_querycap(fd, &answer) == 0 else { return .unanswered(errno) }
-        let hasOwnFlags = answer.capabilities & UInt32(V4L2_CAP_DEVICE_CAPS) != 0
-        return .capabilities(
-            hasOwnFlags ? answer.device_caps : answer.capabilities,
-            card: withUnsafeBytes(of: answer.card) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
-    }
+    func video(_ node: String) -> VideoAnswer { VideoNode.query(node) }
 
     func access(_ node: String, writing: Bool) -> Int32 {
         Glibc.access(node, writing ? R_OK | W_OK : R_OK) == 0 ? 0 : errno

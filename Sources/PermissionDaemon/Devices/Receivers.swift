@@ -1,5 +1,6 @@
 // Satellite receivers, one of the sources of positions; the other is the service GeoClue.
 
+import DeviceNodes
 import PermissionCore
 import PermissionModel
 

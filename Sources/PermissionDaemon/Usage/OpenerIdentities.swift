@@ -64,7 +64,7 @@ final class OpenerIdentities {
         guard pidfd.raw >= 0 else { return completion(Identity()) }
         identifier.identify(process.pid, under: pidfd) { [reader = identifier.identity.reader] found in
             guard case .success(let found) = found, found.key == process else { return completion(Identity()) }
-            let isServer = SoundServers.isOne(found.app) && reader.executableOwner(process.pid) == 0
+            let isServer = SoundServers.isOne(found.app) && reader.systemExecutable(process.pid) != nil
             completion(
                 Pidfd.isAlive(pidfd.raw)
                     ? Identity(app: found.app, instance: found.instance, isServer: isServer) : Identity())

@@ -19,7 +19,7 @@ enum SoundCaptures {
     /// The open substreams of the node; nil if ALSA reports none of its substreams.
     static func of(_ node: String, _ root: String) -> [SoundCapture]? {
         let name = node.split(separator: "/").last.map(String.init) ?? ""
-        guard let (card, device) = MicrophoneKind.captureStream(name) else { return nil }
+        guard let (card, device) = SoundNode.captureStream(name) else { return nil }
         var captures: [SoundCapture] = []
         for number in 0..<maximumSubstreams {
             let path = "\(root)/asound/card\(card)/pcm\(device)c/sub\(number)/status"

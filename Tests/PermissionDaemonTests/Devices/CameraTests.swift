@@ -2,6 +2,7 @@
 
 import CLinux
 import DBus
+import DeviceNodes
 import Glibc
 import PermissionModel
 import Testing
@@ -25,7 +26,7 @@ struct CameraTests {
         (0, false),
     ])
     func aCameraIsRecognizedByItsCapabilities(flags: UInt32, isCamera: Bool) {
-        #expect(CameraKind.isCamera(flags) == isCamera)
+        #expect(VideoNode.isCamera(flags) == isCamera)
     }
 
     private func find(

@@ -1,6 +1,7 @@
 // The snapshot of devices, and how events change it.
 
 import DBus
+import DeviceNodes
 import Glibc
 import Logging
 import PermissionModel

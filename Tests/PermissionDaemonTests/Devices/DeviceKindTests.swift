@@ -1,6 +1,7 @@
 // Microphones, Bluetooth adapters and satellite receivers; ids and names derived from device records.
 
 import DBus
+import DeviceNodes
 import Glibc
 import PermissionModel
 import Testing
@@ -68,14 +69,14 @@ import Testing
         ("pcmC0D0c", 0, 0), ("pcmC1D10c", 1, 10), ("pcmC31D7c", 31, 7),
     ])
     func captureStreamsAreParsed(name: String, card: Int, device: Int) {
-        let stream = MicrophoneKind.captureStream(name)
+        let stream = SoundNode.captureStream(name)
         #expect(stream?.card == card)
         #expect(stream?.device == device)
     }
 
     @Test(arguments: ["pcmC0D0p", "controlC0", "pcmC0c", "pcmCD0c", "pcmC0Dc", "pcmC-1D0c", "pcmC0D0D0c", "timer", "c"])
     func otherNodesAreNoCaptureStreams(name: String) {
-        #expect(MicrophoneKind.captureStream(name) == nil)
+        #expect(SoundNode.captureStream(name) == nil)
     }
 
     @Test func microphonesAreNamedByTheirCard() {

@@ -2,6 +2,7 @@
 
 import CLinux
 import DBus
+import DeviceNodes
 import Glibc
 import Logging
 import PermissionModel

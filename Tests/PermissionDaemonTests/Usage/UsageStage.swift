@@ -1,6 +1,7 @@
 // The component that knows who uses devices, with fake devices and fake events of nodes; processes are real.
 
 import DBus
+import DeviceNodes
 import Glibc
 import Logging
 import PermissionCore

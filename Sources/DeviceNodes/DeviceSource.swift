@@ -1,15 +1,19 @@
 // The source of devices: `Udev`, or a fake one in tests.
 
-import DBus
+package import DBus
 
-struct DeviceEvent: Sendable, Hashable {
-    let subsystem: String
-    let syspath: String
-    let isRemoval: Bool
+package struct DeviceEvent: Sendable, Hashable {
+    package let subsystem: String
+    package let syspath: String
+    package let isRemoval: Bool
+
+    package init(subsystem: String, syspath: String, isRemoval: Bool) {
+        (self.subsystem, self.syspath, self.isRemoval) = (subsystem, syspath, isRemoval)
+    }
 }
 
 @LoopActor
-protocol DeviceSource: AnyObject {
+package protocol DeviceSource: AnyObject {
     /// All current entries of a subsystem; nil if they cannot be listed now.
     func records(of subsystem: String) -> [DeviceRecord]?
     /// Reports events of these subsystems from now on. Events that arrive together are reported in one call.

@@ -1,11 +1,10 @@
 // The connection to the system bus for components that observe services there. Nothing waits for it.
 
-import DBus
-import System
+package import DBus
 
 @LoopActor
-final class SystemBus {
-    enum Event {
+package final class SystemBus {
+    package enum Event {
         case opened(Connection)
         /// The connection was lost and is being opened again.
         case lost
@@ -13,22 +12,22 @@ final class SystemBus {
         case failed(BusError)
     }
 
-    private(set) var connection: Connection?
+    package private(set) var connection: Connection?
     private let address: BusAddress
     private var onEvent: (@LoopActor (Event) -> Void)?
     private var isOpening = false
     private var backoff = Backoff()
     private var retry: LoopTimer?
 
-    init(_ address: BusAddress) { self.address = address }
+    package init(_ address: BusAddress) { self.address = address }
 
-    func start(_ onEvent: @escaping @LoopActor (Event) -> Void) {
+    package func start(_ onEvent: @escaping @LoopActor (Event) -> Void) {
         self.onEvent = onEvent
         open()
     }
 
     /// Connects at once if there is no connection.
-    func tryNow() {
+    package func tryNow() {
         backoff.reset()
         open()
     }

@@ -1,12 +1,12 @@
 // Finds and watches devices with libsystemd's sd-device. Only this file uses the library's pointers.
 
 import CSystemd
-import DBus
+package import DBus
 import Glibc
 import System
 
 @LoopActor
-final class Udev: DeviceSource {
+package final class Udev: DeviceSource {
     private var event: OpaquePointer?
     private var monitor: OpaquePointer?
     private var token: WatchToken?
@@ -14,7 +14,7 @@ final class Udev: DeviceSource {
     private var onEvents: (@LoopActor ([DeviceEvent]) -> Void)?
     /// The reference to this object that the running monitor uses.
     private var context: Unmanaged<Udev>?
-    private(set) var problems: [String] = []
+    package private(set) var problems: [String] = []
     private var subsystems: [String] = []
 
     /// Large enough for a burst of hot-plug events. The kernel may grant less.
@@ -22,7 +22,9 @@ final class Udev: DeviceSource {
     /// The number of descriptors that scanning a device needs at once, and one to spare.
     private static let descriptors = 4
 
-    func records(of subsystem: String) -> [DeviceRecord]? {
+    package init() {}
+
+    package func records(of subsystem: String) -> [DeviceRecord]? {
         // Without free descriptors, libsystemd would report that there are no devices.
         Udev.hasDescriptors() ? Udev.enumerated(subsystem) : nil
     }
@@ -83,7 +85,7 @@ final class Udev: DeviceSource {
 
     // MARK: Monitor
 
-    func start(_ subsystems: [String], onEvents: @escaping @LoopActor ([DeviceEvent]) -> Void) {
+    package func start(_ subsystems: [String], onEvents: @escaping @LoopActor ([DeviceEvent]) -> Void) {
         guard event == nil else { return }
         self.onEvents = onEvents
         self.subsystems = subsystems
@@ -121,7 +123,7 @@ final class Udev: DeviceSource {
     }
 
     /// Ends watching.
-    func close() {
+    package func close() {
         token?.cancel()
         token = nil
         if let monitor {

@@ -1,0 +1,108 @@
+// What happens to threads that use a guarded device, and what follows from it.
+
+package import PermissionModel
+
+/// A program that a process runs. An exec is another one, which has to be asked about again.
+package struct GuardedProgram: Sendable, Hashable {
+    package let pid: Int32
+    /// Nanoseconds after boot (CLOCK_BOOTTIME) at which the process began.
+    package let start: UInt64
+    /// Counts the execs of the process; the kernel's `self_exec_id`.
+    package let exec: UInt32
+
+    package init(pid: Int32, start: UInt64, exec: UInt32) { (self.pid, self.start, self.exec) = (pid, start, exec) }
+}
+
+/// A thread wants to use a device, and nothing is decided about its program.
+package struct Attempt: Sendable, Hashable {
+    package let program: GuardedProgram
+    package let thread: Int32
+    /// The user who is responsible for the process.
+    package let user: UInt32
+    package let permission: Permission
+    /// The number of the device's node, as stat(2) has it.
+    package let device: UInt64
+
+    package init(
+        program: GuardedProgram, thread: Int32, user: UInt32, permission: Permission, device: UInt64
+    ) {
+        (self.program, self.thread, self.user) = (program, thread, user)
+        (self.permission, self.device) = (permission, device)
+    }
+}
+
+/// What the kernel does at the next attempt, without asking.
+package enum GuardVerdict: Sendable, Hashable, CaseIterable {
+    case allow, deny
+    /// What is open gives no further image; what is opened is asked about.
+    case cut
+}
+
+/// An answer of permd: org.permd.Guard1.Answer.
+package enum GuardAnswer: String, Sendable, Hashable, CaseIterable {
+    case granted, denied, refused
+}
+
+package typealias AskID = UInt64
+
+package enum GuardEvent: Sendable, Hashable {
+    /// The thread repeats its call until it is claimed.
+    case attempted(Attempt)
+    /// The call has failed, since the thread cannot be held: io_uring makes it, or a debugger traces it.
+    case failed(Attempt)
+    /// The program is a part of the session, which opens devices for others.
+    case passed(Attempt)
+    /// An earlier run of permd-guard has stored this, and the process is still there.
+    case restored(GuardedProgram, user: UInt32, Permission, GuardVerdict, isPart: Bool)
+    /// A claimed thread waits now. With a signal that came before, it must go on.
+    case stopped(thread: Int32, hasSignal: Bool)
+    /// The thread has ended, has gone on by itself, or cannot be claimed.
+    case lost(thread: Int32)
+    /// A held thread, or all of a process, get a signal.
+    case signalled(pid: Int32, thread: Int32?, interruptsCalls: Bool)
+    case exited(GuardedProgram)
+    case registered(user: UInt32)
+    case left(user: UInt32)
+    case answered(user: UInt32, AskID, GuardAnswer)
+    /// What was decided may no longer hold; nil is any permission.
+    case recheck(user: UInt32, Permission?)
+    case timerFired(GuardTimer)
+}
+
+/// How a thread goes on.
+package enum Release: Sendable, Hashable {
+    /// Its call is made again, and decided by what is stored then.
+    case again
+    /// Its call fails with EACCES.
+    case refused
+    /// Its call fails with EINTR, after the signal's handler has run.
+    case interrupted
+}
+
+package enum GuardTimer: Sendable, Hashable {
+    /// Until then a user's permd may come back.
+    case permd(user: UInt32)
+    /// Until then a thread that was let go for a signal may make its call again.
+    case thread(AskID)
+}
+
+package enum GuardEffect: Sendable, Hashable {
+    /// Makes the thread stop before it makes its call again; `stopped` or `lost` follow.
+    case claim(thread: Int32, pid: Int32)
+    /// Ends the wait of a thread that is not claimed.
+    case dismiss(thread: Int32, Release)
+    /// Lets a stopped thread go on.
+    case release(thread: Int32, Release)
+    /// Nil: it is asked about again.
+    case store(GuardedProgram, user: UInt32, Permission, GuardVerdict?)
+    /// Whether signals for the process are reported.
+    case followSignals(pid: Int32, Bool)
+    /// Whether the process's end is reported.
+    case follow(GuardedProgram, Bool)
+    case ask(user: UInt32, AskID, GuardedProgram, Permission, device: UInt64, waits: Bool)
+    case withdraw(user: UInt32, AskID)
+    /// The user's processes ask too often: they are refused unheard for a while.
+    case throttle(user: UInt32)
+    case startTimer(GuardTimer)
+    case stopTimer(GuardTimer)
+}

@@ -1,0 +1,87 @@
+// The settings of permd-guard: guard.conf and its drop-in files, in the folders of permd.conf.
+
+package import PermissionModel
+package import System
+
+package struct GuardSettings: Sendable, Equatable {
+    /// What happens to users of whom no permd has been seen since the boot.
+    package enum Absence: String, Sendable, CaseIterable { case allow, refuse }
+
+    package private(set) var withoutPermd = Absence.allow
+    /// Seconds for which a permd that has left is waited for.
+    package private(set) var waitForPermd = 2
+    /// The paths of executables that are not asked about.
+    package private(set) var passing: Set<String> = []
+
+    package init() {}
+
+    /// Reads the files. Of one with an error, nothing counts; if any has one, what `before` says stays instead.
+    ///
+    /// - Parameter root: The folder that takes the place of `/`; another only in tests.
+    package static func read(
+        root: String = "/", over before: GuardSettings = GuardSettings()
+    ) -> (GuardSettings, problems: [PolicyProblem]) {
+        let folders = PolicyFolders(root: root, settings: "guard.conf")
+        let files = folders.files(folders.listings(), known: [])
+        var problems = files.unreadable.map { PolicyProblem(file: $0.folder, line: 0, message: $0.failure.reason) }
+        var found = GuardSettings()
+        for path in files.settings {
+            do throws(FileProblem) { found = try GuardSettings.read(text(path), over: found) } catch {
+                problems.append(
+                    PolicyProblem(
+                        file: path, line: error.line, message: "\(error.message); the last valid settings stay"))
+            }
+        }
+        return (problems.isEmpty ? found : before, problems)
+    }
+
+    private static func text(_ path: String) throws(FileProblem) -> String {
+        switch PolicyFolders.read(path) {
+        case .failure(let failure): throw FileProblem(line: 0, message: failure.reason)
+        case .success(let bytes):
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw FileProblem(line: 0, message: "the file is not UTF-8")
+            }
+            return text
+        }
+    }
+
+    /// Nobody waits longer than a minute for a permd that has crashed.
+    private static let longestWait = 60
+
+    /// The settings with those of the file over them. Paths of several files add up.
+    package static func read(_ text: String, over settings: GuardSettings) throws(FileProblem) -> GuardSettings {
+        var changed = settings
+        for section in try IniFile(text, repeatable: ["Pass"]).sections {
+            guard section.name == "Guard" else {
+                throw FileProblem(line: section.line, message: "unknown section [\(section.name)]; it is [Guard]")
+            }
+            for (name, value, line) in section.values {
+                guard let problem = changed.set(name, value) else { continue }
+                throw FileProblem(line: line, message: problem)
+            }
+        }
+        return changed
+    }
+
+    /// Returns what is wrong.
+    private mutating func set(_ name: String, _ value: String) -> String? {
+        switch name {
+        case "WithoutPermd":
+            guard let word = Absence(rawValue: value) else { return "\(name) must be allow or refuse, not \(value)" }
+            withoutPermd = word
+        case "WaitForPermdSec":
+            guard let seconds = Int(value), (0...GuardSettings.longestWait).contains(seconds) else {
+                return "\(name) must be a number from 0 to \(GuardSettings.longestWait), not \(value)"
+            }
+            waitForPermd = seconds
+        case "Pass":
+            for path in value.split(separator: " ").map(String.init) {
+                guard path.hasPrefix("/") else { return "\(name) must be absolute paths of executables, not \(path)" }
+                passing.insert(path)
+            }
+        default: return "[Guard] has no key \(name)"
+        }
+        return nil
+    }
+}

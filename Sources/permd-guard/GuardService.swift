@@ -1,0 +1,282 @@
+// Joins the kernel, the threads and the users' permds: what happens goes to `GuardTable`, and what follows is done here.
+
+import CGuard
+import DBus
+import Glibc
+import GuardRules
+import Journal
+import Logging
+import PermissionModel
+import PolicyFiles
+import ProcessIdentity
+import System
+
+@LoopActor
+final class GuardService {
+    /// Nanoseconds in which a thread has to be claimed. Far longer than that takes, also on a busy machine; until then it
+    /// repeats its call, which takes a processor.
+    private static let claimTime: UInt64 = 1_000_000_000
+    /// Nanoseconds for which a user's processes are refused who ask too often.
+    private static let throttleTime: Int64 = 1_000_000_000
+    /// Milliseconds in which a thread that handled a signal makes its call again.
+    private static let lingerTime: Int64 = 500
+
+    private let log: Logger
+    private let failures: BoundedLog
+    private let kernel: Kernel
+    private let threads: HeldThreads
+    private let processes = ProcessIdentifier(worker: Worker())
+    /// The clock's time is greater than what any earlier run has counted to.
+    private var table = GuardTable(firstAsk: UInt64(Loop.nanoseconds(of: CLOCK_BOOTTIME)))
+    private lazy var nodes = GuardedNodes(kernel) { [weak self] in self?.nodesChanged() }
+    private lazy var permds = PermdRegistry(processes, log: log) { [weak self] in self?.feed($0) }
+    private var settings: GuardSettings
+    private var settingsProblems: [PolicyProblem] = []
+    private var programs: [GuardedProgram: (pidfd: UnixFD, end: WatchToken)] = [:]
+    /// Threads that wait until it is known what node they open.
+    private var unsorted: Set<UInt32> = []
+    private var timers: [GuardTimer: LoopTimer] = [:]
+    private var inbox: [GuardEvent] = []
+    private var isFeeding = false
+    private(set) var exitStatus: Int32 = 0
+
+    init(object: String, log: Logger) throws(KernelProblem) {
+        self.log = log
+        failures = BoundedLog(log, "threads could not be held, so their calls failed")
+        kernel = try Kernel(object: object)
+        threads = HeldThreads(kernel: kernel)
+        (settings, settingsProblems) = GuardSettings.read()
+        for problem in settingsProblems { log.error("\(problem.text)") }
+        // Whoever waited for an earlier run is refused, so its events say nothing any more.
+        kernel.waits.removeAll()
+        kernel.held.removeAll()
+        apply(settings)
+        try kernel.attach()
+        kernel.onEvent = { [weak self] in self?.received($0) }
+    }
+
+    func start() {
+        for key in kernel.verdicts.keys { restore(key) }
+        nodes.start()
+        do throws(KernelProblem) { try kernel.startEvents() } catch {
+            log.error("\(error.message)")
+            return fail()
+        }
+        permds.state = { [weak self] in self?.state ?? PermdRegistry.State() }
+        permds.onUser = { [weak self] in self?.knows($0) }
+        permds.start { [weak self] in self?.fail() }
+    }
+
+    private func fail() {
+        exitStatus = 1
+        Loop.shared.stop()
+    }
+
+    /// Nobody claims threads any more, so that calls fail at once.
+    func stop() {
+        apply(settings, isRunning: false)
+        for timer in timers.values { timer.cancel() }
+    }
+
+    /// What an earlier run has stored goes on.
+    private func restore(_ key: guard_verdict_key) {
+        let program = GuardKinds.program(key.process)
+        guard let stored = kernel.verdicts[key], let verdict = GuardKinds.verdict(stored.verdict),
+            let permission = GuardKinds.permission(key.kind), programs[program] != nil || open(program)
+        else { return kernel.verdicts.remove(key) }
+        feed(.restored(program, user: stored.user, permission, verdict, isPart: isPart(program)))
+    }
+
+    // MARK: Settings
+
+    func readSettings() {
+        let found = GuardSettings.read(over: settings)
+        for problem in found.problems where !settingsProblems.contains(problem) { log.error("\(problem.text)") }
+        (settings, settingsProblems) = found
+        apply(settings)
+    }
+
+    private func apply(_ settings: GuardSettings, isRunning: Bool = true) {
+        kernel.settings.set(
+            0,
+            guard_settings(
+                claim_time: GuardService.claimTime, first_user: LoginUsers.first(),
+                absent: settings.withoutPermd == .allow ? GUARD_PASS.rawValue : GUARD_REFUSE.rawValue,
+                is_running: isRunning ? 1 : 0, unused: 0))
+    }
+
+    private var state: PermdRegistry.State {
+        var problems = settingsProblems.map(\.text) + nodes.problems + [kernel.streamingProblem].compactMap { $0 }
+        if let scope = try? RegularFile.read("/proc/sys/kernel/yama/ptrace_scope", maximum: 16), scope.first == 0x33 {
+            problems.append(
+                "kernel.yama.ptrace_scope is 3, so no program can wait for an answer; set it to 2 or less")
+        }
+        return PermdRegistry.State(cuts: kernel.isStreaming, problems: problems)
+    }
+
+    // MARK: The kernel's events
+
+    private func received(_ event: guard_event) {
+        switch guard_event_type(event.type) {
+        case GUARD_SIGNALLED:
+            feed(
+                .signalled(
+                    pid: Int32(bitPattern: event.process.pid),
+                    thread: event.thread == 0 ? nil : Int32(bitPattern: event.thread), interruptsCalls: event.call != 0)
+            )
+        case GUARD_NOT_CLAIMED:
+            failures.notice("process \(event.process.pid) was not held in time, so its call failed")
+        case GUARD_ASKED where event.kind == GUARD_UNKNOWN.rawValue:
+            unsorted.insert(event.thread)
+            nodes.find(event.device)
+        case GUARD_ASKED: if let attempt = attempt(event) { feed(.attempted(attempt)) }
+        case GUARD_REFUSED:
+            guard event.kind != GUARD_UNKNOWN.rawValue, let attempt = attempt(event) else { return }
+            failures.notice(
+                "process \(event.process.pid) cannot be held, since a debugger traces it or it uses io_uring; its call failed"
+            )
+            feed(.failed(attempt))
+        default: break
+        }
+    }
+
+    /// A node has become known: who waited for that makes the call again.
+    private func nodesChanged() {
+        for thread in unsorted { kernel.waits.remove(thread) }
+        unsorted = []
+    }
+
+    /// Nil if the process has exited, or passes.
+    private func attempt(_ event: guard_event) -> Attempt? {
+        let thread = Int32(bitPattern: event.thread)
+        let program = GuardKinds.program(event.process)
+        guard let permission = GuardKinds.permission(event.kind), programs[program] != nil || open(program) else {
+            threads.dismiss(thread, GUARD_GIVEN_UP)
+            return nil
+        }
+        let attempt = Attempt(
+            program: program, thread: thread, user: event.user, permission: permission,
+            device: GuardedNodes.statNumber(event.device))
+        guard isPart(program) else { return attempt }
+        feed(.passed(attempt))
+        return nil
+    }
+
+    private func isPart(_ program: GuardedProgram) -> Bool {
+        guard let path = processes.identity.reader.systemExecutable(program.pid) else { return false }
+        return SessionParts(paths: settings.passing).contains(String(decoding: path, as: UTF8.self))
+    }
+
+    /// Opens a pidfd, which refers to the process whatever its ID becomes later.
+    private func open(_ program: GuardedProgram) -> Bool {
+        let pidfd = UnixFD(owning: Pidfd.open(program.pid))
+        guard pidfd.raw >= 0, isSame(program) else { return false }
+        let end = Loop.shared.watch(pidfd, .readable) { [weak self] _ in self?.feed(.exited(program)) }
+        programs[program] = (pidfd, end)
+        return true
+    }
+
+    private func isSame(_ program: GuardedProgram) -> Bool {
+        // proc(5) counts in ticks of USER_HZ, which is 100 everywhere.
+        (try? processes.identity.reader.startTime(program.pid)) == program.start / 10_000_000
+    }
+
+    func threadsChanged() {
+        threads.changes { [self] thread, isStopped in
+            feed(
+                isStopped
+                    ? .stopped(thread: thread, hasSignal: HeldThreads.hasSignal(thread)) : .lost(thread: thread))
+        }
+    }
+
+    // MARK: Effects
+
+    private func feed(_ event: GuardEvent) {
+        inbox.append(event)
+        guard !isFeeding else { return }
+        isFeeding = true
+        defer { isFeeding = false }
+        while !inbox.isEmpty {
+            let next = inbox.removeFirst()
+            for effect in table.handle(next) { perform(effect) }
+        }
+    }
+
+    private func perform(_ effect: GuardEffect) {
+        switch effect {
+        case .claim(let thread, let pid): claim(thread, pid)
+        case .dismiss(let thread, let release): threads.dismiss(thread, GuardKinds.claim(release))
+        case .release(let thread, let release): threads.release(thread, GuardKinds.claim(release))
+        case .store(let program, let user, let permission, let verdict): store(program, user, permission, verdict)
+        case .followSignals(let pid, true): kernel.held.set(UInt32(bitPattern: pid), 1)
+        case .followSignals(let pid, false): kernel.held.remove(UInt32(bitPattern: pid))
+        case .follow(let program, false): programs.removeValue(forKey: program)?.end.cancel()
+        // It is followed since its attempt was read.
+        case .follow(_, true): break
+        case .ask(let user, let id, let program, let permission, let device, let waits):
+            guard let pidfd = programs[program]?.pidfd else { return }
+            permds.ask(user, id, pidfd, permission, device: device, program: hidden(program), waits: waits)
+        case .withdraw(let user, let id): permds.withdraw(user, id)
+        case .throttle(let user): throttle(user)
+        case .startTimer(let timer):
+            timers[timer]?.cancel()
+            timers[timer] = Loop.shared.after(milliseconds: milliseconds(timer)) { [weak self] in
+                self?.timers[timer] = nil
+                self?.feed(.timerFired(timer))
+            }
+        case .stopTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
+        }
+    }
+
+    private func milliseconds(_ timer: GuardTimer) -> Int64 {
+        switch timer {
+        case .permd: Int64(settings.waitForPermd) * 1000
+        case .thread: GuardService.lingerTime
+        }
+    }
+
+    private func claim(_ thread: Int32, _ pid: Int32) {
+        do throws(HeldThreads.Refusal) { try threads.claim(thread) } catch {
+            switch error {
+            // It stops, and is let go since nobody knows it.
+            case .late: break
+            case .failed(ESRCH): break
+            case .failed(let code):
+                failures.notice("process \(pid) cannot be held: \(errorText(code)); its call failed")
+            }
+            feed(.lost(thread: thread))
+        }
+    }
+
+    private func store(
+        _ program: GuardedProgram, _ user: UInt32, _ permission: Permission, _ verdict: GuardVerdict?
+    ) {
+        let key = GuardKinds.key(program, permission)
+        guard let verdict else { return kernel.verdicts.remove(key) }
+        if !kernel.verdicts.set(key, guard_decision(verdict: GuardKinds.value(verdict).rawValue, user: user)) {
+            failures.notice("the decision about process \(program.pid) could not be stored: \(errorText())")
+        }
+    }
+
+    private func throttle(_ user: UInt32) {
+        guard var entry = kernel.users[user] else { return }
+        entry.refused_until = UInt64(Loop.nanoseconds(of: CLOCK_MONOTONIC) + GuardService.throttleTime)
+        kernel.users.set(user, entry)
+        failures.notice("programs of user \(user) ask too often and are refused for a second")
+    }
+
+    /// The executable, if the process runs with rights that keep its user from looking at it.
+    private func hidden(_ program: GuardedProgram) -> String {
+        let reader = processes.identity.reader
+        guard (try? reader.hasOtherRights(program.pid)) == true, let path = try? reader.executableLink(program.pid)
+        else { return "" }
+        return String(validating: path, as: UTF8.self) ?? ""
+    }
+
+    /// Users with a permd are asked about from now on, also while it is away.
+    private func knows(_ user: UInt32) {
+        if kernel.users[user] == nil {
+            kernel.users.set(user, guard_user(refused_until: 0, mode: GUARD_HOLD.rawValue, unused: 0))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// Threads that wait for an answer: stopped as a debugger stops them, which no shell, parent or debugger notices.
+
+import CGuard
+import DBus
+import Glibc
+import ProcessIdentity
+import System
+
+@LoopActor
+struct HeldThreads {
+    let kernel: Kernel
+
+    /// Why a thread is not held.
+    enum Refusal: Error {
+        /// errno of ptrace(2): it has exited, or is traced already, or the kernel forbids tracing.
+        case failed(Int32)
+        /// Its call has failed already; it stops and must be let go.
+        case late
+    }
+
+    func claim(_ thread: Int32) throws(Refusal) {
+        guard cguard_seize(thread) == 0, cguard_interrupt(thread) == 0 else {
+            let code = errno
+            dismiss(thread, GUARD_GIVEN_UP)
+            throw .failed(code)
+        }
+        guard mark(thread, GUARD_CLAIMED) else { throw .late }
+    }
+
+    /// Lets a thread go on that is not stopped.
+    func dismiss(_ thread: Int32, _ claim: guard_claim?) {
+        if let claim { mark(thread, claim) } else { kernel.waits.remove(UInt32(bitPattern: thread)) }
+    }
+
+    /// Lets a stopped thread go on.
+    func release(_ thread: Int32, _ claim: guard_claim?) {
+        dismiss(thread, claim)
+        // It may have been killed meanwhile.
+        _ = cguard_detach(thread, 0)
+    }
+
+    @discardableResult
+    private func mark(_ thread: Int32, _ claim: guard_claim) -> Bool {
+        let key = UInt32(bitPattern: thread)
+        guard var wait = kernel.waits[key] else { return false }
+        wait.claim = claim.rawValue
+        return kernel.waits.set(key, wait, onlyExisting: true)
+    }
+
+    /// Reports each thread whose state has changed: whether it has stopped, or nil if it has ended.
+    func changes(_ body: @LoopActor (_ thread: Int32, _ isStopped: Bool) -> Void) {
+        var status: Int32 = 0
+        while case let thread = cguard_changed(&status), thread > 0 {
+            let signal = cguard_has_stopped(status) != 0 ? cguard_signal(status) : 0
+            if signal != 0 {
+                // It was about to get a signal, which it gets now; then it makes its call again.
+                kernel.waits.remove(UInt32(bitPattern: thread))
+                _ = cguard_detach(thread, signal)
+            }
+            body(thread, cguard_has_stopped(status) != 0 && signal == 0)
+        }
+    }
+
+    /// Whether a signal came before the thread was claimed, so that nothing reports it.
+    static func hasSignal(_ thread: Int32) -> Bool {
+        guard let text = try? RegularFile.read("/proc/\(thread)/status", maximum: 64 << 10) else { return false }
+        var masks: [String: UInt64] = [:]
+        for line in String(decoding: text, as: UTF8.self).split(separator: "\n") {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2, parts[0].hasPrefix("Sig") || parts[0] == "ShdPnd" else { continue }
+            masks[String(parts[0])] = UInt64(parts[1].drop { $0 == "\t" || $0 == " " }, radix: 16)
+        }
+        let pending = (masks["SigPnd"] ?? 0) | (masks["ShdPnd"] ?? 0)
+        // Those by which it repeated its call.
+        let own = bit(SIGSTOP) | bit(SIGCONT)
+        let ignored = (bit(SIGCHLD) | bit(SIGURG) | bit(SIGWINCH)) & ~(masks["SigCgt"] ?? 0) | (masks["SigIgn"] ?? 0)
+        return pending & ~(masks["SigBlk"] ?? 0) & ~own & ~ignored != 0
+    }
+
+    private static func bit(_ signal: Int32) -> UInt64 { 1 << UInt64(signal - 1) }
+}

@@ -1,0 +1,177 @@
+// Loads the BPF programs, attaches them, and receives their events (libbpf). Only this file uses the library's pointers.
+
+import CGuard
+import DBus
+import Glibc
+import PermissionModel
+import System
+
+struct KernelProblem: Error {
+    let message: String
+    /// Whether the kernel cannot do it at all: everything is as without permd-guard.
+    let standsAside: Bool
+
+    init(_ message: String, standsAside: Bool = true) { (self.message, self.standsAside) = (message, standsAside) }
+}
+
+@LoopActor
+final class Kernel {
+    /// The maps, by their names in bpf/guard.bpf.c.
+    private static let maps = ["majors", "nodes", "users", "verdicts", "waits", "held", "settings", "events"]
+    private static let opening = ["guard_open", "guard_signal"]
+    /// Attached only while there is a camera: they cost every ioctl of the machine a moment.
+    private static let streaming = ["guard_ioctl", "guard_ioctl_compat"]
+
+    let majors: KernelMap<UInt32, UInt32>
+    let nodes: KernelMap<UInt32, UInt32>
+    let users: KernelMap<UInt32, guard_user>
+    let verdicts: KernelMap<guard_verdict_key, guard_decision>
+    let waits: KernelMap<UInt32, guard_wait>
+    let held: KernelMap<UInt32, UInt32>
+    let settings: KernelMap<UInt32, guard_settings>
+    /// Called with events in their order.
+    var onEvent: (@LoopActor (guard_event) -> Void)?
+    /// Why cameras are not asked about when they are used.
+    private(set) var streamingProblem: String?
+    private let object: OpaquePointer
+    private var links: [String: OpaquePointer] = [:]
+    private var ring: OpaquePointer?
+    private var arrived: [guard_event] = []
+    private var watch: WatchToken?
+
+    /// Loads the programs. Maps that an earlier run has pinned go on.
+    init(object path: String) throws(KernelProblem) {
+        // Without this, libbpf prints pages of the verifier's output.
+        libbpf_set_print(nil)
+        try Kernel.check()
+        try KernelPins.make()
+        do throws(KernelProblem) { object = try Kernel.load(path) } catch {
+            // An earlier version's maps may have another layout.
+            guard KernelPins.removeFiles() == nil else { throw error }
+            object = try Kernel.load(path)
+        }
+        let object = object
+        func descriptor(_ name: String) -> Int32 { bpf_object__find_map_fd_by_name(object, name) }
+        majors = KernelMap(descriptor: descriptor("majors"))
+        nodes = KernelMap(descriptor: descriptor("nodes"))
+        users = KernelMap(descriptor: descriptor("users"))
+        verdicts = KernelMap(descriptor: descriptor("verdicts"))
+        waits = KernelMap(descriptor: descriptor("waits"))
+        held = KernelMap(descriptor: descriptor("held"))
+        settings = KernelMap(descriptor: descriptor("settings"))
+    }
+
+    /// What is missing for certain is said, since the error of loading does not say it.
+    private static func check() throws(KernelProblem) {
+        var status = statfs()
+        guard statfs(KernelPins.fileSystem, &status) == 0, Int(status.f_type) == CGUARD_BPF_FS else {
+            throw KernelProblem("\(KernelPins.fileSystem) is not a BPF file system; mount it, as systemd does")
+        }
+        guard access("/sys/kernel/btf/vmlinux", R_OK) == 0 else {
+            throw KernelProblem("this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), so programs cannot be asked about")
+        }
+        let lockdown = (try? RegularFile.read("/sys/kernel/security/lockdown", maximum: 4096)) ?? []
+        guard !String(decoding: lockdown, as: UTF8.self).contains("[confidentiality]") else {
+            throw KernelProblem("this kernel is locked down to “confidentiality”, which forbids BPF programs")
+        }
+    }
+
+    private static func load(_ path: String) throws(KernelProblem) -> OpaquePointer {
+        guard let object = bpf_object__open_file(path, nil) else {
+            throw KernelProblem("\(path) cannot be read: \(errorText()); reinstall permd-guard")
+        }
+        for name in maps {
+            bpf_map__set_pin_path(bpf_object__find_map_by_name(object, name), KernelPins.path(name))
+        }
+        for name in streaming where !hasHook(name) {
+            bpf_program__set_autoload(bpf_object__find_program_by_name(object, name), false)
+        }
+        let result = bpf_object__load(object)
+        guard result == 0 else {
+            bpf_object__close(object)
+            throw KernelProblem(
+                "this kernel does not take the BPF programs: \(errorText(-result)); programs are not asked about")
+        }
+        return object
+    }
+
+    /// Older kernels have no hook of its own for the ioctls of 32-bit programs.
+    private static func hasHook(_ program: String) -> Bool {
+        program != "guard_ioctl_compat"
+            || libbpf_find_vmlinux_btf_id("security_file_ioctl_compat", BPF_MODIFY_RETURN) > 0
+    }
+
+    // MARK: Attaching
+
+    func attach() throws(KernelProblem) {
+        for name in Kernel.opening { try attach(name) }
+    }
+
+    /// Whether cameras can be denied while they are open, and asked about when they are used.
+    var isStreaming: Bool {
+        get { links["guard_ioctl"] != nil }
+        set {
+            for name in Kernel.streaming where Kernel.hasHook(name) {
+                guard newValue else {
+                    detach(name)
+                    continue
+                }
+                do throws(KernelProblem) { try attach(name) } catch { streamingProblem = error.message }
+            }
+        }
+    }
+
+    /// The new program takes the place of an earlier run's, which goes on until then.
+    private func attach(_ name: String) throws(KernelProblem) {
+        guard links[name] == nil else { return }
+        guard let link = bpf_program__attach(bpf_object__find_program_by_name(object, name)) else {
+            throw KernelProblem("this kernel does not let \(name) attach: \(errorText())")
+        }
+        unlink(pin(name))
+        guard bpf_link__pin(link, pin(name)) == 0 else {
+            bpf_link__destroy(link)
+            throw KernelProblem("\(pin(name)) cannot be made: \(errorText())", standsAside: false)
+        }
+        links[name] = link
+    }
+
+    private func detach(_ name: String) {
+        unlink(pin(name))
+        if let link = links.removeValue(forKey: name) { bpf_link__destroy(link) }
+    }
+
+    private func pin(_ name: String) -> String { KernelPins.path("link_\(name)") }
+
+    // MARK: Events
+
+    func startEvents() throws(KernelProblem) {
+        // SAFETY: the ring is freed by nobody, and this object lives as long as the process.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        let ring = ring_buffer__new(
+            bpf_object__find_map_fd_by_name(object, "events"), Kernel.received, context, nil)
+        guard let ring else { throw KernelProblem("the events cannot be read: \(errorText())", standsAside: false) }
+        self.ring = ring
+        watch = Loop.shared.watch(unowned: ring_buffer__epoll_fd(ring), .readable) { [weak self] _ in self?.pump() }
+        pump()
+    }
+
+    /// Called by ring_buffer__consume, which only `pump` calls.
+    private static let received: ring_buffer_sample_fn = { context, data, size in
+        guard let context, let data, size >= MemoryLayout<guard_event>.size else { return 0 }
+        let event = data.load(as: guard_event.self)
+        // SAFETY: the context is the object of startEvents(); this runs on the loop, within pump().
+        let place = UInt(bitPattern: context)
+        LoopActor.assumeIsolated {
+            guard let context = UnsafeMutableRawPointer(bitPattern: place) else { return }
+            Unmanaged<Kernel>.fromOpaque(context).takeUnretainedValue().arrived.append(event)
+        }
+        return 0
+    }
+
+    private func pump() {
+        ring_buffer__consume(ring)
+        let events = arrived
+        arrived.removeAll(keepingCapacity: true)
+        for event in events { onEvent?(event) }
+    }
+}

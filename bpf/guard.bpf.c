@@ -1,0 +1,289 @@
+// The kernel's part of permd-guard: decides each open of a guarded device node, and each ioctl that leads to an image.
+//
+// It attaches to security_file_open and security_file_ioctl by modifying their result (fmod_ret), which needs no "bpf" in
+// the kernel's list of security modules. What permd-guard has stored in `verdicts` holds. If nothing is stored, the thread
+// repeats its call until permd-guard has claimed it with PTRACE_INTERRUPT; then it waits without using a processor.
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "guard.h"
+
+// The fields that are read, found at load time whatever the kernel's layout is (CO-RE).
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+typedef struct { __u32 val; } kuid_t;
+struct user_namespace { struct user_namespace *parent; int level; kuid_t owner; };
+struct cred { kuid_t uid; struct user_namespace *user_ns; };
+struct inode { __u16 i_mode; __u32 i_rdev; };
+struct file { struct inode *f_inode; };
+struct sigaction { void *sa_handler; unsigned long sa_flags; };
+struct k_sigaction { struct sigaction sa; };
+struct sighand_struct { struct k_sigaction action[64]; };
+struct signal_struct { int nr_threads; };
+struct task_struct {
+    int pid, tgid;
+    unsigned int flags, ptrace;
+    __u64 start_boottime, self_exec_id;
+    struct task_struct *group_leader;
+    const struct cred *cred;
+    struct sighand_struct *sighand;
+    struct signal_struct *signal;
+};
+struct pt_regs { unsigned long orig_ax; };
+#pragma clang attribute pop
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define TABLE(NAME, TYPE, KEY, VALUE, COUNT, FLAGS) \
+    struct { \
+        __uint(type, TYPE); \
+        __type(key, KEY); \
+        __type(value, VALUE); \
+        __uint(max_entries, COUNT); \
+        __uint(map_flags, FLAGS); \
+    } NAME SEC(".maps")
+
+// More nodes, users or processes than a machine has who use cameras. permd-guard keeps to these bounds itself.
+TABLE(majors, BPF_MAP_TYPE_HASH, __u32, __u32, 16, 0);       // Of nodes that are not in `nodes`.
+TABLE(nodes, BPF_MAP_TYPE_HASH, __u32, __u32, 1024, BPF_F_NO_PREALLOC);
+TABLE(users, BPF_MAP_TYPE_HASH, __u32, struct guard_user, 1024, BPF_F_NO_PREALLOC);
+TABLE(verdicts, BPF_MAP_TYPE_HASH, struct guard_verdict_key, struct guard_decision, 16384, BPF_F_NO_PREALLOC);
+// A thread for which there is no place is refused.
+TABLE(waits, BPF_MAP_TYPE_HASH, __u32, struct guard_wait, 2048, 0);
+TABLE(held, BPF_MAP_TYPE_HASH, __u32, __u32, 2048, BPF_F_NO_PREALLOC);  // Processes of which signals are reported.
+TABLE(settings, BPF_MAP_TYPE_ARRAY, __u32, struct guard_settings, 1, 0);
+// Some 4,000 events. A call whose event finds no place is refused.
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 256 * 1024);
+} events SEC(".maps");
+
+enum {
+    EINTR = 4, EACCES = 13, ERESTARTNOINTR = 513,
+    S_IFMT = 0170000, S_IFCHR = 0020000,
+    PF_IO_WORKER = 0x10, PF_KTHREAD = 0x200000, SYS_IO_URING_ENTER = 426,
+    SIGCHLD = 17, SIGCONT = 18, SIGSTOP = 19, SIGURG = 23, SIGWINCH = 28,
+    MOST_SIGNALS = 64, MOST_NAMESPACES = 33, // MAX_USER_NAMESPACE_LEVEL and the first one
+};
+#define SA_RESTART 0x10000000ul
+
+enum { // videodev2.h: the numbers of VIDIOC_*
+    REQBUFS = 8, QBUF = 15, DQBUF = 17, STREAMON = 18, CREATE_BUFS = 92,
+};
+
+struct attempt {
+    struct task_struct *task;
+    struct guard_process process;
+    __u32 thread, user, device, kind, call;
+};
+
+// Of a process in a user namespace, whoever made the outermost one is responsible: its subordinate users are nobody's
+// accounts.
+static __always_inline __u32 responsible_user(struct task_struct *task) {
+    struct user_namespace *space = task->cred->user_ns;
+    for (int i = 0; i < MOST_NAMESPACES && space->level > 1; i++) space = space->parent;
+    return space->level == 1 && space->owner.val ? space->owner.val : task->cred->uid.val;
+}
+
+static __always_inline struct guard_process program_of(struct task_struct *task) {
+    struct task_struct *leader = task->group_leader;
+    return (struct guard_process){
+        .start = leader->start_boottime, .pid = task->tgid, .exec = (__u32)leader->self_exec_id};
+}
+
+static __always_inline int report(enum guard_event_type type, const struct attempt *attempt) {
+    struct guard_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+    if (!event) return 0;
+    event->process = attempt->process;
+    event->type = type;
+    event->thread = attempt->thread;
+    event->user = attempt->user;
+    event->device = attempt->device;
+    event->kind = attempt->kind;
+    event->call = attempt->call;
+    bpf_ringbuf_submit(event, 0);
+    return 1;
+}
+
+struct poll {
+    __u32 thread, claim;
+    __u64 end;
+};
+
+static long poll_claim(__u32 index, struct poll *poll) {
+    volatile struct guard_wait *wait = bpf_map_lookup_elem(&waits, &poll->thread);
+    if (!wait) return 1;
+    poll->claim = wait->claim;
+    return poll->claim || bpf_ktime_get_ns() > poll->end;
+}
+
+enum {
+    // Nanoseconds in which permd-guard, on another processor, most often is faster than the way out of the kernel.
+    SHORT_TURN = 150000,
+    // Of a thread that would run a handler of SIGCONT at each turn.
+    LONG_TURN = 5000000,
+    POLLS_PER_TURN = 1 << 20,
+};
+
+// Lets the thread repeat its call until permd-guard has claimed it. A call restarts only if a signal is pending on the way
+// out: SIGSTOP makes it pending, and SIGCONT takes the stop away before anybody could see it.
+static __always_inline int hold(const struct attempt *attempt, __u64 claim_time) {
+    struct task_struct *task = attempt->task;
+    __u32 thread = attempt->thread;
+    __u64 now = bpf_ktime_get_ns();
+    struct guard_wait *wait = bpf_map_lookup_elem(&waits, &thread);
+    if (wait && wait->start != task->start_boottime) {
+        bpf_map_delete_elem(&waits, &thread);
+        wait = 0;
+    }
+    if (!wait) {
+        struct guard_wait new = {.start = task->start_boottime, .since = now};
+        // A tracer would see the signals, and keeps permd-guard from holding the thread.
+        if (task->ptrace) {
+            report(GUARD_REFUSED, attempt);
+            return -EACCES;
+        }
+        if (bpf_map_update_elem(&waits, &thread, &new, BPF_ANY)) return -EACCES;
+        if (!report(GUARD_ASKED, attempt)) {
+            bpf_map_delete_elem(&waits, &thread);
+            return -EACCES;
+        }
+    } else if (wait->claim == GUARD_UNCLAIMED && now - wait->since > claim_time) {
+        report(GUARD_NOT_CLAIMED, attempt);
+        bpf_map_delete_elem(&waits, &thread);
+        return -EACCES;
+    }
+    int is_handled = (__u64)task->sighand->action[SIGCONT - 1].sa.sa_handler > 1;
+    struct poll poll = {.thread = thread, .end = now + (is_handled ? LONG_TURN : SHORT_TURN)};
+    bpf_loop(POLLS_PER_TURN, poll_claim, &poll, 0);
+    wait = bpf_map_lookup_elem(&waits, &thread);
+    // What a thread is let go for is stored before; then the next turn finds it.
+    if (!wait || poll.claim == GUARD_UNCLAIMED) {
+        if (bpf_send_signal_thread(SIGSTOP)) return -EACCES;
+        bpf_send_signal_thread(SIGCONT);
+        return -ERESTARTNOINTR;
+    }
+    if (poll.claim == GUARD_CLAIMED && !wait->is_stopping) {
+        wait->is_stopping = 1;
+        return -ERESTARTNOINTR;
+    }
+    // If it was claimed and comes again, permd-guard has ended meanwhile.
+    bpf_map_delete_elem(&waits, &thread);
+    return poll.claim == GUARD_INTERRUPTED ? -EINTR : -EACCES;
+}
+
+static __always_inline int decide(struct attempt *attempt) {
+    __u32 zero = 0;
+    struct guard_settings *now = bpf_map_lookup_elem(&settings, &zero);
+    struct task_struct *task = attempt->task;
+    if (!now || task->flags & PF_KTHREAD) return 0;
+    attempt->user = responsible_user(task);
+    if (attempt->user < now->first_user) return 0;
+    struct guard_user *user = bpf_map_lookup_elem(&users, &attempt->user);
+    __u32 mode = user ? user->mode : now->absent;
+    if (mode == GUARD_PASS) return 0;
+    attempt->thread = task->pid;
+    attempt->process = program_of(task);
+    struct guard_verdict_key key = {.process = attempt->process, .kind = attempt->kind};
+    struct guard_decision *known = bpf_map_lookup_elem(&verdicts, &key);
+    if (known && known->verdict == GUARD_ALLOW) return 0;
+    if (known && (known->verdict == GUARD_DENY || attempt->call == STREAMON)) return -EACCES;
+    if (mode == GUARD_REFUSE || !now->is_running) return -EACCES;
+    if (user && user->refused_until > bpf_ktime_get_ns()) return -EACCES;
+    struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+    // What is no system call of its own cannot be restarted.
+    if (task->flags & PF_IO_WORKER || registers->orig_ax == SYS_IO_URING_ENTER) {
+        report(GUARD_REFUSED, attempt);
+        return -EACCES;
+    }
+    return hold(attempt, now->claim_time);
+}
+
+static __always_inline __u32 kind_of(struct file *file, __u32 *device) {
+    struct inode *inode = file->f_inode;
+    if ((inode->i_mode & S_IFMT) != S_IFCHR) return GUARD_NOTHING;
+    *device = inode->i_rdev;
+    __u32 *kind = bpf_map_lookup_elem(&nodes, device);
+    if (kind) return *kind;
+    __u32 major = *device >> 20;
+    kind = bpf_map_lookup_elem(&majors, &major);
+    return kind ? *kind : GUARD_NOTHING;
+}
+
+SEC("fmod_ret/security_file_open")
+int BPF_PROG(guard_open, struct file *file, int result) {
+    if (result) return result;
+    struct attempt attempt = {};
+    __u32 kind = kind_of(file, &attempt.device);
+    if (kind == GUARD_NOTHING || kind & GUARD_AT_STREAM) return 0;
+    attempt.task = bpf_get_current_task_btf();
+    attempt.kind = kind;
+    return decide(&attempt);
+}
+
+// A camera that was denied gives no further image, however it was opened.
+static __always_inline int is_cut(__u32 kind) {
+    struct guard_verdict_key key = {
+        .process = program_of(bpf_get_current_task_btf()), .kind = kind & GUARD_KIND_MASK};
+    struct guard_decision *known = bpf_map_lookup_elem(&verdicts, &key);
+    return known && known->verdict != GUARD_ALLOW;
+}
+
+// Freeing buffers, or asking whether they can be had, leads to no image.
+static __always_inline int has_no_buffers(__u32 call, unsigned long argument) {
+    __u32 count = 1;
+    // In struct v4l2_create_buffers, `count` follows `index`.
+    if (call == CREATE_BUFS) argument += sizeof(__u32);
+    return !bpf_probe_read_user(&count, sizeof count, (void *)argument) && count == 0;
+}
+
+static __always_inline int ioctl(struct file *file, unsigned int command, unsigned long argument) {
+    __u32 call = command & 0xff;
+    if ((command >> 8 & 0xff) != 'V') return 0;
+    if (call != REQBUFS && call != CREATE_BUFS && call != STREAMON && call != QBUF && call != DQBUF) return 0;
+    struct attempt attempt = {.call = call};
+    __u32 kind = kind_of(file, &attempt.device);
+    if ((kind & GUARD_KIND_MASK) != GUARD_CAMERA) return 0;
+    if (call == QBUF || call == DQBUF) return is_cut(kind) ? -EACCES : 0;
+    if (!(kind & GUARD_AT_STREAM)) return call == STREAMON && is_cut(kind) ? -EACCES : 0;
+    if (call != STREAMON && has_no_buffers(call, argument)) return 0;
+    attempt.task = bpf_get_current_task_btf();
+    attempt.kind = kind & GUARD_KIND_MASK;
+    return decide(&attempt);
+}
+
+SEC("fmod_ret/security_file_ioctl")
+int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long argument, int result) {
+    return result ? result : ioctl(file, command, argument);
+}
+
+// Of 32-bit programs, where the kernel has a hook of its own for them.
+SEC("fmod_ret/security_file_ioctl_compat")
+int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsigned long argument, int result) {
+    return result ? result : ioctl(file, command, argument);
+}
+
+static __always_inline int is_ignored_by_default(int signal) {
+    return signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
+}
+
+// A held thread sees no signals, so permd-guard lets it go when one comes.
+SEC("tp_btf/signal_generate")
+int BPF_PROG(guard_signal, int signal, void *info, struct task_struct *task, int group, int result) {
+    __u32 pid = task->tgid;
+    if (signal < 1 || signal > MOST_SIGNALS || !bpf_map_lookup_elem(&held, &pid)) return 0;
+    // Those by which a thread repeats its call.
+    if (task == bpf_get_current_task_btf() && !group && (signal == SIGSTOP || signal == SIGCONT)) return 0;
+    struct sigaction *action = &task->sighand->action[(signal - 1) & (MOST_SIGNALS - 1)].sa;
+    __u64 handler = (__u64)action->sa_handler;
+    // The kernel queues what a traced thread ignores.
+    if (handler == 1 || (handler == 0 && is_ignored_by_default(signal))) return 0;
+    int is_certain = !group || task->signal->nr_threads == 1;
+    struct attempt attempt = {
+        .process = program_of(task),
+        .thread = group ? 0 : task->pid,
+        .call = handler > 1 && !(action->sa_flags & SA_RESTART) && is_certain};
+    report(GUARD_SIGNALLED, &attempt);
+    return 0;
+}
