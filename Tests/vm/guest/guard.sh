@@ -1,0 +1,85 @@
+# Functions of the steps about the guard, with those of lib.sh. Sourced, not run.
+# shellcheck shell=bash
+
+# shellcheck source=lib.sh
+. "${BASH_SOURCE%/*}/lib.sh"
+
+# shellcheck disable=SC2034 # For the steps.
+microphone=/dev/snd/pcmC0D1c
+# shellcheck disable=SC2034 # For the steps.
+ways=exe:$apps/ways-to-open
+declare -A started=()
+
+# begin NAME COMMAND…: starts a command of owner in the background, with its output in $work/NAME.log.
+begin() {
+    local name=$1
+    shift
+    enter_as owner
+    # What a shell starts in the background ignores SIGINT.
+    "${enter[@]}" env --default-signal=INT "$@" >"$work/$name.log" 2>&1 </dev/null &
+    started[$name]=$!
+}
+
+runs() { kill -0 "${started[$1]}"; }
+has_ended() { ! runs "$1"; }
+
+# ends NAME STATUS: waits until it has ended, and compares how.
+ends() {
+    local status=0
+    await "$1 to end" has_ended "$1"
+    wait "${started[$1]}" || status=$?
+    [ "$status" = "$2" ] || fail "$1 ended with $status instead of $2: $(cat "$work/$1.log")"
+}
+
+# ends_denied NAME: waits until it has failed with the message of EACCES.
+ends_denied() {
+    await "$1 to end" has_ended "$1"
+    ! wait "${started[$1]}" || fail "$1 was not refused: $(cat "$work/$1.log")"
+    expect "$1 did not fail with EACCES" heard "$1" 'Permission denied|EACCES|errno 13'
+}
+
+# prompted NUMBER PATTERN: waits for that prompt of owner's agent.
+prompted() { await "prompt $1" heard agent-owner "^prompt $1: $2"; }
+# not_prompted NUMBER: fails if the agent has got that prompt.
+not_prompted() { refute "there was a prompt $1" heard agent-owner "^prompt $1:"; }
+end_agent() { pkill -U owner -x permd-scripted- || true; }
+
+record() { echo arecord -q -D hw:0,1 -d "$1" -f S16_LE -r 48000 -c 2; }
+
+# usb_camera: prints the node of the camera on USB that gives images.
+usb_camera() {
+    local node
+    for node in /sys/class/video4linux/*; do
+        if grep -qs 'Test camera on USB' "$node/name" && [ "$(cat "$node/index")" = 0 ]; then
+            echo "/dev/${node##*/}"
+        fi
+    done
+}
+has_no_usb_camera() { [ -z "$(usb_camera)" ]; }
+has_usb_camera() { [ -n "$(usb_camera)" ]; }
+may_use() { as owner test -w "$1"; }
+
+# plug_in_camera: plugs a camera in on USB until the step ends, and names its node in $camera.
+plug_in_camera() {
+    modprobe vhci-hcd
+    /test/programs/usb-camera >"$work/usb-camera.log" 2>&1 &
+    usb=$!
+    await "the camera on USB" has_usb_camera
+    udevadm settle
+    camera=$(usb_camera)
+    await "the camera's rights" may_use "$camera"
+}
+
+unplug_camera() {
+    kill "$usb"
+    await "the camera to be gone" has_no_usb_camera
+}
+
+# stream NODE COUNT FILE: the words of a command that captures that many images into a file; 0 goes on for ever.
+stream() { echo v4l2-ctl -d "$1" --stream-mmap=2 --stream-count="$2" --stream-to="$3"; }
+
+pid_of_guard() { systemctl show permd-guard.service --property=MainPID --value; }
+guards() { says '^active$' systemctl is-active permd-guard.service; }
+# registered: whether the guard knows owner's permd, and permd the guard.
+registered() { says '^ok +guard' as owner permctl doctor; }
+forget() { as owner permctl reset "$1" || true; }
