@@ -208,7 +208,7 @@ compile_bpf() {
     local bin
     bin=$(swift_toolchain)/bin
     mkdir -p "$1"
-    "$bin/clang" -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror "-I/usr/include/$(uname -m)-linux-gnu" \
+    "$bin/clang" -target bpf -mcpu=v3 -O2 -g -Wall -Werror "-I/usr/include/$(uname -m)-linux-gnu" \
         -c bpf/guard.bpf.c -o "$1/guard.bpf.o"
     # The types, from which libbpf learns where a kernel has what, remain.
     "$bin/llvm-objcopy" --strip-debug "$1/guard.bpf.o"

@@ -3,6 +3,7 @@
 
 import DBus
 import Glibc
+import Journal
 import Logging
 import PermissionCore
 import PermissionModel

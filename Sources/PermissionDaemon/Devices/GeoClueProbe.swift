@@ -6,6 +6,7 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import System
 
 @LoopActor
 final class GeoClueProbe {

@@ -3,6 +3,7 @@
 import DBus
 import Glibc
 import Logging
+import System
 
 @LoopActor
 final class SeatActivity {

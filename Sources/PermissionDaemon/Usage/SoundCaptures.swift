@@ -1,5 +1,6 @@
 // Which threads record from a sound device, according to ALSA: /proc/asound/cardN/pcmMc/subS/status.
 
+import DeviceNodes
 import PermissionCore
 import PermissionModel
 import ProcessIdentity
