@@ -30,8 +30,8 @@ extension Connection {
             return replies[dbus_message_get_reply_serial(raw)] == nil
         }
         guard dbus_message_contains_unix_fds(raw) != 0 else { return false }
-        guard type == DBUS_MESSAGE_TYPE_METHOD_CALL else { return true }
         let header = Message.header(of: raw)
+        if type == DBUS_MESSAGE_TYPE_SIGNAL { return !takesDescriptors(ofSignal: header) }
         if takesDescriptors(header) { return false }
         refuseDescriptors(of: header)
         return true
@@ -57,13 +57,22 @@ extension Connection {
         }
     }
 
-    /// Decodes a signal only if a subscription wants it. Signals with descriptors are dropped.
+    /// The subscriptions that want a signal, by all but its body.
+    private func patterns(fitting header: Message) -> [SignalPattern] {
+        signals.entries.map(\.pattern).filter { $0.fitsHeader(header, owner: owner(of: $0)) }
+    }
+
+    private func takesDescriptors(ofSignal header: Message) -> Bool {
+        patterns(fitting: header).contains(where: \.takesDescriptors)
+    }
+
+    /// Decodes a signal only if a subscription wants it.
     func receiveSignal(_ header: Message, _ raw: OpaquePointer) {
-        guard header.path != nil,
-            signals.entries.contains(where: { $0.pattern.fitsHeader(header, owner: owner(of: $0.pattern)) })
-        else { return }
+        guard header.path != nil, !patterns(fitting: header).isEmpty else { return }
         var message = header
-        let budget = DecodingBudget(DecodingBudget.strangers, takesDescriptors: false)
+        let hasDescriptors = dbus_message_contains_unix_fds(raw) != 0
+        let budget =
+            hasDescriptors ? .descriptors : DecodingBudget(DecodingBudget.strangers, takesDescriptors: false)
         if message.readBody(of: raw, within: budget) == nil { deliver(message) }
     }
 

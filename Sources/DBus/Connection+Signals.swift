@@ -4,14 +4,17 @@ extension Connection {
     /// Calls `handler` for each matching signal; a nil parameter matches anything. Without `addMatch`, only unicast
     /// signals arrive.
     ///
-    /// With a well-known `sender`, only signals from its current owner count; this includes unicast signals.
+    /// With a well-known `sender`, only signals from its current owner count; this includes unicast signals. Signals with
+    /// file descriptors are dropped without `takesDescriptors`.
     @discardableResult
     public func onSignal(
         sender: String? = nil, path: String? = nil, interface: String? = nil, member: String? = nil,
-        firstArgument: String? = nil, addMatch: Bool = true, _ handler: @escaping @LoopActor (Message) -> Void
+        firstArgument: String? = nil, addMatch: Bool = true, takesDescriptors: Bool = false,
+        _ handler: @escaping @LoopActor (Message) -> Void
     ) -> Subscription {
         let pattern = SignalPattern(
-            sender: sender, path: path, interface: interface, member: member, firstArgument: firstArgument)
+            sender: sender, path: path, interface: interface, member: member, firstArgument: firstArgument,
+            takesDescriptors: takesDescriptors)
         // Before the match rule, so that the bus reports the owner before it delivers any of its signals.
         if let name = pattern.wellKnownSender { follow(name) }
         let id = signals.add(pattern, handler)

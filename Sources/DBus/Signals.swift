@@ -7,6 +7,8 @@ struct SignalPattern: Hashable {
     var interface: String?
     var member: String?
     var firstArgument: String?
+    /// Whether the signals may carry file descriptors. Others that do are dropped.
+    var takesDescriptors = false
 
     /// The match rule for AddMatch (D-Bus specification, "Match Rules").
     var matchRule: String {

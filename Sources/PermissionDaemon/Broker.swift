@@ -19,6 +19,8 @@ final class Broker {
     let portalSync: PortalStoreSync
     /// Continues when the connection is lost: open nodes stay open.
     let usage: DeviceUsage
+    /// Continues as well.
+    let guardLink: GuardLink
     let now: @Sendable () -> EpochSeconds
     let log: Logger
     private(set) var queue: Queue
@@ -36,10 +38,10 @@ final class Broker {
     private(set) lazy var enforcement = EnforcementInterface(
         identifier: identifier, processes: processes, facts: facts, policy: policy,
         subscribers: Subscribers(connection: connection, interface: BusNames.enforcement), uses: usage,
-        objects: objects, requests: self, onLastUse: { [store] in store.exited($1, of: $0) })
+        objects: objects, guardLink: guardLink, requests: self, onLastUse: { [store] in store.exited($1, of: $0) })
     private lazy var usageInterface = UsageInterface(
         usage: usage, subscribers: Subscribers(connection: connection, interface: BusNames.usage),
-        worker: processes.worker)
+        worker: processes.worker, policy: policy, guardCutsCameras: { [guardLink] in guardLink.connection.cutsCameras })
     private(set) lazy var indicator = IndicatorService(connection: connection, log: log) { [policy] in
         policy.settings.indicator == .yes
     }
@@ -55,7 +57,7 @@ final class Broker {
     /// - Parameter old: The detached broker of the lost connection, whose throttles and IDs are continued.
     init(
         connection: Connection, store: DecisionStore, policy: PolicySet, devices: DeviceCatalog,
-        processes: ProcessIdentifier, now: @escaping @Sendable () -> EpochSeconds, log: Logger,
+        processes: ProcessIdentifier, guardLink: GuardLink, now: @escaping @Sendable () -> EpochSeconds, log: Logger,
         continuing old: Broker? = nil
     ) {
         self.connection = connection
@@ -63,6 +65,7 @@ final class Broker {
         self.policy = policy
         self.devices = devices
         self.processes = processes
+        self.guardLink = guardLink
         self.now = now
         self.log = log
         let facts = CurrentFacts(store: store, policy: policy, devices: devices)
@@ -115,6 +118,7 @@ final class Broker {
         if isContinuing { feed(.settingsChanged(policy.settings)) }
         // The store answers in order, so nobody's decisions are in memory before this is complete.
         store.restore { [weak self] in self?.restored($0) }
+        guardLink.serve(self)
     }
 
     private func restored(_ state: StoredState) {
@@ -304,6 +308,7 @@ final class Broker {
     func detach() {
         guard !isDetached else { return }
         feed(.disconnected)
+        guardLink.pause()
         usage.disconnected()
         isDetached = true
         for timer in timers.values { timer.cancel() }
@@ -318,6 +323,7 @@ final class Broker {
             guard let self else { return completion() }
             isStopping = true
             feed(.shutdown)
+            guardLink.pause()
             usage.stop()
             // Without the store, no call can be answered correctly.
             connection.methodHandler = { [connection] call in

@@ -26,6 +26,8 @@ final class Daemon {
     private var service: BusService?
     /// The broker of the lost connection, until there is a new service.
     private var lost: Broker?
+    private let systemBus = SystemBus()
+    private var guardLink: GuardLink?
     private var sessions: LoginSessions?
     private var seatActivity: SeatActivity?
     /// Set from the loss of the connection until there is a new service.
@@ -113,7 +115,7 @@ final class Daemon {
         awaitingParts?.append(body)
         guard awaitingParts?.count == 1 else { return }
         let (paths, boot) = (StorePaths.standard(), BootID.current())
-        let devices = DeviceCatalog(worker: worker, log: log)
+        let devices = DeviceCatalog(worker: worker, systemBus: systemBus, log: log)
         worker.run(about: paths.sessionFile ?? "") {
             UserSession(path: paths.sessionFile, boot: boot)
         } then: { [self] session in
@@ -144,9 +146,10 @@ final class Daemon {
         guard !isStopping, connection.isConnected else { return }
         nameWatch?.cancel()
         nameWatch = nil
+        let guardLink = guardLink(parts)
         let broker = Broker(
             connection: connection, store: parts.store, policy: parts.policy, devices: parts.devices,
-            processes: processes, now: Daemon.wallClock, log: log, continuing: lost)
+            processes: processes, guardLink: guardLink, now: Daemon.wallClock, log: log, continuing: lost)
         lost = nil
         let service = BusService(broker)
         self.service = service
@@ -162,12 +165,23 @@ final class Daemon {
         }
     }
 
+    /// It lasts as long as the process, as the system bus does.
+    private func guardLink(_ parts: Parts) -> GuardLink {
+        if let guardLink { return guardLink }
+        let link = GuardLink(
+            bus: systemBus, processes: processes,
+            facts: CurrentFacts(store: parts.store, policy: parts.policy, devices: parts.devices),
+            policy: parts.policy, devices: parts.devices, now: Daemon.wallClock, log: log)
+        guardLink = link
+        return link
+    }
+
     /// The session's decisions end with the last login session, even if it ended while permd was not serving. Prompts
     /// wait while nobody is in front of the screen.
     private func followSessions(_ broker: Broker) {
         if sessions == nil { sessions = LoginSessions(log: log) { [weak self] in self?.loginsChanged($0) } }
         if let seatActivity { return broker.feed(.seatActivity(seatActivity.isThere)) }
-        let seatActivity = SeatActivity(log: log)
+        let seatActivity = SeatActivity(on: systemBus, log: log)
         seatActivity.start(
             onChange: { [weak self] in self?.service?.broker.feed(.seatActivity($0)) },
             onSwitch: { [weak self] in self?.parts?.devices.checkRights() })

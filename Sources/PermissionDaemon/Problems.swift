@@ -23,6 +23,9 @@ extension Broker {
         problems += usage.problems.map {
             Problem(code: "usage", text: $0, advice: "permd tries again; if rights are missing, log in on the seat")
         }
+        if let problem = guardLink.connection.problem {
+            problems.append(Problem(code: "guard-refused", text: problem.text, advice: problem.advice))
+        }
         return problems + (queue.agentTrouble.map { [Problem($0)] } ?? [])
     }
 }

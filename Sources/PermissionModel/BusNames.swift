@@ -32,6 +32,13 @@ public enum BusNames {
     /// The interface for settings programs: who uses which device now.
     public static let usage = "org.permd.Usage1"
 
+    /// The name of permd-guard on the system bus, its interface and its object.
+    public static let guardService = "org.permd.Guard"
+    public static let guardInterface = "org.permd.Guard1"
+    public static let guardObject = "/org/permd/Guard"
+    /// The parent path of the requests that the guard asks for, which are no objects.
+    public static let guardRequestRoot = "/org/permd/guard"
+
     /// The name of the daemon as a backend of xdg-desktop-portal.
     public static let portalBackend = "org.freedesktop.impl.portal.desktop.permd"
     /// The name of xdg-desktop-portal.

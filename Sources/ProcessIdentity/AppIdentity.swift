@@ -76,6 +76,21 @@ package struct AppIdentity: Sendable {
                 key: evidence.key, app: app, instance: evidence.key, isProxy: AppIdentity.isProxy(executable)), pidfd)
     }
 
+    /// Identifies a process that runs with rights that keep this one from looking at it, by the executable that a program
+    /// with more rights names. Its control groups can be read nevertheless: in those of a sandbox it is nobody.
+    func process(_ pid: Int32, running program: String, under pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess
+    {
+        let evidence = try evidence(pid)
+        let groups = ControlGroups(evidence.controlGroups)
+        let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: evidence.label))
+        guard program.utf8.first == UInt8(ascii: "/"), evidence.executable == nil, snaps.isEmpty,
+            groups.flatpaks.isEmpty
+        else { throw UnknownProcess(reason: "its own files say who it is, or nothing does") }
+        return try settled(
+            IdentifiedProcess(
+                key: evidence.key, app: .executable(program.utf8), instance: evidence.key, isProxy: false), pidfd)
+    }
+
     private func settled(_ found: IdentifiedProcess, _ pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess {
         guard Pidfd.isAlive(pidfd) else { throw UnknownProcess(reason: "its process has exited") }
         return found

@@ -22,11 +22,19 @@ package final class ProcessIdentifier {
     /// - Parameters:
     ///   - pidfd: Refers to the process.
     ///   - label: The security label that the process had when it connected; nil for the one that it has now.
+    ///   - program: The executable according to a program with more rights, in case that this one may not look at the
+    ///     process; empty if it may.
     package func identify(
-        _ pid: Int32, under pidfd: UnixFD, label: [UInt8]? = nil,
+        _ pid: Int32, under pidfd: UnixFD, label: [UInt8]? = nil, program: String = "",
         _ completion: @escaping @LoopActor (Result<IdentifiedProcess, UnknownProcess>) -> Void
     ) {
         let completion: @LoopActor (Result<IdentifiedProcess, UnknownProcess>) -> Void = { [self] result in
+            var result = result
+            if case .failure = result, !program.isEmpty {
+                result = Result { () throws(UnknownProcess) in
+                    try identity.process(pid, running: program, under: pidfd.raw)
+                }
+            }
             guard case .success(let found) = result else { return completion(result) }
             prepare(found.app) { completion(result) }
         }

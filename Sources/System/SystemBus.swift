@@ -1,4 +1,4 @@
-// The connection to the system bus for components that observe services there. Nothing waits for it.
+// The connection to the system bus, which all components that observe services there share. Nothing waits for it.
 
 package import DBus
 
@@ -14,17 +14,20 @@ package final class SystemBus {
 
     package private(set) var connection: Connection?
     private let address: BusAddress
-    private var onEvent: (@LoopActor (Event) -> Void)?
+    private var followers: [@LoopActor (Event) -> Void] = []
     private var isOpening = false
     private var backoff = Backoff()
     private var retry: LoopTimer?
 
-    package init(_ address: BusAddress) { self.address = address }
+    package init(_ address: BusAddress = .system) { self.address = address }
 
-    package func start(_ onEvent: @escaping @LoopActor (Event) -> Void) {
-        self.onEvent = onEvent
-        open()
+    /// Connects with the first follower. A connection that is there already is reported at once.
+    package func follow(_ onEvent: @escaping @LoopActor (Event) -> Void) {
+        followers.append(onEvent)
+        if let connection { onEvent(.opened(connection)) } else { open() }
     }
+
+    private func report(_ event: Event) { for follower in followers { follower(event) } }
 
     /// Connects at once if there is no connection.
     package func tryNow() {
@@ -43,7 +46,7 @@ package final class SystemBus {
             case .success(let connection): opened(connection)
             case .failure(let error):
                 retry = Loop.shared.after(milliseconds: backoff.next()) { [weak self] in self?.open() }
-                onEvent?(.failed(error))
+                report(.failed(error))
             }
         }
     }
@@ -53,9 +56,9 @@ package final class SystemBus {
         backoff.reset()
         new.onDisconnect { [weak self] in
             self?.connection = nil
-            self?.onEvent?(.lost)
+            self?.report(.lost)
             self?.open()
         }
-        onEvent?(.opened(new))
+        report(.opened(new))
     }
 }

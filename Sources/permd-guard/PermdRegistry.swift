@@ -45,7 +45,7 @@ final class PermdRegistry {
     ///
     /// - Parameter onRefusal: Called if the bus does not let this program own its name.
     func start(onRefusal: @escaping @LoopActor () -> Void) {
-        bus.start { [weak self] event in
+        bus.follow { [weak self] event in
             switch event {
             case .opened(let connection): self?.serve(connection, onRefusal)
             case .lost: self?.lost()

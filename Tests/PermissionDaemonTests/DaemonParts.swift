@@ -47,8 +47,11 @@ struct DaemonParts {
     func broker(_ connection: Connection) -> Broker {
         let processes = ProcessIdentifier(worker: Worker())
         processes.prepare = { [store] in store.load($0, then: $1) }
+        let guardLink = GuardLink(
+            bus: SystemBus(.address("unix:path=/nonexistent")), processes: processes, facts: facts, policy: policy,
+            devices: devices, now: now, log: quietLog)
         return Broker(
-            connection: connection, store: store, policy: policy, devices: devices, processes: processes, now: now,
-            log: quietLog)
+            connection: connection, store: store, policy: policy, devices: devices, processes: processes,
+            guardLink: guardLink, now: now, log: quietLog)
     }
 }

@@ -105,7 +105,7 @@ struct IntrospectionTests {
         await stage.end()
     }
 
-    /// Every interface has its file, and every file its interface.
+    /// Every interface has its file, and every file its interface. permd-guard serves its own.
     @Test func everyFileIsCompared() throws {
         let files = try FileManager.default.contentsOfDirectory(
             atPath: IntrospectionTests.project.appending(path: "dbus").path)
@@ -114,7 +114,7 @@ struct IntrospectionTests {
             Set(names)
                 == [
                     BusNames.access, BusNames.request, BusNames.agentManager, BusNames.agent, BusNames.policy,
-                    BusNames.devices, BusNames.enforcement, BusNames.usage,
+                    BusNames.devices, BusNames.enforcement, BusNames.usage, BusNames.guardInterface,
                 ])
     }
 }

@@ -47,10 +47,10 @@ final class DeviceCatalog {
     /// Milliseconds until they are listed again.
     private static let retryTime: Int64 = 10_000
 
-    convenience init(worker: Worker, log: Logger) {
+    convenience init(worker: Worker, systemBus: SystemBus, log: Logger) {
         self.init(
             worker: worker, log: log, source: Udev(), kinds: DeviceKinds.all, probe: SystemProbe(),
-            geoclue: GeoClueProbe(address: .system))
+            geoclue: GeoClueProbe(on: systemBus))
     }
 
     init(
@@ -102,6 +102,11 @@ final class DeviceCatalog {
     var devices: [Device] { Permission.allCases.sorted().flatMap { found[$0, default: []].map(\.device) } }
 
     func isUsable(_ permission: Permission) -> Bool { found[permission]?.first?.device.isUsable ?? false }
+
+    /// The device whose node has this number (dev_t).
+    func device(_ permission: Permission, number: UInt64) -> Device? {
+        found[permission]?.first { $0.number == number }?.device
+    }
 
     func defaultDevice(_ permission: Permission) -> Device? { found[permission]?.first?.device }
 

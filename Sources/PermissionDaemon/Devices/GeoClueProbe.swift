@@ -23,12 +23,12 @@ final class GeoClueProbe {
     private var ping: PendingCall?
     private var onChange: (@LoopActor () -> Void)?
 
-    init(address: BusAddress) { system = SystemBus(address) }
+    init(on system: SystemBus) { self.system = system }
 
     /// Reports each change of ``device``.
     func start(onChange: @escaping @LoopActor () -> Void) {
         self.onChange = onChange
-        system.start { [weak self] event in
+        system.follow { [weak self] event in
             switch event {
             case .opened(let connection):
                 // Only this name's changes, because the system bus has many other names.

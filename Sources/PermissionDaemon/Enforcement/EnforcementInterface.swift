@@ -15,6 +15,7 @@ struct EnforcementInterface {
     let subscribers: Subscribers
     let uses: DeviceUsage
     let objects: RequestObjects
+    let guardLink: GuardLink
     unowned let requests: any RequestQueue
     /// Called with an app, when its last use that a point reported has ended, and with the point's process: that process
     /// holds what was granted once to an app whose own process the point does not know.
@@ -46,10 +47,11 @@ struct EnforcementInterface {
             readers: .unsandboxed)
     }
 
-    /// Something about the app and permission has changed; nil means any.
+    /// Something about the app and permission has changed, which the points and the guard have to know; nil means any.
     func notify(_ app: AppID?, _ permission: Permission?) {
         subscribers.send(
             "StatusChanged", [.string(app?.description ?? ""), .string(permission?.rawValue ?? "")])
+        guardLink.connection.changed(permission)
     }
 
     private func requestAccess(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {

@@ -32,8 +32,8 @@ final class SeatActivity {
 
     /// - Parameter answerTime: Milliseconds that prompts wait for logind's first answer, so that none appears on a locked
     ///   screen. It can take seconds while a login starts everything at once.
-    init(address: BusAddress = .system, user: UInt32 = getuid(), answerTime: Int64 = 10_000, log: Logger) {
-        bus = SystemBus(address)
+    init(on bus: SystemBus, user: UInt32 = getuid(), answerTime: Int64 = 10_000, log: Logger) {
+        self.bus = bus
         self.user = user
         self.answerTime = answerTime
         self.log = log
@@ -50,7 +50,7 @@ final class SeatActivity {
             guard let self else { return }
             becomeUnknown("no answer within \(answerTime) ms")
         }
-        bus.start { [weak self] event in
+        bus.follow { [weak self] event in
             guard let self else { return }
             switch event {
             case .opened(let connection):

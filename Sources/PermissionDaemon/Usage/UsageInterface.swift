@@ -11,6 +11,9 @@ struct UsageInterface {
     let subscribers: Subscribers
     /// Reads the apps' desktop entries.
     let worker: Worker
+    let policy: PolicySet
+    /// Whether permd-guard ends the use of an open camera that is denied.
+    let guardCutsCameras: @LoopActor () -> Bool
 
     var interface: Interface {
         Interface(
@@ -30,7 +33,7 @@ struct UsageInterface {
             for change in changes {
                 switch change {
                 case .started(let use):
-                    subscribers.send("UseStarted", [.properties(UsageInterface.row(use, names))])
+                    subscribers.send("UseStarted", [.properties(row(use, names))])
                 case .ended(let use, let end):
                     subscribers.send(
                         "UseEnded", [.uint32(use.number), .uint64(UInt64(clamping: max(0, end - use.since)))])
@@ -41,14 +44,22 @@ struct UsageInterface {
 
     private func list(_ call: MethodCall) {
         let uses = Array(usage.uses.prefix(RowPage.maximum))
-        names(of: uses) { names in call.reply(.rows(uses.map { UsageInterface.row($0, names) })) }
+        names(of: uses) { names in call.reply(.rows(uses.map { row($0, names) })) }
     }
 
     private func names(of uses: [Use], _ completion: @escaping @LoopActor ([AppID: AppEntry]) -> Void) {
         AppDirectory.entries(of: Set(uses.compactMap(\.app)), by: worker, completion)
     }
 
-    private static func row(_ use: Use, _ names: [AppID: AppEntry]) -> [String: Value] {
+    /// Whether it ends when the permission is denied. An enforcement point cuts an app off; the guard cuts off cameras, but
+    /// no sound server, which it lets pass.
+    private func isCut(_ use: Use) -> Bool {
+        guard let app = use.app, policy.settings.ask != .none else { return false }
+        guard let source = DeviceOpener.Source(rawValue: use.source) else { return true }
+        return source == .device && use.device.permission == .camera && !SoundServers.isOne(app) && guardCutsCameras()
+    }
+
+    private func row(_ use: Use, _ names: [AppID: AppEntry]) -> [String: Value] {
         let app = use.app
         // Apps choose their names, in their desktop entries.
         let name = app.map { SafeText.name(names[$0]?.name ?? "") } ?? ""
@@ -57,7 +68,7 @@ struct UsageInterface {
             "pid": .uint32(UInt32(clamping: use.pid)), "permission": .string(use.device.permission.rawValue),
             "device": .string(use.device.id), "device_name": .string(use.device.name),
             "since": .uint64(UInt64(clamping: use.since)), "status": .string(use.status.rawValue),
-            "source": .string(use.source),
+            "source": .string(use.source), "cut": .bool(isCut(use)),
         ]
     }
 }

@@ -28,7 +28,7 @@ struct GeoClueProbeTests {
                     to: "services/geoclue.service")
             }
             bus = try await PrivateBus(serviceDirectory: folder.file("services"))
-            probe = GeoClueProbe(address: .address(bus.address))
+            probe = GeoClueProbe(on: SystemBus(.address(bus.address)))
             probe.start { [weak self] in
                 guard let self else { return }
                 states.add(probe.device?.problem)

@@ -26,7 +26,7 @@ struct SeatActivityTests {
         init(answerTime: Int64 = 600_000, _ prepare: @LoopActor (FakeLogind) -> Void = { _ in }) async throws {
             logind = try await FakeLogind()
             prepare(logind)
-            activity = SeatActivity(address: .address(logind.address), answerTime: answerTime, log: quietLog)
+            activity = SeatActivity(on: SystemBus(.address(logind.address)), answerTime: answerTime, log: quietLog)
             activity.start(
                 onChange: { [changes] in changes.add($0) }, onSwitch: { [switches] in switches.add(true) })
         }
@@ -130,7 +130,7 @@ struct SeatActivityTests {
         let calls = EventLog<String>()
         let logind = try lockedLogind(bus, calls)
         let changes = EventLog<Bool>()
-        let activity = SeatActivity(address: .address(bus.address), answerTime: 600_000, log: quietLog)
+        let activity = SeatActivity(on: SystemBus(.address(bus.address)), answerTime: 600_000, log: quietLog)
         activity.start(onChange: { changes.add($0) }, onSwitch: {})
         try await calls.wait(for: 2)
         if diesDuringTheList {

@@ -1,0 +1,134 @@
+// What permd-guard asks about processes that open devices: permd answers what is decided, and makes the rest requests in
+// the queue.
+
+import DBus
+import Journal
+import Logging
+import PermissionCore
+import PermissionModel
+import ProcessIdentity
+
+@LoopActor
+final class GuardLink {
+    /// The most questions without an answer, each with a descriptor. More are refused: the queue takes no more, either.
+    static let maximumAsked = 1024
+
+    let connection: GuardConnection
+    private let processes: ProcessIdentifier
+    private let facts: CurrentFacts
+    private let policy: PolicySet
+    private let devices: DeviceCatalog
+    private let now: @Sendable () -> EpochSeconds
+    private let unidentified: BoundedLog
+    /// Nil before permd serves its session bus, and while that is lost.
+    private weak var requests: (any RequestQueue)?
+    /// What is not answered, by the guard's number.
+    private var asked: [UInt64: GuardRequest] = [:]
+
+    init(
+        bus: SystemBus, processes: ProcessIdentifier, facts: CurrentFacts, policy: PolicySet, devices: DeviceCatalog,
+        now: @escaping @Sendable () -> EpochSeconds, log: Logger
+    ) {
+        connection = GuardConnection(bus: bus, log: log)
+        self.processes = processes
+        self.facts = facts
+        self.policy = policy
+        self.devices = devices
+        self.now = now
+        unidentified = BoundedLog(log, "processes that open devices were not identified")
+        connection.onAsked = { [weak self] in self?.asked($0) }
+        connection.onWithdrawn = { [weak self] in self?.withdrawn($0) }
+        connection.onLeft = { [weak self] in self?.guardLeft() }
+    }
+
+    // MARK: The session bus
+
+    /// permd serves a session bus, with this queue. What was asked while there was none is decided now.
+    func serve(_ requests: any RequestQueue) {
+        self.requests = requests
+        connection.changed(nil)
+        for request in asked.values.sorted(by: { $0.question.number < $1.question.number }) { decide(request) }
+        connection.start()
+    }
+
+    /// The queue takes no more requests. What is undecided waits for ``serve(_:)``, or for the next permd.
+    func pause() { requests = nil }
+
+    // MARK: Questions
+
+    private func asked(_ body: [Value]) {
+        guard let question = GuardQuestion(body), asked[question.number] == nil else { return }
+        let number = question.number
+        let request = GuardRequest(question) { [weak self] in self?.answer(number, $0) }
+        let isFull = asked.count >= GuardLink.maximumAsked
+        asked[number] = request
+        guard !isFull, let pid = Pidfd.pid(of: question.pidfd.raw) else { return answer(number, .refused) }
+        request.onExit { [weak self] in self?.exited(number) }
+        processes.identify(pid, under: question.pidfd, program: question.program) { [weak self] result in
+            guard let self, asked[number] === request else { return }
+            switch result {
+            case .success(let found):
+                // No unique name: those of two buses can be the same.
+                request.caller = Caller(
+                    connection: BusNames.guardService, app: found.app, process: found.instance, isProxy: found.isProxy)
+                decide(request)
+            case .failure(let problem):
+                unidentified.notice("The process \(pid), which opens a device, was not identified: \(problem.reason)")
+                answer(number, .refused)
+            }
+        }
+    }
+
+    private func withdrawn(_ body: [Value]) {
+        guard body.count == 1, let number = body[0].uint64Value, let request = asked.removeValue(forKey: number)
+        else { return }
+        close(request)
+    }
+
+    private func exited(_ number: UInt64) {
+        guard let request = asked[number] else { return }
+        answer(number, .refused)
+        close(request)
+    }
+
+    private func close(_ request: GuardRequest) {
+        if let id = request.id { requests?.feed(.closed(id)) }
+    }
+
+    /// Answers what is decided, and asks the person about the rest.
+    private func decide(_ request: GuardRequest) {
+        guard let caller = request.caller, request.id == nil else { return }
+        let question = request.question
+        if let known = settled(question.permission, caller) { return answer(question.number, known) }
+        guard question.waits else { return answer(question.number, .refused) }
+        guard let requests else { return }
+        let id = requests.newID()
+        var queued = Request(
+            id: id, path: "\(BusNames.guardRequestRoot)/\(id.number)", caller: caller,
+            questions: [.permission(question.permission)], arrived: now(), origin: request)
+        queued.device = devices.device(question.permission, number: question.device)?.name ?? ""
+        request.id = id
+        requests.feed(.requested(queued))
+    }
+
+    /// Nil if nothing was decided, and the app is one that is asked about.
+    private func settled(_ permission: Permission, _ caller: Caller) -> GuardAnswer? {
+        let ask = policy.settings.ask
+        if ask == .none { return .granted }
+        switch facts.status(of: permission, for: caller, assumesDevice: true) {
+        case .granted: return .granted
+        case .denied, .restricted: return .denied
+        case .undetermined, .unavailable: return ask == .sandboxed && !caller.isSandboxed ? .granted : nil
+        }
+    }
+
+    private func answer(_ number: UInt64, _ answer: GuardAnswer) {
+        if asked.removeValue(forKey: number) != nil { connection.answer(number, answer) }
+    }
+
+    /// Its end is not an action of the apps that it asked for.
+    private func guardLeft() {
+        asked = [:]
+        requests?.feed(.callerLeft(BusNames.guardService))
+    }
+}
