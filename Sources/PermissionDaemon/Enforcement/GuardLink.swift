@@ -7,6 +7,7 @@ import Logging
 import PermissionCore
 import PermissionModel
 import ProcessIdentity
+import System
 
 @LoopActor
 final class GuardLink {

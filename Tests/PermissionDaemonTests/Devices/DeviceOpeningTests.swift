@@ -1,6 +1,7 @@
 // Which device a name refers to, and how it is opened.
 
 import DBus
+import DeviceNodes
 import Glibc
 import PermissionModel
 import Testing

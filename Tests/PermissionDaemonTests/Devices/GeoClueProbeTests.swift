@@ -3,6 +3,7 @@
 import DBus
 import Glibc
 import PermissionTestKit
+import System
 import TestSupport
 import Testing
 

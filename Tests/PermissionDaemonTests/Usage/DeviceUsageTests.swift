@@ -1,6 +1,7 @@
 // From events of nodes and from reports to uses, rows of the history and lines of the journal.
 
 import DBus
+import DeviceNodes
 import Glibc
 import PermissionCore
 import PermissionModel
