@@ -1,0 +1,114 @@
+// Random sequences: whatever happens in whatever order, no thread is held without a question, and none is let go twice.
+
+import PermissionModel
+import Testing
+
+@testable import GuardRules
+
+/// What the kernel would do with the effects.
+private struct Kernel {
+    var claimed: Set<Int32> = []
+    var stopped: Set<Int32> = []
+    var asked: Set<AskID> = []
+    var followed: Set<GuardedProgram> = []
+    var signals: Set<Int32> = []
+    var timers: Set<GuardTimer> = []
+
+    mutating func perform(_ effect: GuardEffect) {
+        switch effect {
+        case .claim(let thread, _): #expect(claimed.insert(thread).inserted, "\(thread) is claimed twice")
+        case .release(let thread, _): #expect(stopped.remove(thread) != nil, "\(thread) is not stopped")
+        case .dismiss(let thread, _): #expect(!claimed.contains(thread) && !stopped.contains(thread))
+        case .ask(_, let id, _, _, _, _): asked.insert(id)
+        case .withdraw(_, let id): #expect(asked.remove(id) != nil, "\(id) was not asked")
+        case .follow(let program, let isFollowed):
+            if isFollowed { followed.insert(program) } else { #expect(followed.remove(program) != nil) }
+        case .followSignals(let pid, let isFollowed):
+            if isFollowed { #expect(signals.insert(pid).inserted) } else { #expect(signals.remove(pid) != nil) }
+        case .startTimer(let timer): timers.insert(timer)
+        case .stopTimer(let timer): #expect(timers.remove(timer) != nil)
+        case .store(let program, _, _, _): #expect(followed.contains(program), "a decision about nobody is stored")
+        case .throttle: break
+        }
+    }
+}
+
+struct GuardSequenceTests {
+    @Test(arguments: 0..<200)
+    func everyThreadIsLetGo(seed: Int) {
+        var random = Seeded(state: UInt64(seed) &* 0x9E37_79B9 &+ 1)
+        var table = GuardTable()
+        var kernel = Kernel()
+        let programs = (0..<4).map { GuardedProgram(pid: Int32($0 / 2) + 10, start: 1, exec: UInt32($0 % 2)) }
+        func feed(_ event: GuardEvent) { for effect in table.handle(event) { kernel.perform(effect) } }
+        for _ in 0..<300 {
+            let program = programs.randomElement(using: &random)!
+            let thread = program.pid * 10 + Int32.random(in: 0..<3, using: &random)
+            let user = UInt32.random(in: 1000...1001, using: &random)
+            let attempt = Attempt(
+                program: program, thread: thread, user: UInt32(990 + program.pid), permission: .camera, device: 1)
+            switch Int.random(in: 0..<13, using: &random) {
+            case 0, 1, 2:
+                if !kernel.claimed.contains(thread), !kernel.stopped.contains(thread) { feed(.attempted(attempt)) }
+            case 3: feed(.failed(attempt))
+            case 4:
+                if kernel.claimed.remove(thread) != nil {
+                    kernel.stopped.insert(thread)
+                    feed(.stopped(thread: thread, hasSignal: Bool.random(using: &random)))
+                }
+            case 5:
+                kernel.claimed.remove(thread)
+                kernel.stopped.remove(thread)
+                feed(.lost(thread: thread))
+            case 6: feed(.signalled(pid: program.pid, thread: nil, interruptsCalls: Bool.random(using: &random)))
+            case 7:
+                // All of its threads end with a process.
+                for thread in program.pid * 10..<program.pid * 10 + 3 {
+                    kernel.claimed.remove(thread)
+                    kernel.stopped.remove(thread)
+                    feed(.lost(thread: thread))
+                }
+                feed(.exited(program))
+            case 8: feed(.registered(user: user))
+            case 9: feed(.left(user: user))
+            case 10: feed(.recheck(user: user, nil))
+            case 11:
+                if let timer = kernel.timers.randomElement(using: &random) {
+                    kernel.timers.remove(timer)
+                    feed(.timerFired(timer))
+                }
+            default:
+                if let id = kernel.asked.randomElement(using: &random) {
+                    feed(.answered(user: user, id, GuardAnswer.allCases.randomElement(using: &random)!))
+                }
+            }
+        }
+        // Everything that is asked is answered, and every claimed thread stops.
+        for user: UInt32 in 1000...1001 { feed(.registered(user: user)) }
+        for thread in kernel.claimed {
+            kernel.stopped.insert(thread)
+            feed(.stopped(thread: thread, hasSignal: false))
+        }
+        for _ in 0..<3 {
+            for id in kernel.asked.sorted() {
+                for user: UInt32 in 1000...1001 { feed(.answered(user: user, id, .denied)) }
+            }
+        }
+        #expect(kernel.stopped == [])
+        #expect(table.waitingThreads == 0)
+        #expect(kernel.signals == [])
+    }
+}
+
+/// SplitMix64.
+private struct Seeded: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
+        return word ^ word >> 31
+    }
+}
