@@ -5,6 +5,7 @@
 // repeats its call until permd-guard has claimed it with PTRACE_INTERRUPT; then it waits without using a processor.
 
 #include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -17,7 +18,7 @@ struct user_namespace { struct user_namespace *parent; int level; kuid_t owner; 
 struct cred { kuid_t uid; struct user_namespace *user_ns; };
 struct inode { __u16 i_mode; __u32 i_rdev; };
 struct file { struct inode *f_inode; };
-struct sigaction { void *sa_handler; unsigned long sa_flags; };
+struct sigaction { void *sa_handler; };
 struct k_sigaction { struct sigaction sa; };
 struct sighand_struct { struct k_sigaction action[64]; };
 struct signal_struct { int nr_threads; };
@@ -275,15 +276,18 @@ int BPF_PROG(guard_signal, int signal, void *info, struct task_struct *task, int
     if (signal < 1 || signal > MOST_SIGNALS || !bpf_map_lookup_elem(&held, &pid)) return 0;
     // Those by which a thread repeats its call.
     if (task == bpf_get_current_task_btf() && !group && (signal == SIGSTOP || signal == SIGCONT)) return 0;
-    struct sigaction *action = &task->sighand->action[(signal - 1) & (MOST_SIGNALS - 1)].sa;
-    __u64 handler = (__u64)action->sa_handler;
+    // An index that varies is not checked by the kernel, so this is read as bytes: the handler and the flags.
+    __u64 action[2] = {};
+    __u64 place = (__u64)((signal - 1) & (MOST_SIGNALS - 1)) * bpf_core_type_size(struct k_sigaction);
+    bpf_probe_read_kernel(action, sizeof action, (char *)&task->sighand->action[0] + place);
+    __u64 handler = action[0];
     // The kernel queues what a traced thread ignores.
     if (handler == 1 || (handler == 0 && is_ignored_by_default(signal))) return 0;
     int is_certain = !group || task->signal->nr_threads == 1;
     struct attempt attempt = {
         .process = program_of(task),
         .thread = group ? 0 : task->pid,
-        .call = handler > 1 && !(action->sa_flags & SA_RESTART) && is_certain};
+        .call = handler > 1 && !(action[1] & SA_RESTART) && is_certain};
     report(GUARD_SIGNALLED, &attempt);
     return 0;
 }
