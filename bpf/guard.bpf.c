@@ -165,11 +165,11 @@ static __always_inline int hold(const struct attempt *attempt, __u64 claim_time)
         bpf_send_signal_thread(SIGCONT);
         return -ERESTARTNOINTR;
     }
-    if (poll.claim == GUARD_CLAIMED && !wait->is_stopping) {
+    // The call restarts only if the thread is about to stop: not if permd-guard has ended meanwhile.
+    if (poll.claim == GUARD_CLAIMED && !wait->is_stopping && task->ptrace) {
         wait->is_stopping = 1;
         return -ERESTARTNOINTR;
     }
-    // If it was claimed and comes again, permd-guard has ended meanwhile.
     bpf_map_delete_elem(&waits, &thread);
     return poll.claim == GUARD_INTERRUPTED ? -EINTR : -EACCES;
 }
