@@ -40,7 +40,7 @@ extension Bench {
     private func promptWindow(_ watcher: WindowWatcher) throws -> Double {
         let start = BenchClient.now()
         let answer = try client.call(Calls.request())
-        let mapped = try watcher.next("permd-agent")
+        let mapped = try watcher.next("org.permd.Agent")
         try client.call(Calls.close(answer.firstText ?? ""))
         // permd throttles an app that withdraws its requests again and again; this ends that.
         try client.call(Calls.reset(ownApp))
