@@ -30,6 +30,8 @@ package struct GuardTable {
         /// Whether the person is asked about a call that has failed, so that the next one is decided.
         var hasFailed = false
         var isLingering = false
+        /// Whether the permd that is there knows of it.
+        var isSent = false
     }
 
     private struct Waiter {
@@ -166,6 +168,7 @@ package struct GuardTable {
     private mutating func send(_ id: AskID) {
         guard let ask = asks[id] else { return }
         if present.contains(ask.user) {
+            asks[id]?.isSent = true
             effects.append(
                 .ask(
                     user: ask.user, id, ask.program, ask.permission, device: ask.device, waits: ask.waits))
@@ -251,7 +254,7 @@ package struct GuardTable {
         stopLingering(id)
         guard let ask = asks.removeValue(forKey: id) else { return }
         programs[ask.program]?.asks[ask.permission] = nil
-        if withdraws, present.contains(ask.user) { effects.append(.withdraw(user: ask.user, id)) }
+        if withdraws, ask.isSent { effects.append(.withdraw(user: ask.user, id)) }
     }
 
     private mutating func drop(_ program: GuardedProgram) {
@@ -286,7 +289,7 @@ package struct GuardTable {
         if answer == .refused, !ask.waits, !ask.threads.isEmpty || ask.hasFailed {
             // A thread has begun to wait meanwhile.
             var next = ask
-            next.waits = true
+            (next.waits, next.isSent) = (true, false)
             end(id, withdraws: false)
             let new = addAsk(next)
             for thread in ask.threads { waiters[thread] = waiters[thread].map { moved($0, to: new) } }
@@ -315,6 +318,7 @@ package struct GuardTable {
     }
 
     private mutating func recheck(_ user: UInt32, _ permission: Permission?) {
+        guard present.contains(user) else { return }
         for (program, known) in programs.sorted(by: { $0.value.order < $1.value.order })
         where known.user == user && !known.isPart {
             for decided in known.verdicts.keys.sorted() where permission == nil || decided == permission {
@@ -326,8 +330,9 @@ package struct GuardTable {
     private mutating func recheck(_ program: GuardedProgram, _ known: Program, _ permission: Permission) {
         if let id = known.asks[permission] {
             // What a thread waits for is answered by what is true then.
-            guard let ask = asks[id], !ask.waits else { return }
+            guard var ask = asks[id], !ask.waits else { return }
             end(id, withdraws: true)
+            ask.isSent = false
             let new = addAsk(ask)
             for thread in ask.threads { waiters[thread] = waiters[thread].map { moved($0, to: new) } }
             return
@@ -340,15 +345,16 @@ package struct GuardTable {
     private mutating func registered(_ user: UInt32) {
         present.insert(user)
         if awaited.remove(user) != nil { effects.append(.stopTimer(.permd(user: user))) }
-        for (id, ask) in asks.sorted(by: { $0.key < $1.key }) where ask.user == user && ask.waits { send(id) }
+        for (id, ask) in asks.sorted(by: { $0.key < $1.key }) where ask.user == user { send(id) }
         recheck(user, nil)
     }
 
     private mutating func left(_ user: UInt32) {
         guard present.remove(user) != nil else { return }
         for (id, ask) in asks.sorted(by: { $0.key < $1.key }) where ask.user == user {
-            // What was decided goes on. Another permd is asked about all of it.
-            if ask.waits { send(id) } else if ask.threads.isEmpty { end(id, withdraws: false) } else { send(id) }
+            asks[id]?.isSent = false
+            // What was decided goes on. The next permd is asked about all of it.
+            if ask.waits || !ask.threads.isEmpty { send(id) } else { end(id, withdraws: false) }
         }
     }
 

@@ -9,7 +9,9 @@ import Testing
 private struct Kernel {
     var claimed: Set<Int32> = []
     var stopped: Set<Int32> = []
-    var asked: Set<AskID> = []
+    /// What the users' permds were asked.
+    var asked: [AskID: UInt32] = [:]
+    var present: Set<UInt32> = []
     var followed: Set<GuardedProgram> = []
     var signals: Set<Int32> = []
     var timers: Set<GuardTimer> = []
@@ -19,8 +21,9 @@ private struct Kernel {
         case .claim(let thread, _): #expect(claimed.insert(thread).inserted, "\(thread) is claimed twice")
         case .release(let thread, _): #expect(stopped.remove(thread) != nil, "\(thread) is not stopped")
         case .dismiss(let thread, _): #expect(!claimed.contains(thread) && !stopped.contains(thread))
-        case .ask(_, let id, _, _, _, _): asked.insert(id)
-        case .withdraw(_, let id): #expect(asked.remove(id) != nil, "\(id) was not asked")
+        case .ask(let user, let id, _, _, _, _):
+            #expect(asked.updateValue(user, forKey: id) == nil, "\(id) is asked twice")
+        case .withdraw(_, let id): #expect(asked.removeValue(forKey: id) != nil, "\(id) was not asked")
         case .follow(let program, let isFollowed):
             if isFollowed { followed.insert(program) } else { #expect(followed.remove(program) != nil) }
         case .followSignals(let pid, let isFollowed):
@@ -69,8 +72,11 @@ struct GuardSequenceTests {
                     feed(.lost(thread: thread))
                 }
                 feed(.exited(program))
-            case 8: feed(.registered(user: user))
-            case 9: feed(.left(user: user))
+            case 8: if kernel.present.insert(user).inserted { feed(.registered(user: user)) }
+            case 9:
+                kernel.asked = kernel.asked.filter { $0.value != user }
+                kernel.present.remove(user)
+                feed(.left(user: user))
             case 10: feed(.recheck(user: user, nil))
             case 11:
                 if let timer = kernel.timers.randomElement(using: &random) {
@@ -78,20 +84,22 @@ struct GuardSequenceTests {
                     feed(.timerFired(timer))
                 }
             default:
-                if let id = kernel.asked.randomElement(using: &random) {
+                if let id = kernel.asked.keys.sorted().randomElement(using: &random) {
+                    if kernel.asked[id] == user { kernel.asked[id] = nil }
                     feed(.answered(user: user, id, GuardAnswer.allCases.randomElement(using: &random)!))
                 }
             }
         }
         // Everything that is asked is answered, and every claimed thread stops.
-        for user: UInt32 in 1000...1001 { feed(.registered(user: user)) }
+        for user: UInt32 in 1000...1001 where kernel.present.insert(user).inserted { feed(.registered(user: user)) }
         for thread in kernel.claimed {
             kernel.stopped.insert(thread)
             feed(.stopped(thread: thread, hasSignal: false))
         }
         for _ in 0..<3 {
-            for id in kernel.asked.sorted() {
-                for user: UInt32 in 1000...1001 { feed(.answered(user: user, id, .denied)) }
+            for (id, user) in kernel.asked {
+                kernel.asked[id] = nil
+                feed(.answered(user: user, id, .denied))
             }
         }
         #expect(kernel.stopped == [])
