@@ -173,6 +173,9 @@ public struct UseRow: Sendable, Hashable {
     public let status: Status
     /// How it is known: `device` (the node is open), `capture` (ALSA records), or the name of an enforcement point.
     public let source: String
+    /// Whether it ends when the permission is denied, because something that stands between the app and the device cuts
+    /// it off. Otherwise the program holds the device itself, and only its end ends the use.
+    public let isCut: Bool
 
     init?(_ row: [String: Value]) {
         guard let use = row["use"]?.uint32Value, let permission = row.permission,
@@ -188,11 +191,8 @@ public struct UseRow: Sendable, Hashable {
         since = row.seconds("since") ?? 0
         self.status = status
         source = row["source"]?.stringValue ?? ""
+        isCut = row["cut"]?.boolValue ?? false
     }
-
-    /// Whether the program holds the device itself, so that a refusal does not end the use. Otherwise an enforcement
-    /// point stands between, and cuts it off.
-    public var isOpenedDirectly: Bool { source == "device" || source == "capture" }
 
     /// How long a refusal is in force that a user makes to stop a use. A reset would not stop it: an enforcement point
     /// would ask the user again at once, or let a program outside a sandbox pass.
@@ -263,7 +263,7 @@ public struct EnforcementPoint: Sendable, Hashable {
 
 /// A problem that the daemon has found: a row of org.permd.Policy1.ListProblems.
 public struct Problem: Sendable, Hashable {
-    /// What it concerns: `store`, `policy`, `settings`, `devices`, `usage` or `agent`.
+    /// What it concerns: `store`, `policy`, `settings`, `devices`, `usage`, `guard` or `agent`.
     public let about: String
     /// The kind of problem, in a word that does not change.
     public let code: String

@@ -7,7 +7,7 @@ extension UseTexts {
     /// An app uses a device without a grant.
     static func ungranted(_ group: UseGroup) -> Notification {
         var body = [sentence(group.status)]
-        if group.isOpenedDirectly {
+        if !group.isCut {
             body.append(Texts.text("It has opened the device itself. Only quitting it ends that."))
         }
         var actions: [Notification.Action] = []

@@ -49,7 +49,7 @@ struct PanelView: Sendable, Hashable {
         for group in groups.prefix(mostUses) {
             let icon = PermissionText.of(group.used.permission).icon
             entries.append(.line(group.line, icon: icon))
-            if group.isOpenedDirectly {
+            if !group.isCut {
                 let text = Texts.text("It has opened the device itself. Only quitting it ends that.")
                 entries.append(.line(text, icon: ""))
             }

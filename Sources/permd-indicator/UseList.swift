@@ -15,8 +15,8 @@ struct UseGroup: Sendable, Hashable {
     let name: String
     /// The app's status now, as far as it can be known.
     let status: Status
-    /// Whether the app holds a device itself, so that a refusal does not cut it off.
-    let isOpenedDirectly: Bool
+    /// Whether a refusal ends all of them. Otherwise the app holds a device itself.
+    let isCut: Bool
     /// The latest of its uses.
     let newest: UInt32
 
@@ -24,7 +24,7 @@ struct UseGroup: Sendable, Hashable {
     var isUngranted: Bool { [.denied, .restricted, .undetermined].contains(status) }
 
     func with(_ status: Status) -> UseGroup {
-        UseGroup(used: used, name: name, status: status, isOpenedDirectly: isOpenedDirectly, newest: newest)
+        UseGroup(used: used, name: name, status: status, isCut: isCut, newest: newest)
     }
 
     /// Whether a refusal would change anything, and whom it would be about.
@@ -88,7 +88,7 @@ struct UseList: Sendable {
         return UseGroup(
             used: used, name: SafeText.title(newest.appName),
             status: changed[used] ?? newest.status,
-            isOpenedDirectly: uses.contains(where: \.isOpenedDirectly), newest: newest.use)
+            isCut: uses.allSatisfy(\.isCut), newest: newest.use)
     }
 }
 

@@ -106,7 +106,7 @@ final class UseNotifications {
                 server.show(UseTexts.over(group), .use(used))
                 continue
             }
-            guard current.status != group.status || current.isOpenedDirectly != group.isOpenedDirectly else { continue }
+            guard current.status != group.status || current.isCut != group.isCut else { continue }
             if current.isUngranted {
                 open[used] = current
                 server.show(UseTexts.ungranted(current), .use(used))
@@ -132,7 +132,7 @@ final class UseNotifications {
 
     /// A person has stopped it. Servers close a notification with a click, but what is not cut off has to be reported of.
     func refused(_ group: UseGroup) {
-        guard isActive, group.isOpenedDirectly, open[group.used] == nil else { return }
+        guard isActive, !group.isCut, open[group.used] == nil else { return }
         let refused = group.with(.denied)
         open[group.used] = refused
         server.show(UseTexts.ungranted(refused), .use(group.used))

@@ -1,6 +1,7 @@
 // Signals: who receives them, whose are accepted, and names that vanish.
 
 import DBus
+import Glibc
 import PermissionTestKit
 import TestSupport
 import Testing
@@ -44,6 +45,29 @@ struct SignalTests {
         fixture.service.send(signal("B", [.string("other")]))
         try await fixture.settle()
         #expect(heard.all == ["member", "argument"])
+        await fixture.end()
+    }
+
+    /// Others are closed as they arrive.
+    @Test(arguments: buses)
+    func descriptorsAreForSubscriptionsThatTakeThem(_ kind: PrivateBus.Kind) async throws {
+        let fixture = try await Fixture(kind)
+        let heard = EventLog<String>()
+        let file = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
+        let client = fixture.client
+        client.onSignal(
+            sender: fixture.service.uniqueName, member: "Taken", addMatch: false, takesDescriptors: true
+        ) { heard.add("taken \($0.body.first?.unixFDValue.map { $0.raw >= 0 } == true)") }
+        client.onSignal(member: "Dropped", addMatch: false) { _ in heard.add("dropped") }
+        let stranger = try fixture.bus.connect()
+        stranger.send(signal("Taken", to: client.uniqueName, [.unixFD(file)]))
+        _ = try await stranger.call(ping)
+        for member in ["Dropped", "Taken"] {
+            fixture.service.send(signal(member, to: client.uniqueName, [.unixFD(file)]))
+        }
+        try await fixture.settle()
+        #expect(heard.all == ["taken true"])
+        stranger.close()
         await fixture.end()
     }
 

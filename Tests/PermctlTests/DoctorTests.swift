@@ -69,6 +69,46 @@ struct DoctorTests {
         await stage.end()
     }
 
+    /// That there is none is no problem.
+    @Test func doctorKnowsTheGuard() async throws {
+        let stage = try await CommandStage()
+        let (agent, deviceGuard) = (try await stage.agent(), try await FakeGuard(isThere: false))
+        let text = "programs outside sandboxes are not asked about when they open device nodes themselves"
+        let alone = try await stage.run("doctor")
+        #expect(alone.status == 0 && alone.lines.contains { $0.hasPrefix("--  guard") && $0.contains(text) })
+        deviceGuard.version =
+            try await stage.run("--version").output.split(whereSeparator: \.isWhitespace).last.map(String.init) ?? ""
+        try deviceGuard.appear()
+        let well = try await stage.run("doctor", environment: deviceGuard.environment)
+        #expect(well.status == 0 && well.lines.contains { $0.hasPrefix("ok  guard") }, "\(well)")
+        #expect(!well.output.contains(text))
+        (deviceGuard.version, deviceGuard.problems) = ("0.0.9", ["the kernel has no BTF; install another"])
+        let ill = try await stage.run("doctor", "--json", environment: deviceGuard.environment)
+        #expect(ill.status == 1)
+        let findings = try objects(ill.output).filter { $0["about"] as? String == "guard" }
+        #expect(findings.map { $0["code"] as? String } == ["guard-version", "guard-problem"])
+        #expect(findings.allSatisfy { $0["state"] as? String == "bad" && ($0["advice"] as? String)?.isEmpty == false })
+        #expect(findings.last?["text"] as? String == "the kernel has no BTF; install another")
+        withExtendedLifetime(agent) {}
+        await deviceGuard.stop()
+        await stage.end()
+    }
+
+    /// permd's own view: the guard does not take it.
+    @Test func doctorKnowsThatTheGuardRefusesPermd() async throws {
+        let deviceGuard = try await FakeGuard()
+        deviceGuard.refusals = [.accessDenied]
+        let stage = try await CommandStage(environment: deviceGuard.environment)
+        let agent = try await stage.agent()
+        try await stage.permd.log.first { $0.contains("permd-guard does not ask this permd") }
+        let ill = try await stage.run("doctor")
+        #expect(ill.status == 1)
+        #expect(ill.lines.contains { $0.hasPrefix("!!  guard") && $0.contains("does not ask this permd") }, "\(ill)")
+        withExtendedLifetime(agent) {}
+        await stage.end()
+        await deviceGuard.stop()
+    }
+
     @Test func doctorListsEnforcementPoints() async throws {
         let stage = try await CommandStage()
         let agent = try await stage.agent()

@@ -42,6 +42,7 @@ struct InUseTests {
         }
         let list = try await stage.run("in-use", "camera")
         #expect(list.status == 0 && list.lines.count == 2 && list.lines[1].contains("Mock Camera 5"))
+        #expect(list.lines[1].contains(" stays open ") && use["cut"] as? Bool == false)
         #expect(try await stage.run("in-use", "microphone").status == 1)
         let now = try await stage.run("status", app.id.description)
         #expect(now.lines[1].hasPrefix("camera") && now.lines[1].contains(" now "))
@@ -63,5 +64,27 @@ struct InUseTests {
         #expect(used[0]["used"] as? Int == rows[0]["time"] as? Int && used[1]["used"] == nil)
         for child in [table, json, monitor] { child.terminate() }
         await stage.end()
+    }
+
+    @Test func aCameraThatTheGuardCutsOff() async throws {
+        let deviceGuard = try await FakeGuard()
+        deviceGuard.cuts = true
+        let stage = try await CommandStage(environment: deviceGuard.environment)
+        let terminal = try PseudoTerminal()
+        _ = try await stage.devices.add(.camera, 5, backedBy: terminal)
+        try await deviceGuard.cutsRead.first { $0 }
+        let app = try await TestApp("using", on: stage.permd)
+        let (json, log) = try follow(stage, "in-use", "--watch", "--json", "camera")
+        try await log.first { $0 == "[]" }
+        try await app.ask("hold \(terminal.path)")
+        try await log.first { $0.contains(#""cut":true"#) }
+        _ = try await stage.run("deny", app.id.description, "camera")
+        let list = try await stage.run("in-use")
+        #expect(list.lines[1].contains(" denied ") && list.lines[1].contains(" ends "), "\(list)")
+        #expect(!list.output.contains("still open"))
+        json.terminate()
+        await app.end()
+        await stage.end()
+        await deviceGuard.stop()
     }
 }

@@ -162,7 +162,7 @@ class UseButton extends PanelMenu.Button {
         ].filter(text => text).join(' · ');
         const texts = Widgets.column({y_align: Clutter.ActorAlign.CENTER},
             Widgets.label(nameOf(group), 'permd-strong'), Widgets.caption(facts));
-        if (group.isOpenedDirectly)
+        if (!group.isCut)
             texts.add_child(Widgets.caption(_('It has opened the device itself. Only quitting it ends that.')));
         const item = line(new St.Icon({icon_name: Texts.ICONS[group.permission], style_class: 'popup-menu-icon'}), texts);
         if (canBeStopped(group)) {

@@ -37,12 +37,12 @@ export class Uses {
         for (const use of [...this._uses.values()].sort((a, b) => a.since - b.since)) {
             const key = `${use.permission} ${use.app}`;
             const group = groups.get(key) ??
-                {app: use.app, permission: use.permission, since: use.since, isOpenedDirectly: false};
+                {app: use.app, permission: use.permission, since: use.since, isCut: true};
             groups.set(key, group);
             group.name = use.app_name;
             group.status = use.status;
-            // Nothing stands between such a program and the device: a refusal does not cut it off.
-            group.isOpenedDirectly ||= ['device', 'capture'].includes(use.source);
+            // Otherwise the program holds the device itself, and a refusal does not end that.
+            group.isCut &&= use.cut;
         }
         return [...groups.values()].sort((a, b) => ORDER.indexOf(a.permission) - ORDER.indexOf(b.permission));
     }

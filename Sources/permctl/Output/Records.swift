@@ -103,7 +103,7 @@ extension UseRow {
         [
             "use": use, "app": app?.description ?? "", "app_name": appName, "pid": pid,
             "permission": permission.rawValue, "device": device, "device_name": deviceName, "since": since,
-            "status": status.rawValue, "source": source,
+            "status": status.rawValue, "source": source, "cut": isCut,
         ]
     }
 }

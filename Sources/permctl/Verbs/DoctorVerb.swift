@@ -77,7 +77,8 @@ private struct Examination {
             let problems = try await settings.problems()
             let (agents, points) = (try await agents(problems), try await enforcementPoints())
             let shell = Finding.about(await settings.gnomeShell())
-            return [bus, version] + agents + shell + Examination.display() + points + [Examination.portals()]
+            let findings = [bus, version] + agents + shell + Examination.display() + points
+            return findings + Finding.about(await DeviceGuard.find()) + [Examination.portals()]
                 + (try await devices()) + Examination.files(problems) + Examination.notes()
         } catch {
             return error.kind == .noBus

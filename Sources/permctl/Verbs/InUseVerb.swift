@@ -57,7 +57,7 @@ struct InUseVerb: AsyncParsableCommand {
     private static func text(_ now: Status, _ use: UseRow) -> String {
         switch now {
         case .undetermined: "not asked"
-        case .denied, .restricted: use.isOpenedDirectly ? "\(now.rawValue), but still open" : now.rawValue
+        case .denied, .restricted: use.isCut ? now.rawValue : "\(now.rawValue), but still open"
         case .granted, .unavailable: now.rawValue
         }
     }
@@ -70,14 +70,14 @@ struct InUseVerb: AsyncParsableCommand {
         try output.list(
             rows,
             [
-                "permission", "app", "device", "since", "status", Column("source", isDetail: true),
-                Column("pid", isDetail: true),
+                "permission", "app", "device", "since", "status", Column("if denied", isDetail: true),
+                Column("source", isDetail: true), Column("pid", isDetail: true),
             ], empty: "Nothing is in use.", json: records
         ) { use, now in
             [
                 Cell(use.permission.rawValue), use.app.map { Cell($0, names) } ?? "(unknown)", Cell(use.deviceName),
                 Cell(TimeText.short(use.since)), Cell(InUseVerb.text(now, use), now == .granted ? .good : .bad),
-                Cell(use.source), Cell(use.pid == 0 ? "-" : String(use.pid)),
+                use.isCut ? "ends" : "stays open", Cell(use.source), Cell(use.pid == 0 ? "-" : String(use.pid)),
             ]
         }
     }

@@ -83,9 +83,9 @@ final class Changes {
         let question = Question.permission(use.permission)
         let step = Step(app: app, question: question, verdict: .deny, duration: UseRow.refusalWhenStopped)
         let pattern =
-            use.isOpenedDirectly
-            ? Texts.pattern("%@ may not use %@ until you log out, but still has it open: quit it to end that")
-            : Texts.pattern("%@ may not use %@ until you log out")
+            use.isCut
+            ? Texts.pattern("%@ may not use %@ until you log out")
+            : Texts.pattern("%@ may not use %@ until you log out, but still has it open: quit it to end that")
         let rows = model.decisions(app).filter { $0.question == question }
         let before = rows.first { $0.decision != .pause }
         apply(

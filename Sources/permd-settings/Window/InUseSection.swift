@@ -68,7 +68,7 @@ final class InUseSection {
         parts.append(Texts.text("since %@", TimeText.short(use.since)))
         if let objection = UseTexts.objection(use.status) { parts.append(objection) }
         let line = parts.joined(separator: " · ")
-        guard use.isOpenedDirectly else { return line }
+        guard !use.isCut else { return line }
         return line + "\n" + Texts.text("It has opened the device itself. Only quitting it ends that.")
     }
 }
