@@ -43,8 +43,10 @@ package enum PolicyCheck {
             let content = try IniFile(text, repeatable: Rule.repeatable)
             if content.sections.first?.name.hasPrefix("Rule") == true {
                 let prefix = root == "/" ? "" : root
+                // A package's rules may be about programs of packages that are not installed.
+                let isPackages = path.hasPrefix("\(prefix)/usr/lib/")
                 result.notes = try Rule.read(content, file: path).flatMap {
-                    $0.notes { access(prefix + $0, F_OK) == 0 }
+                    $0.notes { isPackages || access(prefix + $0, F_OK) == 0 }
                 }
             } else {
                 _ = try SettingsFile.read(text, over: Settings())

@@ -25,6 +25,8 @@ struct PolicyCheckTests {
             "usr/lib/permd/policy.d/20-bad.conf": "replaced\n",
             "etc/permd/policy.d/30-paths.conf": PolicyCheckTests.rule + "Apps=exe:/bin/a exe:/bin/b\n",
             "etc/permd/policy.d/40-old.conf.dpkg-old": "",
+            // Packages have rules about programs that may not be installed.
+            "usr/lib/permd/policy.d/50-package.conf": PolicyCheckTests.rule + "Apps=exe:/bin/b\n",
             "etc/permd/permd.conf": "[Prompts]\nNagLimit=0\n",
             "bin/a": "",
         ])
@@ -33,12 +35,12 @@ struct PolicyCheckTests {
             found.map(\.path)
                 == [
                     "etc/permd/policy.d/10-good.conf", "etc/permd/policy.d/20-bad.conf",
-                    "etc/permd/policy.d/30-paths.conf",
+                    "etc/permd/policy.d/30-paths.conf", "usr/lib/permd/policy.d/50-package.conf",
                     "etc/permd/permd.conf", "etc/permd/policy.d/40-old.conf.dpkg-old",
                 ].map(root.file))
-        #expect(found.map { $0.error?.line } == [nil, 2, nil, 2, nil])
-        #expect(found.map { $0.notes.map(\.line) } == [[], [], [5], [], [0]])
-        #expect(found[2].notes[0].message.contains("/bin/b") && found[4].notes[0].message.contains(".conf"))
+        #expect(found.map { $0.error?.line } == [nil, 2, nil, nil, 2, nil])
+        #expect(found.map { $0.notes.map(\.line) } == [[], [], [5], [], [], [0]])
+        #expect(found[2].notes[0].message.contains("/bin/b") && found[5].notes[0].message.contains(".conf"))
     }
 
     /// Tools check a file under a name of their own before they install it.
