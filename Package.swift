@@ -93,6 +93,13 @@ let guardTargets: [Target] =
                 "Journal", "CGuard", "CLinux", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "GuardTests",
+            dependencies: [
+                "permd-guard", "GuardRules", "DBus", "PermissionModel", "ProcessIdentity", "System",
+                "PermissionTestKit", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
     ]
 
 /// An archive of scripts/archive has the packages in vendor/, so that a build needs no network.

@@ -1,11 +1,14 @@
 // The settings of permd-guard: guard.conf and its drop-in files, in the folders of permd.conf.
 
-package import PermissionModel
-package import System
+import System
 
 package struct GuardSettings: Sendable, Equatable {
     /// What happens to users of whom no permd has been seen since the boot.
     package enum Absence: String, Sendable, CaseIterable { case allow, refuse }
+
+    static let file = "guard.conf"
+    static let section = "Guard"
+    static let repeatable: Set<String> = ["Pass"]
 
     package private(set) var withoutPermd = Absence.allow
     /// Seconds for which a permd that has left is waited for.
@@ -21,7 +24,7 @@ package struct GuardSettings: Sendable, Equatable {
     package static func read(
         root: String = "/", over before: GuardSettings = GuardSettings()
     ) -> (GuardSettings, problems: [PolicyProblem]) {
-        let folders = PolicyFolders(root: root, settings: "guard.conf")
+        let folders = PolicyFolders(root: root, settings: file)
         let files = folders.files(folders.listings(), known: [])
         var problems = files.unreadable.map { PolicyProblem(file: $0.folder, line: 0, message: $0.failure.reason) }
         var found = GuardSettings()
@@ -38,11 +41,7 @@ package struct GuardSettings: Sendable, Equatable {
     private static func text(_ path: String) throws(FileProblem) -> String {
         switch PolicyFolders.read(path) {
         case .failure(let failure): throw FileProblem(line: 0, message: failure.reason)
-        case .success(let bytes):
-            guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw FileProblem(line: 0, message: "the file is not UTF-8")
-            }
-            return text
+        case .success(let bytes): return try FileProblem.text(bytes)
         }
     }
 
@@ -52,9 +51,9 @@ package struct GuardSettings: Sendable, Equatable {
     /// The settings with those of the file over them. Paths of several files add up.
     package static func read(_ text: String, over settings: GuardSettings) throws(FileProblem) -> GuardSettings {
         var changed = settings
-        for section in try IniFile(text, repeatable: ["Pass"]).sections {
-            guard section.name == "Guard" else {
-                throw FileProblem(line: section.line, message: "unknown section [\(section.name)]; it is [Guard]")
+        for section in try IniFile(text, repeatable: repeatable).sections {
+            guard section.name == GuardSettings.section else {
+                throw FileProblem(line: section.line, message: "unknown section [\(section.name)]; there is only [\(GuardSettings.section)]")
             }
             for (name, value, line) in section.values {
                 guard let problem = changed.set(name, value) else { continue }

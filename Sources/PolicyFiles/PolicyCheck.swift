@@ -19,12 +19,16 @@ package enum PolicyCheck {
         let folders = PolicyFolders(root: root)
         let listings = folders.listings()
         let found = folders.files(listings, known: [])
+        let guardFolders = PolicyFolders(root: root, settings: GuardSettings.file)
+        let guardListings = guardFolders.listings()
+        let guardFound = guardFolders.files(guardListings, known: [])
         let unreadable = found.unreadable.map { CheckedFile(path: $0.folder, error: FileProblem($0.failure)) }
-        return unreadable + (found.rules + found.settings).map { file($0, root: root) }
-            + listings.filter { PolicyFolders.isDropIn($0.folder) }.flatMap(unread)
+        let unread = (listings + guardListings.filter { $0.folder.hasSuffix("\(GuardSettings.file).d") })
+            .filter { PolicyFolders.isDropIn($0.folder) }.flatMap(unread)
+        return unreadable + (found.rules + found.settings + guardFound.settings).map { file($0, root: root) } + unread
     }
 
-    /// A file, or the files in a folder and in its folders `policy.d` and `permd.conf.d`.
+    /// A file, or the files in a folder and in its folders of drop-in files.
     package static func path(_ path: String) -> [CheckedFile] {
         guard isFolder(path) else { return [file(path, root: "/")] }
         let listing = FolderListing(reading: path)
@@ -35,12 +39,12 @@ package enum PolicyCheck {
             + below.filter(PolicyFolders.isDropIn).flatMap { self.path($0) }
     }
 
-    /// Rules if its first section is one, else settings.
+    /// Rules if its first section is one, settings of permd-guard if that is theirs, else settings of permd.
     private static func file(_ path: String, root: String) -> CheckedFile {
         var result = CheckedFile(path: path)
         do throws(FileProblem) {
             let text = try text(path)
-            let content = try IniFile(text, repeatable: Rule.repeatable)
+            let content = try IniFile(text, repeatable: Rule.repeatable.union(GuardSettings.repeatable))
             if content.sections.first?.name.hasPrefix("Rule") == true {
                 let prefix = root == "/" ? "" : root
                 // A package's rules may be about programs of packages that are not installed.
@@ -48,6 +52,8 @@ package enum PolicyCheck {
                 result.notes = try Rule.read(content, file: path).flatMap {
                     $0.notes { isPackages || access(prefix + $0, F_OK) == 0 }
                 }
+            } else if content.sections.first?.name == GuardSettings.section {
+                _ = try GuardSettings.read(text, over: GuardSettings())
             } else {
                 _ = try SettingsFile.read(text, over: Settings())
             }

@@ -29,7 +29,9 @@ final class GuardService {
     /// The clock's time is greater than what any earlier run has counted to.
     private var table = GuardTable(firstAsk: UInt64(Loop.nanoseconds(of: CLOCK_BOOTTIME)))
     private lazy var nodes = GuardedNodes(kernel) { [weak self] in self?.nodesChanged() }
-    private lazy var permds = PermdRegistry(processes, log: log) { [weak self] in self?.feed($0) }
+    private lazy var permds = PermdRegistry(
+        processes, executable: { [reader = processes.identity.reader] in reader.systemExecutable($0) }, log: log
+    ) { [weak self] in self?.feed($0) }
     private var settings: GuardSettings
     private var settingsProblems: [PolicyProblem] = []
     private var programs: [GuardedProgram: (pidfd: UnixFD, end: WatchToken)] = [:]

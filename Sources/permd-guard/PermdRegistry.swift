@@ -10,9 +10,6 @@ import System
 
 @LoopActor
 final class PermdRegistry {
-    static let name = "org.permd.Guard"
-    private static let path = "/org/permd/Guard"
-    private static let interface = "org.permd.Guard1"
     /// Registrations that are being checked. More are refused: each asks the bus and reads files.
     private static let mostChecks = 64
 
@@ -27,18 +24,25 @@ final class PermdRegistry {
     }
 
     private let processes: ProcessIdentifier
+    /// The path of a process's executable, if that is the system's.
+    private let executable: @LoopActor (Int32) -> [UInt8]?
     private let log: Logger
     private let feed: @LoopActor (GuardEvent) -> Void
     var state: @LoopActor () -> State = { State() }
     /// Called before a user's first permd is asked.
     var onUser: @LoopActor (UInt32) -> Void = { _ in }
-    private let bus = SystemBus(.system)
+    private let bus: SystemBus
     private var server: ObjectServer?
     private var permds: [UInt32: Permd] = [:]
     private var checks = 0
 
-    init(_ processes: ProcessIdentifier, log: Logger, feed: @escaping @LoopActor (GuardEvent) -> Void) {
-        (self.processes, self.log, self.feed) = (processes, log, feed)
+    /// - Parameter executable: Passes the path of a process's executable, if that is the system's.
+    init(
+        _ processes: ProcessIdentifier, executable: @escaping @LoopActor (Int32) -> [UInt8]?,
+        on address: BusAddress = .system, log: Logger, feed: @escaping @LoopActor (GuardEvent) -> Void
+    ) {
+        (self.processes, self.executable, self.log, self.feed) = (processes, executable, log, feed)
+        bus = SystemBus(address)
     }
 
     /// Serves on the system bus, and again after a loss of it.
@@ -58,13 +62,13 @@ final class PermdRegistry {
         let server = ObjectServer(connection: connection) { call, text in
             PermdRegistry.fail(call, PermissionError(.invalidArguments, text))
         }
-        server.add(served, at: PermdRegistry.path)
+        server.add(served, at: BusNames.guardObject)
         self.server = server
-        connection.requestName(PermdRegistry.name) { [log] result in
+        connection.requestName(BusNames.guardService) { [log] result in
             switch result {
-            case .success(true): return log.info("serving \(PermdRegistry.name)")
-            case .success(false): log.error("another program owns \(PermdRegistry.name)")
-            case .failure(let error): log.error("the bus refuses the name \(PermdRegistry.name): \(error.message)")
+            case .success(true): return log.info("serving \(BusNames.guardService)")
+            case .success(false): log.error("another program owns \(BusNames.guardService)")
+            case .failure(let error): log.error("the bus refuses the name \(BusNames.guardService): \(error.message)")
             }
             onRefusal()
         }
@@ -84,7 +88,7 @@ final class PermdRegistry {
 
     private var served: Interface {
         Interface(
-            name: PermdRegistry.interface,
+            name: BusNames.guardInterface,
             methods: [
                 Method(name: "Register", inputs: [:], outputs: [:]) { [weak self] in self?.register($0) },
                 Method(name: "Answer", inputs: ["request": "t", "answer": "s"], outputs: [:]) { [weak self] in
@@ -135,7 +139,7 @@ final class PermdRegistry {
     private func add(
         _ name: String, of user: UInt32?, _ pid: Int32?, _ connection: Connection
     ) throws(PermissionError) {
-        guard let user, let pid, let path = processes.identity.reader.systemExecutable(pid),
+        guard let user, let pid, let path = executable(pid),
             path.split(separator: UInt8(ascii: "/")).last?.elementsEqual("permd".utf8) == true
         else { throw PermissionError(.accessDenied, "only a permd that root has installed may register") }
         guard permds[user] == nil else {
@@ -198,7 +202,7 @@ final class PermdRegistry {
         guard let permd = permds[user], let connection = bus.connection else { return }
         connection.send(
             .signal(
-                path: PermdRegistry.path, interface: PermdRegistry.interface, member: member, body,
+                path: BusNames.guardObject, interface: BusNames.guardInterface, member: member, body,
                 destination: permd.name))
     }
 }
