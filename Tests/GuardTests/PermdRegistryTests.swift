@@ -41,7 +41,7 @@ private final class Stage {
     func client() throws -> (connection: Connection, signals: EventLog<Message>) {
         let connection = try bus.connect()
         let signals = EventLog<Message>()
-        connection.onSignal(interface: BusNames.guardInterface, addMatch: false) { signals.add($0) }
+        connection.onSignal(interface: BusNames.guardInterface, addMatch: false, takesDescriptors: true) { signals.add($0) }
         return (connection, signals)
     }
 }

@@ -8,12 +8,13 @@ import Testing
 struct GuardSettingsTests {
     @Test
     func filesAddUp() throws {
-        let root = try TemporaryFolder(["etc/permd/guard.conf.d", "usr/lib/permd/guard.conf.d"])
-        try root.write("[Guard]\nWithoutPermd=refuse\nPass=/usr/bin/a /usr/bin/b\n", to: "etc/permd/guard.conf")
-        try root.write("[Guard]\nPass=/usr/bin/c\nPass=/usr/bin/d\n", to: "usr/lib/permd/guard.conf.d/10-more.conf")
-        try root.write("[Guard]\nWaitForPermdSec=5\n", to: "etc/permd/guard.conf.d/20-wait.conf")
-        // Rules and settings of permd are not its settings.
-        try root.write("[Prompts]\nNagLimit=1\n", to: "etc/permd/permd.conf")
+        let root = try PolicyCheckTests.folder([
+            "etc/permd/guard.conf": "[Guard]\nWithoutPermd=refuse\nPass=/usr/bin/a /usr/bin/b\n",
+            "usr/lib/permd/guard.conf.d/10-more.conf": "[Guard]\nPass=/usr/bin/c\nPass=/usr/bin/d\n",
+            "etc/permd/guard.conf.d/20-wait.conf": "[Guard]\nWaitForPermdSec=5\n",
+            // Settings of permd are not its settings.
+            "etc/permd/permd.conf": "[Prompts]\nNagLimit=1\n",
+        ])
         let (settings, problems) = GuardSettings.read(root: root.path)
         #expect(problems == [])
         #expect(settings.withoutPermd == .refuse && settings.waitForPermd == 5)
@@ -33,8 +34,7 @@ struct GuardSettingsTests {
         ("[Guard]\nWithoutPermd=allow\nWithoutPermd=allow\n", 3),
     ])
     func anErrorIsNamedWithItsLine(text: String, line: Int) throws {
-        let root = try TemporaryFolder(["etc/permd"])
-        try root.write("[Guard]\nWithoutPermd=refuse\n", to: "etc/permd/guard.conf")
+        let root = try PolicyCheckTests.folder(["etc/permd/guard.conf": "[Guard]\nWithoutPermd=refuse\n"])
         let before = GuardSettings.read(root: root.path).0
         try root.write(text, to: "etc/permd/guard.conf")
         let (settings, problems) = GuardSettings.read(root: root.path, over: before)

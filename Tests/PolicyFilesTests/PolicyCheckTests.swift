@@ -10,7 +10,7 @@ import Testing
 struct PolicyCheckTests {
     private static let rule = "[Rule a]\nApps=flatpak:*\nPermissions=camera\nAction=restrict\n"
 
-    private static func folder(_ files: [String: String]) throws -> TemporaryFolder {
+    static func folder(_ files: [String: String]) throws -> TemporaryFolder {
         let parts = files.keys.map { $0.split(separator: "/").dropLast() }
         let parents = Set(parts.flatMap { parts in parts.indices.map { parts[...$0].joined(separator: "/") } })
         let root = try TemporaryFolder(parents.sorted())
