@@ -53,7 +53,9 @@ package struct GuardSettings: Sendable, Equatable {
         var changed = settings
         for section in try IniFile(text, repeatable: repeatable).sections {
             guard section.name == GuardSettings.section else {
-                throw FileProblem(line: section.line, message: "unknown section [\(section.name)]; there is only [\(GuardSettings.section)]")
+                throw FileProblem(
+                    line: section.line,
+                    message: "unknown section [\(section.name)]; there is only [\(GuardSettings.section)]")
             }
             for (name, value, line) in section.values {
                 guard let problem = changed.set(name, value) else { continue }

@@ -30,8 +30,8 @@ final class GuardService {
     private var table = GuardTable(firstAsk: UInt64(Loop.nanoseconds(of: CLOCK_BOOTTIME)))
     private lazy var nodes = GuardedNodes(kernel) { [weak self] in self?.nodesChanged() }
     private lazy var permds = PermdRegistry(
-        processes, executable: { [reader = processes.identity.reader] in reader.systemExecutable($0) }, log: log
-    ) { [weak self] in self?.feed($0) }
+        processes, log: log, executable: { [reader = processes.identity.reader] in reader.systemExecutable($0) },
+        feed: { [weak self] in self?.feed($0) })
     private var settings: GuardSettings
     private var settingsProblems: [PolicyProblem] = []
     private var programs: [GuardedProgram: (pidfd: UnixFD, end: WatchToken)] = [:]

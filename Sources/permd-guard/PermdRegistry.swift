@@ -38,8 +38,8 @@ final class PermdRegistry {
 
     /// - Parameter executable: Passes the path of a process's executable, if that is the system's.
     init(
-        _ processes: ProcessIdentifier, executable: @escaping @LoopActor (Int32) -> [UInt8]?,
-        on address: BusAddress = .system, log: Logger, feed: @escaping @LoopActor (GuardEvent) -> Void
+        _ processes: ProcessIdentifier, on address: BusAddress = .system, log: Logger,
+        executable: @escaping @LoopActor (Int32) -> [UInt8]?, feed: @escaping @LoopActor (GuardEvent) -> Void
     ) {
         (self.processes, self.executable, self.log, self.feed) = (processes, executable, log, feed)
         bus = SystemBus(address)

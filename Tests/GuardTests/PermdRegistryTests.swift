@@ -25,9 +25,8 @@ private final class Stage {
         bus = try await PrivateBus()
         let events = events
         registry = PermdRegistry(
-            ProcessIdentifier(worker: Worker()), executable: { _ in executable.map { Array($0.utf8) } },
-            on: .address(bus.address), log: Logger(label: "test")
-        ) { events.add($0) }
+            ProcessIdentifier(worker: Worker()), on: .address(bus.address), log: Logger(label: "test"),
+            executable: { _ in executable.map { Array($0.utf8) } }, feed: { events.add($0) })
         let observer = try bus.connect()
         let owners = EventLog<String?>()
         observer.onOwnerChange(of: BusNames.guardService) { owners.add($0) }
@@ -41,7 +40,9 @@ private final class Stage {
     func client() throws -> (connection: Connection, signals: EventLog<Message>) {
         let connection = try bus.connect()
         let signals = EventLog<Message>()
-        connection.onSignal(interface: BusNames.guardInterface, addMatch: false, takesDescriptors: true) { signals.add($0) }
+        connection.onSignal(interface: BusNames.guardInterface, addMatch: false, takesDescriptors: true) {
+            signals.add($0)
+        }
         return (connection, signals)
     }
 }
@@ -151,7 +152,8 @@ struct PermdRegistryTests {
         try await permd.get("Register")
         let values: [Value] = [
             .uint64(.max), .string(""), .string("granted"), .string(String(repeating: "x", count: 70_000)), .bool(true),
-            .array(of: "s", []), .properties(["a": .uint64(1)]), .variant(.variant(.string("x"))), .structure([.byte(1)]),
+            .array(of: "s", []), .properties(["a": .uint64(1)]), .variant(.variant(.string("x"))),
+            .structure([.byte(1)]),
         ]
         for _ in 0..<400 {
             let member = ["Register", "Answer", "Recheck", "Asked", ""].randomElement()!
