@@ -11,10 +11,8 @@ import System
 
 @LoopActor
 final class GuardLink {
-    /// The most questions without an answer, each with a descriptor. More are refused: the queue takes no more, either.
-    static let maximumAsked = 1024
-
     let connection: GuardConnection
+    private let maximumAsked: Int
     private let processes: ProcessIdentifier
     private let facts: CurrentFacts
     private let policy: PolicySet
@@ -26,10 +24,13 @@ final class GuardLink {
     /// What is not answered, by the guard's number.
     private var asked: [UInt64: GuardRequest] = [:]
 
+    /// - Parameter maximumAsked: The most questions without an answer, each with a descriptor. More are refused: the
+    ///   queue takes no more, either.
     init(
         bus: SystemBus, processes: ProcessIdentifier, facts: CurrentFacts, policy: PolicySet, devices: DeviceCatalog,
-        now: @escaping @Sendable () -> EpochSeconds, log: Logger
+        now: @escaping @Sendable () -> EpochSeconds, log: Logger, maximumAsked: Int = 1024
     ) {
+        self.maximumAsked = maximumAsked
         connection = GuardConnection(bus: bus, log: log)
         self.processes = processes
         self.facts = facts
@@ -61,7 +62,7 @@ final class GuardLink {
         guard let question = GuardQuestion(body), asked[question.number] == nil else { return }
         let number = question.number
         let request = GuardRequest(question) { [weak self] in self?.answer(number, $0) }
-        let isFull = asked.count >= GuardLink.maximumAsked
+        let isFull = asked.count >= maximumAsked
         asked[number] = request
         guard !isFull, let pid = Pidfd.pid(of: question.pidfd.raw) else { return answer(number, .refused) }
         request.onExit { [weak self] in self?.exited(number) }
