@@ -38,11 +38,6 @@ package enum GuardVerdict: Sendable, Hashable, CaseIterable {
     case cut
 }
 
-/// An answer of permd: org.permd.Guard1.Answer.
-package enum GuardAnswer: String, Sendable, Hashable, CaseIterable {
-    case granted, denied, refused
-}
-
 package typealias AskID = UInt64
 
 package enum GuardEvent: Sendable, Hashable {

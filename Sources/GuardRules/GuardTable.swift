@@ -1,7 +1,7 @@
 // Who waits for an answer, and what was decided: turns events into effects. Each program is asked about once for a
 // permission, however many of its threads wait.
 
-package import PermissionModel
+import PermissionModel
 
 package struct GuardTable {
     /// The programs that are remembered for a user. Of more, the one that asked the longest ago is asked about again.
@@ -35,7 +35,7 @@ package struct GuardTable {
     }
 
     private struct Waiter {
-        let ask: AskID
+        var ask: AskID
         let pid: Int32
         var isStopped = false
         /// How it goes on as soon as it has stopped.
@@ -119,7 +119,9 @@ package struct GuardTable {
     private mutating func restored(
         _ program: GuardedProgram, _ user: UInt32, _ permission: Permission, _ verdict: GuardVerdict, isPart: Bool
     ) {
-        _ = remember(program, of: user)
+        guard remember(program, of: user) else {
+            return effects.append(.store(program, user: user, permission, nil))
+        }
         programs[program]?.verdicts[permission] = verdict
         programs[program]?.isPart = isPart
     }
@@ -288,18 +290,19 @@ package struct GuardTable {
         }
         if answer == .refused, !ask.waits, !ask.threads.isEmpty || ask.hasFailed {
             // A thread has begun to wait meanwhile.
-            var next = ask
-            (next.waits, next.isSent) = (true, false)
-            end(id, withdraws: false)
-            let new = addAsk(next)
-            for thread in ask.threads { waiters[thread] = waiters[thread].map { moved($0, to: new) } }
-            return
+            asks[id]?.waits = true
+            return askAnew(id, withdraws: false)
         }
         finish(id, answer == .refused ? .refused : .again)
     }
 
-    private func moved(_ waiter: Waiter, to ask: AskID) -> Waiter {
-        Waiter(ask: ask, pid: waiter.pid, isStopped: waiter.isStopped, release: waiter.release)
+    /// A new question takes the place of this one, with its threads.
+    private mutating func askAnew(_ id: AskID, withdraws: Bool) {
+        guard var ask = asks[id] else { return }
+        end(id, withdraws: withdraws)
+        ask.isSent = false
+        let new = addAsk(ask)
+        for thread in ask.threads { waiters[thread]?.ask = new }
     }
 
     /// What is undecided now: a grant that was taken back cuts what is open, a denial that was taken back is asked about.
@@ -330,11 +333,7 @@ package struct GuardTable {
     private mutating func recheck(_ program: GuardedProgram, _ known: Program, _ permission: Permission) {
         if let id = known.asks[permission] {
             // What a thread waits for is answered by what is true then.
-            guard var ask = asks[id], !ask.waits else { return }
-            end(id, withdraws: true)
-            ask.isSent = false
-            let new = addAsk(ask)
-            for thread in ask.threads { waiters[thread] = waiters[thread].map { moved($0, to: new) } }
+            if asks[id]?.waits == false { askAnew(id, withdraws: true) }
             return
         }
         _ = addAsk(Ask(program: program, permission: permission, user: known.user, device: 0, waits: false))

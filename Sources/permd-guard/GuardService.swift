@@ -84,7 +84,7 @@ final class GuardService {
     private func restore(_ key: guard_verdict_key) {
         let program = GuardKinds.program(key.process)
         guard let stored = kernel.verdicts[key], let verdict = GuardKinds.verdict(stored.verdict),
-            let permission = GuardKinds.permission(key.kind), programs[program] != nil || open(program)
+            let permission = GuardKinds.permission(key.kind)
         else { return kernel.verdicts.remove(key) }
         feed(.restored(program, user: stored.user, permission, verdict, isPart: isPart(program)))
     }
@@ -148,11 +148,11 @@ final class GuardService {
         unsorted = []
     }
 
-    /// Nil if the process has exited, or passes.
+    /// Nil if the process passes.
     private func attempt(_ event: guard_event) -> Attempt? {
         let thread = Int32(bitPattern: event.thread)
         let program = GuardKinds.program(event.process)
-        guard let permission = GuardKinds.permission(event.kind), programs[program] != nil || open(program) else {
+        guard let permission = GuardKinds.permission(event.kind) else {
             threads.dismiss(thread, GUARD_GIVEN_UP)
             return nil
         }
@@ -170,12 +170,11 @@ final class GuardService {
     }
 
     /// Opens a pidfd, which refers to the process whatever its ID becomes later.
-    private func open(_ program: GuardedProgram) -> Bool {
+    private func follow(_ program: GuardedProgram) {
         let pidfd = UnixFD(owning: Pidfd.open(program.pid))
-        guard pidfd.raw >= 0, isSame(program) else { return false }
+        guard pidfd.raw >= 0, isSame(program) else { return feed(.exited(program)) }
         let end = Loop.shared.watch(pidfd, .readable) { [weak self] _ in self?.feed(.exited(program)) }
         programs[program] = (pidfd, end)
-        return true
     }
 
     private func isSame(_ program: GuardedProgram) -> Bool {
@@ -213,8 +212,7 @@ final class GuardService {
         case .followSignals(let pid, true): kernel.held.set(UInt32(bitPattern: pid), 1)
         case .followSignals(let pid, false): kernel.held.remove(UInt32(bitPattern: pid))
         case .follow(let program, false): programs.removeValue(forKey: program)?.end.cancel()
-        // It is followed since its attempt was read.
-        case .follow(_, true): break
+        case .follow(let program, true): follow(program)
         case .ask(let user, let id, let program, let permission, let device, let waits):
             guard let pidfd = programs[program]?.pidfd else { return }
             permds.ask(user, id, pidfd, permission, device: device, program: hidden(program), waits: waits)

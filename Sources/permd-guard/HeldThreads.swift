@@ -47,7 +47,7 @@ struct HeldThreads {
         return kernel.waits.set(key, wait, onlyExisting: true)
     }
 
-    /// Reports each thread whose state has changed: whether it has stopped, or nil if it has ended.
+    /// Reports each thread whose state has changed: whether it has stopped; otherwise it has ended.
     func changes(_ body: @LoopActor (_ thread: Int32, _ isStopped: Bool) -> Void) {
         var status: Int32 = 0
         while case let thread = cguard_changed(&status), thread > 0 {

@@ -20,7 +20,12 @@ final class Kernel {
     private static let maps = ["majors", "nodes", "users", "verdicts", "waits", "held", "settings", "events"]
     private static let opening = ["guard_open", "guard_signal"]
     /// Attached only while there is a camera: they cost every ioctl of the machine a moment.
-    private static let streaming = ["guard_ioctl", "guard_ioctl_compat"]
+    private static let streaming = ["guard_ioctl"] + (hasCompatHook ? [compat] : [])
+    private static let compat = "guard_ioctl_compat"
+    /// Older kernels have no hook of its own for the ioctls of 32-bit programs. Looking for it reads all of the kernel's
+    /// types.
+    private static let hasCompatHook =
+        libbpf_find_vmlinux_btf_id("security_file_ioctl_compat", BPF_MODIFY_RETURN) > 0
 
     let majors: KernelMap<UInt32, UInt32>
     let nodes: KernelMap<UInt32, UInt32>
@@ -83,9 +88,7 @@ final class Kernel {
         for name in maps {
             bpf_map__set_pin_path(bpf_object__find_map_by_name(object, name), KernelPins.path(name))
         }
-        for name in streaming where !hasHook(name) {
-            bpf_program__set_autoload(bpf_object__find_program_by_name(object, name), false)
-        }
+        bpf_program__set_autoload(bpf_object__find_program_by_name(object, compat), hasCompatHook)
         let result = bpf_object__load(object)
         guard result == 0 else {
             bpf_object__close(object)
@@ -93,12 +96,6 @@ final class Kernel {
                 "this kernel does not take the BPF programs: \(errorText(-result)); programs are not asked about")
         }
         return object
-    }
-
-    /// Older kernels have no hook of its own for the ioctls of 32-bit programs.
-    private static func hasHook(_ program: String) -> Bool {
-        program != "guard_ioctl_compat"
-            || libbpf_find_vmlinux_btf_id("security_file_ioctl_compat", BPF_MODIFY_RETURN) > 0
     }
 
     // MARK: Attaching
@@ -111,7 +108,7 @@ final class Kernel {
     var isStreaming: Bool {
         get { links["guard_ioctl"] != nil }
         set {
-            for name in Kernel.streaming where Kernel.hasHook(name) {
+            for name in Kernel.streaming {
                 guard newValue else {
                     detach(name)
                     continue

@@ -4,14 +4,6 @@ import DBus
 import PermissionCore
 import PermissionModel
 
-/// The answers of org.permd.Guard1.Answer.
-enum GuardAnswer: String {
-    /// Until Recheck.
-    case granted, denied
-    /// This attempt fails, and the next one is asked about again.
-    case refused
-}
-
 /// The arguments of the signal Asked.
 struct GuardQuestion {
     let number: UInt64
