@@ -19,7 +19,8 @@ enum GuardKinds {
         case .camera: GUARD_CAMERA
         case .microphone: GUARD_MICROPHONE
         case .location: GUARD_LOCATION
-        case .bluetooth: GUARD_NOTHING
+        // There is no node to open.
+        default: GUARD_NOTHING
         }
     }
 
