@@ -51,8 +51,10 @@ package enum GuardEvent: Sendable, Hashable {
     case restored(GuardedProgram, user: UInt32, Permission, GuardVerdict, isPart: Bool)
     /// A claimed thread waits now. With a signal that came before, it must go on.
     case stopped(thread: Int32, hasSignal: Bool)
-    /// The thread has ended, has gone on by itself, or cannot be claimed.
+    /// The thread has ended, or has gone on by itself.
     case lost(thread: Int32)
+    /// The thread cannot be claimed, so its call has failed.
+    case unclaimable(thread: Int32)
     /// A held thread, or all of a process, get a signal.
     case signalled(pid: Int32, thread: Int32?, interruptsCalls: Bool)
     case exited(GuardedProgram)

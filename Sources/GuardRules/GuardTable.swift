@@ -68,6 +68,7 @@ package struct GuardTable {
             restored(program, user, permission, verdict, isPart: isPart)
         case .stopped(let thread, let hasSignal): stopped(thread, hasSignal)
         case .lost(let thread): forget(thread)
+        case .unclaimable(let thread): failed(thread)
         case .signalled(let pid, let thread, let interrupts): signalled(pid, thread, interrupts)
         case .exited(let program): drop(program)
         case .registered(let user): registered(user)
@@ -214,6 +215,12 @@ package struct GuardTable {
         guard let waiter = waiters[thread] else { return }
         remove(thread)
         endIfUnused(waiter.ask)
+    }
+
+    private mutating func failed(_ thread: Int32) {
+        guard let waiter = waiters[thread] else { return }
+        asks[waiter.ask]?.hasFailed = true
+        remove(thread)
     }
 
     private mutating func signalled(_ pid: Int32, _ thread: Int32?, _ interrupts: Bool) {

@@ -76,16 +76,24 @@ package struct AppIdentity: Sendable {
                 key: evidence.key, app: app, instance: evidence.key, isProxy: AppIdentity.isProxy(executable)), pidfd)
     }
 
-    /// Identifies a process that runs with rights that keep this one from looking at it, by the executable that a program
-    /// with more rights names. Its control groups can be read nevertheless: in those of a sandbox it is nobody.
-    func process(_ pid: Int32, running program: String, under pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess
-    {
-        let evidence = try evidence(pid)
+    /// Identifies a process that runs with rights that keep this one from looking at it, or in a PID namespace of its own,
+    /// by the executable that a program with more rights names. What can be read nevertheless may say that it is in a
+    /// sandbox: then it is nobody.
+    func process(
+        _ evidence: ProcessEvidence, running program: String, under pidfd: Int32
+    ) throws(UnknownProcess) -> IdentifiedProcess {
         let groups = ControlGroups(evidence.controlGroups)
         let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: evidence.label))
-        guard program.utf8.first == UInt8(ascii: "/"), evidence.executable == nil, snaps.isEmpty,
-            groups.flatpaks.isEmpty
+        guard program.utf8.first == UInt8(ascii: "/"), evidence.executable == nil || !evidence.sharesPids,
+            snaps.isEmpty, groups.flatpaks.isEmpty
         else { throw UnknownProcess(reason: "its own files say who it is, or nothing does") }
+        if evidence.executable != nil {
+            // It may have left the root that has the file, but not the process that started the sandbox.
+            for process in try [evidence.key] + reader.ancestors(of: evidence.key.pid).dropLast()
+            where try reader.flatpakInfo("\(process.pid)") != nil {
+                throw UnknownProcess(reason: "it is in a flatpak but hides its .flatpak-info")
+            }
+        }
         return try settled(
             IdentifiedProcess(
                 key: evidence.key, app: .executable(program.utf8), instance: evidence.key, isProxy: false), pidfd)

@@ -22,33 +22,31 @@ package final class ProcessIdentifier {
     /// - Parameters:
     ///   - pidfd: Refers to the process.
     ///   - label: The security label that the process had when it connected; nil for the one that it has now.
-    ///   - program: The executable according to a program with more rights, in case that this one may not look at the
-    ///     process; empty if it may.
+    ///   - program: The executable by which a program with more rights knows the process, in case that it cannot be
+    ///     identified here; empty if there is none.
     package func identify(
         _ pid: Int32, under pidfd: UnixFD, label: [UInt8]? = nil, program: String = "",
         _ completion: @escaping @LoopActor (Result<IdentifiedProcess, UnknownProcess>) -> Void
     ) {
         let completion: @LoopActor (Result<IdentifiedProcess, UnknownProcess>) -> Void = { [self] result in
-            var result = result
-            if case .failure = result, !program.isEmpty {
-                result = Result { () throws(UnknownProcess) in
-                    try identity.process(pid, running: program, under: pidfd.raw)
-                }
-            }
             guard case .success(let found) = result else { return completion(result) }
             prepare(found.app) { completion(result) }
         }
         let evidence: ProcessEvidence
         do throws(UnknownProcess) {
             evidence = try identity.evidence(pid, label: label)
-            if let found = try identity.processAtOnce(evidence, under: pidfd.raw) {
+            if program.isEmpty, let found = try identity.processAtOnce(evidence, under: pidfd.raw) {
                 return completion(.success(found))
             }
         } catch {
             return completion(.failure(error))
         }
         worker.run(about: evidence.subject) { [identity] in
-            Result { () throws(UnknownProcess) in try identity.process(evidence, under: pidfd.raw) }
+            let found = Result { () throws(UnknownProcess) in try identity.process(evidence, under: pidfd.raw) }
+            guard case .failure = found, !program.isEmpty else { return found }
+            return Result { () throws(UnknownProcess) in
+                try identity.process(evidence, running: program, under: pidfd.raw)
+            }
         } then: {
             completion($0 ?? .failure(UnknownProcess(reason: "its files did not answer in time")))
         }

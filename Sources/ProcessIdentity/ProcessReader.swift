@@ -30,17 +30,40 @@ package struct ProcessReader: Sendable {
     package func isThere(_ process: ProcessKey) -> Bool { (try? startTime(process.pid)) == process.startTime }
 
     /// Returns the start time in clock ticks after boot: field 22 of stat (proc(5)).
-    package func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 {
+    package func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 { try statField(22, of: pid) }
+
+    private func statField(_ number: Int, of pid: Int32) throws(UnknownProcess) -> UInt64 {
         let stat = try read("\(root)/\(pid)/stat")
         // The second field is the command in parentheses, and may contain any character.
         guard let end = stat.lastIndex(of: UInt8(ascii: ")")) else {
             throw UnknownProcess(reason: "its stat file is malformed")
         }
         let fields = stat[stat.index(after: end)...].split(separator: UInt8(ascii: " "))
-        guard fields.count > 19, let ticks = UInt64(String(decoding: fields[19], as: UTF8.self)) else {
-            throw UnknownProcess(reason: "its stat file has no start time")
+        guard fields.count > number - 3, let value = UInt64(String(decoding: fields[number - 3], as: UTF8.self)) else {
+            throw UnknownProcess(reason: "its stat file lacks a number")
         }
-        return ticks
+        return value
+    }
+
+    /// More than PID namespaces can be nested, with some processes in each.
+    private static let mostAncestors = 128
+
+    /// Returns the ancestors of a process in another PID namespace, the parent first, up to the nearest one that is in
+    /// this namespace. Which one that is was determined when the namespace was made, and nothing in it can change that.
+    package func ancestors(of pid: Int32) throws(UnknownProcess) -> [ProcessKey] {
+        func walk() throws(UnknownProcess) -> [ProcessKey] {
+            var found: [ProcessKey] = []
+            while found.count < ProcessReader.mostAncestors {
+                let parent = Int32(clamping: try statField(4, of: found.last?.pid ?? pid))
+                found.append(try key(parent))
+                if try sharesPids(parent) { return found }
+            }
+            throw UnknownProcess(reason: "it has too many ancestors")
+        }
+        let found = try walk()
+        // A parent that exits has another process take its place, or its ID.
+        guard try walk() == found else { throw UnknownProcess(reason: "its parents are exiting") }
+        return found
     }
 
     /// Returns .flatpak-info from the process's root directory; nil if it does not exist. Does not follow a symbolic
@@ -73,7 +96,7 @@ package struct ProcessReader: Sendable {
     func controlGroups(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try read("\(root)/\(pid)/cgroup") }
 
     /// Whether the process is in this PID namespace. A process in another PID namespace cannot leave it.
-    func sharesPids(_ pid: Int32) throws(UnknownProcess) -> Bool {
+    package func sharesPids(_ pid: Int32) throws(UnknownProcess) -> Bool {
         try text(ofLink: "\(root)/\(pid)/ns/pid") == text(ofLink: "\(root)/self/ns/pid")
     }
 

@@ -215,7 +215,7 @@ final class GuardService {
         case .follow(let program, true): follow(program)
         case .ask(let user, let id, let program, let permission, let device, let waits):
             guard let pidfd = programs[program]?.pidfd else { return }
-            permds.ask(user, id, pidfd, permission, device: device, program: hidden(program), waits: waits)
+            permds.ask(user, id, pidfd, permission, device: device, program: executable(program), waits: waits)
         case .withdraw(let user, let id): permds.withdraw(user, id)
         case .throttle(let user): throttle(user)
         case .startTimer(let timer):
@@ -238,13 +238,13 @@ final class GuardService {
     private func claim(_ thread: Int32, _ pid: Int32) {
         do throws(HeldThreads.Refusal) { try threads.claim(thread) } catch {
             switch error {
+            case .failed(ESRCH): return feed(.lost(thread: thread))
             // It stops, and is let go since nobody knows it.
             case .late: break
-            case .failed(ESRCH): break
             case .failed(let code):
                 failures.notice("process \(pid) cannot be held: \(errorText(code)); its call failed")
             }
-            feed(.lost(thread: thread))
+            feed(.unclaimable(thread: thread))
         }
     }
 
@@ -265,12 +265,17 @@ final class GuardService {
         failures.notice("programs of user \(user) ask too often and are refused for a second")
     }
 
-    /// The executable, if the process runs with rights that keep its user from looking at it.
-    private func hidden(_ program: GuardedProgram) -> String {
+    /// The executable by which permd knows a process that it cannot identify; empty if it can. In a PID namespace of its
+    /// own, as that of a container, it is known by the program that made the outermost one.
+    private func executable(_ program: GuardedProgram) -> String {
         let reader = processes.identity.reader
-        guard (try? reader.hasOtherRights(program.pid)) == true, let path = try? reader.executableLink(program.pid)
-        else { return "" }
-        return String(validating: path, as: UTF8.self) ?? ""
+        let path = try? { () throws(UnknownProcess) -> [UInt8] in
+            guard try reader.sharesPids(program.pid) else {
+                return try reader.executableLink(reader.ancestors(of: program.pid).last?.pid ?? 0)
+            }
+            return try reader.hasOtherRights(program.pid) ? reader.executableLink(program.pid) : []
+        }()
+        return String(validating: path ?? [], as: UTF8.self) ?? ""
     }
 
     /// Users with a permd are asked about from now on, also while it is away.

@@ -62,7 +62,7 @@ struct GuardSequenceTests {
             case 5:
                 kernel.claimed.remove(thread)
                 kernel.stopped.remove(thread)
-                feed(.lost(thread: thread))
+                feed(Bool.random(using: &random) ? .lost(thread: thread) : .unclaimable(thread: thread))
             case 6: feed(.signalled(pid: program.pid, thread: nil, interruptsCalls: Bool.random(using: &random)))
             case 7:
                 // All of its threads end with a process.

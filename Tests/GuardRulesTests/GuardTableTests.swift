@@ -154,6 +154,15 @@ struct GuardTableTests {
         #expect(stage.table.waitingThreads == 0)
     }
 
+    @Test
+    func aThreadThatCannotBeClaimedIsAskedAboutNevertheless() {
+        var stage = Stage()
+        _ = stage.on(.attempted(attempt(11)))
+        #expect(stage.on(.unclaimable(thread: 11)) == [.followSignals(pid: 10, false)])
+        #expect(
+            stage.on(.answered(user: user, 1, .granted)) == [.store(program, user: user, .camera, .allow)])
+    }
+
     // MARK: What changes
 
     @Test(arguments: [
