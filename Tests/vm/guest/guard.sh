@@ -20,6 +20,13 @@ begin() {
     started[$name]=$!
 }
 
+# A command's words that give it lines of input, and a line for the commands that have these.
+mkfifo -m 666 "$work/lines"
+exec 9<>"$work/lines"
+# shellcheck disable=SC2016,SC2034 # The shell's own variables; for the steps.
+with_input=(sh -c 'exec "$@" <"$0"' "$work/lines")
+next_line() { echo >&9; }
+
 runs() { kill -0 "${started[$1]}"; }
 has_ended() { ! runs "$1"; }
 

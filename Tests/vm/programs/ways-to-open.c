@@ -10,7 +10,6 @@
  *     threads   ten threads open it at the same time, while another counts
  *     handlers  opens it with handlers of SIGALRM, which comes ten times a second, SIGCONT and SIGCHLD
  *     child     a child process opens it
- *     exec      runs itself again, with the ways that follow
  *     line      waits for a line of input
  */
 
@@ -201,12 +200,7 @@ int main(int count, char **words)
 			open_in_child();
 		else if (!strcmp(way, "line"))
 			fgets(line, sizeof(line), stdin);
-		else if (!strcmp(way, "exec")) {
-			words[i] = words[1];
-			words[i - 1] = words[0];
-			execv("/proc/self/exe", words + i - 1);
-			return 1;
-		} else
+		else
 			return 64;
 	}
 	return 0;
