@@ -128,18 +128,31 @@ package struct ProcessReader: Sendable {
     private static let deletedMark = Array(" (deleted)".utf8)
 
     /// The executable's path if it is the system's, so that no user can have made it: root owns the file, and it is on a
-    /// file system with programs of the system. One that a user has mounted may say anything about its files.
+    /// file system with programs of the system. One that a user has mounted may say anything about its files. In another
+    /// mount namespace, as that of a sandbox, the path may be another file's.
     package func systemExecutable(_ pid: Int32) -> [UInt8]? {
         guard let found = ProcessReader.status("\(root)/\(pid)/exe"), found.stx_uid == 0,
             let path = try? executableLink(pid)
         else { return nil }
-        let isOnSystem = ["/usr/bin", "/proc/self/exe"].contains {
-            guard let known = ProcessReader.status($0) else { return false }
-            return (known.stx_dev_major, known.stx_dev_minor) == (found.stx_dev_major, found.stx_dev_minor)
+        func isOnSameDevice(_ other: statx) -> Bool {
+            (other.stx_dev_major, other.stx_dev_minor) == (found.stx_dev_major, found.stx_dev_minor)
         }
-        guard isOnSystem else { return nil }
+        guard ["/usr/bin", "/proc/self/exe"].compactMap(ProcessReader.status).contains(where: isOnSameDevice)
+        else { return nil }
         // Of a file that an upgrade has replaced.
-        return ProcessReader.isMarkedDeleted(path) ? Array(path.dropLast(ProcessReader.deletedMark.count)) : path
+        if ProcessReader.isMarkedDeleted(path), hasSystemMounts(pid) {
+            return Array(path.dropLast(ProcessReader.deletedMark.count))
+        }
+        guard let named = ProcessReader.status(String(decoding: path, as: UTF8.self)), isOnSameDevice(named),
+            named.stx_ino == found.stx_ino
+        else { return nil }
+        return path
+    }
+
+    /// Whether the process has the mounts of this one or, where these can be read, of the system.
+    private func hasSystemMounts(_ pid: Int32) -> Bool {
+        guard let mounts = try? text(ofLink: "\(root)/\(pid)/ns/mnt") else { return false }
+        return ["self", "1"].contains { (try? text(ofLink: "\(root)/\($0)/ns/mnt")) == mounts }
     }
 
     /// A file system is not asked for what the kernel has (AT_STATX_DONT_SYNC), so this does not block.

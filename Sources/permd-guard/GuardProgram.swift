@@ -1,6 +1,7 @@
 // The program permd-guard: its options and the setup of its process.
 
 import CGuard
+import CLinux
 import DBus
 import Glibc
 import Journal
@@ -73,6 +74,8 @@ enum GuardProgram {
             }
         }
         service.start()
+        // Loading the programs took all of the kernel's types into memory, for a moment.
+        malloc_trim(0)
         notifier.ready()
         log.notice("permd-guard \(ProgramOptions.version) stands between programs and devices")
         Loop.shared.run()
