@@ -89,4 +89,5 @@ pid_of_guard() { systemctl show permd-guard.service --property=MainPID --value; 
 guards() { says '^active$' systemctl is-active permd-guard.service; }
 # registered: whether the guard knows owner's permd, and permd the guard.
 registered() { says '^ok +guard' as owner permctl doctor; }
+is_granted() { says '^microphone +granted' as owner permctl status "$1" --no-legend; }
 forget() { as owner permctl reset "$1" || true; }
