@@ -39,7 +39,7 @@ struct HostilePromptTests {
             try await stage.click("Never allow")
             #expect(try await outcome == "answered")
         }
-        daemon.end()
+        await daemon.end()
         await stage.end()
     }
 
@@ -65,7 +65,7 @@ struct HostilePromptTests {
         }
         try await stage.click("Never allow")
         #expect(try await outcome == "answered")
-        daemon.end()
+        await daemon.end()
         await stage.end()
     }
 
@@ -96,7 +96,7 @@ struct HostilePromptTests {
         }
         let peak = try #require(try stage.agentsPeak())
         #expect(peak < 150 << 10, "\(peak) KB")
-        daemon.end()
+        await daemon.end()
         await stage.end()
     }
 

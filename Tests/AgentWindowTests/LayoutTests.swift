@@ -125,7 +125,7 @@ struct LayoutTests {
             #expect(complaints.isEmpty, "\(complaints)")
             withExtendedLifetime(translation) {}
         }
-        daemon.end()
+        await daemon.end()
         await stage.end()
     }
 }

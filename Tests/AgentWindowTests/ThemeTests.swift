@@ -45,7 +45,7 @@ struct ThemeTests {
         }
         try await stage.click("Never allow")
         #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
-        portal.end()
+        await portal.end()
         await stage.end()
     }
 }
@@ -88,5 +88,5 @@ private final class SettingsPortal {
                 [.string(SettingsPortal.namespace), .string(key), .variant(value)]))
     }
 
-    func end() { service.end() }
+    func end() async { await service.end() }
 }

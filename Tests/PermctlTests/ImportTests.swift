@@ -66,7 +66,7 @@ private final class FakePolicy {
         call.reply()
     }
 
-    func end() { service.end() }
+    func end() async { await service.end() }
 }
 
 @Suite(.timeLimit(.minutes(3)))
@@ -101,7 +101,7 @@ struct ImportTests {
         #expect(result.exit == .exited(65))
         #expect(result.errors.contains("decision 3, camera for exe:/refused: not for this app; nothing was imported"))
         #expect(policy.decisions == before)
-        policy.end()
+        await policy.end()
         await bus.end()
     }
 
@@ -114,7 +114,7 @@ struct ImportTests {
         #expect(result.errors.contains("decision 3, camera for exe:/c: the disk is full"), "\(result.errors)")
         #expect(result.errors.hasSuffix("taken back:\n  camera for exe:/a\n  camera for exe:/b\n"))
         #expect(policy.decisions.count == 2)
-        policy.end()
+        await policy.end()
         await bus.end()
     }
 
@@ -186,7 +186,7 @@ struct ImportTests {
             #expect(result.exit == .exited(65) && result.errors.contains("nothing was imported"), "\(wrong)")
         }
         #expect(policy.decisions.isEmpty)
-        policy.end()
+        await policy.end()
         await bus.end()
     }
 }

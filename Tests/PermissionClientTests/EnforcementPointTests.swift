@@ -41,6 +41,6 @@ struct EnforcementPointTests {
         point.statuses.follow([.process(process, AppID("exe:/usr/bin/test")!)], first: [])
         try await said.first("the status") { $0 == "granted" }
         #expect(said.all.first == "" && asked.all.count > 2)
-        service.end()
+        await service.end()
     }
 }

@@ -44,7 +44,7 @@ struct HostileDaemonTests {
         try await old.agents.wait(for: 1)
         async let lost = old.prompt(HostileDaemonTests.path, FakeDaemon.details("exe:/old"))
         try await presenter.shown.wait(for: 1)
-        old.end()
+        await old.end()
         _ = await lost
         let new = try FakeDaemon(bus)
         try await new.agents.wait(for: 1)
@@ -60,7 +60,7 @@ struct HostileDaemonTests {
         #expect(said == "dismissed")
         task.cancel()
         _ = await task.result
-        new.end()
+        await new.end()
         await bus.end()
     }
 
@@ -91,7 +91,7 @@ struct HostileDaemonTests {
         task.cancel()
         _ = await task.result
         stranger.close()
-        daemon.end()
+        await daemon.end()
         await bus.end()
     }
 
@@ -243,7 +243,7 @@ struct HostileDaemonTests {
         #expect(try await refused.wait(for: 1000).suffix(3) == ["dismissed", "dismissed", "dismissed"])
         task.cancel()
         _ = await task.result
-        daemon.end()
+        await daemon.end()
         await bus.end()
     }
 
@@ -300,7 +300,7 @@ struct HostileDaemonTests {
         }
         task.cancel()
         _ = await task.result
-        daemon.end()
+        await daemon.end()
         await bus.end()
     }
 }
@@ -336,8 +336,8 @@ struct ReopenTests {
         second.notify(.denied, to: client)
         try await log.first { $0 == .denied }
         task.cancel()
-        first.end()
-        second.end()
+        await first.end()
+        await second.end()
         await new.end()
     }
 
@@ -362,8 +362,8 @@ struct ReopenTests {
         let call = try await second.requests.wait(for: 1)[0]
         second.respond(to: call, .granted)
         #expect(try await asking.value == .granted)
-        first.end()
-        second.end()
+        await first.end()
+        await second.end()
         await new.end()
     }
 
@@ -376,7 +376,7 @@ struct ReopenTests {
         link.close()
         await #expect(throws: ClientError.self) { _ = try await link.statuses([.camera]) }
         #expect(daemon.questions.all.count == 1)
-        daemon.end()
+        await daemon.end()
         await bus.end()
     }
 }

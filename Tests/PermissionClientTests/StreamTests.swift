@@ -143,7 +143,7 @@ struct AgentHostTests {
         let host = AgentHost(bus: .address(bus.address), presenter: Presenter())
         let agent = Task { try await host.run() }
         try await first.agents.wait(for: 1)
-        first.end()
+        await first.end()
         let second = try FakeDaemon(bus, refusals: 6)
         try await second.refused.wait(for: 6)
         try await second.agents.wait(for: 1)
@@ -152,7 +152,7 @@ struct AgentHostTests {
         try await events.first { $0 == .daemonBack }
         for task in [following, reading] { task.cancel() }
         agent.cancel()
-        second.end()
+        await second.end()
         await bus.end()
     }
 
@@ -310,5 +310,5 @@ private final class FakeAccess {
                 [.string("camera"), .string(status.rawValue)], destination: client))
     }
 
-    func end() { service.end() }
+    func end() async { await service.end() }
 }

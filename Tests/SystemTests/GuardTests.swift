@@ -176,7 +176,7 @@ struct GuardTests {
         for number in 1...Limits.withdrawals {
             bench.deviceGuard.ask(1, about: process)
             _ = try await agent.prompt(number - 1)
-            try bench.deviceGuard.restart()
+            try await bench.deviceGuard.restart()
             try await agent.withdrawals.wait(for: number)
             try await bench.deviceGuard.registered.wait(for: number + 1)
         }

@@ -101,7 +101,7 @@ struct GuardTrustTests {
         try await stage.permd.log.first { $0.contains("permd-guard does not ask this permd") }
         let problem = try #require(try await stage.rows("ListProblems", nil).first { $0["about"] == .string("guard") })
         #expect(problem["code"] == .string("guard-refused"))
-        try deviceGuard.restart()
+        try await deviceGuard.restart()
         try await deviceGuard.registered.wait(for: 1)
         #expect(try await stage.rows("ListProblems", nil).allSatisfy { $0["about"] != .string("guard") })
         await stage.end()
@@ -146,7 +146,7 @@ struct GuardTrustTests {
         #expect(try await cut() == ["camera": .bool(true), "microphone": .bool(false)])
         // Another guard cannot do it.
         deviceGuard.cuts = false
-        try deviceGuard.restart()
+        try await deviceGuard.restart()
         try await deviceGuard.cutsRead.first { !$0 }
         try await bench.settle(2)
         #expect(try await cut() == ["camera": .bool(false), "microphone": .bool(false)])

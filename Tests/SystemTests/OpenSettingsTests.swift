@@ -39,7 +39,7 @@ struct OpenSettingsTests {
         let other = try await TestApp.flatpak("org.example.Other", on: stage.permd)
         #expect(try await other.ask("settings") == "ok")
         #expect(try await pages.wait(for: 2).last == "app flatpak:org.example.Other token")
-        service.end()
+        await service.end()
         await stage.end()
     }
 
@@ -51,7 +51,7 @@ struct OpenSettingsTests {
         let app = try await stage.app()
         #expect(try await app.ask("settings").hasPrefix("NoAgent retryable"))
         #expect(pages.all.isEmpty)
-        service.end()
+        await service.end()
         await stage.end()
         await logind.stop()
     }

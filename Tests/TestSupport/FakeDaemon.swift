@@ -123,5 +123,5 @@ package final class FakeDaemon {
                 [.string("camera"), .string(status.rawValue)], destination: client))
     }
 
-    package func end() { service.end() }
+    package func end() async { await service.end() }
 }

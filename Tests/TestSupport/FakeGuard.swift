@@ -57,20 +57,20 @@ package final class FakeGuard {
         self.service = service
     }
 
-    package func leave() {
-        service?.end()
-        service = nil
-    }
-
-    package func restart() throws {
-        leave()
+    package func restart() async throws {
+        await leave()
         try appear()
     }
 
     /// Ends the guard and its bus.
     package func stop() async {
-        leave()
+        await leave()
         await bus.end()
+    }
+
+    private func leave() async {
+        await service?.end()
+        service = nil
     }
 
     private func method(_ name: String, _ inputs: Arguments) -> Method {

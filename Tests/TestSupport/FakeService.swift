@@ -8,6 +8,7 @@ package import PermissionTestKit
 package final class FakeService {
     package let connection: Connection
     private let server: ObjectServer
+    private var names: [String] = []
 
     package init(on bus: PrivateBus) throws {
         connection = try bus.connect()
@@ -20,14 +21,20 @@ package final class FakeService {
         server.add(Interface(name: interface, methods: methods, properties: properties), at: path)
     }
 
-    /// Takes the well-known name, once all methods are there, also from a service that has left, which the bus may notice
-    /// later. Throws if another program owns it.
+    /// Takes the well-known name, once all methods are there. Throws if another program owns it.
     package func own(_ name: String) throws {
-        guard try connection.requestName(name, isReplaceable: true) else {
-            throw TestKitError("\(name) has an owner already")
-        }
+        guard try connection.requestName(name) else { throw TestKitError("\(name) has an owner already") }
+        names.append(name)
     }
 
-    /// Leaves the bus.
-    package func end() { connection.close() }
+    /// Leaves the bus, on which its names are free when this returns: the bus may notice later that a connection was
+    /// closed, and refuse the name to the next service until then.
+    package func end() async {
+        for name in names {
+            await withCheckedContinuation { released in
+                connection.askBus("ReleaseName", .string(name)) { _ in released.resume() }
+            }
+        }
+        connection.close()
+    }
 }

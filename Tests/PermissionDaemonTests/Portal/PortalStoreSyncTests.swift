@@ -109,7 +109,7 @@ struct PortalStoreSyncTests {
 
         func end() async {
             connection.close()
-            portals.service.end()
+            await portals.service.end()
             await bus.end()
         }
     }
