@@ -58,7 +58,10 @@ enum GuardProgram {
         let service: GuardService
         do throws(KernelProblem) { service = try GuardService(object: object, log: log) } catch {
             log.error("\(error.message)")
-            return error.standsAside ? ExitStatus.unavailable : 1
+            guard error.standsAside else { return 1 }
+            log.error("programs are not asked about")
+            _ = KernelPins.remove()
+            return ExitStatus.unavailable
         }
         Loop.shared.onSignals([SIGTERM, SIGINT, SIGHUP, SIGCHLD]) { number in
             switch number {

@@ -8,7 +8,8 @@ import System
 
 struct KernelProblem: Error {
     let message: String
-    /// Whether the kernel cannot do it at all: everything is as without permd-guard.
+    /// Whether the kernel cannot do it at all. Then everything is as without permd-guard; after any other failure, what an
+    /// earlier run left in the kernel stays, so that nothing undecided passes.
     let standsAside: Bool
 
     init(_ message: String, standsAside: Bool = true) { (self.message, self.standsAside) = (message, standsAside) }
@@ -51,8 +52,8 @@ final class Kernel {
         try Kernel.check()
         try KernelPins.make()
         do throws(KernelProblem) { object = try Kernel.load(path) } catch {
-            // An earlier version's maps may have another layout.
-            guard KernelPins.removeFiles() == nil else { throw error }
+            // libbpf takes no maps of an earlier version that have another layout.
+            guard error.standsAside, KernelPins.removeFiles() == nil else { throw error }
             object = try Kernel.load(path)
         }
         let object = object
@@ -83,7 +84,7 @@ final class Kernel {
 
     private static func load(_ path: String) throws(KernelProblem) -> OpaquePointer {
         guard let object = bpf_object__open_file(path, nil) else {
-            throw KernelProblem("\(path) cannot be read: \(errorText()); reinstall permd-guard")
+            throw KernelProblem("\(path) cannot be read: \(errorText()); reinstall permd-guard", standsAside: false)
         }
         for name in maps {
             bpf_map__set_pin_path(bpf_object__find_map_by_name(object, name), KernelPins.path(name))
@@ -93,7 +94,7 @@ final class Kernel {
         guard result == 0 else {
             bpf_object__close(object)
             throw KernelProblem(
-                "this kernel does not take the BPF programs: \(errorText(-result)); programs are not asked about")
+                "the kernel does not take the BPF programs: \(errorText(-result))", standsAside: result != -ENOMEM)
         }
         return object
     }
