@@ -186,10 +186,11 @@ static __always_inline int decide(struct attempt *attempt) {
     if (mode == GUARD_PASS) return 0;
     attempt->thread = task->pid;
     attempt->process = program_of(task);
-    struct guard_verdict_key key = {.process = attempt->process, .kind = attempt->kind};
+    struct guard_verdict_key key = {.process = attempt->process, .kind = attempt->kind & GUARD_KIND_MASK};
     struct guard_decision *known = bpf_map_lookup_elem(&verdicts, &key);
     if (known && known->verdict == GUARD_ALLOW) return 0;
-    if (known && (known->verdict == GUARD_DENY || attempt->call == STREAMON)) return -EACCES;
+    int may_need_none = attempt->kind & GUARD_UNSORTED;
+    if (known && (known->verdict == GUARD_DENY || attempt->call == STREAMON) && !may_need_none) return -EACCES;
     if (mode == GUARD_REFUSE || !now->is_running) return -EACCES;
     if (user && user->refused_until > bpf_ktime_get_ns()) return -EACCES;
     struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);

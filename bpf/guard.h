@@ -12,10 +12,11 @@ enum guard_kind {
     GUARD_CAMERA = 1,
     GUARD_MICROPHONE = 2,
     GUARD_LOCATION = 3,
-    GUARD_UNKNOWN = 4, /* permd-guard finds out when it is opened. */
     GUARD_KIND_MASK = 0xff,
     /* A camera without read(): every way to an image begins with a call that sets up buffers, so opening it asks nobody. */
     GUARD_AT_STREAM = 0x100,
+    /* It may need the permission, or none: permd-guard finds out. */
+    GUARD_UNSORTED = 0x200,
 };
 
 /* What was decided about a process. */

@@ -6,7 +6,7 @@ import PermissionModel
 
 enum GuardKinds {
     static func permission(_ kind: UInt32) -> Permission? {
-        switch guard_kind(kind) {
+        switch guard_kind(kind & GUARD_KIND_MASK.rawValue) {
         case GUARD_CAMERA: .camera
         case GUARD_MICROPHONE: .microphone
         case GUARD_LOCATION: .location

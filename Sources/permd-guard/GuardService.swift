@@ -128,12 +128,13 @@ final class GuardService {
             )
         case GUARD_NOT_CLAIMED:
             failures.notice("process \(event.process.pid) was not held in time, so its call failed")
-        case GUARD_ASKED where event.kind == GUARD_UNKNOWN.rawValue:
+        case GUARD_ASKED:
+            guard let attempt = attempt(event) else { return }
+            guard event.isUnsorted else { return feed(.attempted(attempt)) }
             unsorted.insert(event.thread)
             nodes.find(event.device)
-        case GUARD_ASKED: if let attempt = attempt(event) { feed(.attempted(attempt)) }
         case GUARD_REFUSED:
-            guard event.kind != GUARD_UNKNOWN.rawValue, let attempt = attempt(event) else { return }
+            guard let attempt = attempt(event), !event.isUnsorted else { return }
             failures.notice(
                 "process \(event.process.pid) cannot be held, since a debugger traces it or it uses io_uring; its call failed"
             )
@@ -284,4 +285,8 @@ final class GuardService {
             kernel.users.set(user, guard_user(refused_until: 0, mode: GUARD_HOLD.rawValue, unused: 0))
         }
     }
+}
+
+extension guard_event {
+    fileprivate var isUnsorted: Bool { kind & GUARD_UNSORTED.rawValue != 0 }
 }

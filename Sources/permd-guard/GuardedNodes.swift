@@ -9,17 +9,25 @@ import System
 @LoopActor
 final class GuardedNodes {
     private static let subsystems = ["video4linux", "sound", "gnss"]
-    /// Of V4L2 and ALSA (Documentation/admin-guide/devices.txt). That of gnss is dynamic.
-    private static let majors: [UInt32] = [81, 116]
+    /// Of V4L2 and ALSA (Documentation/admin-guide/devices.txt), with what their nodes may be. That of gnss is dynamic.
+    private static let majors: [UInt32: guard_kind] = [81: GUARD_CAMERA, 116: GUARD_MICROPHONE]
+    /// Milliseconds after which a camera that has not said what it is is guarded when it is opened. Shorter than the
+    /// kernel lets a thread wait for that.
+    private static let patience: Int64 = 500
+
+    private final class Node {
+        let device: UInt32
+        /// Nil until it is known.
+        var kind: UInt32?
+
+        init(device: UInt32) { self.device = device }
+    }
 
     private let kernel: Kernel
     private let udev = Udev()
     private let worker = Worker()
-    /// The nodes that are cameras, by their entries in sysfs.
-    private var cameras: Set<String> = []
-    private var numbers: [String: UInt32] = [:]
-    /// The nodes that are being asked what they are.
-    private var asked: Set<UInt32> = []
+    /// By their entries in sysfs.
+    private var nodes: [String: Node] = [:]
     private let changed: @LoopActor () -> Void
 
     /// - Parameter changed: Called when a node has become known.
@@ -31,7 +39,9 @@ final class GuardedNodes {
     var problems: [String] { udev.problems }
 
     func start() {
-        for major in GuardedNodes.majors { kernel.majors.set(major, GUARD_UNKNOWN.rawValue) }
+        for (major, kind) in GuardedNodes.majors { kernel.majors.set(major, kind.rawValue | GUARD_UNSORTED.rawValue) }
+        // Their numbers may be other devices' by now. What has no major in the list would not be guarded meanwhile.
+        for device in kernel.nodes.keys where GuardedNodes.majors[device >> 20] != nil { kernel.nodes.remove(device) }
         udev.start(GuardedNodes.subsystems) { [weak self] events in
             for event in events { self?.received(event) }
         }
@@ -39,56 +49,54 @@ final class GuardedNodes {
     }
 
     private func received(_ event: DeviceEvent) {
-        if event.isRemoval {
-            remove(event.syspath)
-        } else if numbers[event.syspath] == nil {
-            readAll()
-        }
+        if event.isRemoval { remove(event.syspath) } else if nodes[event.syspath] == nil { readAll() }
     }
 
     private func readAll() {
         for subsystem in GuardedNodes.subsystems {
-            for record in udev.records(of: subsystem) ?? [] where numbers[record.syspath] == nil { add(record) }
+            for record in udev.records(of: subsystem) ?? [] where nodes[record.syspath] == nil { add(record) }
         }
     }
 
     private func remove(_ syspath: String) {
-        guard let number = numbers.removeValue(forKey: syspath) else { return }
-        kernel.nodes.remove(number)
-        cameras.remove(syspath)
-        kernel.isStreaming = !cameras.isEmpty
+        guard let node = nodes.removeValue(forKey: syspath) else { return }
+        kernel.nodes.remove(node.device)
+        kernel.isStreaming = hasCameras
     }
 
     private func add(_ record: DeviceRecord) {
         guard let number = record.number else { return }
-        guard record.subsystem == "video4linux" else {
-            return set(record.syspath, number, GuardedNodes.kind(of: record))
-        }
+        let node = Node(device: GuardedNodes.kernelNumber(number))
+        nodes[record.syspath] = node
+        guard record.subsystem == "video4linux" else { return set(node, GuardedNodes.kind(of: record)) }
         // Opening a camera may take long, or never end if its hardware hangs.
-        guard asked.insert(GuardedNodes.kernelNumber(number)).inserted else { return }
         worker.run(about: record.node) {
             VideoNode.query(record.node)
         } then: { [weak self] answer in
-            self?.asked.remove(GuardedNodes.kernelNumber(number))
-            self?.set(record.syspath, number, GuardedNodes.kind(of: answer))
+            guard let self, nodes[record.syspath] === node else { return }
+            set(node, GuardedNodes.kind(of: answer))
+        }
+        Loop.shared.after(milliseconds: GuardedNodes.patience) { [weak self] in
+            guard let self, nodes[record.syspath] === node, node.kind == nil else { return }
+            set(node, GuardedNodes.kind(of: nil))
         }
     }
 
-    private func set(_ syspath: String, _ number: UInt64, _ kind: UInt32) {
-        let device = GuardedNodes.kernelNumber(number)
-        numbers[syspath] = device
-        if kind & GUARD_KIND_MASK.rawValue == GUARD_CAMERA.rawValue {
-            cameras.insert(syspath)
-            kernel.isStreaming = true
-        }
-        kernel.nodes.set(device, kind)
+    private func set(_ node: Node, _ kind: UInt32) {
+        node.kind = kind
+        kernel.isStreaming = hasCameras
+        kernel.nodes.set(node.device, kind)
         changed()
+    }
+
+    private var hasCameras: Bool {
+        nodes.values.contains { ($0.kind ?? 0) & GUARD_KIND_MASK.rawValue == GUARD_CAMERA.rawValue }
     }
 
     /// A thread waits for a node that is not known.
     func find(_ device: UInt32) {
         readAll()
-        guard !asked.contains(device), !numbers.values.contains(device) else { return }
+        guard !nodes.values.contains(where: { $0.device == device }) else { return }
         // No device has that number, so opening the node fails.
         kernel.nodes.set(device, GUARD_NOTHING.rawValue)
         changed()
