@@ -13,6 +13,11 @@ struct KernelProblem: Error {
     let standsAside: Bool
 
     init(_ message: String, standsAside: Bool = true) { (self.message, self.standsAside) = (message, standsAside) }
+
+    /// - Parameter code: errno. What is only missing now may be there when this program is started again.
+    init(_ message: String, _ code: Int32) {
+        self.init("\(message): \(errorText(code))", standsAside: ![ENOMEM, EAGAIN, EMFILE, ENFILE].contains(code))
+    }
 }
 
 @LoopActor
@@ -93,8 +98,7 @@ final class Kernel {
         let result = bpf_object__load(object)
         guard result == 0 else {
             bpf_object__close(object)
-            throw KernelProblem(
-                "the kernel does not take the BPF programs: \(errorText(-result))", standsAside: result != -ENOMEM)
+            throw KernelProblem("the kernel does not take the BPF programs", -result)
         }
         return object
     }
@@ -123,12 +127,15 @@ final class Kernel {
     private func attach(_ name: String) throws(KernelProblem) {
         guard links[name] == nil else { return }
         guard let link = bpf_program__attach(bpf_object__find_program_by_name(object, name)) else {
-            throw KernelProblem("this kernel does not let \(name) attach: \(errorText())")
+            throw KernelProblem("the kernel does not let \(name) attach", errno)
         }
-        unlink(pin(name))
-        guard bpf_link__pin(link, pin(name)) == 0 else {
+        // Whenever this program is killed, one of them is pinned.
+        let next = KernelPins.path("next_\(name)")
+        unlink(next)
+        guard bpf_link__pin(link, next) == 0, rename(next, pin(name)) == 0 else {
+            let problem = KernelProblem("\(pin(name)) cannot be made: \(errorText())", standsAside: false)
             bpf_link__destroy(link)
-            throw KernelProblem("\(pin(name)) cannot be made: \(errorText())", standsAside: false)
+            throw problem
         }
         links[name] = link
     }
