@@ -136,6 +136,16 @@ package final class Recorder {
     /// Waits until it has got that many chunks of silence more.
     package func isSilent(_ more: Int = 10) async throws { try await wait(for: more, silent) }
 
+    /// Waits until it gets the tone no more, although another recorder gets that many chunks of it. What was recorded before
+    /// may arrive late.
+    package func getsNoMore(beside other: Recorder, _ more: Int = 40) async throws {
+        var before: Int
+        repeat {
+            before = tones
+            try await other.hears(more)
+        } while tones != before
+    }
+
     private func wait(for more: Int, _ chunks: EventLog<Void>) async throws {
         do throws(TestKitError) { try await chunks.wait(for: chunks.all.count + more) } catch {
             let links = try await server.run("timeout 10 pw-link --links 2>&1")
