@@ -142,7 +142,7 @@ struct RecordingTests {
         let refused = try await Recorder(.native, "refused", on: server)
         try await refused.hears()
         try await server.permctl("deny", program, "microphone")
-        try await beside.hears()
+        try await refused.getsNoMore(beside: beside, 10)
         let before = refused.tones
         let linked = try await server.run(
             """
