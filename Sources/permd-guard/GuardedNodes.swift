@@ -84,7 +84,8 @@ final class GuardedNodes {
 
     private func set(_ node: Node, _ kind: UInt32) {
         node.kind = kind
-        kernel.isStreaming = hasCameras
+        // Only a removal detaches: after a restart, the earlier run's programs stay until it is known what the cameras are.
+        if hasCameras { kernel.isStreaming = true }
         kernel.nodes.set(node.device, kind)
         changed()
     }
