@@ -116,7 +116,7 @@ struct TransportTests {
         let pid = stage.permd.pid
         try await theServiceComesBack(stage) {
             let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count
-            try await limitDescriptors(of: pid, to: open + 2)
+            try await Self.limitDescriptors(of: pid, to: open + 2)
             let address = stage.permd.bus.address
             try await RawBusClient.offLoop {
                 let file = UnixFD(owning: Glibc.open("/dev/null", O_RDONLY))
@@ -142,7 +142,7 @@ struct TransportTests {
         try await cut()
         try await stage.permd.log.first { $0.contains("serves org.permd again") }
         #expect(stage.permd.pid == pid)
-        try await limitDescriptors(of: pid, to: nil)
+        try await Self.limitDescriptors(of: pid, to: nil)
         #expect(try await stage.decisions() == decisions)
         let cameras = try await stage.call(BusNames.devices, "ListDevices", [.string("camera")])
         #expect(cameras.first?.rows?.count == 1)
@@ -161,79 +161,84 @@ struct TransportTests {
 
     // MARK: Descriptors
 
-    /// Callers that are not identified yet send calls with as many descriptors as the bus forwards.
-    @Test(arguments: PrivateBus.Kind.allCases)
-    func floodsOfDescriptors(_ kind: PrivateBus.Kind) async throws {
-        let stage = try await Stage(bus: try await PrivateBus(kind))
-        let pid = stage.permd.pid
-        // The unit allows far more. The limit is lower here because there are fewer callers than in a real flood.
-        try await limitDescriptors(of: pid, to: 512)
-        let address = stage.permd.bus.address
-        let count = kind == .daemon ? 16 : 253
-        // The kernel limits an ordinary user's descriptors in flight to what a process may have, 1024 by default
-        // (unix(7), ETOOMANYREFS); dbus-broker 33 exits at that limit. Three messages exceed permd's limit.
-        let messages = kind == .daemon || geteuid() == 0 ? 60 : 3
-        for _ in 0..<4 {
-            // dbus-broker may disconnect the caller: an ordinary user's descriptors in flight are limited.
-            let refusal = try? await RawBusClient.offLoop {
-                let file = UnixFD(owning: Glibc.open("/dev/null", O_RDONLY))
-                let descriptors = [Int32](repeating: file.raw, count: count)
-                let client = try RawBusClient(address)
-                for _ in 1..<messages { try client.send(TransportTests.hostileCall, descriptors: descriptors) }
-                return try client.call(TransportTests.hostileCall, descriptors: descriptors)
+    /// The kernel counts a user's descriptors in flight over all processes: one test at a time.
+    @Suite(.serialized)
+    @LoopActor
+    struct DescriptorsInFlight {
+        /// Callers that are not identified yet send calls with as many descriptors as the bus forwards.
+        @Test(arguments: PrivateBus.Kind.allCases)
+        func floodsOfDescriptors(_ kind: PrivateBus.Kind) async throws {
+            let stage = try await Stage(bus: try await PrivateBus(kind))
+            let pid = stage.permd.pid
+            // The unit allows far more. The limit is lower here because there are fewer callers than in a real flood.
+            try await TransportTests.limitDescriptors(of: pid, to: 512)
+            let address = stage.permd.bus.address
+            let count = kind == .daemon ? 16 : 253
+            // The kernel limits an ordinary user's descriptors in flight to what a process may have, 1024 by default
+            // (unix(7), ETOOMANYREFS); dbus-broker 33 exits at that limit. Three messages exceed permd's limit.
+            let messages = kind == .daemon || geteuid() == 0 ? 60 : 3
+            for _ in 0..<4 {
+                // dbus-broker may disconnect the caller: an ordinary user's descriptors in flight are limited.
+                let refusal = try? await RawBusClient.offLoop {
+                    let file = UnixFD(owning: Glibc.open("/dev/null", O_RDONLY))
+                    let descriptors = [Int32](repeating: file.raw, count: count)
+                    let client = try RawBusClient(address)
+                    for _ in 1..<messages { try client.send(TransportTests.hostileCall, descriptors: descriptors) }
+                    return try client.call(TransportTests.hostileCall, descriptors: descriptors)
+                }
+                #expect(refusal != nil || kind == .broker)
+                if let refusal { #expect(refusal.errorName == "org.permd.Error.InvalidArguments") }
             }
-            #expect(refusal != nil || kind == .broker)
-            if let refusal { #expect(refusal.errorName == "org.permd.Error.InvalidArguments") }
+            // dbus-broker may have disconnected the test's first connection: the limit is per user.
+            let other = try stage.permd.bus.connect()
+            let status = Message.call(
+                destination: BusNames.service, path: BusNames.root, interface: BusNames.access, member: "GetStatus",
+                [.strings([])])
+            _ = try await other.call(status)
+            other.close()
+            #expect(stage.permd.pid == pid)
+            #expect(!stage.permd.log.all.contains { $0.contains("was lost") })
+            await stage.end()
         }
-        // dbus-broker may have disconnected the test's first connection: the limit is per user.
-        let other = try stage.permd.bus.connect()
-        let status = Message.call(
-            destination: BusNames.service, path: BusNames.root, interface: BusNames.access, member: "GetStatus",
-            [.strings([])])
-        _ = try await other.call(status)
-        other.close()
-        #expect(stage.permd.pid == pid)
-        #expect(!stage.permd.log.all.contains { $0.contains("was lost") })
-        await stage.end()
-    }
 
-    /// The kernel passes no descriptor on while more of the user than permd may have open are on their way: the caller gets
-    /// an error, and the descriptor as soon as that is over.
-    @Test func descriptorsOnTheirWay() async throws {
-        let ordinary = geteuid() == 0 ? ["setpriv", "--bounding-set=-sys_resource,-sys_admin"] : []
-        let stage = try await Stage(through: ["prlimit", "--nofile=128:128"] + ordinary)
-        let app = try await stage.app()
-        try await stage.set("grant", app.id, .camera)
-        try await opensAtLast(app)
-        let script = """
-            import os, socket, sys
-            sender, receiver = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-            socket.send_fds(sender, [b"x"], [os.open("/dev/null", os.O_RDONLY)] * 200)
-            print("sent", flush=True)
-            sys.stdin.read()
-            """
-        let attacker = try ChildProcess("/usr/bin/python3", ["-c", script], standardInput: .pipe)
-        for await _ in attacker.lines { break }
-        let refusal = try await app.ask("open camera")
-        #expect(refusal.hasPrefix("LimitExceeded retryable: too many descriptors"), "\(refusal)")
-        attacker.terminate()
-        _ = await attacker.waitForExit()
-        try await opensAtLast(app)
-        await stage.end()
-    }
-
-    /// Other tests of this user have descriptors on their way, too; there is no event for their end.
-    private func opensAtLast(_ app: TestApp) async throws {
-        var answer = ""
-        for _ in 0..<20_000 {
-            answer = try await app.ask("open camera")
-            guard answer.hasPrefix("LimitExceeded") else { break }
+        /// The kernel passes no descriptor on while more of the user than permd may have open are on their way: the caller gets
+        /// an error, and the descriptor as soon as that is over.
+        @Test func descriptorsOnTheirWay() async throws {
+            let ordinary = geteuid() == 0 ? ["setpriv", "--bounding-set=-sys_resource,-sys_admin"] : []
+            let stage = try await Stage(through: ["prlimit", "--nofile=128:128"] + ordinary)
+            let app = try await stage.app()
+            try await stage.set("grant", app.id, .camera)
+            try await opensAtLast(app)
+            let script = """
+                import os, socket, sys
+                sender, receiver = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+                socket.send_fds(sender, [b"x"], [os.open("/dev/null", os.O_RDONLY)] * 200)
+                print("sent", flush=True)
+                sys.stdin.read()
+                """
+            let attacker = try ChildProcess("/usr/bin/python3", ["-c", script], standardInput: .pipe)
+            for await _ in attacker.lines { break }
+            let refusal = try await app.ask("open camera")
+            #expect(refusal.hasPrefix("LimitExceeded retryable: too many descriptors"), "\(refusal)")
+            attacker.terminate()
+            _ = await attacker.waitForExit()
+            try await opensAtLast(app)
+            await stage.end()
         }
-        #expect(answer.hasPrefix("ok"), "\(answer)")
+
+        /// Other tests of this user have descriptors on their way, too; there is no event for their end.
+        private func opensAtLast(_ app: TestApp) async throws {
+            var answer = ""
+            for _ in 0..<20_000 {
+                answer = try await app.ask("open camera")
+                guard answer.hasPrefix("LimitExceeded") else { break }
+            }
+            #expect(answer.hasPrefix("ok"), "\(answer)")
+        }
     }
 
     /// Sets the soft limit; nil raises it to the hard limit.
-    private func limitDescriptors(of pid: Int32, to count: Int?) async throws {
+    private static func limitDescriptors(of pid: Int32, to count: Int?) async throws {
         let hard = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8).split(separator: "\n")
             .first { $0.hasPrefix("Max open files") }?.split(separator: " ").dropLast().last
         let limit = if let count { "\(count)" } else { String(try #require(hard)) }
