@@ -87,7 +87,19 @@ stream() { echo v4l2-ctl -d "$1" --stream-mmap=2 --stream-count="$2" --stream-to
 
 pid_of_guard() { systemctl show permd-guard.service --property=MainPID --value; }
 guards() { says '^active$' systemctl is-active permd-guard.service; }
+another_guards() { guards && [ "$(pid_of_guard)" != "$1" ]; }
 # registered: whether the guard knows owner's permd, and permd the guard.
 registered() { says '^ok +guard' as owner permctl doctor; }
+# restart_guard [LINE…]: restarts the guard with these settings of its unit, or with none but its own.
+restart_guard() {
+    local settings=/run/systemd/system/permd-guard.service.d/test.conf
+    rm -f "$settings"
+    if [ $# -gt 0 ]; then
+        mkdir -p "${settings%/*}"
+        printf '%s\n' '[Service]' "$@" >"$settings"
+    fi
+    systemctl daemon-reload
+    systemctl restart permd-guard.service
+}
 is_granted() { says '^microphone +granted' as owner permctl status "$1" --no-legend; }
 forget() { as owner permctl reset "$1" || true; }
