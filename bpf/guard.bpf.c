@@ -31,7 +31,8 @@ struct task_struct {
     struct sighand_struct *sighand;
     struct signal_struct *signal;
 };
-struct pt_regs { unsigned long orig_ax; };
+struct pt_regs___x86 { unsigned long orig_ax; };
+struct pt_regs___arm64 { int syscallno; };
 #pragma clang attribute pop
 
 char LICENSE[] SEC("license") = "GPL";
@@ -54,7 +55,7 @@ TABLE(verdicts, BPF_MAP_TYPE_HASH, struct guard_verdict_key, struct guard_decisi
 TABLE(waits, BPF_MAP_TYPE_HASH, __u32, struct guard_wait, 2048, 0);
 TABLE(held, BPF_MAP_TYPE_HASH, __u32, __u32, 2048, BPF_F_NO_PREALLOC);  // Processes of which signals are reported.
 TABLE(settings, BPF_MAP_TYPE_ARRAY, __u32, struct guard_settings, 1, 0);
-// Some 4,000 events. A call whose event finds no place is refused.
+// Some 4,000 events. A call that cannot be reported is refused.
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, 256 * 1024);
@@ -93,7 +94,22 @@ static __always_inline struct guard_process program_of(struct task_struct *task)
         .start = leader->start_boottime, .pid = task->tgid, .exec = (__u32)leader->self_exec_id};
 }
 
+enum { SECOND = 1000000000, EVENTS_PER_SECOND = 1000 };
+
+// A user's events are limited, so that those of other users find a place.
+static __always_inline int may_report(__u32 id) {
+    struct guard_user *user = bpf_map_lookup_elem(&users, &id);
+    __u64 now = bpf_ktime_get_ns();
+    if (!user) return 0;
+    if (now - user->since > SECOND) {
+        user->since = now;
+        user->events = 0;
+    }
+    return user->events++ < EVENTS_PER_SECOND;
+}
+
 static __always_inline int report(enum guard_event_type type, const struct attempt *attempt) {
+    if (!may_report(attempt->user)) return 0;
     struct guard_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
     if (!event) return 0;
     event->process = attempt->process;
@@ -174,6 +190,14 @@ static __always_inline int hold(const struct attempt *attempt, __u64 claim_time)
     return poll.claim == GUARD_INTERRUPTED ? -EINTR : -EACCES;
 }
 
+static __always_inline int is_of_io_uring(struct task_struct *task) {
+    void *registers = (void *)bpf_task_pt_regs(task);
+    __u32 call = bpf_core_field_exists(struct pt_regs___x86, orig_ax)
+        ? ((struct pt_regs___x86 *)registers)->orig_ax
+        : ((struct pt_regs___arm64 *)registers)->syscallno;
+    return task->flags & PF_IO_WORKER || call == SYS_IO_URING_ENTER;
+}
+
 static __always_inline int decide(struct attempt *attempt) {
     __u32 zero = 0;
     struct guard_settings *now = bpf_map_lookup_elem(&settings, &zero);
@@ -192,10 +216,8 @@ static __always_inline int decide(struct attempt *attempt) {
     int may_need_none = attempt->kind & GUARD_UNSORTED;
     if (known && (known->verdict == GUARD_DENY || attempt->call == STREAMON) && !may_need_none) return -EACCES;
     if (mode == GUARD_REFUSE || !now->is_running) return -EACCES;
-    if (user && user->refused_until > bpf_ktime_get_ns()) return -EACCES;
-    struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
     // What is no system call of its own cannot be restarted.
-    if (task->flags & PF_IO_WORKER || registers->orig_ax == SYS_IO_URING_ENTER) {
+    if (is_of_io_uring(task)) {
         report(GUARD_REFUSED, attempt);
         return -EACCES;
     }
@@ -288,7 +310,16 @@ int BPF_PROG(guard_signal, int signal, void *info, struct task_struct *task, int
     struct attempt attempt = {
         .process = program_of(task),
         .thread = group ? 0 : task->pid,
+        .user = responsible_user(task),
         .call = handler > 1 && !(action[1] & SA_RESTART) && is_certain};
     report(GUARD_SIGNALLED, &attempt);
+    return 0;
+}
+
+// A thread that is killed does not repeat its call.
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(guard_exit, struct task_struct *task) {
+    __u32 thread = task->pid;
+    bpf_map_delete_elem(&waits, &thread);
     return 0;
 }

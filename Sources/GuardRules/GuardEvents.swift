@@ -98,8 +98,8 @@ package enum GuardEffect: Sendable, Hashable {
     case follow(GuardedProgram, Bool)
     case ask(user: UInt32, AskID, GuardedProgram, Permission, device: UInt64, waits: Bool)
     case withdraw(user: UInt32, AskID)
-    /// The user's processes ask too often: they are refused unheard for a while.
-    case throttle(user: UInt32)
+    /// As many of the user's threads or programs wait as may.
+    case limitReached(user: UInt32)
     case startTimer(GuardTimer)
     case stopTimer(GuardTimer)
 }

@@ -87,7 +87,7 @@ package struct GuardTable {
         // It was claimed already.
         guard waiters[attempt.thread] == nil else { return }
         guard remember(attempt.program, of: attempt.user), waiters(of: attempt.user) < GuardTable.threadsPerUser else {
-            effects += [.dismiss(thread: attempt.thread, .refused), .throttle(user: attempt.user)]
+            effects += [.dismiss(thread: attempt.thread, .refused), .limitReached(user: attempt.user)]
             return
         }
         if let verdict = programs[attempt.program]?.verdicts[attempt.permission], verdict != .cut {
@@ -103,7 +103,9 @@ package struct GuardTable {
     }
 
     private mutating func failed(_ attempt: Attempt) {
-        guard remember(attempt.program, of: attempt.user) else { return effects.append(.throttle(user: attempt.user)) }
+        guard remember(attempt.program, of: attempt.user) else {
+            return effects.append(.limitReached(user: attempt.user))
+        }
         let verdict = programs[attempt.program]?.verdicts[attempt.permission]
         guard verdict == nil || verdict == .cut else { return }
         let id = ask(attempt)
@@ -112,7 +114,9 @@ package struct GuardTable {
 
     private mutating func passed(_ attempt: Attempt) {
         effects.append(.dismiss(thread: attempt.thread, .again))
-        guard remember(attempt.program, of: attempt.user) else { return effects.append(.throttle(user: attempt.user)) }
+        guard remember(attempt.program, of: attempt.user) else {
+            return effects.append(.limitReached(user: attempt.user))
+        }
         programs[attempt.program]?.isPart = true
         store(attempt.program, attempt.permission, .allow)
     }

@@ -16,8 +16,6 @@ final class GuardService {
     /// Nanoseconds in which a thread has to be claimed. Far longer than that takes, also on a busy machine; until then it
     /// repeats its call, which takes a processor.
     private static let claimTime: UInt64 = 1_000_000_000
-    /// Nanoseconds for which a user's processes are refused who ask too often.
-    private static let throttleTime: Int64 = 1_000_000_000
     /// Milliseconds in which a thread that handled a signal makes its call again.
     private static let lingerTime: Int64 = 500
 
@@ -130,9 +128,7 @@ final class GuardService {
             failures.notice("process \(event.process.pid) was not held in time, so its call failed")
         case GUARD_ASKED:
             guard let attempt = attempt(event) else { return }
-            guard event.isUnsorted else { return feed(.attempted(attempt)) }
-            unsorted.insert(event.thread)
-            nodes.find(event.device)
+            if event.isUnsorted { sort(event) } else { feed(.attempted(attempt)) }
         case GUARD_REFUSED:
             guard let attempt = attempt(event), !event.isUnsorted else { return }
             failures.notice(
@@ -140,6 +136,14 @@ final class GuardService {
             )
             feed(.failed(attempt))
         default: break
+        }
+    }
+
+    private func sort(_ event: guard_event) {
+        switch nodes.isKnown(event.device) {
+        case true: kernel.waits.remove(event.thread)
+        case false: unsorted.insert(event.thread)
+        case nil: threads.dismiss(Int32(bitPattern: event.thread), GUARD_GIVEN_UP)
         }
     }
 
@@ -218,7 +222,8 @@ final class GuardService {
             guard let pidfd = programs[program]?.pidfd else { return }
             permds.ask(user, id, pidfd, permission, device: device, program: executable(program), waits: waits)
         case .withdraw(let user, let id): permds.withdraw(user, id)
-        case .throttle(let user): throttle(user)
+        case .limitReached(let user):
+            failures.notice("of user \(user), as many threads or programs wait as may; another one's call failed")
         case .startTimer(let timer):
             timers[timer]?.cancel()
             timers[timer] = Loop.shared.after(milliseconds: milliseconds(timer)) { [weak self] in
@@ -259,13 +264,6 @@ final class GuardService {
         }
     }
 
-    private func throttle(_ user: UInt32) {
-        guard var entry = kernel.users[user] else { return }
-        entry.refused_until = UInt64(Loop.nanoseconds(of: CLOCK_MONOTONIC) + GuardService.throttleTime)
-        kernel.users.set(user, entry)
-        failures.notice("programs of user \(user) ask too often and are refused for a second")
-    }
-
     /// The executable by which permd knows a process that it cannot identify; empty if it can. In a PID namespace of its
     /// own, as that of a container, it is known by the program that made the outermost one.
     private func executable(_ program: GuardedProgram) -> String {
@@ -282,7 +280,7 @@ final class GuardService {
     /// Users with a permd are asked about from now on, also while it is away.
     private func knows(_ user: UInt32) {
         if kernel.users[user] == nil {
-            kernel.users.set(user, guard_user(refused_until: 0, mode: GUARD_HOLD.rawValue, unused: 0))
+            kernel.users.set(user, guard_user(since: 0, mode: GUARD_HOLD.rawValue, events: 0))
         }
     }
 }

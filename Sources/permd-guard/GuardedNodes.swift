@@ -28,6 +28,8 @@ final class GuardedNodes {
     private let worker = Worker()
     /// By their entries in sysfs.
     private var nodes: [String: Node] = [:]
+    /// Numbers that are not looked for again before a device comes.
+    private var missing: Set<UInt32> = []
     private let changed: @LoopActor () -> Void
 
     /// - Parameter changed: Called when a node has become known.
@@ -49,7 +51,9 @@ final class GuardedNodes {
     }
 
     private func received(_ event: DeviceEvent) {
-        if event.isRemoval { remove(event.syspath) } else if nodes[event.syspath] == nil { readAll() }
+        guard !event.isRemoval else { return remove(event.syspath) }
+        missing = []
+        if nodes[event.syspath] == nil { readAll() }
     }
 
     private func readAll() {
@@ -94,13 +98,18 @@ final class GuardedNodes {
         nodes.values.contains { ($0.kind ?? 0) & GUARD_KIND_MASK.rawValue == GUARD_CAMERA.rawValue }
     }
 
-    /// A thread waits for a node that is not known.
-    func find(_ device: UInt32) {
+    /// Whether it is known what a device is of which the kernel does not know it; nil if there is no such device, as when
+    /// a program opens the node of one that was removed.
+    func isKnown(_ device: UInt32) -> Bool? {
+        guard !missing.contains(device) else { return nil }
         readAll()
-        guard !nodes.values.contains(where: { $0.device == device }) else { return }
-        // No device has that number, so opening the node fails.
-        kernel.nodes.set(device, GUARD_NOTHING.rawValue)
-        changed()
+        guard let node = nodes.values.first(where: { $0.device == device }) else {
+            missing.insert(device)
+            return nil
+        }
+        // The removal of an earlier device of that number may have come after it.
+        if let kind = node.kind { kernel.nodes.set(device, kind) }
+        return node.kind != nil
     }
 
     private static func kind(of record: DeviceRecord) -> UInt32 {

@@ -24,7 +24,9 @@ struct KernelProblem: Error {
 final class Kernel {
     /// The maps, by their names in bpf/guard.bpf.c.
     private static let maps = ["majors", "nodes", "users", "verdicts", "waits", "held", "settings", "events"]
-    private static let opening = ["guard_open", "guard_signal"]
+    /// The kernel's own ENOTSUPP, which no header for programs has.
+    private static let notSupported: Int32 = 524
+    private static let opening = ["guard_open", "guard_signal", "guard_exit"]
     /// Attached only while there is a camera: they cost every ioctl of the machine a moment.
     private static let streaming = ["guard_ioctl"] + (hasCompatHook ? [compat] : [])
     private static let compat = "guard_ioctl_compat"
@@ -127,6 +129,10 @@ final class Kernel {
     private func attach(_ name: String) throws(KernelProblem) {
         guard links[name] == nil else { return }
         guard let link = bpf_program__attach(bpf_object__find_program_by_name(object, name)) else {
+            guard errno != Kernel.notSupported else {
+                throw KernelProblem(
+                    "this kernel lets no BPF program attach to its functions; that of arm64 does since Linux 6.4")
+            }
             throw KernelProblem("the kernel does not let \(name) attach", errno)
         }
         // Whenever this program is killed, one of them is pinned.

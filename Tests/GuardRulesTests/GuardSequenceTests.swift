@@ -31,7 +31,7 @@ private struct Kernel {
         case .startTimer(let timer): timers.insert(timer)
         case .stopTimer(let timer): #expect(timers.remove(timer) != nil)
         case .store(let program, _, _, _): #expect(followed.contains(program), "a decision about nobody is stored")
-        case .throttle: break
+        case .limitReached: break
         }
     }
 }

@@ -263,7 +263,7 @@ struct GuardTableTests {
     func tooManyThreadsAreRefused() {
         var stage = Stage()
         for thread in 0..<Int32(GuardTable.threadsPerUser) { stage.hold(100 + thread) }
-        #expect(stage.on(.attempted(attempt(99))) == [.dismiss(thread: 99, .refused), .throttle(user: user)])
+        #expect(stage.on(.attempted(attempt(99))) == [.dismiss(thread: 99, .refused), .limitReached(user: user)])
         #expect(stage.on(.attempted(attempt(98, other, user: 1001))).contains(.claim(thread: 98, pid: 20)))
     }
 
@@ -288,6 +288,6 @@ struct GuardTableTests {
             let failed = GuardedProgram(pid: 1000 + pid, start: 1, exec: 1)
             _ = stage.on(.failed(attempt(1000 + pid, failed)))
         }
-        #expect(stage.on(.attempted(attempt(11))) == [.dismiss(thread: 11, .refused), .throttle(user: user)])
+        #expect(stage.on(.attempted(attempt(11))) == [.dismiss(thread: 11, .refused), .limitReached(user: user)])
     }
 }
