@@ -8,6 +8,7 @@
  *     again     opens it by /proc/self/fd of a descriptor that gives no access (O_PATH)
  *     uring     opens it with io_uring
  *     threads   ten threads open it at the same time, while another counts
+ *     beside    a thread opens it, for which the process does not wait
  *     handlers  opens it with handlers of SIGALRM, which comes ten times a second, SIGCONT and SIGCHLD
  *     child     a child process opens it
  *     line      waits for a line of input
@@ -172,6 +173,7 @@ static void open_in_child(void)
 int main(int count, char **words)
 {
 	char line[16];
+	pthread_t thread;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (count < 3)
@@ -194,6 +196,8 @@ int main(int count, char **words)
 			open_and_close(way, open_with_uring());
 		else if (!strcmp(way, "threads"))
 			open_in_threads();
+		else if (!strcmp(way, "beside"))
+			pthread_create(&thread, NULL, open_in_thread, NULL);
 		else if (!strcmp(way, "handlers"))
 			open_with_handlers();
 		else if (!strcmp(way, "child"))
