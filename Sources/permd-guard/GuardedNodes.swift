@@ -99,7 +99,7 @@ final class GuardedNodes {
     }
 
     /// Whether it is known what a device is of which the kernel does not know it; nil if there is no such device, as when
-    /// a program opens the node of one that was removed.
+    /// a container's node of one that was removed is opened.
     func isKnown(_ device: UInt32) -> Bool? {
         guard !missing.contains(device) else { return nil }
         readAll()
