@@ -118,6 +118,8 @@ final class Broker {
         if isContinuing { feed(.settingsChanged(policy.settings)) }
         // The store answers in order, so nobody's decisions are in memory before this is complete.
         store.restore { [weak self] in self?.restored($0) }
+        usage.isAskedAbout = { [weak guardLink] in guardLink?.isAsking(about: $0, $1) ?? false }
+        guardLink.onSettled = { [weak usage] in usage?.reconsider() }
         guardLink.serve(self)
     }
 

@@ -19,6 +19,8 @@ final class GuardLink {
     private let devices: DeviceCatalog
     private let now: @Sendable () -> EpochSeconds
     private let unidentified: BoundedLog
+    /// Called when a question needs no answer any more.
+    var onSettled: (@LoopActor () -> Void)?
     /// Nil before permd serves its session bus, and while that is lost.
     private weak var requests: (any RequestQueue)?
     /// What is not answered, by the guard's number.
@@ -81,10 +83,18 @@ final class GuardLink {
         }
     }
 
+    /// Whether a thread of the process waits for an answer.
+    func isAsking(about process: ProcessKey, _ permission: Permission) -> Bool {
+        asked.values.contains {
+            $0.caller?.process == process && $0.question.permission == permission && $0.question.waits
+        }
+    }
+
     private func withdrawn(_ body: [Value]) {
         guard body.count == 1, let number = body[0].uint64Value, let request = asked.removeValue(forKey: number)
         else { return }
         close(request)
+        onSettled?()
     }
 
     private func exited(_ number: UInt64) {
@@ -125,12 +135,15 @@ final class GuardLink {
     }
 
     private func answer(_ number: UInt64, _ answer: GuardAnswer) {
-        if asked.removeValue(forKey: number) != nil { connection.answer(number, answer) }
+        guard asked.removeValue(forKey: number) != nil else { return }
+        connection.answer(number, answer)
+        onSettled?()
     }
 
     /// Its end is not an action of the apps that it asked for.
     private func guardLeft() {
         asked = [:]
         requests?.feed(.callerLeft(BusNames.guardService))
+        onSettled?()
     }
 }

@@ -22,6 +22,9 @@ final class DeviceUsage {
     private let ungranted: BoundedLog
     private let bypasses: BoundedLog
     private var tracker = UseTracker()
+    /// Whether permd-guard waits for an answer about an app's process. Until then a camera that it has open gives no
+    /// image, and is not used.
+    var isAskedAbout: (@LoopActor (ProcessKey, Permission) -> Bool)?
     /// Called when uses have started or ended.
     var onChange: (@LoopActor ([UseChange]) -> Void)?
 
@@ -68,11 +71,15 @@ final class DeviceUsage {
             })
     }
 
+    /// permd-guard may have got an answer.
+    func reconsider() { nodes.publishOpeners() }
+
     private func opened(
         _ device: UsedDevice, by openings: [(process: ProcessKey?, since: EpochSeconds, isRecording: Bool)]
     ) {
-        let openers = openings.map { process, since, isRecording in
+        let openers = openings.compactMap { process, since, isRecording -> DeviceOpener? in
             let identity = process.flatMap { identities[$0] } ?? OpenerIdentities.Identity()
+            if let instance = identity.instance, isAskedAbout?(instance, device.permission) == true { return nil }
             let status =
                 if let app = identity.app, let instance = identity.instance {
                     statusOf(app, instance, device.permission)

@@ -145,7 +145,7 @@ final class OpenNodes {
     }
 
     /// Processes are left out until they are identified.
-    private func publishOpeners() {
+    func publishOpeners() {
         for node in nodes.values {
             let openings = node.activity.openings.filter { $0.process.map { identities[$0] != nil } ?? true }
             onOpeners?(

@@ -83,6 +83,25 @@ struct DeviceUsageTests {
         #expect(stage.rows.map(\.status) == [.denied] && stage.log.all.count == 1)
     }
 
+    /// permd-guard gives a camera that is open no images before there is an answer.
+    @Test func whoWaitsForAnAnswerUsesNothing() async throws {
+        let stage = await UsageStage([UsageStage.camera(terminal)])
+        let looks = EventLog<String>()
+        stage.status = .undetermined
+        stage.usage.isAskedAbout = { [weak stage] process, permission in
+            looks.add("\(process.pid) \(permission)")
+            return stage?.status == .undetermined
+        }
+        let opener = try await UsageStage.opener("<>", node)
+        stage.opened(node)
+        try await looks.first { $0 == "\(opener.pid) camera" }
+        #expect(stage.usage.uses.isEmpty && stage.changes.all.isEmpty)
+        stage.status = .granted
+        stage.usage.reconsider()
+        #expect(stage.changes.all == ["+\(Self.cat) camera device granted \(opener.pid)"])
+        opener.terminate()
+    }
+
     @Test func devicesComeAndGo() async throws {
         let record = UsageStage.camera(terminal)
         let stage = await UsageStage()
