@@ -7,7 +7,7 @@ import PermissionTestKit
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 @LoopActor
 struct HostilePromptTests {
     private static let texts = [

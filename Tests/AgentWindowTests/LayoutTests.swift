@@ -54,7 +54,7 @@ struct Language: Sendable {
     static let arabic = Language(code: "ar", deny: "Never allow", details: "Details")
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 @LoopActor
 struct LayoutTests {
     /// A short name, a long one, one that cannot be broken, one from right to left, and very wide characters.

@@ -6,7 +6,7 @@ import PermissionTestKit
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 @LoopActor
 struct OtherProgramsTests {
     /// A window of another program, which a request names as its own.

@@ -6,7 +6,7 @@ import PermissionTestKit
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 @LoopActor
 struct ThemeTests {
     /// What a person or the system may have set; GTK reports errors in style sheets on stderr.

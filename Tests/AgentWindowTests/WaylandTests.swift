@@ -6,7 +6,7 @@ import PermissionTestKit
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 @LoopActor
 struct WaylandTests {
     @Test func theWindowComesAndGoes() async throws {

@@ -8,7 +8,7 @@ import PermissionTestKit
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 @LoopActor
 struct WindowTests {
     @Test func aPromptIsAnsweredByMouse() async throws {

@@ -7,7 +7,7 @@ import PermissionTestKit
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 @LoopActor
 struct WindowTests {
     /// A use that an enforcement point reports is listed, and Stop refuses the device until the session ends.
