@@ -11,6 +11,9 @@ final class GuardedNodes {
     private static let subsystems = ["video4linux", "sound", "gnss"]
     /// Of V4L2 and ALSA (Documentation/admin-guide/devices.txt), with what their nodes may be. That of gnss is dynamic.
     private static let majors: [UInt32: guard_kind] = [81: GUARD_CAMERA, 116: GUARD_MICROPHONE]
+    /// ALSA's sequencer and timer, whose nodes are there before their devices: opening them loads the modules (kmod's
+    /// devname aliases). No other device gets these numbers.
+    private static let loading: Set<UInt32> = [116 << 20 | 1, 116 << 20 | 33]
     /// Milliseconds after which a camera that has not said what it is is guarded when it is opened. Shorter than the
     /// kernel lets a thread wait for that.
     private static let patience: Int64 = 500
@@ -101,6 +104,10 @@ final class GuardedNodes {
     /// Whether it is known what a device is of which the kernel does not know it; nil if there is no such device, as when
     /// a container's node of one that was removed is opened.
     func isKnown(_ device: UInt32) -> Bool? {
+        guard !GuardedNodes.loading.contains(device) else {
+            kernel.nodes.set(device, GUARD_NOTHING.rawValue)
+            return true
+        }
         guard !missing.contains(device) else { return nil }
         readAll()
         guard let node = nodes.values.first(where: { $0.device == device }) else {
