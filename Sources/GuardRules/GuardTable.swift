@@ -114,9 +114,7 @@ package struct GuardTable {
 
     private mutating func passed(_ attempt: Attempt) {
         effects.append(.dismiss(thread: attempt.thread, .again))
-        guard remember(attempt.program, of: attempt.user) else {
-            return effects.append(.limitReached(user: attempt.user))
-        }
+        guard remember(attempt.program, of: attempt.user) else { return }
         programs[attempt.program]?.isPart = true
         store(attempt.program, attempt.permission, .allow)
     }

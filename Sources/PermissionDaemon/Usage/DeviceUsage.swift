@@ -79,7 +79,11 @@ final class DeviceUsage {
     ) {
         let openers = openings.compactMap { process, since, isRecording -> DeviceOpener? in
             let identity = process.flatMap { identities[$0] } ?? OpenerIdentities.Identity()
-            if let instance = identity.instance, isAskedAbout?(instance, device.permission) == true { return nil }
+            if device.permission == .camera, let instance = identity.instance,
+                isAskedAbout?(instance, device.permission) == true
+            {
+                return nil
+            }
             let status =
                 if let app = identity.app, let instance = identity.instance {
                     statusOf(app, instance, device.permission)
