@@ -15,7 +15,8 @@ import PermissionModel
 ///     settings                   opens its page of the settings program
 ///     pid                        returns the process ID
 ///     hold PATH                  opens a device node, for reading and writing
-///     drop                       closes these and those of open
+///     probe PATH                 opens a device node three times, for 20 milliseconds each
+///     drop                       closes what hold and open opened
 ///     call INTERFACE MEMBER
 ///     get INTERFACE PROPERTY
 ///     use APP PERMISSION DEVICE  reports a use of a sandboxed app, as an enforcement point
@@ -98,6 +99,17 @@ final class TestAppProgram {
             let node = Glibc.open(arguments[0], O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
             if node >= 0 { nodes.append(node) }
             say("\(number) \(node >= 0 ? "ok" : "failed \(errno)")")
+        case ("probe", 1):
+            // In one go: under load, more than the time of a probe may pass between two commands.
+            var opened = 0
+            for _ in 0..<3 {
+                let node = Glibc.open(arguments[0], O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+                guard node >= 0 else { break }
+                opened += 1
+                usleep(20_000)
+                Glibc.close(node)
+            }
+            say("\(number) \(opened == 3 ? "ok" : "failed \(errno)")")
         case ("drop", 0):
             for node in nodes { Glibc.close(node) }
             nodes = []
