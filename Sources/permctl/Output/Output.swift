@@ -11,7 +11,7 @@ struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON.")
     var json = false
 
-    @Flag(help: "Print tables without their header.")
+    @Flag(help: "Print tables without their header, and nothing if they have no rows.")
     var noLegend = false
 
     @Flag(help: "On a terminal, print whole identities and all columns.")
@@ -28,14 +28,15 @@ struct OutputOptions: ParsableArguments {
     /// - Parameters:
     ///   - empty: what to say instead of a table without rows.
     ///   - isChosen: whether the command line says which rows there should be; then it is a failure if there are none.
+    ///   - isFollowed: whether it is printed again on changes; then `empty` is printed without a header, too.
     func list<Row>(
-        _ rows: [Row], _ columns: [Column], empty: TerminalText, isChosen: Bool = false,
+        _ rows: [Row], _ columns: [Column], empty: TerminalText, isChosen: Bool = false, isFollowed: Bool = false,
         json value: @autoclosure () -> some Encodable, cells: (Row) -> [Cell]
     ) throws {
         if json {
             try Output.json(value())
         } else if rows.isEmpty {
-            Output.line(empty)
+            if !noLegend || isFollowed { Output.line(empty) }
         } else {
             Output.verbatim(
                 Table(columns, rows.map(cells)).text(

@@ -72,7 +72,7 @@ struct InUseVerb: AsyncParsableCommand {
             [
                 "permission", "app", "device", "since", "status", Column("if denied", isDetail: true),
                 Column("source", isDetail: true), Column("pid", isDetail: true),
-            ], empty: "Nothing is in use.", json: records
+            ], empty: "Nothing is in use.", isFollowed: watch, json: records
         ) { use, now in
             [
                 Cell(use.permission.rawValue), use.app.map { Cell($0, names) } ?? "(unknown)", Cell(use.deviceName),
