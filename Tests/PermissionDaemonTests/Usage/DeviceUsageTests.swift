@@ -83,9 +83,10 @@ struct DeviceUsageTests {
         #expect(stage.rows.map(\.status) == [.denied] && stage.log.all.count == 1)
     }
 
-    /// permd-guard gives a camera that is open no images before there is an answer.
-    @Test func whoWaitsForAnAnswerUsesNothing() async throws {
-        let stage = await UsageStage([UsageStage.camera(terminal)])
+    /// permd-guard gives a camera that is open no images before there is an answer. A microphone that is open was granted.
+    @Test func whoWaitsForAnAnswerUsesNoCamera() async throws {
+        let microphone = try PseudoTerminal()
+        let stage = await UsageStage([UsageStage.camera(terminal), UsageStage.microphone(microphone)])
         let looks = EventLog<String>()
         stage.status = .undetermined
         stage.usage.isAskedAbout = { [weak stage] process, permission in
@@ -96,10 +97,14 @@ struct DeviceUsageTests {
         stage.opened(node)
         try await looks.first { $0 == "\(opener.pid) camera" }
         #expect(stage.usage.uses.isEmpty && stage.changes.all.isEmpty)
+        let recorder = try await UsageStage.opener("<>", microphone.path)
+        stage.opened(microphone.path)
+        try await stage.changes.first { $0 == "+\(Self.cat) microphone device undetermined \(recorder.pid)" }
         stage.status = .granted
         stage.usage.reconsider()
-        #expect(stage.changes.all == ["+\(Self.cat) camera device granted \(opener.pid)"])
+        #expect(stage.changes.all.dropFirst() == ["+\(Self.cat) camera device granted \(opener.pid)"])
         opener.terminate()
+        recorder.terminate()
     }
 
     @Test func devicesComeAndGo() async throws {

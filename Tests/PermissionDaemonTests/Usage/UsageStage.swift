@@ -80,6 +80,12 @@ final class UsageStage {
             number: UInt64(terminal.number), attributes: ["name": name, "index": "0"])
     }
 
+    static func microphone(_ terminal: PseudoTerminal) -> DeviceRecord {
+        DeviceRecord(
+            subsystem: "sound", syspath: "/sys/devices/pci0/sound/card0/pcmC0D0c", node: terminal.path,
+            number: UInt64(terminal.number))
+    }
+
     func opened(_ node: String) { openings.send(node, .open) }
     func closed(_ node: String) { openings.send(node, .close) }
 
