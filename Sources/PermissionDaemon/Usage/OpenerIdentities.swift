@@ -12,7 +12,7 @@ final class OpenerIdentities {
         var app: AppID?
         /// What a decision `once` is about.
         var instance: ProcessKey?
-        var isServer = false
+        var soundPart: SoundPart?
     }
 
     /// The most processes that are watched for their exit, each by a descriptor. The others end their uses by closing
@@ -64,23 +64,27 @@ final class OpenerIdentities {
         guard pidfd.raw >= 0 else { return completion(Identity()) }
         identifier.identify(process.pid, under: pidfd) { [reader = identifier.identity.reader] found in
             guard case .success(let found) = found, found.key == process else { return completion(Identity()) }
-            let isServer = SoundServers.isOne(found.app) && reader.systemExecutable(process.pid) != nil
+            // Only the system's own program is one: any program can have a name.
+            let part = reader.systemExecutable(process.pid).flatMap { SoundPart(executable: $0) }
             completion(
                 Pidfd.isAlive(pidfd.raw)
-                    ? Identity(app: found.app, instance: found.instance, isServer: isServer) : Identity())
+                    ? Identity(app: found.app, instance: found.instance, soundPart: part) : Identity())
         }
     }
 }
 
-/// Programs that record for others.
-enum SoundServers {
-    private static let names: Set<String> = [
-        "pipewire", "pipewire-pulse", "wireplumber", "pulseaudio", "jackd", "jackdbus",
-    ]
+/// What a program is to those that play and record.
+enum SoundPart {
+    /// It records for them.
+    case server
+    /// It asks devices what they can do, which may take some seconds, and lets the server record.
+    case sessionManager
 
-    /// Whether the app has the name of one. Only an executable that belongs to root is one: any program can have a name.
-    static func isOne(_ app: AppID) -> Bool {
-        guard app.kind == .exe, let name = app.name.split(separator: "/").last else { return false }
-        return names.contains(String(name))
+    init?(executable: some Collection<UInt8>) {
+        switch String(decoding: executable.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self) {
+        case "pipewire", "pipewire-pulse", "pulseaudio", "jackd", "jackdbus": self = .server
+        case "wireplumber", "pipewire-media-session": self = .sessionManager
+        default: return nil
+        }
     }
 }

@@ -56,7 +56,10 @@ struct UsageInterface {
     private func isCut(_ use: Use) -> Bool {
         guard let app = use.app, policy.settings.ask != .none else { return false }
         guard let source = DeviceOpener.Source(rawValue: use.source) else { return true }
-        return source == .device && use.device.permission == .camera && !SoundServers.isOne(app) && guardCutsCameras()
+        // Of a script, the name begins with its interpreter.
+        let executable = app.name.utf8.prefix { $0 != UInt8(ascii: ":") }
+        let isSoundPart = app.kind == .exe && SoundPart(executable: executable) != nil
+        return source == .device && use.device.permission == .camera && !isSoundPart && guardCutsCameras()
     }
 
     private func row(_ use: Use, _ names: [AppID: AppEntry]) -> [String: Value] {

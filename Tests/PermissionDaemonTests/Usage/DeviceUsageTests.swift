@@ -201,12 +201,28 @@ struct DeviceUsageTests {
         #expect(SoundCaptures.of("/dev/video0", "/proc") == nil)
     }
 
-    @Test(arguments: [
-        ("exe:/usr/bin/pipewire", true), ("exe:/usr/bin/pulseaudio", true), ("exe:/usr/bin/pipewire2", false),
-        ("desktop:pipewire", false), ("flatpak:org.pipewire", false), ("exe:/usr/bin/python3:/tmp/pipewire", true),
-    ])
-    func namesOfSoundServers(_ app: String, _ isOne: Bool) {
-        #expect(SoundServers.isOne(AppID(app)!) == isOne)
+    @Test func partsOfTheSoundServer() {
+        #expect(SoundPart(executable: Array("/usr/bin/pipewire".utf8)) == .server)
+        #expect(SoundPart(executable: Array("/usr/bin/pulseaudio".utf8)) == .server)
+        #expect(SoundPart(executable: Array("/usr/bin/wireplumber".utf8)) == .sessionManager)
+        for other in ["/usr/bin/pipewire2", "/usr/bin/python3", ""] {
+            #expect(SoundPart(executable: Array(other.utf8)) == nil, "\(other)")
+        }
+    }
+
+    /// Its interpreter is the system's.
+    @Test(arguments: ["pipewire", "wireplumber"])
+    func aScriptIsNoPartOfTheSoundServer(_ name: String) async throws {
+        let stage = await UsageStage([UsageStage.microphone(terminal)])
+        // From now on, the sound server's own captures are not listed.
+        _ = try stage.usage.reportUse(report("exe:/a"), by: ":1.1")
+        let folder = try TemporaryFolder()
+        let script = try folder.write("exec 3<>\"$1\"; echo open; read line", to: name)
+        let opener = try ChildProcess("sh", [script, node], standardInput: .pipe)
+        for await line in opener.lines where line == "open" { break }
+        stage.opened(node)
+        try await stage.changes.first { $0.hasSuffix(":\(script) microphone device granted \(opener.pid)") }
+        opener.terminate()
     }
 
     // MARK: Reports
