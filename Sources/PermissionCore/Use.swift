@@ -30,6 +30,8 @@ public struct Use: Sendable, Hashable {
     public let status: Status
     /// ``DeviceOpener/Source`` or the name of the enforcement point that reported it.
     public let source: String
+    /// Whether a sound server has the node open, which records for other programs.
+    public let isServer: Bool
 }
 
 public enum UseChange: Sendable, Hashable {

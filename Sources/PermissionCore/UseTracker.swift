@@ -95,7 +95,9 @@ public struct UseTracker: Sendable {
             }
             if entries[subject] == nil {
                 changes.append(
-                    start(subject, device, opener.pid, since: opener.since, opener.status, opener.source.rawValue))
+                    start(
+                        subject, device, opener.pid, since: opener.since, opener.status, opener.source.rawValue,
+                        isServer: opener.isServer))
             }
             entries[subject]?.isDirect = true
             count += 1
@@ -161,12 +163,13 @@ public struct UseTracker: Sendable {
     // MARK: Uses
 
     private mutating func start(
-        _ subject: Subject, _ device: UsedDevice, _ pid: Int32, since: EpochSeconds, _ status: Status, _ source: String
+        _ subject: Subject, _ device: UsedDevice, _ pid: Int32, since: EpochSeconds, _ status: Status, _ source: String,
+        isServer: Bool = false
     ) -> UseChange {
         repeat { lastNumber &+= 1 } while lastNumber == 0 || subjects[lastNumber] != nil
         let use = Use(
             number: lastNumber, app: subject.app, pid: pid, device: device, since: since, status: status,
-            source: source)
+            source: source, isServer: isServer)
         entries[subject] = Entry(use: use)
         subjects[lastNumber] = subject
         return .started(use)

@@ -158,5 +158,6 @@ struct UseTrackerTests {
                 "+4 exe:/b microphone device since 90"
             ])
         #expect(words(tracker.left(":1.1", at: 9)) == ["+5 exe:/usr/bin/pipewire microphone device since 90"])
+        #expect(Set(tracker.uses.filter(\.isServer).map(\.number)) == [3, 5])
     }
 }

@@ -96,14 +96,14 @@ final class TestAppProgram {
             call(number, access("OpenSettings", [.properties(["activation_token": .string("token")])]))
         case ("release", 0): call(number, access("ReleaseHold", []))
         case ("hold", 1):
-            let node = Glibc.open(arguments[0], O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+            let node = openNode(arguments[0])
             if node >= 0 { nodes.append(node) }
             say("\(number) \(node >= 0 ? "ok" : "failed \(errno)")")
         case ("probe", 1):
             // In one go: under load, more than the time of a probe may pass between two commands.
             var opened = 0
             for _ in 0..<3 {
-                let node = Glibc.open(arguments[0], O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+                let node = openNode(arguments[0])
                 guard node >= 0 else { break }
                 opened += 1
                 usleep(20_000)
@@ -158,6 +158,10 @@ final class TestAppProgram {
         case ("be-daemon", 0): beDaemon(number)
         default: say("\(number) unknown command")
         }
+    }
+
+    private func openNode(_ path: String) -> Int32 {
+        Glibc.open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
     }
 
     private func camera(_ member: String, _ body: [Value]) -> Message {

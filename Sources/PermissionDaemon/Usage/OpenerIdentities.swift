@@ -65,7 +65,7 @@ final class OpenerIdentities {
         identifier.identify(process.pid, under: pidfd) { [reader = identifier.identity.reader] found in
             guard case .success(let found) = found, found.key == process else { return completion(Identity()) }
             // Only the system's own program is one: any program can have a name.
-            let part = reader.systemExecutable(process.pid).flatMap { SoundPart(executable: $0) }
+            let part = reader.systemExecutable(process.pid).flatMap(SoundPart.init(executable:))
             completion(
                 Pidfd.isAlive(pidfd.raw)
                     ? Identity(app: found.app, instance: found.instance, soundPart: part) : Identity())
@@ -80,7 +80,7 @@ enum SoundPart {
     /// It asks devices what they can do, which may take some seconds, and lets the server record.
     case sessionManager
 
-    init?(executable: some Collection<UInt8>) {
+    init?(executable: [UInt8]) {
         switch String(decoding: executable.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self) {
         case "pipewire", "pipewire-pulse", "pulseaudio", "jackd", "jackdbus": self = .server
         case "wireplumber", "pipewire-media-session": self = .sessionManager

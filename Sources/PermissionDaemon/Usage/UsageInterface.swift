@@ -54,12 +54,9 @@ struct UsageInterface {
     /// Whether it ends when the permission is denied. An enforcement point cuts an app off; the guard cuts off cameras, but
     /// no sound server, which it lets pass.
     private func isCut(_ use: Use) -> Bool {
-        guard let app = use.app, policy.settings.ask != .none else { return false }
+        guard use.app != nil, policy.settings.ask != .none else { return false }
         guard let source = DeviceOpener.Source(rawValue: use.source) else { return true }
-        // Of a script, the name begins with its interpreter.
-        let executable = app.name.utf8.prefix { $0 != UInt8(ascii: ":") }
-        let isSoundPart = app.kind == .exe && SoundPart(executable: executable) != nil
-        return source == .device && use.device.permission == .camera && !isSoundPart && guardCutsCameras()
+        return source == .device && use.device.permission == .camera && !use.isServer && guardCutsCameras()
     }
 
     private func row(_ use: Use, _ names: [AppID: AppEntry]) -> [String: Value] {
