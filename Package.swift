@@ -12,6 +12,9 @@ func hasHeader(_ path: String) -> Bool {
     ["/usr/include", "/usr/local/include"].contains { FileManager.default.fileExists(atPath: "\($0)/\(path)") }
 }
 
+/// Whether only what people install is built, by one `swift build`: see scripts/build.
+let hasOnlyPrograms = Context.environment["PERMD_ONLY_PROGRAMS"] != nil
+
 /// The windows need libadwaita. Without its headers, permd-agent, permd-settings and their tests are left out of the build.
 let hasAdwaita = hasHeader("libadwaita-1/adwaita.h")
 let hasLayerShell = hasAdwaita && hasHeader("gtk4-layer-shell/gtk4-layer-shell.h")
@@ -128,6 +131,91 @@ let fuzzTargets: [Target] =
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
     ]
 
+/// For tests, of apps as well.
+let mockTargets: [Target] =
+    hasOnlyPrograms && !hasHeader("umockdev-1.0/umockdev.h")
+    ? []
+    : [
+        .systemLibrary(name: "CUMockdev", pkgConfig: "umockdev-1.0", providers: [.apt(["libumockdev-dev"])]),
+        .executableTarget(
+            name: "permd-mockdevices", dependencies: ["CUMockdev", "CLinux"], path: "Tools/permd-mockdevices",
+            swiftSettings: strict),
+    ]
+
+/// Tools, examples and tests.
+let otherTargets: [Target] = [
+    .systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
+    .target(
+        name: "TestSupport", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
+        path: "Tests/TestSupport", exclude: ["widgets.py"], swiftSettings: strict),
+    .executableTarget(
+        name: "permd-testapp", dependencies: ["DBus", "PermissionModel"], path: "Tools/permd-testapp",
+        swiftSettings: strict),
+    .executableTarget(
+        name: "permd-scripted-agent", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
+        path: "Tools/permd-scripted-agent", swiftSettings: strict),
+    .executableTarget(
+        name: "permd-faults",
+        dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport", "CLinux"],
+        path: "Tools/permd-faults", swiftSettings: strict),
+    .executableTarget(
+        name: "permd-bench", dependencies: ["CDBus", "DBus", "PermissionTestKit", "TestSupport"],
+        path: "Tools/permd-bench",
+        exclude: ["peers"], swiftSettings: strict),
+    .executableTarget(
+        name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
+
+    .testTarget(
+        name: "DBusTests", dependencies: ["CDBus", "DBus", "PermissionTestKit", "TestSupport"],
+        swiftSettings: strict),
+    .testTarget(name: "PermissionModelTests", dependencies: ["PermissionModel"], swiftSettings: strict),
+    .testTarget(
+        name: "PolicyFilesTests",
+        dependencies: ["PolicyFiles", "PermissionModel", "PermissionTestKit", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+        name: "GuardRulesTests", dependencies: ["GuardRules", "PermissionModel"], swiftSettings: strict),
+    .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
+    .testTarget(
+        name: "CaptureRulesTests", dependencies: ["CaptureRules", "PermissionModel"], swiftSettings: strict),
+    .testTarget(
+        name: "PermissionDaemonTests",
+        dependencies: [
+            "PermissionDaemon", "PermissionCore", "PermissionModel", "PolicyFiles", "ProcessIdentity", "System",
+            "DeviceNodes", "Journal", "DBus", "CLinux", "CGLib",
+            "PermissionTestKit", "TestSupport",
+            .product(name: "Logging", package: "swift-log"),
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "PermissionClientTests",
+        dependencies: [
+            "PermissionClient", "EnforcementClient", "PermissionModel", "ProcessIdentity", "DBus",
+            "PermissionTestKit", "TestSupport",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "PermissionTextsTests",
+        dependencies: ["PermissionTexts", "PermissionClient", "PermissionTestKit", "TestSupport"],
+        swiftSettings: strict),
+    .testTarget(
+        name: "IndicatorTests",
+        dependencies: ["permd-indicator", "DBus", "PermissionModel", "PermissionTestKit", "TestSupport"],
+        swiftSettings: strict),
+    .testTarget(
+        name: "PermctlTests",
+        dependencies: [
+            "permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit", "TestSupport",
+            "PermissionTexts",
+        ],
+        swiftSettings: strict),
+    .testTarget(
+        name: "SystemTests",
+        dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport", "CLinux"],
+        exclude: ["reuse.py"], swiftSettings: strict),
+]
+
+let optionalTargets = mockTargets + layerTargets + windowTargets + pipeWireTargets + guardTargets
+
 let package = Package(
     name: "permd",
     products: [
@@ -147,9 +235,6 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
         .systemLibrary(name: "CLinux"),
-        // Used only by tests and test tools.
-        .systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
-        .systemLibrary(name: "CUMockdev", pkgConfig: "umockdev-1.0", providers: [.apt(["libumockdev-dev"])]),
 
         .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
         .target(name: "PermissionModel", swiftSettings: strict),
@@ -200,75 +285,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "PermissionTestKit", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
-        .target(
-            name: "TestSupport", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
-            path: "Tests/TestSupport", exclude: ["widgets.py"], swiftSettings: strict),
-        .executableTarget(
-            name: "permd-mockdevices", dependencies: ["CUMockdev", "CLinux"], path: "Tools/permd-mockdevices",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "permd-testapp", dependencies: ["DBus", "PermissionModel"], path: "Tools/permd-testapp",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "permd-scripted-agent", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
-            path: "Tools/permd-scripted-agent", swiftSettings: strict),
-        .executableTarget(
-            name: "permd-faults",
-            dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport", "CLinux"],
-            path: "Tools/permd-faults", swiftSettings: strict),
-        .executableTarget(
-            name: "permd-bench", dependencies: ["CDBus", "DBus", "PermissionTestKit", "TestSupport"],
-            path: "Tools/permd-bench",
-            exclude: ["peers"], swiftSettings: strict),
-        .executableTarget(
-            name: "video-call", dependencies: ["PermissionClient"], path: "Examples/swift", swiftSettings: strict),
-
-        .testTarget(
-            name: "DBusTests", dependencies: ["CDBus", "DBus", "PermissionTestKit", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(name: "PermissionModelTests", dependencies: ["PermissionModel"], swiftSettings: strict),
-        .testTarget(
-            name: "PolicyFilesTests",
-            dependencies: ["PolicyFiles", "PermissionModel", "PermissionTestKit", "TestSupport"], swiftSettings: strict),
-        .testTarget(
-            name: "GuardRulesTests", dependencies: ["GuardRules", "PermissionModel"], swiftSettings: strict),
-        .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
-        .testTarget(
-            name: "CaptureRulesTests", dependencies: ["CaptureRules", "PermissionModel"], swiftSettings: strict),
-        .testTarget(
-            name: "PermissionDaemonTests",
-            dependencies: [
-                "PermissionDaemon", "PermissionCore", "PermissionModel", "PolicyFiles", "ProcessIdentity", "System",
-                "DeviceNodes", "Journal", "DBus", "CLinux", "CGLib",
-                "PermissionTestKit", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "PermissionClientTests",
-            dependencies: [
-                "PermissionClient", "EnforcementClient", "PermissionModel", "ProcessIdentity", "DBus",
-                "PermissionTestKit", "TestSupport",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "PermissionTextsTests",
-            dependencies: ["PermissionTexts", "PermissionClient", "PermissionTestKit", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "IndicatorTests",
-            dependencies: ["permd-indicator", "DBus", "PermissionModel", "PermissionTestKit", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "PermctlTests",
-            dependencies: [
-                "permctl", "DBus", "PermissionClient", "PermissionModel", "PermissionTestKit", "TestSupport",
-                "PermissionTexts",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "SystemTests",
-            dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport", "CLinux"],
-            exclude: ["reuse.py"], swiftSettings: strict),
-    ] + layerTargets + windowTargets + pipeWireTargets + guardTargets + fuzzTargets
+    ]
+        + (hasOnlyPrograms
+            ? optionalTargets.filter { !$0.isTest } : optionalTargets + otherTargets + fuzzTargets)
 )

@@ -7,6 +7,9 @@ cd "$ROOT" || exit
 # Whether the system is Debian 13 or newer, which has gtk4-layer-shell and the desktops of Tests/DesktopTests.
 has_desktops() { (. /etc/os-release && [ "$ID" = debian ] && [ "${VERSION_ID:-99}" -ge 13 ]); }
 
+# Whether the headers of gtk4-layer-shell are installed.
+has_layer_shell() { pkg-config --exists gtk4-layer-shell-0; }
+
 # The packages for building and running, and those only for tests and the demo.
 BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-config binutils"
 WINDOW_PACKAGES="libadwaita-1-dev gettext"
@@ -197,6 +200,35 @@ build_tests() {
     rm -f "$log"
 }
 
+# run_tests COMMAND… -- FILTER: runs tests of the test build, none of which may be skipped; first those of desktops, where
+# there are desktops. The last line is the test runner's. With an empty filter, all run.
+run_tests() {
+    local runner=() filter=()
+    while [ "$1" != -- ]; do runner+=("$1") && shift; done
+    [ -z "$2" ] || filter=(--filter "$2")
+    if has_desktops; then
+        say "Testing on desktops, one after the other, since they watch how fast a person types and clicks"
+        unskipped "${runner[@]}" --no-parallel --filter DesktopTests
+    fi
+    say "Testing"
+    # Without a limit all tests start at once, and what they wait for is late. More than ten take as long on two
+    # processors.
+    SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=10 unskipped "${runner[@]}" --skip DesktopTests "${filter[@]}"
+}
+
+# unskipped COMMAND…: runs tests, and fails if some are skipped.
+unskipped() {
+    local log status=0
+    log=$(mktemp)
+    "$@" 2>&1 | tee "$log" || status=$?
+    if grep -E "➜ Test .* skipped" "$log"; then
+        rm -f "$log"
+        fail "tests were skipped"
+    fi
+    rm -f "$log"
+    return $status
+}
+
 # swift_toolchain: prints the folder of the toolchain that contains bin, lib and share.
 swift_toolchain() {
     swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p'
@@ -214,7 +246,7 @@ compile_bpf() {
     "$bin/llvm-objcopy" --strip-debug "$1/guard.bpf.o"
 }
 
-# release_build [--tools] PRODUCT…: builds programs for release and prints their folder. They are optimised for size,
+# release_build --all | [--tools] PRODUCT…: builds all products or these for release and prints their folder. They are optimised for size,
 # which takes no more time per call, without unused functions. They load the Swift library from ../lib/permd, which
 # put_programs fills. Tools, which tests copy elsewhere, load it from the toolchain or an installed permd.
 release_build() {
@@ -237,6 +269,10 @@ release_build() {
         shift
     fi
     options+=(-Xlinker -rpath -Xlinker "$rpath")
+    if [ "$1" = --all ]; then
+        swift build "${options[@]}" >&2 || return
+        shift
+    fi
     for product; do swift build "${options[@]}" --product "$product" >&2 || return; done
     swift build "${options[@]}" --show-bin-path
 }
