@@ -229,7 +229,7 @@ let package = Package(
         pinned("apple", "swift-log", "1.16.2"),
     ] + documentationPlugin,
     targets: [
-        // C libraries: headers, and inline shims only for macros and variadic functions.
+        // C libraries: headers, and inline shims for what Swift cannot import or cannot call without casts.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),

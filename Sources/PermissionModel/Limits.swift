@@ -1,6 +1,7 @@
-// All limits with their reasons. Those that an administrator can change are in `Settings`.
+// The limits of requests and prompts, with their reasons, and the settings of an administrator. What limits one component
+// only stands there.
 
-/// The fixed limits.
+/// The limits that are fixed.
 public enum Limits {
     /// Unicode scalars of a reason or of an explanation's body. Users do not read more before they answer.
     public static let bodyScalars = 512
