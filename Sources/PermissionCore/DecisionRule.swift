@@ -1,5 +1,5 @@
-// Whether a decision is in force, for everything that reads one. `EndedDecisions` selects those that are over, to report
-// and remove them.
+// Whether a decision is in force, for everything that reads one. `EndedDecisions` selects those that are over, to
+// report and remove them.
 
 package import PermissionModel
 

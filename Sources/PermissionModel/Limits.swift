@@ -1,5 +1,5 @@
-// The limits of requests and prompts, with their reasons, and the settings of an administrator. What limits one component
-// only stands there.
+// The limits of requests and prompts, with their reasons, and the settings of an administrator. A limit of one component
+// stands there.
 
 /// The limits that are fixed.
 public enum Limits {
