@@ -57,7 +57,6 @@ struct QueueAgentTests {
             > answer T #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
-            = a camera granted
             > committed 1
             respond 1 answered camera=granted
             show S #2 2 camera waiting=0
@@ -210,7 +209,6 @@ struct QueueAgentTests {
             > answer C #3 camera=grant/once
             stop prompt#3
             commit 1 camera=grant/once!; a:camera=granted/person
-            = a camera granted
             > committed 1
             respond 1 answered camera=granted
             length 0

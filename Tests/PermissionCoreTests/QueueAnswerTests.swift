@@ -31,7 +31,6 @@ struct QueueAnswerTests {
             > answer A #1 camera=grant/always,location=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person,a:microphone=dismissed/person
-            = a camera granted
             > committed 1
             respond 1 answered camera=granted,microphone=undetermined refused=microphone
             length 0
@@ -82,8 +81,6 @@ struct QueueAnswerTests {
             > answer B #2 camera=grant/always,microphone=grant/1001
             stop prompt#2
             commit 1 camera=grant/always,microphone=grant/1001; a:camera=granted/person,a:microphone=granted/person
-            = a camera granted
-            = a microphone granted
             > committed 1
             respond 1 answered camera=granted,microphone=granted
             length 0

@@ -16,7 +16,6 @@ struct QueueHoldTests {
             > answer A #1 camera=deny/always
             stop prompt#1
             commit 1 camera=deny/always; a:camera=denied/person
-            = a camera denied
             > committed 1
             timer hold:a 15000
             respond 1 answered camera=denied refused=camera hold=15
@@ -34,7 +33,6 @@ struct QueueHoldTests {
             > answer A #2 microphone=grant/always
             stop prompt#2
             commit 3 microphone=grant/always; a:microphone=granted/person
-            = a microphone granted
             > committed 3
             respond 3 answered microphone=granted
             show A #3 2 camera waiting=0

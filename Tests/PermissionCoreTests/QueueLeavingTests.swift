@@ -97,14 +97,13 @@ struct QueueLeavingTests {
             > request 3 a@y camera
             queued 1
             > facts
-            = a camera granted
             > committed 1
             respond 3 answered camera=granted
             record a:camera=granted
+            length 1
             show A #2 2 camera waiting=0
             timer prompt#2 300000
             moved 2 showing 0
-            length 1
             > committed 1
             """)
     }

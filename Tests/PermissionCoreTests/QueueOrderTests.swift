@@ -18,7 +18,6 @@ struct QueueOrderTests {
             > answer A #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
-            = a camera granted
             > committed 1
             respond 1 answered camera=granted
             show A #2 2 microphone waiting=1
@@ -29,7 +28,6 @@ struct QueueOrderTests {
             > answer A #2 microphone=deny/always
             stop prompt#2
             commit 2 microphone=deny/always; b:microphone=denied/person
-            = b microphone denied
             > committed 2
             respond 2 answered microphone=denied refused=microphone
             show A #3 3 location waiting=0
@@ -39,7 +37,6 @@ struct QueueOrderTests {
             > answer A #3 location=grant/session
             stop prompt#3
             commit 3 location=grant/session; c:location=granted/person
-            = c location granted
             > committed 3
             respond 3 answered location=granted
             length 0
@@ -58,9 +55,6 @@ struct QueueOrderTests {
             > answer A #1 camera=deny/always,microphone=grant/once,location=grant/once
             stop prompt#1
             commit 1 microphone=grant/once!,camera=deny/always,location=grant/once!; a:microphone=granted/person,a:camera=denied/person,a:location=granted/person
-            = a microphone granted
-            = a camera denied
-            = a location granted
             > committed 1
             respond 1 answered camera=denied,location=granted,microphone=granted refused=camera
             show A #2 2 camera waiting=0
@@ -150,11 +144,12 @@ struct QueueOrderTests {
             > answer A #1 camera=grant/always
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
-            = a camera granted
             > committed 1
-            respond 1 answered camera=granted
             respond 2 answered camera=granted
             record a:camera=granted
+            moved 3 queued 1
+            length 2
+            respond 1 answered camera=granted
             show A #2 3 camera waiting=0
             timer prompt#2 300000
             moved 3 showing 0
@@ -174,7 +169,6 @@ struct QueueOrderTests {
             > answer A #1 camera=deny/session
             stop prompt#1
             commit 1 camera=deny/session; a:camera=denied/person
-            = a camera denied
             > committed 1
             respond 1 answered camera=denied refused=camera
             show A #2 2 microphone waiting=0
@@ -224,7 +218,6 @@ struct QueueOrderTests {
             > answer A #1 camera=grant/always,microphone=grant/always
             stop prompt#1
             commit 1 microphone=grant/always; a:microphone=granted/person
-            = a microphone granted
             > committed 1
             respond 1 answered camera=denied,microphone=granted refused=camera
             record a:camera=denied
@@ -269,7 +262,6 @@ struct QueueOrderTests {
             > timer prompt #1
             > answer A #1 camera=deny/always
             > fail A #1
-            = a camera granted
             > committed 1
             respond 1 answered camera=granted
             show A #2 2 camera waiting=0
@@ -289,7 +281,7 @@ struct QueueOrderTests {
             > answer A #1 camera=grant/once
             stop prompt#1
             commit 1 camera=grant/once!; a:camera=granted/person
-            > committed 1
+            > committed 1 over
             respond 1 dismissed camera=undetermined refused=camera
             length 0
             """)

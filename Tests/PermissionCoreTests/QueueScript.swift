@@ -1,6 +1,8 @@
 // Runs scripts of events against the queue and compares every effect, in order.
 //
 //   > event …                 an event; the lines below it, up to the next event, are all its effects
+//   > committed 1             as permd does it: the facts have the decisions of the commit, and change, before the event;
+//                             with `over`, the decisions have ended by then
 //   = app permission status   the status that the facts report from now on
 //   + seconds                 time passes
 //   # …                       a comment
@@ -32,6 +34,8 @@ struct QueueScript {
     private var queue = Queue(settings: Settings())
     private var facts = FakeFacts()
     private var now = Instant(epoch: 1000, uptime: 5_000_000)
+    /// The decisions of each commit that is being written.
+    private var unwritten: [String: [Decision]] = [:]
 
     /// Runs a script and records an issue unless its effects are exactly those listed.
     static func play(_ script: String, sourceLocation: SourceLocation = #_sourceLocation) {
@@ -108,7 +112,20 @@ struct QueueScript {
     private mutating func send(_ text: String) -> [String] {
         let words = text.split(separator: " ").map(String.init)
         guard let event = event(words) else { return ["unknown event"] }
-        return queue.handle(event, at: now, in: facts).map(describe)
+        guard words[0] == "committed" else { return handle(event) }
+        for decision in unwritten.removeValue(forKey: words[1]) ?? [] where words.last != "over" {
+            facts.statuses["\(decision.app.name) \(decision.permission.rawValue)"] =
+                decision.verdict == .grant ? .granted : .denied
+        }
+        return handle(.factsChanged) + handle(event)
+    }
+
+    private mutating func handle(_ event: QueueEvent) -> [String] {
+        let effects = queue.handle(event, at: now, in: facts)
+        for case .commit(let request, let decisions, _) in effects {
+            unwritten["\(request.id.number)"] = decisions
+        }
+        return effects.map(describe)
     }
 
     private func event(_ words: [String]) -> QueueEvent? {

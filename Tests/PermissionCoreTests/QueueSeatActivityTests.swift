@@ -27,7 +27,6 @@ struct QueueSeatActivityTests {
             > answer A #2 camera=deny/always
             stop prompt#2
             commit 1 camera=deny/always; a:camera=denied/person
-            = a camera denied
             > committed 1
             respond 1 answered camera=denied refused=camera
             length 0
@@ -145,7 +144,6 @@ struct QueueSeatActivityTests {
             stop prompt#1
             commit 1 camera=grant/always; a:camera=granted/person
             > away
-            = a camera granted
             > committed 1
             respond 1 answered camera=granted
             moved 2 queued 0

@@ -145,7 +145,6 @@ struct QueueThrottleTests {
             stop prompt#3
             nag a camera 0
             commit 3 camera=deny/once!; a:camera=denied/person
-            = a camera denied
             > committed 3
             respond 3 answered camera=denied refused=camera
             length 0

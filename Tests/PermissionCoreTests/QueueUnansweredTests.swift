@@ -56,7 +56,7 @@ struct QueueUnansweredTests {
         let answered =
             isDismissed
             ? "nag a camera 1\nrecord a:camera=dismissed/person"
-            : "commit 3 camera=deny/once!; a:camera=denied/person\n> committed 3"
+            : "commit 3 camera=deny/once!; a:camera=denied/person\n> committed 3 over"
         QueueScript.play(
             """
             > settings promptTimeout=10

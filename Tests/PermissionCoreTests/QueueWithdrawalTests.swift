@@ -184,7 +184,6 @@ struct QueueWithdrawalTests {
                 > close 3
                 forget 3
                 length 0
-                = a camera granted
                 > committed 3
                 > request 4 a microphone
                 shown A #4 microphone
