@@ -1,5 +1,6 @@
 // A prompt's lines and keys, and the guard of keys, without a terminal agent.
 
+import DBus
 import Foundation
 import PermissionClient
 import PermissionTestKit
@@ -104,37 +105,29 @@ struct PromptLinesTests {
                 && details.last == "You can change it later with: permctl reset 'exe:/[1]'")
     }
 
-    /// A key that waits when the question appears is discarded; one that is pressed after a while without any counts.
+    /// A key that waits when the question appears is discarded; one that is pressed afterwards counts.
     @Test(.timeLimit(.minutes(1)))
+    @LoopActor
     func theGuardDiscardsKeys() async throws {
-        let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        defer { close(master) }
-        var (lock, number): (Int32, UInt32) = (0, 0)
-        // TIOCSPTLCK and TIOCGPTN, which are not imported.
-        try #require(ioctl(master, 0x4004_5431, &lock) == 0 && ioctl(master, 0x8004_5430, &number) == 0)
-        let terminal = try #require(Terminal("/dev/pts/\(number)"))
+        let keyboard = try PseudoTerminal()
+        let terminal = try #require(Terminal(keyboard.path, inputDelay: 0))
         terminal.begin()
-        write(master, "111", 3)
-        let typing = Task {
-            while !Task.isCancelled {
-                try await Task.sleep(for: .milliseconds(600))
-                write(master, "4", 1)
-            }
-        }
-        #expect(await terminal.next(isGuarded: true) == .key("4"))
+        let discarded = try keyboard.discarded()
+        keyboard.type("111")
+        async let first = terminal.next()
+        // A key may still be discarded with those before it, which is another event.
+        let typing = Task { for await _ in discarded { keyboard.type("4") } }
+        #expect(await first == .key("4"))
         typing.cancel()
-        _ = await typing.result
         for (bytes, event) in [
             ("1", Terminal.Event.key("1")), ("\u{3}", .left), ("\u{4}", .left), ("\u{1B}[3~", .key(Terminal.sequence)),
             ("\u{1B}", .key(Terminal.escape)),
         ] {
-            write(master, bytes, bytes.utf8.count)
-            // The last 4 may come after the first that counts.
-            var read = await terminal.next(isGuarded: false)
-            while read == .key("4") { read = await terminal.next(isGuarded: false) }
-            #expect(read == event)
+            keyboard.type(bytes)
+            #expect(await terminal.next() == event)
         }
         terminal.stop()
-        #expect(await terminal.next(isGuarded: true) == .stopped)
+        terminal.guardKeys()
+        #expect(await terminal.next() == .stopped)
     }
 }

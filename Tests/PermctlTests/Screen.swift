@@ -7,35 +7,55 @@ import PermissionTestKit
 /// A terminal that runs a command, in which `permctl` stands for the built program; the agent by default.
 @LoopActor
 final class Screen {
-    private let stage: CommandStage
     private let folder: TemporaryFolder
-
-    private let variables: [String: String]
+    /// A client in control mode (tmux(1)), with which the server and the command end.
+    private let client: ChildProcess
+    /// An event whenever the command has written.
+    private let changes = EventLog<Void>()
+    /// The answers to what the client was told, in order; nil for an error.
+    private let answers = EventLog<String?>()
+    private var told = 0
 
     init(
         _ stage: CommandStage, columns: Int = 90, rows: Int = 60, variables: [String: String] = [:],
         command: String = "permctl agent; echo \"left with $?\"; stty -a | grep -o -- '-\\?echo '; cat"
     ) async throws {
-        self.stage = stage
-        self.variables = variables
         folder = try TemporaryFolder()
-        try await tmux(
-            "new-session", "-d", "-x", "\(columns)", "-y", "\(rows)",
-            command.replacing("permctl", with: "\"$PERMCTL\""))
-    }
-
-    @discardableResult
-    func tmux(_ arguments: String...) async throws -> String { try await tmux(arguments) }
-
-    private func tmux(_ arguments: [String]) async throws -> String {
         var environment = stage.permd.environment.merging(variables) { $1 }
         environment["TERM"] = "xterm-256color"
         environment["PERMCTL"] = BuiltProgram.path("permctl")
-        let child = try ChildProcess(
-            "tmux", ["-S", folder.file("s"), "-f", "/dev/null"] + arguments, environment: environment)
-        let output = await child.output()
-        guard await child.waitForExit() == .exited(0) else { throw TestKitError("tmux \(arguments): \(output)") }
-        return output
+        client = try ChildProcess(
+            "tmux",
+            [
+                "-u", "-C", "-S", folder.file("s"), "-f", "/dev/null", "new-session", "-x", "\(columns)", "-y",
+                "\(rows)", command.replacing("permctl", with: "\"$PERMCTL\""), ";", "set-option", "-g",
+                "exit-unattached", "on",
+            ], environment: environment, standardInput: .pipe)
+        Task { [changes, answers, lines = client.lines] in
+            var answer: String?
+            for await line in lines {
+                switch line.prefix(while: { $0 != " " }) {
+                // The number at the end tells the answers to this client from others.
+                case "%begin": answer = line.hasSuffix(" 1") ? "" : nil
+                case "%end", "%error":
+                    if let text = answer { answers.add(line.hasPrefix("%end") ? text : nil) }
+                    answer = nil
+                case "%output" where answer == nil: changes.add(())
+                default: answer? += line + "\n"
+                }
+            }
+        }
+    }
+
+    @discardableResult
+    func tmux(_ words: String...) async throws -> String {
+        let command = words.map { "'\($0.replacing("'", with: "'\\''"))'" }.joined(separator: " ")
+        told += 1
+        let number = told
+        guard client.write(command + "\n"), let answer = try await answers.wait(for: number)[number - 1] else {
+            throw TestKitError("tmux does not accept \(command)")
+        }
+        return answer
     }
 
     func type(_ keys: String...) async throws {
@@ -51,28 +71,33 @@ final class Screen {
     /// Waits until the screen is as wanted; returns the screen.
     @discardableResult
     func shows(_ what: String, _ isWanted: (String) -> Bool) async throws -> String {
-        var screen = ""
-        for _ in 0..<1000 {
-            screen = try await tmux("capture-pane", "-p")
-            if isWanted(screen) { return screen }
-        }
-        throw TestKitError("\(what) never appeared; the screen is\n\(screen)")
+        try await becomes(what, isWanted) { try await tmux("capture-pane", "-p") }
     }
 
-    /// Types the key again and again until the screen shows the text: a key that comes too early is ignored, and
-    /// restarts the delay.
-    func answer(_ key: String, until text: String) async throws {
-        for attempt in 0..<60 {
-            await withCheckedContinuation { done in Loop.shared.after(milliseconds: 600) { done.resume() } }
-            // A switch that is typed twice is as it was.
-            if attempt > 0, try await tmux("capture-pane", "-p").contains(text) { return }
-            try await type(key)
-            for _ in 0..<20 {
-                if try await tmux("capture-pane", "-p").contains(text) { return }
+    /// Looks whenever the command has written, until what is seen is as wanted.
+    private func becomes(
+        _ what: String, _ isWanted: (String) -> Bool, _ look: () async throws -> String
+    ) async throws -> String {
+        while true {
+            let seen = changes.all.count
+            let state = try await look()
+            if isWanted(state) { return state }
+            do { try await changes.wait(for: seen + 1) } catch {
+                throw TestKitError("\(what) never appeared; the screen is\n\(try await tmux("capture-pane", "-p"))")
             }
         }
+    }
+
+    /// Types the key once keys count, and waits until the screen shows the text.
+    func answer(_ key: String, until text: String) async throws {
+        _ = try await becomes(
+            "the cursor", { $0 == "1\n" }, { try await tmux("display-message", "-p", "#{cursor_flag}") })
+        try await type(key)
         try await shows(text)
     }
 
-    func end() async { _ = try? await tmux("kill-server") }
+    func end() async {
+        _ = try? await tmux("kill-server")
+        _ = await client.waitForExit()
+    }
 }

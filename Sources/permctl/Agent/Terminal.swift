@@ -31,23 +31,36 @@ final class Terminal: Sendable {
     static let escape: Character = "\u{1B}"
     /// Any key that is a sequence of several bytes, such as an arrow.
     static let sequence: Character = "\u{0}"
-    /// How long no key may be pressed before the first one counts: a person who is typing when a prompt appears must not
+    /// Milliseconds without a key before the first one counts: a person who is typing when a prompt appears must not
     /// answer it by accident.
-    private static let guardMilliseconds: Int32 = 400
+    static let inputDelay: Int32 = 400
     /// How long the rest of a sequence may take, which tells it from the Escape key.
     private static let sequenceMilliseconds: Int32 = 50
     private static let leastColumns = 12
 
+    /// The last line while a prompt is open, which ends without a line break.
+    private struct Prompt {
+        var status: TerminalText = ""
+        /// Whether keys are discarded until none was pressed for a while. The cursor is hidden meanwhile.
+        var isGuarded = true
+    }
+
+    private static let (hidesCursor, showsCursor): (TerminalText, TerminalText) = ("\u{1B}[?25l", "\u{1B}[?25h")
+
     private let fd: Int32
+    private let inputDelay: Int32
     private let original: termios
     /// An eventfd(2) that is readable once ``stop()`` was called.
     private let stopEvent: Int32
-    /// The last line while a prompt is open, which ends without a line break; nil while none is.
-    private let status = Mutex<TerminalText?>(nil)
+    /// nil while no prompt is open.
+    private let prompt = Mutex<Prompt?>(nil)
 
     /// Opens the terminal, which stays open as long as the program runs; nil if there is none.
-    /// - Parameter path: the controlling terminal, except in tests.
-    init?(_ path: String = "/dev/tty") {
+    /// - Parameters:
+    ///   - path: the controlling terminal, except in tests.
+    ///   - inputDelay: milliseconds.
+    init?(_ path: String = "/dev/tty", inputDelay: Int32 = Terminal.inputDelay) {
+        self.inputDelay = inputDelay
         fd = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
         stopEvent = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
         var attributes = termios()
@@ -67,28 +80,29 @@ final class Terminal: Sendable {
     /// Writes lines, above the status.
     func say(_ lines: [TerminalLine]) {
         let text = lines.flatMap { $0.wrapped(to: columns) }.joined(separator: "\n")
-        status.withLock { Output.write(Terminal.erasing($0) + text + "\n" + ($0 ?? ""), to: fd) }
+        prompt.withLock { Output.write(Terminal.erasing($0) + text + "\n" + ($0?.status ?? ""), to: fd) }
     }
 
     /// Writes the status in place of the one before. Others may cause it as often as they like: it stays one line.
     func show(status text: TerminalText) {
         let text = text.cut(to: columns, "…")
-        status.withLock { status in
-            guard let before = status else { return }
-            Output.write(Terminal.erasing(before) + text, to: fd)
-            status = text
+        prompt.withLock { prompt in
+            guard prompt != nil else { return }
+            Output.write(Terminal.erasing(prompt) + text, to: fd)
+            prompt?.status = text
         }
     }
 
-    private static func erasing(_ text: TerminalText?) -> TerminalText {
-        text.map { "\r" + .spaces($0.columns) + "\r" } ?? ""
+    private static func erasing(_ prompt: Prompt?) -> TerminalText {
+        prompt.map { "\r" + .spaces($0.status.columns) + "\r" } ?? ""
     }
 
     // MARK: Input
 
     /// Makes keys available one by one and without echo, and discards earlier ones.
     func begin() {
-        status.withLock { $0 = "" }
+        prompt.withLock { $0 = Prompt() }
+        guardKeys()
         var count: eventfd_t = 0
         _ = eventfd_read(stopEvent, &count)
         var attributes = original
@@ -99,30 +113,41 @@ final class Terminal: Sendable {
 
     /// Removes the status, restores the settings, and discards keys that were meant for the prompt.
     func end() {
-        show(status: "")
-        status.withLock { $0 = nil }
+        prompt.withLock {
+            Output.write(Terminal.erasing($0) + Terminal.showsCursor, to: fd)
+            $0 = nil
+        }
         guard isForeground else { return }
         var attributes = original
         tcsetattr(fd, TCSAFLUSH, &attributes)
     }
 
-    /// Ends the current ``next(isGuarded:)``, or the next one.
-    func stop() { eventfd_write(stopEvent, 1) }
+    /// Discards keys from now on, until none was pressed for a while.
+    func guardKeys() { setGuarded(true) }
 
-    /// The next event.
-    /// - Parameter isGuarded: whether keys are discarded until none was pressed for a while.
-    func next(isGuarded: Bool) async -> Event {
-        await withCheckedContinuation { continuation in
-            // Threads of the cooperative pool must not block.
-            DispatchQueue.global().async { [self] in continuation.resume(returning: wait(isGuarded)) }
+    private func setGuarded(_ isGuarded: Bool) {
+        prompt.withLock {
+            Output.write(isGuarded ? Terminal.hidesCursor : Terminal.showsCursor, to: fd)
+            $0?.isGuarded = isGuarded
         }
     }
 
-    private func wait(_ isGuarded: Bool) -> Event {
-        var isGuarded = isGuarded
+    /// Ends the current ``next()``, or the next one.
+    func stop() { eventfd_write(stopEvent, 1) }
+
+    /// The next event. A key that is discarded is none.
+    func next() async -> Event {
+        await withCheckedContinuation { continuation in
+            // Threads of the cooperative pool must not block.
+            DispatchQueue.global().async { [self] in continuation.resume(returning: wait()) }
+        }
+    }
+
+    private func wait() -> Event {
         while true {
-            guard let event = event(within: isGuarded ? Terminal.guardMilliseconds : -1) else {
-                isGuarded = false
+            let isGuarded = prompt.withLock { $0?.isGuarded == true }
+            guard let event = event(within: isGuarded ? inputDelay : -1) else {
+                setGuarded(false)
                 continue
             }
             guard event == .key(Terminal.sequence) else { return event }

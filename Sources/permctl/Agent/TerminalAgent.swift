@@ -36,9 +36,8 @@ final class TerminalAgent: PromptPresenter {
             for await behind in prompt.changes { terminal.show(status: lines.behind(behind)) }
         }
         defer { updates.cancel() }
-        var isGuarded = true
         while true {
-            switch await terminal.next(isGuarded: isGuarded) {
+            switch await terminal.next() {
             case .stopped:
                 let why = await prompt.withdrawnWhy() ?? .closed
                 return (.failed("withdrawn"), PromptLines.text(Texts.text("withdrawn: %@", PromptTexts.withdrawn(why))))
@@ -51,7 +50,7 @@ final class TerminalAgent: PromptPresenter {
                     return (answer, lines.summary(action))
                 }
                 // Whoever presses other keys may be typing something else.
-                isGuarded = action == nil
+                if action == nil { terminal.guardKeys() }
                 switch action {
                 case .details?:
                     let earlier = try? await PermissionSettings().decisions(app: prompt.app)

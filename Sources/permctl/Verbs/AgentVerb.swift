@@ -11,8 +11,8 @@ struct AgentVerb: AsyncParsableCommand {
         commandName: "agent", abstract: "Answer prompts in this terminal until Ctrl-C.",
         discussion: """
             An agent of the desktop or the lock screen, if there is one, is asked first. Prompts are printed as lines, in \
-            the language of the environment; the keys stand beside what they do. Keys count only after 400 \
-            milliseconds without a key press, so that nobody answers by accident. Escape means Not now.
+            the language of the environment; the keys stand beside what they do. Keys count only after \(Terminal.inputDelay) \
+            milliseconds without a key press, which the cursor shows, so that nobody answers by accident. Escape means Not now.
             """)
 
     func run() async throws {
