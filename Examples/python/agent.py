@@ -5,26 +5,25 @@ Requires python3-dbus and python3-gi.
 """
 
 import sys
-import time
 
-import dbus
+import dbus.mainloop.glib
 import dbus.service
-from dbus.mainloop.glib import DBusGMainLoop
 from gi.repository import GLib
 
-GUARD = 0.5  # Seconds for which no answer counts: the person has to have seen the question.
+GUARD = 500  # Milliseconds for which no answer counts: the person has to have seen the question.
 ANSWERS = {"once": ("grant", "once"), "always": ("grant", "always"), "never": ("deny", "always")}
 
 
 class Agent(dbus.service.Object):
-    prompt = None  # The path, permissions, reply and time of the prompt that is shown. There is only one at a time.
+    prompt = asked = None  # Path, permissions and reply of the prompt that is shown, and of the one that may be answered.
 
     @dbus.service.method("org.permd.Agent1", "oa{sv}", "sa{sa{sv}}", ("reply", "_error"), sender_keyword="sender")
     def Prompt(self, path, details, reply, _error, sender):
         if sender != bus.get_name_owner("org.permd"):
             raise dbus.DBusException("only permd may call this")
-        self.prompt = path, [item["permission"] for item in details["items"]], reply, time.monotonic()
+        self.prompt = path, [item["permission"] for item in details["items"]], reply
         show(details)
+        GLib.timeout_add(GUARD, self.ask, self.prompt)
 
     @dbus.service.method("org.permd.Agent1", "os")
     def Withdraw(self, path, why):
@@ -32,12 +31,17 @@ class Agent(dbus.service.Object):
             self.prompt = None
             print(f"withdrawn: {why}", flush=True)
 
+    def ask(self, prompt):
+        if prompt is self.prompt:
+            self.asked = prompt
+            print("once, always, never, or anything else for not now?", flush=True)
+
     def answer(self, word):
-        if self.prompt is None or time.monotonic() - self.prompt[3] < GUARD:
+        if self.prompt is None or self.asked is not self.prompt:
             return print("nothing is asked, or has been for long enough", flush=True)
-        (_, permissions, reply, _), self.prompt = self.prompt, None
-        verdict = dict(zip(("decision", "duration"), ANSWERS.get(word, ())))
-        decisions = {permission: dbus.Dictionary(verdict, "sv") for permission in permissions if verdict}
+        (_, permissions, reply), self.prompt = self.prompt, None
+        pairs = zip(("decision", "duration"), ANSWERS.get(word, ()))
+        decisions = dict.fromkeys(permissions if word in ANSWERS else (), dbus.Dictionary(pairs, "sv"))
         reply("answered" if decisions else "dismissed", dbus.Dictionary(decisions, "sa{sv}"))
 
 
@@ -45,13 +49,11 @@ def show(details):
     if "explanation" in details:
         print("{app} says: {0} {1}".format(*details["explanation"], app=details["app_name"]))
     for item in details["items"]:
-        print(f"{details['app_name']} ({details['app']}) wants to use: {item['permission']} {item['device_name']}")
-    print("once, always, never, or anything else for not now?", flush=True)
+        print("{app_name} ({app}) wants to use: {permission} {device_name}".format(**details | item), flush=True)
 
 
 def typed(_channel, _condition):
-    line = sys.stdin.readline()
-    agent.answer(line.strip()) if line else loop.quit()
+    agent.answer(line.strip()) if (line := sys.stdin.readline()) else loop.quit()
     return line != ""
 
 
@@ -63,7 +65,7 @@ def permd_changed(owner):
         print("prompts are shown here", flush=True)
 
 
-bus = dbus.SessionBus(mainloop=DBusGMainLoop())
+bus = dbus.SessionBus(mainloop=dbus.mainloop.glib.DBusGMainLoop())
 agent = Agent(bus, "/org/example/agent")
 loop = GLib.MainLoop()
 bus.watch_name_owner("org.permd", permd_changed)
