@@ -76,8 +76,9 @@ def log_in(bus):
     answer(bus, 1)
 
 
-def ask(bus):
+def ask(bus, sent=lambda: None):
     bus.sendall(call(2, "org.permd", "/org/permd", "org.permd.Policy1", "ListRequests"))
+    sent()
     kind, rest = answer(bus, 2)
     return "ok" if kind == 2 else re.search(rb"org\.\w+(?:\.\w+)*\.(\w+)", rest[rest.find(b"\4\1s\0"):]).group(1).decode()
 
@@ -90,6 +91,10 @@ def connect_and_hand_over(lives, late=False):
         bus = connect()
         if not late:
             log_in(bus)
+            # When permd answers another connection, it has heard of the first.
+            beside = connect()
+            log_in(beside)
+            ask(beside)
         theirs.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [bus.fileno()]))])
         if lives:
             theirs.recv(1)
@@ -130,20 +135,25 @@ def start_innocent(number, connects, stolen):
             theirs.send(b"x")
             signal.pause()
         os.execvp("sleep", ["sleep", "1000"])
-    if connects:
-        ours.recv(1)
-    else:
-        while os.path.basename(os.readlink("/proc/%d/exe" % innocent)) not in ("sleep", "coreutils"):
-            time.sleep(0.001)
+    # It is connected, or execve(2) has closed its end.
+    theirs.close()
+    ours.recv(1)
     return innocent
+
+
+def tick():
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 def reuse(late, connects):
     # Another process may be assigned the ID first.
     for attempt in range(100):
         child, bus, ours = connect_and_hand_over(False, late)
-        # An attacker without root has to wait until all other IDs were assigned, which takes longer than this.
-        time.sleep(0.5)
+        # The kernel counts starts in ticks. An attacker without root has to wait until all other IDs were assigned, which
+        # takes longer than one.
+        now = tick()
+        while tick() == now:
+            pass
         innocent = start_innocent(child, connects, bus)
         if innocent < 0:
             continue
@@ -161,13 +171,14 @@ def reuse(late, connects):
 def ask_beside_a_child():
     first = connect()
     log_in(first)
+    ours, theirs = socket.socketpair()
     if os.fork() == 0:
-        time.sleep(0.3)
+        theirs.recv(1)
         os._exit(0)
     first.close()
     second = connect()
     log_in(second)
-    return ask(second)
+    return ask(second, sent=lambda: ours.send(b"x"))
 
 
 if sys.argv[2:] == ["fork"]:
