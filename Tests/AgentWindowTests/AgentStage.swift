@@ -56,6 +56,12 @@ final class AgentStage: Desktop {
         environment["DISPLAY"] = nil
     }
 
+    /// A daemon in the place of the stage's own, which sends what that never would.
+    func hostileDaemon() async throws -> FakeDaemon {
+        await permd.stop()
+        return try FakeDaemon(permd.bus)
+    }
+
     /// Lets the bus start the agent when the daemon needs one.
     func allowActivation() async throws {
         try await allowActivation(

@@ -23,7 +23,7 @@ struct HostilePromptTests {
     @Test(arguments: ["1000x900", "360x640"])
     func theWindowKeepsItsSize(_ screen: String) async throws {
         let stage = try await AgentStage(screen: screen)
-        let daemon = try await FakeDaemon(stage)
+        let daemon = try await stage.hostileDaemon()
         try await stage.startAgent()
         let size = screen.split(separator: "x").compactMap { Int($0) }
         for (number, text) in HostilePromptTests.texts.enumerated() {
@@ -48,7 +48,7 @@ struct HostilePromptTests {
     func whatWaitsMovesNothing(_ text: Int) async throws {
         let stage = try await AgentStage()
         try await stage.setTextSize(text)
-        let daemon = try await FakeDaemon(stage)
+        let daemon = try await stage.hostileDaemon()
         try await stage.startAgent()
         async let outcome = daemon.prompt(1, ["app": .string("flatpak:a"), "app_name": .string("App")])
         _ = try await stage.awake("Allow this time")
@@ -76,7 +76,7 @@ struct HostilePromptTests {
         let stage = try await AgentStage()
         let maker = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "icons.py").path
         try await stage.run("/usr/bin/python3", maker, folder.path)
-        let daemon = try await FakeDaemon(stage)
+        let daemon = try await stage.hostileDaemon()
         try await stage.startAgent()
         for (number, icon) in [
             "good.png", "good.svg", "pixels.png", "text.png", "nested.svg", "use.svg", "filter.svg", "fifo",

@@ -102,7 +102,7 @@ struct LayoutTests {
     private func expectWhole(
         _ stage: AgentStage, _ screen: (width: Int, height: Int), _ names: [String], _ what: String
     ) async throws {
-        let daemon = try await FakeDaemon(stage)
+        let daemon = try await stage.hostileDaemon()
         var number = 0
         for (index, language) in [Language.english, .german, .japanese, .arabic].enumerated() {
             let translation = try await Translation(language.code)

@@ -102,6 +102,24 @@ package final class FakeDaemon {
         }
     }
 
+    /// Sends a prompt with that number, by default about the camera; returns the outcome that the agent replies with.
+    package func prompt(_ number: Int, _ details: [String: Value]) async throws -> String {
+        let defaults: [String: Value] = [
+            "items": .rows([["permission": .string("camera")]]), "durations": .strings(["once", "session", "always"]),
+        ]
+        return await prompt(FakeDaemon.path(number), details.merging(defaults) { given, _ in given })
+    }
+
+    package func update(_ number: Int, _ details: [String: Value]) async throws {
+        _ = try await call("Update", [.objectPath(FakeDaemon.path(number)), .properties(details)])
+    }
+
+    package func withdraw(_ number: Int) async throws {
+        _ = try await call("Withdraw", [.objectPath(FakeDaemon.path(number)), .string("")])
+    }
+
+    private static func path(_ number: Int) -> String { "/org/permd/prompt/\(number)" }
+
     private static func path(of call: MethodCall) -> String {
         BusNames.requestPath(
             owner: call.sender, token: call.arguments[1].properties?["handle_token"]?.stringValue ?? "")
