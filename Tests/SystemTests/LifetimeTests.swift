@@ -19,41 +19,6 @@ struct LifetimeTests {
         try #require(await tool.waitForExit() == .exited(0))
     }
 
-    @Test func aGrantIsRevokedOnAFullDisk() async throws {
-        let stage = try await Stage()
-        let app = try await stage.app()
-        try await stage.set("grant", app.id, .camera)
-        #expect(try await app.status(.camera) == "ok camera=granted")
-        let changes = try await stage.signals(BusNames.policy)
-        try await limit(stage, "0")
-        let refusal = await stage.refusal(BusNames.policy, "Reset", [.string(app.id.description), .string("")])
-        #expect(refusal == "StoreUnavailable retryable")
-        try await app.events.first { $0 == "status camera undetermined" }
-        try await changes.first { $0 == "DecisionChanged \(app.id) camera " }
-        #expect(try await stage.decisions().isEmpty)
-        // The reset stays in effect and is stored with the next successful write.
-        try await limit(stage, "unlimited")
-        try await stage.set("deny", AppID("exe:/usr/bin/b")!, .location)
-        try await stage.permd.restart(SIGKILL)
-        #expect(try await stage.decisions() == ["exe:/usr/bin/b location deny always"])
-        await stage.end()
-    }
-
-    @Test func aGrantExpiresOnAFullDisk() async throws {
-        let stage = try await Stage()
-        let app = try await stage.app()
-        let changes = try await stage.signals(BusNames.policy)
-        try await stage.set(
-            "grant", app.id, .camera,
-            ["duration": .string("until"), "until": .uint64(UInt64(time(nil)) + 2)])
-        try await limit(stage, "0")
-        #expect(try await app.status(.camera) == "ok camera=granted")
-        try await app.events.first { $0 == "status camera undetermined" }
-        try await changes.first { $0 == "DecisionChanged \(app.id) camera " }
-        #expect(try await stage.decisions().isEmpty)
-        await stage.end()
-    }
-
     /// permd removes its entry from the portals' store when the grant expires.
     @Test func aPortalGrantExpiresOnAFullDisk() async throws {
         let bench = try await PortalStage()

@@ -80,34 +80,6 @@ struct StoreTests {
         await stage.end()
     }
 
-    /// Damage in the middle of the file, found while reading.
-    @Test func damageWithinAFile() async throws {
-        let stage = try await Stage()
-        // Have the caller identified first: until then, only a limited number of its calls may wait.
-        #expect(try await stage.decisions() == [])
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for number in 0..<300 {
-                group.addTask { try await stage.set("grant", AppID("exe:/usr/bin/app\(number)")!, .camera) }
-            }
-            try await group.waitForAll()
-        }
-        await stage.permd.stop()
-        let path = "\(stage.stateFolder)/permd.db"
-        var content = try Data(contentsOf: URL(filePath: path))
-        for index in stride(from: 4096, to: content.count, by: 3) { content[index] = 0xA5 }
-        try content.write(to: URL(filePath: path))
-        try await stage.permd.start()
-        let app = try await stage.app()
-        let status = try await app.status(.camera)
-        #expect(status == "ok camera=undetermined", "\(stage.permd.log.all)")
-        for number in 0..<300 {
-            let decided = try? await stage.rows("ListDecisions", ["app": .string("exe:/usr/bin/app\(number)")])
-            for row in decided ?? [] { #expect(row["decision"] == .string("grant")) }
-        }
-        #expect(try await stage.rows("ListProblems", nil).contains { $0["about"] == .string("store") })
-        await stage.end()
-    }
-
     @Test func emptyFilesCountAsNew() async throws {
         let stage = try await Stage()
         await stage.permd.stop()
@@ -116,30 +88,6 @@ struct StoreTests {
         try await stage.set("grant", AppID("exe:/a")!, .camera)
         try await stage.permd.restart()
         #expect(try await stage.decisions().count == 1)
-        await stage.end()
-    }
-
-    @Test func newerFilesAreLeftAlone() async throws {
-        let stage = try await Stage()
-        let app = try await stage.app()
-        try await stage.set("grant", app.id, .camera)
-        await stage.permd.stop()
-        let path = "\(stage.stateFolder)/permd.db"
-        var content = try Data(contentsOf: URL(filePath: path))
-        // user_version, big-endian, at offset 60 of the header (sqlite.org/fileformat2.html).
-        content.replaceSubrange(60..<64, with: [0, 0, 3, 231])
-        try content.write(to: URL(filePath: path))
-        try await stage.permd.start()
-        #expect(try await app.status(.camera) == "ok camera=undetermined")
-        #expect(
-            await stage.refusal(
-                BusNames.policy, "SetDecision",
-                [.string("exe:/a"), .string("camera"), .string("grant"), .properties([:])])
-                == "StoreUnavailable retryable")
-        let problems = try await stage.rows("ListProblems", nil).compactMap { $0["problem"]?.stringValue }
-        #expect(problems.contains { $0.contains("newer") }, "\(problems)")
-        await stage.permd.stop()
-        #expect(try Data(contentsOf: URL(filePath: path)) == content)
         await stage.end()
     }
 
@@ -178,30 +126,6 @@ struct StoreTests {
         await stage.end()
     }
 
-    /// Files disappear while permd runs: that is noticed before anything is acknowledged, and reported.
-    @Test(arguments: ["rm -r DIR", "rm DIR/permd.db-wal", "mv DIR DIR.away", "mv DIR/permd.db DIR/away"])
-    func filesTakenAway(_ command: String) async throws {
-        let stage = try await Stage()
-        let app = AppID("exe:/usr/bin/a")!
-        try await stage.set("deny", app, .camera)
-        try #require(system(command.replacing("DIR", with: stage.stateFolder)) == 0)
-        #expect(
-            await stage.refusal(
-                BusNames.policy, "SetDecision",
-                [.string("exe:/a"), .string("camera"), .string("grant"), .properties([:])])
-                == "StoreUnavailable retryable")
-        #expect(
-            try await stage.rows("ListProblems", nil).contains {
-                $0["problem"]?.stringValue?.contains("while permd ran") == true
-            })
-        // What is there now is used. The database itself has what a lost log had.
-        try await stage.set("grant", app, .microphone)
-        try await stage.permd.restart(SIGKILL)
-        let lasting = command.contains("wal") ? ["\(app) camera deny always"] : []
-        #expect(try await stage.decisions().sorted() == lasting + ["\(app) microphone grant always"])
-        await stage.end()
-    }
-
     /// Who lists problems learns that files have disappeared.
     @Test func filesTakenAwayAreAProblem() async throws {
         let stage = try await Stage()
@@ -212,26 +136,6 @@ struct StoreTests {
                 $0["problem"]?.stringValue?.contains("while permd ran") == true
             })
         #expect(try await stage.decisions().isEmpty)
-        await stage.end()
-    }
-
-    /// Opening a FIFO blocks: permd still starts, without the store, and reports why.
-    @Test(arguments: ["permd.db", "permd.db-wal", "permd.db-shm", "permd.db-journal"])
-    func filesThatAreFIFOs(_ name: String) async throws {
-        let stage = try await Stage()
-        let app = try await stage.app()
-        try await stage.set("grant", app.id, .camera)
-        await stage.permd.stop()
-        let path = "\(stage.stateFolder)/\(name)"
-        try #require(system("rm -f \(path) && mkfifo \(path)") == 0)
-        try await stage.permd.start()
-        #expect(
-            await stage.refusal(
-                BusNames.policy, "SetDecision",
-                [.string("exe:/a"), .string("camera"), .string("grant"), .properties([:])])
-                == "StoreUnavailable retryable")
-        let problems = try await stage.rows("ListProblems", nil).compactMap { $0["problem"]?.stringValue }
-        #expect(problems.contains { $0.contains("\(path) is a FIFO") }, "\(problems)")
         await stage.end()
     }
 

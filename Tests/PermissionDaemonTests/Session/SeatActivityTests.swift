@@ -75,6 +75,11 @@ struct SeatActivityTests {
         bench.logind.change("1", isActive: true)
         #expect(try await bench.changes.wait(for: 2) == [false, true])
         #expect(try await bench.switches.wait(for: 2).count == 2)
+        bench.logind.change("1", isActive: false)
+        #expect(try await bench.changes.wait(for: 3).last == false)
+        // Without a session of the user, a person is assumed to be there.
+        bench.logind.remove("1")
+        #expect(try await bench.changes.wait(for: 4).last == true)
         await bench.end()
     }
 
