@@ -11,7 +11,7 @@ package final class Worker {
     /// The most threads: three may be stuck in file systems that hang while one goes on.
     package nonisolated static let maximumThreads = 4
     /// Milliseconds after which other jobs no longer wait for a running one. Most jobs take less than one.
-    nonisolated static let patience: Int64 = 50
+    package nonisolated static let patience: Int64 = 50
     /// Milliseconds from adding a job to its failure, if no other time is given. A sleeping disk needs seconds to answer.
     package nonisolated static let deadline: Int64 = 5000
     /// The most jobs that wait. Whoever can add more of them than this is a flood.
@@ -35,12 +35,17 @@ package final class Worker {
     }
 
     private let threads: Int
+    private let patience: Int64
     private var waiting: [Job] = []
     private var running: [Job] = []
     private var lastID: UInt64 = 0
 
-    /// - Parameter threads: With 1, no job starts before the one before it has returned.
-    package init(threads: Int = Worker.maximumThreads) { self.threads = threads }
+    /// - Parameters:
+    ///   - threads: With 1, no job starts before the one before it has returned.
+    ///   - patience: Milliseconds.
+    package init(threads: Int = Worker.maximumThreads, patience: Int64 = Worker.patience) {
+        (self.threads, self.patience) = (threads, patience)
+    }
 
     /// The threads whose jobs are over their deadlines.
     package var stuckThreads: Int { running.count(where: \.isOverdue) }
@@ -82,7 +87,7 @@ package final class Worker {
                 continue
             }
             running.append(job)
-            job.handover = Loop.shared.after(milliseconds: Worker.patience) { [weak self] in
+            job.handover = Loop.shared.after(milliseconds: patience) { [weak self] in
                 job.handover = nil
                 self?.startNext()
             }

@@ -105,7 +105,7 @@ struct LifecycleTests {
         let app = try await stage.app()
         try await app.request("t", [.camera])
         _ = try await app.response("t")
-        while threads(of: stage.permd.pid) > 1 { try await Task.sleep(for: .milliseconds(1)) }
+        try await waitUntil("permd's last thread but one to end") { threads(of: stage.permd.pid) == 1 }
         withExtendedLifetime(agent) {}
         await stage.end()
     }

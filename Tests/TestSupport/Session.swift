@@ -98,22 +98,14 @@ open class Session {
         try await widgets().filter { $0.role == "label" }.map(\.name)
     }
 
-    /// Milliseconds after which waiting fails: far more than a busy machine needs.
-    private static let patience: Int64 = 45_000
-
+    /// As ``waitUntil(_:_:)``; the error lists the widgets.
     package func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        let end = Loop.uptimeMilliseconds() + Session.patience
-        repeat {
-            if try await isTrue() { return }
-            await pause(25)
-        } while Loop.uptimeMilliseconds() < end
-        let seen = try await widgets().filter { !$0.name.isEmpty && !["filler", "image", "panel"].contains($0.role) }
-            .map { "\($0.role) \($0.name)\($0.states.contains("focused") ? " (focused)" : "")" }
-        throw TestKitError("timed out waiting for \(what); the widgets are \(seen)")
-    }
-
-    package func pause(_ milliseconds: Int64) async {
-        await withCheckedContinuation { done in Loop.shared.after(milliseconds: milliseconds) { done.resume() } }
+        do { return try await waitUntil(what, isTrue) } catch let error as TestKitError {
+            let seen = try await widgets().filter {
+                !$0.name.isEmpty && !["filler", "image", "panel"].contains($0.role)
+            }.map { "\($0.role) \($0.name)\($0.states.contains("focused") ? " (focused)" : "")" }
+            throw TestKitError("\(error); the widgets are \(seen)")
+        }
     }
 
     /// Presses a button as a screen reader does, as soon as it is sensitive. The places of small widgets in lists are

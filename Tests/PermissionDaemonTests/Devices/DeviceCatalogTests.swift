@@ -77,7 +77,7 @@ struct DeviceCatalogTests {
     }
 
     /// It is not usable, and other kinds of devices are reported meanwhile.
-    @Test func aNodeThatHangsDelaysNobody() async {
+    @Test func aNodeThatHangsDelaysNobody() async throws {
         let bench = await CatalogBench([Records.camera(0)])
         let gate = Gate()
         let other = Records.camera(1, at: "other")
@@ -90,7 +90,7 @@ struct DeviceCatalogTests {
         #expect(bench.catalog.devices.contains { $0.problem.contains("/dev/video1 does not answer") })
         bench.probe.set { $0.hanging = [:] }
         gate.open()
-        while bench.catalog.worker.stuckThreads > 0 { try? await Task.sleep(for: .milliseconds(1)) }
+        try await waitUntil("the probe's end") { bench.catalog.worker.stuckThreads == 0 }
         bench.source.change(other)
         await bench.settled()
         #expect(bench.catalog.devices.allSatisfy { $0.isUsable })

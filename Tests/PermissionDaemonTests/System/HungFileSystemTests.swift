@@ -34,6 +34,6 @@ struct HungFileSystemTests {
         }
         #expect(try await ends.wait(for: 2).sorted() == ["failed", "honest"] && worker.stuckThreads == 1)
         try await hung.end()
-        while worker.stuckThreads > 0 { try await Task.sleep(for: .milliseconds(1)) }
+        try await waitUntil("the job's end") { worker.stuckThreads == 0 }
     }
 }
