@@ -34,10 +34,11 @@ struct AttackTests {
         /// The number of the client with that name. Tests of this user that have many descriptors on their way keep pw-cli
         /// from listing it for a moment.
         func client(_ name: String) async throws -> String {
-            try await server.run(
+            try await server.until(
+                "the client \(name)",
                 """
-                timeout 20 sh -c 'until pw-cli list-objects Client | grep -q "\"$0\""; do sleep 0.05; done' '\(name)'
-                pw-cli list-objects Client | awk -v name='"\(name)"' '$1 == "id" { id = $2 + 0 } $3 == name { print id }'
+                pw-cli list-objects Client | awk -v name='"\(name)"' \
+                    '$1 == "id" { id = $2 + 0 } $3 == name { print id; isThere = 1 } END { exit !isThere }'
                 """
             ).trimmingCharacters(in: .whitespacesAndNewlines)
         }
@@ -121,23 +122,16 @@ struct AttackTests {
         await server.stop(.pulse)
         try await server.start(.pulse)
         let links = "pw-link --links --id | grep \\|-\\>.*input.loopback"
-        let before = try await server.run("timeout 20 sh -c 'until \(links) >&2; do sleep 0.05; done'; \(links)")
+        let before = try await server.until("the link", links)
         await server.stopEnforcing()
         try await server.enforce()
         try await place.beside.hears()
         let after = try await server.run(links)
         #expect(!before.isEmpty && before == after)
-        let loaded = try await server.run(
-            """
-            pactl unload-module module-loopback
-            pactl load-module module-null-sink sink_name=mine >/dev/null
-            for i in $(seq 20); do
-                module=$(pactl load-module module-loopback source=test_microphone sink=mine)
-                timeout 2 sh -c 'until \(links) >&2; do sleep 0.05; done' && echo loaded && break
-                pactl unload-module "$module"
-            done
-            """)
-        #expect(loaded == "loaded\n")
+        try await server.run(
+            "pactl unload-module module-loopback; pactl load-module module-null-sink sink_name=mine")
+        try await server.until(
+            "the link of one", "pactl load-module module-loopback source=test_microphone sink=mine; \(links)")
         await place.end()
     }
 
@@ -149,21 +143,12 @@ struct AttackTests {
         let client = claimsAnother ? "client.id = \(try await place.client("pw-cat"))" : ""
         let script = try place.server.folder.write(AttackTests.lingering, to: "lingering")
         try await place.attack("exec sh \"$@\"", script, "leak", client)
-        let there = try await place.server.run(
-            "timeout 20 sh -c 'until pw-cli list-objects Node | grep -q \\\"leak; do sleep 0.05; done' && echo there")
-        #expect(there == "there\n")
+        try await place.server.until("the node", "pw-cli list-objects Node | grep '\"leak'")
         try await place.beside.hears(40)
         #expect(links.made.all.isEmpty)
         // What a person makes is linked, if the program that did it could be identified before it left.
-        let linked = try await place.server.run(
-            """
-            for i in $(seq 20); do
-                sh \(script) mine$i
-                timeout 2 sh -c 'until pw-link --links | grep -A9 ^test_microphone | grep -q mine; do sleep 0.05; done' &&
-                    echo linked && break
-            done
-            """)
-        #expect(linked == "linked\n")
+        try await place.server.until(
+            "the link of one", "sh \(script) mine$$; pw-link --links | grep -A9 ^test_microphone | grep mine")
         await links.end()
         await place.end()
     }
@@ -181,12 +166,8 @@ struct AttackTests {
         let attack = try ChildProcess(
             place.sandbox.command[0], Array(place.sandbox.command.dropFirst()) + ["wpexec", script],
             environment: place.server.environment)
-        let there = try await place.server.run(
-            """
-            timeout 20 sh -c 'until [ "$(pw-cli list-objects Metadata | grep -c "\"permd\"")" = 2 ]; do
-                sleep 0.05; done' && echo there
-            """)
-        #expect(there == "there\n")
+        try await place.server.until(
+            "the metadata", "[ $(pw-cli list-objects Metadata | grep -c '\"permd\"') = 2 ]")
         let late = try await Recorder(.native, "late", on: place.server)
         try await late.hears()
         attack.terminate(SIGKILL)

@@ -64,9 +64,7 @@ struct RecordingTests {
         try await server.permctl("deny", program, "microphone")
         let refused = try await Recorder(.pulse, "refused", on: server)
         // Whether there is a link cannot be waited for: it may be cut before anybody else has heard of it.
-        let there = try await server.run(
-            "timeout 40 sh -c 'until pw-cli list-objects Node | grep -q pacat; do sleep 0.05; done' && echo there")
-        #expect(there == "there\n")
+        try await server.until("the stream", "pw-cli list-objects Node | grep pacat")
         try await refused.getsNoMore(beside: allowed)
         try await server.permctl("grant", program, "microphone")
         try await refused.hears()

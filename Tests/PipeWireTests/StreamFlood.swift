@@ -35,21 +35,27 @@ enum StreamFlood {
             let context = pw_context_new(pw_thread_loop_get_loop(loop), nil, 0),
             let core = pw_context_connect(context, nil, 0), pw_thread_loop_start(loop) == 0
         else { throw TestKitError("cannot connect to PipeWire") }
+        // They last as long as the process.
+        let events = UnsafeMutablePointer<pw_stream_events>.allocate(capacity: 1)
+        let hooks = UnsafeMutablePointer<spa_hook>.allocate(capacity: count)
+        hooks.initialize(repeating: spa_hook(), count: count)
+        events.initialize(to: pw_stream_events())
+        events.pointee.version = UInt32(PW_VERSION_STREAM_EVENTS)
+        events.pointee.state_changed = { loop, _, _, _ in pw_thread_loop_signal(OpaquePointer(loop), false) }
         for number in 1...count {
             pw_thread_loop_lock(loop)
             let properties = pw_properties_new_string("media.type = Audio media.category = Capture")
-            guard let stream = pw_stream_new(core, "flood", properties),
-                pw_stream_connect(stream, SPA_DIRECTION_INPUT, .max, PW_STREAM_FLAG_MAP_BUFFERS, nil, 0) == 0
-            else { throw TestKitError("cannot make a stream") }
+            guard let stream = pw_stream_new(core, "flood", properties) else { throw TestKitError("no stream") }
+            pw_stream_add_listener(stream, hooks + number - 1, events, UnsafeMutableRawPointer(loop))
+            guard pw_stream_connect(stream, SPA_DIRECTION_INPUT, .max, PW_STREAM_FLAG_MAP_BUFFERS, nil, 0) == 0
+            else { throw TestKitError("cannot connect a stream") }
+            while number % together == 0, try isConnecting(stream) { pw_thread_loop_wait(loop) }
             pw_thread_loop_unlock(loop)
-            while number % together == 0, try isConnecting(stream, loop) { usleep(1000) }
         }
         while true { pause() }
     }
 
-    private static func isConnecting(_ stream: OpaquePointer, _ loop: OpaquePointer) throws -> Bool {
-        pw_thread_loop_lock(loop)
-        defer { pw_thread_loop_unlock(loop) }
+    private static func isConnecting(_ stream: OpaquePointer) throws -> Bool {
         let state = pw_stream_get_state(stream, nil)
         guard state != PW_STREAM_STATE_ERROR else { throw TestKitError("PipeWire dropped a stream") }
         return state == PW_STREAM_STATE_CONNECTING

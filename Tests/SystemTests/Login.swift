@@ -4,6 +4,7 @@ import DBus
 import Foundation
 import Glibc
 import PermissionTestKit
+import TestSupport
 
 /// Runs scripts/install as a user or a package builder does.
 enum Installer {
@@ -83,6 +84,11 @@ final class Login {
         let result = try await run(command)
         guard result.status == 0 else { throw TestKitError("\(command) failed (\(result.status)): \(result.text)") }
         return result.text
+    }
+
+    /// Runs a command until it succeeds.
+    func until(_ what: String, _ command: String) async throws {
+        try await waitUntil(what) { try await run(command).status == 0 }
     }
 
     /// A property of permd's unit.

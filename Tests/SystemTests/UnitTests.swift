@@ -104,9 +104,9 @@ struct UnitTests {
         let login = try await Login()
         try await login.succeed(
             """
+            mkfifo $HOME/display
             Xvfb -displayfd 3 -nolisten tcp 3>$HOME/display >/dev/null 2>&1 &
-            until [ -s $HOME/display ]; do sleep 0.05; done
-            systemctl --user set-environment DISPLAY=:$(cat $HOME/display)
+            read -r display <$HOME/display && systemctl --user set-environment DISPLAY=:$display
             """)
         #expect(try await login.succeed("permctl doctor || true").contains("the bus starts one when a prompt is due"))
         let bus = "org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus"
@@ -114,7 +114,7 @@ struct UnitTests {
         let unit = try await login.succeed("systemctl --user show --value --property ActiveState permd-agent")
         #expect(unit == "active")
         // The agent owns its bus name a moment before it is registered.
-        try await login.succeed("until permctl doctor | grep -q 'ok  agent .*desktop agent'; do sleep 0.05; done")
+        try await login.until("the agent", "permctl doctor | grep 'ok  agent .*desktop agent'")
         await login.end()
     }
 
@@ -128,13 +128,14 @@ struct UnitTests {
                 s flatpak:org.example.App camera 1 source s test
             """
         let state = "systemctl --user show --value --property ActiveState permd-indicator"
-        try await login.succeed("\(use); until [ $(\(state)) = active ]; do sleep 0.05; done")
-        try await login.succeed("until [ $(\(state)) = inactive ]; do sleep 0.05; done")
+        try await login.succeed(use)
+        let start = "systemctl --user show --value --property ActiveEnterTimestampMonotonic permd-indicator"
+        try await login.until("the indicator", "[ $(\(start)) != 0 ] && [ $(\(state)) = inactive ]")
         let end = "systemctl --user show --value --property Result --property ExecMainStatus permd-indicator"
         #expect(try await login.succeed(end).split(separator: "\n") == ["success", "0"])
         try await login.succeed("systemctl --user mask permd-indicator.service && \(use)")
-        let start = "busctl --user call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus"
-        #expect(try await login.run("\(start) StartServiceByName su org.permd.Indicator 0").status != 0)
+        let bus = "busctl --user call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus"
+        #expect(try await login.run("\(bus) StartServiceByName su org.permd.Indicator 0").status != 0)
         #expect(try await login.succeed(state) == "inactive")
         #expect(try await login.unit("NRestarts") == "0")
         await login.end()
@@ -180,9 +181,9 @@ struct UnitTests {
         try await login.succeed(
             """
             export $(systemctl --user show --value --property Environment xdg-desktop-portal)
+            mkfifo portal.log
             /usr/libexec/xdg-desktop-portal --verbose >portal.log 2>&1 &
-            until grep -q 'loading .*/permd.portal' portal.log; do sleep 0.05; done
-            kill $!
+            grep -q 'loading .*/permd.portal' portal.log && kill $!
             """)
         await login.end()
     }

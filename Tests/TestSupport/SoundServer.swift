@@ -55,11 +55,7 @@ package final class SoundServer {
             case .pulse: "pactl info"
             }
         // A program that connects while the server starts may wait for ever.
-        let started = try await run(
-            """
-            timeout 40 sh -c 'until timeout 5 sh -c "$0" >/dev/null 2>&1; do sleep 0.05; done' '\(isServed)' && echo ok
-            """)
-        guard started == "ok\n" else {
+        do { try await until("\(part)", "timeout 5 sh -c '\(isServed)' 2>&1") } catch {
             let state = parts[part]?.isRunning == true ? "runs" : "has exited"
             let said = try await run("tail -n 20 \(folder.file("\(part.rawValue).log"))")
             throw TestKitError("\(part.rawValue) \(state), but does not serve: \(said)")
@@ -105,6 +101,18 @@ package final class SoundServer {
         let child = try ChildProcess("sh", ["-c", script], environment: environment)
         let output = await child.output()
         _ = await child.waitForExit()
+        return output
+    }
+
+    /// Runs a script until it succeeds; returns its output.
+    @discardableResult
+    package func until(_ what: String, _ script: String) async throws -> String {
+        var output = ""
+        try await waitUntil(what) {
+            let child = try ChildProcess("sh", ["-c", script], environment: environment)
+            output = await child.output()
+            return await child.waitForExit() == .exited(0)
+        }
         return output
     }
 
