@@ -129,13 +129,14 @@ struct UnitTests {
             """
         let state = "systemctl --user show --value --property ActiveState permd-indicator"
         try await login.succeed(use)
-        let start = "systemctl --user show --value --property ActiveEnterTimestampMonotonic permd-indicator"
-        try await login.until("the indicator", "[ $(\(start)) != 0 ] && [ $(\(state)) = inactive ]")
+        for wanted in ["active", "inactive"] {
+            try await login.until("the indicator to be \(wanted)", "[ $(\(state)) = \(wanted) ]")
+        }
         let end = "systemctl --user show --value --property Result --property ExecMainStatus permd-indicator"
         #expect(try await login.succeed(end).split(separator: "\n") == ["success", "0"])
         try await login.succeed("systemctl --user mask permd-indicator.service && \(use)")
-        let bus = "busctl --user call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus"
-        #expect(try await login.run("\(bus) StartServiceByName su org.permd.Indicator 0").status != 0)
+        let start = "busctl --user call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus"
+        #expect(try await login.run("\(start) StartServiceByName su org.permd.Indicator 0").status != 0)
         #expect(try await login.succeed(state) == "inactive")
         #expect(try await login.unit("NRestarts") == "0")
         await login.end()

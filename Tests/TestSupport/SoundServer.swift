@@ -34,7 +34,10 @@ package final class SoundServer {
         permd = try await PermdProcess(settings: settings)
         folder = try TemporaryFolder()
         try await run("\(SoundServer.scripts)/configure \(isConfigured ? "" : "--without-permd")")
-        for part in Part.allCases { try await start(part) }
+        try await start(.pipewire)
+        async let manager: Void = start(.wireplumber)
+        async let pulse: Void = start(.pulse)
+        _ = try await (manager, pulse)
         if isEnforced { try await enforce() }
     }
 
