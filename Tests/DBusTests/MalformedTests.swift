@@ -1,8 +1,10 @@
 // A hostile bus: bytes that are not a valid message must end the connection, never the process.
 
 import DBus
-import Foundation
+import Dispatch
+import Glibc
 import PermissionTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(3)))
@@ -62,89 +64,32 @@ final class FakeBus: Sendable {
     private let folder: TemporaryFolder
 
     init(then bytes: [UInt8]) throws {
-        let folder = try TemporaryFolder()
-        self.folder = folder
-        address = "unix:path=\(folder.file("bus"))"
-        let listener = try UnixSocketListener(folder.file("bus"))
-        Thread.detachNewThread {
-            let client = accept(listener.fd.raw, nil, nil)
-            FakeBus.serve(client, bytes)
-            close(client)
+        folder = try TemporaryFolder()
+        let path = folder.file("bus")
+        address = "unix:path=\(path)"
+        let listener = try UnixSocket.bind(path, SOCK_STREAM)
+        guard listen(listener.raw, 1) == 0 else { throw TestKitError("cannot listen at \(path)") }
+        DispatchQueue(label: "fake bus").async {
+            try? FakeBus.serve(accept(listener.raw, nil, nil), bytes)
         }
     }
 
-    private static func serve(_ client: Int32, _ bytes: [UInt8]) {
-        var received: [UInt8] = []
-        func send(_ bytes: [UInt8]) { _ = Glibc.send(client, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
-        func read() -> Bool {
-            var buffer = [UInt8](repeating: 0, count: 4096)
-            let count = Glibc.read(client, &buffer, buffer.count)
-            if count > 0 { received += buffer[..<count] }
-            return count > 0
-        }
-        while read() {
-            let text = String(decoding: received, as: UTF8.self)
-            if text.hasSuffix("\r\n"), text.contains("AUTH"), !text.contains("BEGIN") {
-                let isAnsweredBefore = text.contains("NEGOTIATE_UNIX_FD")
-                send(Array((isAnsweredBefore ? "AGREE_UNIX_FD\r\n" : "OK 0123456789abcdef0123456789abcdef\r\n").utf8))
-            } else if text.contains("BEGIN"), text.contains("Hello") {
-                break
-            }
-        }
-        send(helloReply() + bytes)
-        while read() {}
+    private static func serve(_ descriptor: Int32, _ bytes: [UInt8]) throws {
+        let client = try RawBusClient(accepted: descriptor)
+        var reply = RawMessage(.methodReturn, to: ":1.1")
+        reply.replySerial = try client.receive().serial
+        reply.furtherFields = [(7, "org.freedesktop.DBus")]
+        (reply.signature, reply.body) = ("s", RawMessage.string(":1.1"))
+        try client.send(reply)
+        try client.write(bytes)
+        while true { _ = try client.receive() }
     }
 
     static func signal(body: [UInt8], signature: String) -> [UInt8] {
-        message(
-            type: 4, body: body,
-            fields: [
-                field(1, "o", "/a"), field(2, "s", "a.b"), field(3, "s", "C"), field(7, "s", ":1.9"),
-                field(8, "g", signature),
-            ])
-    }
-
-    private static func helloReply() -> [UInt8] {
-        message(
-            type: 2, body: text(":1.1"),
-            fields: [[5, 1, 0x75, 0, 1, 0, 0, 0], field(7, "s", "org.freedesktop.DBus"), field(8, "g", "s")])
-    }
-
-    private static func message(type: UInt8, body: [UInt8], fields: [[UInt8]]) -> [UInt8] {
-        var array: [UInt8] = []
-        for field in fields { array = padded(array) + field }
-        return padded([0x6c, type, 1, 1] + number(body.count) + number(7) + number(array.count) + array) + body
-    }
-
-    private static func field(_ code: UInt8, _ type: Character, _ value: String) -> [UInt8] {
-        let content = type == "g" ? [UInt8(value.utf8.count)] + Array(value.utf8) + [0] : text(value)
-        return [code, 1, type.asciiValue ?? 0, 0] + content
-    }
-
-    private static func text(_ text: String) -> [UInt8] { number(text.utf8.count) + Array(text.utf8) + [0] }
-
-    private static func number(_ number: Int) -> [UInt8] {
-        (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
-    }
-
-    private static func padded(_ bytes: [UInt8]) -> [UInt8] {
-        bytes + [UInt8](repeating: 0, count: (8 - bytes.count % 8) % 8)
-    }
-}
-
-private struct UnixSocketListener {
-    let fd: UnixFD
-
-    init(_ path: String) throws {
-        fd = UnixFD(owning: socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-        let fd = fd.raw
-        let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(fd, $0, size) }
-        }
-        guard result == 0, listen(fd, 1) == 0 else { throw TestKitError("cannot listen on \(path)") }
+        var signal = RawMessage(.signal)
+        (signal.path, signal.interface, signal.member) = ("/a", "a.b", "C")
+        signal.furtherFields = [(7, ":1.9")]
+        (signal.signature, signal.body) = (signature, body)
+        return signal.bytes
     }
 }

@@ -5,94 +5,21 @@ import Dispatch
 import Glibc
 package import PermissionTestKit
 
-/// A message that is encoded without any validation (D-Bus specification, "Message Format"), in little-endian order.
-package struct RawMessage: Sendable {
-    package enum Kind: UInt8, Sendable {
-        case methodCall = 1
-        case methodReturn, error, signal
-    }
-
-    package var kind: Kind
-    package var serial: UInt32 = 1
-    package var replySerial: UInt32?
-    package var destination: String?
-    package var path: String?
-    package var interface: String?
-    package var member: String?
-    package var errorName: String?
-    package var signature = ""
-    package var body: [UInt8] = []
-    /// If false, the flag NO_REPLY_EXPECTED is set.
-    package var expectsReply = true
-    /// The header field UNIX_FDS; it may differ from the number of descriptors sent.
-    package var descriptorCount: UInt32?
-    /// Additional header fields, encoded as strings regardless of their specified type.
-    package var furtherFields: [(code: UInt8, text: String)] = []
-
-    package init(_ kind: Kind, to destination: String? = nil) {
-        self.kind = kind
-        self.destination = destination
-    }
-
-    package static func call(
-        _ destination: String, _ path: String, _ interface: String, _ member: String, signature: String = "",
-        body: [UInt8] = []
-    ) -> RawMessage {
-        var message = RawMessage(.methodCall, to: destination)
-        (message.path, message.interface, message.member) = (path, interface, member)
-        (message.signature, message.body) = (signature, body)
-        return message
-    }
-
-    package var bytes: [UInt8] {
-        var fields: [UInt8] = []
-        func add(_ code: UInt8, _ type: Character, _ value: [UInt8]) {
-            fields = RawMessage.padded(fields) + [code, 1, type.asciiValue ?? 0, 0] + value
-        }
-        if let path { add(1, "o", RawMessage.string(path)) }
-        if let interface { add(2, "s", RawMessage.string(interface)) }
-        if let member { add(3, "s", RawMessage.string(member)) }
-        if let errorName { add(4, "s", RawMessage.string(errorName)) }
-        if let replySerial { add(5, "u", RawMessage.number(replySerial)) }
-        if let destination { add(6, "s", RawMessage.string(destination)) }
-        if !signature.isEmpty { add(8, "g", [UInt8(signature.utf8.count)] + Array(signature.utf8) + [0]) }
-        if let descriptorCount { add(9, "u", RawMessage.number(descriptorCount)) }
-        for (code, text) in furtherFields { add(code, "s", RawMessage.string(text)) }
-        let flags: UInt8 = expectsReply ? 0 : 1
-        let start = [0x6c, kind.rawValue, flags, 1] + RawMessage.number(UInt32(body.count)) + RawMessage.number(serial)
-        return RawMessage.padded(start + RawMessage.number(UInt32(fields.count)) + fields) + body
-    }
-
-    /// A `u`.
-    package static func number(_ number: UInt32) -> [UInt8] {
-        (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
-    }
-
-    /// An `s` or `o`.
-    package static func string(_ text: String) -> [UInt8] { number(UInt32(text.utf8.count)) + Array(text.utf8) + [0] }
-
-    /// An `ay` of `count` zeros.
-    package static func zeros(_ count: Int) -> [UInt8] {
-        number(UInt32(count)) + [UInt8](repeating: 0, count: count)
-    }
-
-    static func padded(_ bytes: [UInt8]) -> [UInt8] {
-        bytes + [UInt8](repeating: 0, count: (8 - bytes.count % 8) % 8)
-    }
-}
-
-/// An authenticated client with a unique name. Its calls block until the bus answers or `patience` has elapsed.
+/// An authenticated client with a unique name. What it does blocks until the bus answers, or fails after some time.
 // SAFETY: used by one test at a time; the descriptor is constant.
 package final class RawBusClient: @unchecked Sendable {
     private let fd: Int32
     private var received: [UInt8] = []
+    private var buffer = [UInt8](repeating: 0, count: RawBusClient.chunk)
     private var lastSerial: UInt32 = 0
     package private(set) var uniqueName = ""
 
-    /// - Parameter address: An address of the form `unix:path=…`.
-    package init(_ address: String) throws(TestKitError) {
+    /// - Parameters:
+    ///   - address: An address of the form `unix:path=…`.
+    ///   - seconds: How long it waits for the bus.
+    package init(_ address: String, patience seconds: Int = RawBusClient.patience) throws(TestKitError) {
         fd = try UnixSocket.connect(String(address.dropFirst("unix:path=".count))).take()
-        var patience = RawBusClient.patience
+        var patience = timeval(tv_sec: seconds, tv_usec: 0)
         let length = socklen_t(MemoryLayout<timeval>.size)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] { setsockopt(fd, SOL_SOCKET, option, &patience, length) }
         try logIn()
@@ -132,7 +59,10 @@ package final class RawBusClient: @unchecked Sendable {
         }
     }
 
-    private static let patience = timeval(tv_sec: 100, tv_usec: 0)
+    /// In seconds, far longer than a loaded machine needs.
+    package static let patience = 100
+    /// The bytes that are read at once.
+    private static let chunk = 64 << 10
 
     private func logIn() throws(TestKitError) {
         let user = "\(geteuid())".utf8.map { String($0, radix: 16) }.joined()
@@ -158,7 +88,11 @@ package final class RawBusClient: @unchecked Sendable {
 
     /// Sends a call and waits for its reply or error; other messages are dropped.
     package func call(_ message: RawMessage, descriptors: [Int32] = []) throws(TestKitError) -> RawMessage {
-        let serial = try send(message, descriptors: descriptors)
+        try answer(to: try send(message, descriptors: descriptors))
+    }
+
+    /// Waits for the reply to the call with that serial, or its error; other messages are dropped.
+    package func answer(to serial: UInt32) throws(TestKitError) -> RawMessage {
         while true {
             let answer = try receive()
             if answer.replySerial == serial { return answer }
@@ -183,6 +117,11 @@ package final class RawBusClient: @unchecked Sendable {
         message.body = Array(received[start..<start + body])
         received.removeFirst(start + body)
         return message
+    }
+
+    /// Drops what has arrived until now, which may end within a message: nothing can be received afterwards.
+    package func discardReceived() {
+        while recv(fd, &buffer, RawBusClient.chunk, Int32(MSG_DONTWAIT)) > 0 {}
     }
 
     private func readFields(upTo end: Int, _ message: inout RawMessage) {
@@ -225,9 +164,8 @@ package final class RawBusClient: @unchecked Sendable {
     }
 
     private func read(untilHaving count: Int) throws(TestKitError) {
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while received.count < count {
-            let got = Glibc.read(fd, &buffer, buffer.count)
+            let got = Glibc.read(fd, &buffer, RawBusClient.chunk)
             guard got > 0 else { throw .system("the bus sends no more data", errno) }
             received += buffer[..<got]
         }
@@ -279,7 +217,7 @@ package final class RawBusClient: @unchecked Sendable {
     /// There is no event to wait for.
     private static func whenTheyFit(_ send: () -> Int) -> Int {
         var pause = timespec(tv_sec: 0, tv_nsec: 1_000_000)
-        for _ in 0..<(patience.tv_sec * 1000) {
+        for _ in 0..<(patience * 1000) {
             let count = send()
             if count >= 0 || errno != ETOOMANYREFS { return count }
             nanosleep(&pause, nil)
