@@ -72,10 +72,16 @@ struct SandboxTests {
         let stage = try await Stage(bus: try await PrivateBus(kind))
         let app = try await TestApp.flatpak("org.example.Nosy", on: stage.permd, access: access)
         let members: [(String, [String])] = [
-            (BusNames.policy, ["ListRequests", "ListRestrictions", "ListProblems", "Subscribe", "Unsubscribe"]),
-            (BusNames.agentManager, ["ListAgents"]), (BusNames.devices, ["Subscribe", "Unsubscribe"]),
+            (
+                BusNames.policy,
+                [
+                    "SetDecision", "Reset", "ListDecisions", "ListHistory", "ListStatuses", "ListRequests",
+                    "ListRestrictions", "ListProblems", "Subscribe", "Unsubscribe",
+                ]
+            ), (BusNames.agentManager, ["RegisterAgent", "ListAgents"]),
+            (BusNames.devices, ["ListDevices", "Subscribe", "Unsubscribe"]),
             (BusNames.usage, ["ListUses", "Subscribe", "Unsubscribe"]),
-            (BusNames.enforcement, ["ListPoints", "Subscribe", "Unsubscribe"]),
+            (BusNames.enforcement, ["GetStatusFor", "RequestAccessFor", "ListPoints", "Subscribe", "Unsubscribe"]),
         ]
         for (interface, names) in members {
             for name in names {

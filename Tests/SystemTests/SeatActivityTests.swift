@@ -53,8 +53,8 @@ struct SeatActivityTests {
         await logind.stop()
     }
 
-    /// Losing the system bus connection does not bring prompts onto a locked screen. libdbus closes the connection here
-    /// because it accepts no array above 64 MiB.
+    /// Losing the system bus connection does not bring prompts onto a locked screen, and ends no session. libdbus closes
+    /// the connection here because it accepts no array above 64 MiB.
     @Test func aLostConnectionUnlocksNothing() async throws {
         let logind = try await FakeLogind(.broker)
         logind.add("1", isLocked: true)
@@ -63,6 +63,7 @@ struct SeatActivityTests {
         let agent = try await stage.agent([], otherwise: .grant(.always))
         let app = try await stage.app()
         try await app.request("a", [.camera])
+        try await stage.set("deny", app.id, .microphone, ["duration": .string("session")])
         let address = logind.address
         try await RawBusClient.offLoop {
             let client = try RawBusClient(address)
@@ -74,6 +75,7 @@ struct SeatActivityTests {
         #expect(askers[1] != asker)
         #expect(try await app.ask("properties a").contains("State=queued"))
         #expect(agent.prompts.all.isEmpty)
+        #expect(try await stage.decisions() == ["\(app.id) microphone deny session"])
         logind.change("1", isLocked: false)
         #expect(try await app.response("a") == "0 refused= statuses=camera=granted")
         #expect(!stage.permd.log.all.contains { $0.contains("logind does not report") })
