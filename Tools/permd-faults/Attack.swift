@@ -1,4 +1,4 @@
-// The attacks, each with its name.
+// The attacks, each with its name. All are what an app may send, but in excess or malformed.
 
 enum Attack: String, CaseIterable {
     /// Calls with as many descriptors as a bus forwards, from connections that permd has not identified yet.
@@ -9,29 +9,23 @@ enum Attack: String, CaseIterable {
     case closing
     /// Requests for other apps, as an enforcement point makes them, with pidfds, other descriptors and names.
     case points
-    /// Unsolicited replies and signals with likely serials.
-    case forged
-    /// Calls that a sandboxed app is not allowed to make.
-    case forbidden
-    /// Owning well-known names that others trust, and answering under these names.
-    case names
     /// Disconnecting during a request and in the middle of a message.
     case leaving
-    /// Strings with characters that disturb the text around them.
-    case texts
-    /// Invalid tokens, paths, windows and types.
-    case nonsense
-    /// Holding a slot in the queue for as long as allowed.
-    case holds
     /// Calls whose replies are never read.
     case unread
     /// More connections than any program normally opens.
     case storm
     /// Messages that the specification forbids.
     case malformed
+    /// Many calls in flight at all times.
+    case flood
+    /// Large arguments of the wrong type and unknown options, 300 times a second.
+    case arguments
+    /// On many connections, reasons that are as long as permd reads and costly to divide into characters.
+    case texts
+    /// On new connections, large first calls.
+    case beginnings
 
-    /// The attacks of programs outside any sandbox, without those that are allowed there.
-    static let ofPlain = allCases.filter { $0 != .forbidden && $0 != .names }
-    /// The attacks through a proxy, without those for which the proxy closes the connection.
-    static let ofProxied = allCases.filter { $0 != .names }
+    /// Those that make permd work, rather than hold more than they may.
+    static let costly: [Attack] = [.flood, .arguments, .texts, .beginnings]
 }

@@ -1,167 +1,129 @@
-// The attacks on permd itself: what an app may send, but in excess.
+// The attacks that hold more than they may, or end connections.
 
+import CLinux
+import DBus
 import Glibc
 import PermissionModel
+import TestSupport
 
 extension Attacker {
     /// As many as every bus forwards in one message.
     private static let descriptorsPerMessage = 16
-    private static let mebibyte = 1 << 20
 
-    mutating func descriptors(_ peer: RawPeer) {
-        let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
-        defer { close(null) }
+    mutating func descriptors() throws {
+        let null = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
+        let passed = [Int32](repeating: null.raw, count: Attacker.descriptorsPerMessage)
         for _ in 0..<dice.number(2...16) {
-            guard let peer = RawPeer(path: socket) else { return }
+            let peer = try connect()
             for _ in 0..<dice.number(1...8) {
-                var header = Wire.Header()
-                header.serial = peer.nextSerial()
-                header.path = Attacker.root
-                header.interface = dice.pick([BusNames.access, BusNames.policy, BusNames.portalAccess])
-                header.member = dice.pick(["GetStatus", "RequestAccess", "AccessDialog"])
-                header.destination = BusNames.service
-                header.signature = "as"
-                header.descriptors = UInt32(Attacker.descriptorsPerMessage)
-                let message = Wire.message(header, Wire.body { $0.strings([]) })
-                peer.send(message, with: null, copies: Attacker.descriptorsPerMessage)
+                var call = Attacker.status
+                call.interface = dice.pick([BusNames.access, BusNames.policy, BusNames.portalAccess])
+                call.member = dice.pick(["GetStatus", "RequestAccess", "AccessDialog"])
+                try peer.send(call, descriptors: passed)
             }
-            if dice.oneIn(2) { holdOpen(peer) }
+            if dice.oneIn(2) { keep(peer) }
         }
     }
 
-    mutating func huge(_ peer: RawPeer) {
-        // The body has one or two arrays: libdbus refuses arrays above 64 MiB and messages above 128 MiB.
-        let (size, arrays) = dice.pick([(1, 1), (17, 1), (60, 1), (66, 1), (60, 2)])
-        let filler = [UInt8](repeating: 7, count: size * Attacker.mebibyte)
-        let message = peer.call(
-            BusNames.service, Attacker.root, BusNames.access, "GetStatus", String(repeating: "ay", count: arrays)
-        ) { wire in
-            for _ in 0..<arrays { wire.array(1) { $0.append(filler) } }
-        }
-        peer.send(message)
-        if dice.oneIn(2) { _ = peer.answer(to: peer.lastSerial) }
+    mutating func huge(_ peer: RawBusClient) throws {
+        // libdbus refuses arrays above 64 MiB and messages above 128 MiB.
+        let (mebibytes, arrays) = dice.pick([(1, 1), (17, 1), (60, 1), (66, 1), (60, 2)])
+        let array = RawMessage.zeros(mebibytes << 20)
+        let serial = try peer.send(
+            Attacker.status(String(repeating: "ay", count: arrays), arrays == 1 ? array : array + array))
+        if dice.oneIn(2) { _ = try peer.answer(to: serial) }
     }
 
-    mutating func closing(_ peer: RawPeer) {
+    static func status(_ signature: String, _ body: [UInt8]) -> RawMessage {
+        var call = status
+        (call.signature, call.body) = (signature, body)
+        return call
+    }
+
+    mutating func closing(_ peer: RawBusClient) throws {
         for number in 0..<dice.number(20...200) {
-            peer.send(Attacker.request(peer, permissions(), [Attacker.token("c\(number)")]))
-            let path = BusNames.requestPath(owner: peer.uniqueName, token: "c\(number)")
-            peer.send(peer.call(BusNames.service, path, BusNames.request, "Close", wantsReply: false))
+            var request = Attacker.request(permissions(), ["handle_token": .string("t\(number)")])
+            let path = BusNames.requestPath(owner: peer.uniqueName, token: "t\(number)")
+            var close = RawMessage.call(BusNames.service, path, BusNames.request, "Close")
+            (request.expectsReply, close.expectsReply) = (false, false)
+            try peer.send(request)
+            try peer.send(close)
         }
-        _ = peer.receive(wait: false)
+        peer.discardReceived()
     }
 
-    mutating func leaving(_ peer: RawPeer) {
-        for number in 0..<dice.number(1...20) {
-            guard let peer = RawPeer(path: socket) else { return }
-            var bytes = Attacker.request(peer, permissions(), [Attacker.token("l\(number)")])
-            bytes += Attacker.request(peer, permissions(), [Attacker.token("m\(number)")])
+    mutating func leaving() throws {
+        for _ in 0..<dice.number(1...20) {
+            let peer = try connect()
+            var bytes = (0...1).flatMap {
+                Attacker.request(permissions(), ["handle_token": .string("t\($0)")]).bytes
+            }
             if dice.oneIn(2) { bytes.removeLast(dice.number(1...bytes.count - 1)) }
-            peer.send(bytes)
+            try peer.write(bytes)
             if dice.oneIn(3) { usleep(UInt32(dice.number(0...3000))) }
         }
     }
 
-    mutating func texts(_ peer: RawPeer) {
-        let pieces = [
-            "\u{FF21}\u{FF22}\u{FF23}", "\u{202E}\u{2066}yes", "e\u{301}\u{301}\u{301}\u{301}", "\u{9B}31m",
-            "\u{1B}[2J", "\n\n\n",
-            "\u{200B}\u{200D}", "<b>&lt;", "%n%s", "👩‍👩‍👧‍👦", "\u{E0061}\u{E0062}", "\u{2800}\u{3164}", "[1] Yes, go on",
-        ]
-        for number in 0..<dice.number(1...5) {
-            let text = (0..<dice.number(1...200)).map { _ in dice.pick(pieces) }.joined()
-            let asked = permissions()
-            let options: [(String, String, (inout Wire) -> Void)] = [
-                Attacker.token("t\(number)"),
-                (
-                    "reasons", "a{ss}",
-                    { wire in
-                        wire.array(8) {
-                            for permission in asked {
-                                $0.align(8)
-                                $0.string(permission)
-                                $0.string(text)
-                            }
-                        }
-                    }
-                ),
-                (
-                    "explanation", "(ss)",
-                    { wire in
-                        wire.align(8)
-                        wire.string(text)
-                        wire.string(text)
-                    }
-                ),
-            ]
-            peer.send(Attacker.request(peer, asked, options))
-        }
-        _ = peer.receive()
+    mutating func unread(_ peer: RawBusClient) throws {
+        for _ in 0..<dice.number(100...4000) { try peer.send(Attacker.status) }
     }
 
-    mutating func nonsense(_ peer: RawPeer) {
-        let texts = [
-            "", "..", "../../x", "a/b", "a b", String(repeating: "x", count: 65), "é", "x11:", "wayland:\u{1B}", "ok",
-            BusNames.requestPath(owner: peer.uniqueName, token: "x"), String(repeating: "a", count: 70_000),
-        ]
-        for _ in 0..<dice.number(1...30) {
-            let text = dice.pick(texts)
-            let key = dice.pick([
-                "handle_token", "parent_window", "interactive", "hold", "reasons", "explanation", "unknown",
-            ])
-            peer.send(Attacker.request(peer, [dice.pick(["camera", "", text])], [(key, "s", { $0.string(text) })]))
-            let path = dice.pick(["/", "/org", "/org/permd/request/1_1/x", Attacker.root])
-            peer.send(
-                peer.call(
-                    BusNames.service, path,
-                    dice.pick([nil, BusNames.request, "org.freedesktop.DBus.Properties", "a.b"]),
-                    dice.pick(["Close", "GetAll", "Introspect", "Get"]), "s", wantsReply: dice.oneIn(2)
-                ) { $0.string(text) })
-        }
-        _ = peer.receive()
+    mutating func storm() throws {
+        for _ in 0..<dice.number(10...150) { try connect().send(Attacker.status) }
     }
 
-    mutating func holds(_ peer: RawPeer) {
-        for number in 0..<dice.number(1...40) {
-            let seconds = UInt32(dice.pick([1, 15, 15, 16, Int(UInt32.max)]))
-            peer.send(
-                Attacker.request(
-                    peer, permissions(),
-                    [Attacker.token("h\(number)"), ("hold", "u", { $0.uint32(seconds) })]))
-        }
-        _ = peer.receive()
-    }
-
-    mutating func unread(_ peer: RawPeer) {
-        for _ in 0..<dice.number(100...4000) {
-            guard peer.send(Attacker.status(peer), flags: Int32(MSG_DONTWAIT)) else { return }
-        }
-    }
-
-    mutating func storm() {
-        for _ in 0..<dice.number(10...150) {
-            guard let peer = RawPeer(path: socket) else { return }
-            peer.send(Attacker.status(peer, wantsReply: dice.oneIn(2)))
-        }
-    }
-
-    mutating func malformed(_ peer: RawPeer) {
-        var header = Wire.Header()
-        header.serial = peer.nextSerial()
-        header.path = Attacker.root
-        header.interface = BusNames.access
-        header.member = "GetStatus"
-        header.destination = BusNames.service
-        header.signature = "as"
+    mutating func malformed(_ peer: RawBusClient) throws {
+        var call = Attacker.status
         switch dice.number(0...5) {
         // libdbus since 1.13 treats this field as an object path; dbus-broker forwards it unchanged.
-        case 0: header.further = [(10, "no path")]
-        case 1: header.further = [(UInt8(dice.number(11...255)), "unknown")]
-        case 2: header.interface = "org.freedesktop.DBus.Local"
-        case 3: header.signature = "a{sv}"
-        case 4: header.path = "/org/freedesktop/DBus/Local"
-        default: header.descriptors = 3
+        case 0: call.furtherFields = [(10, "no path")]
+        case 1: call.furtherFields = [(UInt8(dice.number(11...255)), "unknown")]
+        case 2: call.interface = "org.freedesktop.DBus.Local"
+        case 3: call.signature = "a{sv}"
+        case 4: call.path = "/org/freedesktop/DBus/Local"
+        default: call.descriptorCount = 3
         }
-        peer.send(Wire.message(header, Wire.body { $0.strings([]) }))
+        try peer.send(call)
+    }
+
+    // MARK: Enforcement points
+
+    /// What programs outside any sandbox ask for.
+    static let pointApp = "flatpak:org.example.Point"
+
+    mutating func points(_ peer: RawBusClient) throws {
+        let own = UnixFD(owning: clinux_pidfd_open(getpid(), 0))
+        let null = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
+        for number in 0..<dice.number(1...40) {
+            switch dice.number(0...3) {
+            case 0: try peer.send(point(.string(app(number)), number))
+            case 1: try peer.send(.call(BusNames.service, BusNames.root, BusNames.enforcement, "Subscribe"))
+            default:
+                // One descriptor more than the call has a use for, and indices of none.
+                let passed = dice.pick([own, own, null]).raw
+                try peer.send(point(.uint32(UInt32(dice.number(0...2))), number), descriptors: [passed, passed])
+            }
+        }
+        // A process that exits, and a point that leaves, end their requests.
+        if dice.oneIn(2) { peer.discardReceived() } else { keep(peer) }
+    }
+
+    /// A question or a request about an app, given by its name or by the index of a descriptor.
+    private mutating func point(_ app: Value, _ number: Int) -> RawMessage {
+        var arguments: [Value] = [.variant(app), .strings(["microphone"])]
+        let asks = dice.oneIn(2)
+        if asks { arguments.append(.properties(["handle_token": .string("p\(number)")])) }
+        var call = RawMessage.call(
+            BusNames.service, BusNames.root, BusNames.enforcement, asks ? "RequestAccessFor" : "GetStatusFor",
+            arguments)
+        // An index is encoded like a number, and has another type.
+        if case .uint32 = app { call.body[1] = UInt8(ascii: "h") }
+        return call
+    }
+
+    private mutating func app(_ number: Int) -> String {
+        let isSandboxed = access("/.flatpak-info", F_OK) == 0
+        let usual = isSandboxed ? "flatpak:org.example.Victim" : "\(Attacker.pointApp)\(number)"
+        return dice.pick([usual, usual, "exe:/bin/sh", "flatpak:", ""])
     }
 }

@@ -10,7 +10,7 @@ import PermissionTestKit
 final class DamageFault {
     private let rounds: Int
     private let devices: MockDevices
-    private let report = Report("damaged store")
+    private let report = Report("damage")
     private var dice: Dice
 
     private static let decisions = 120

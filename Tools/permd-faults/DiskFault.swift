@@ -10,7 +10,7 @@ import PermissionTestKit
 final class DiskFault {
     private let rounds: Int
     private let devices: MockDevices
-    private let report = Report("bad disk")
+    private let report = Report("disk")
     private var dice: Dice
 
     init(_ seed: UInt64, rounds: Int, _ devices: MockDevices) {

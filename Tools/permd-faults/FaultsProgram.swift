@@ -11,10 +11,7 @@ enum FaultsProgram {
 
         """
 
-    private static let faults = [
-        "kill", "disk", "damage", "messages", "dying", "flood", "hostile", "forged", "limits", "away",
-        "sound", "hung", "cut", "costly",
-    ]
+    private static let faults = ["kill", "disk", "damage", "sound", "hostile", "limits", "hung", "costly"]
 
     struct Options: Sendable {
         var seed: UInt64 = 0
@@ -26,18 +23,10 @@ enum FaultsProgram {
         let arguments = Array(CommandLine.arguments.dropFirst())
         Loop.shared.adoptCurrentThread()
         let work: @Sendable @LoopActor () async -> Int32
-        if arguments.count > 2, ["hung-caller", "caller-once"].contains(arguments[1]) {
+        if arguments.count == 4, ["hung-caller", "caller"].contains(arguments[1]) {
             work = { await HungCaller.main(arguments) }
-        } else if arguments.first == "caller" {
-            work = { await RandomCaller.main(Array(arguments.dropFirst())) }
         } else if arguments.first == "attacker" {
             exit(Attacker.main(Array(arguments.dropFirst())))
-        } else if arguments.first == "flooder" {
-            work = { await Flooder.main() }
-        } else if arguments.first == "unread-flooder", arguments.count == 2 {
-            exit(UnreadFlooder.main(arguments[1]))
-        } else if arguments.first == "costly-caller", arguments.count == 2 {
-            exit(CostlyCaller.main(arguments[1]))
         } else if let options = parse(arguments) {
             work = { await run(options) }
         } else {
@@ -92,17 +81,11 @@ enum FaultsProgram {
         case "kill": return await KillFault(seed, rounds: count(1000, short: 60), devices).run()
         case "disk": return await DiskFault(seed, rounds: count(45, short: 6), devices).run()
         case "damage": return await DamageFault(seed, rounds: count(500, short: 50), devices).run()
-        case "messages": return await MessageFault(seed, calls: count(12_000, short: 1_200), devices).run()
-        case "dying": return await DyingFault(seed, rounds: count(1000, short: 50), devices).run()
-        case "hostile": return await HostileFault(seed, .everything, seconds: count(120, short: 10), devices).run()
-        case "forged": return await HostileFault(seed, .forgeries, seconds: count(30, short: 4), devices).run()
-        case "limits": return await LimitsFault(seed, rounds: count(10, short: 2), devices).run()
-        case "away": return await AwayFault(seed, rounds: count(200, short: 20), devices).run()
         case "sound": return await SoundFault(seed, rounds: count(100, short: 12)).run()
-        case "cut": return await CutFault(seed, rounds: count(40, short: 4), devices).run()
-        case "hung": return await HungFault(rounds: count(5, short: 2)).run()
-        case "costly": return await CostlyFault(seconds: Int64(count(8, short: 3)), devices).run()
-        default: return await FloodFault(seed, rounds: count(5, short: 3), devices).run()
+        case "hostile": return await HostileFault(seed, seconds: count(120, short: 10), devices).run()
+        case "limits": return await LimitsFault(seed, rounds: count(10, short: 2), devices).run()
+        case "hung": return await HungFault(rounds: count(3, short: 1)).run()
+        default: return await CostlyFault(seed, seconds: count(8, short: 3), devices).run()
         }
     }
 }

@@ -68,25 +68,10 @@ final class HonestDesk {
 
     private func check(_ prompt: ScriptedAgent.Prompt) {
         report.count("prompts")
-        let known = [app.id.description, "flatpak:org.example.Hostile", Place.own]
+        let known = [app.id.description, AttackerProcess.app, Place.own]
         // Programs outside any sandbox may be enforcement points and ask for other apps.
         if !known.contains(prompt.app), !prompt.app.hasPrefix(Attacker.pointApp) {
             lose("a prompt names an unexpected app: \(prompt.app)")
-        }
-        for item in prompt.items { checkText(item["reason"]?.stringValue ?? "") }
-        if case .structure(let texts)? = prompt.details["explanation"] {
-            for text in texts { checkText(text.stringValue ?? "") }
-        }
-    }
-
-    /// Checks the guarantees of the contract for displayed text.
-    private func checkText(_ text: String) {
-        let isHarmful = text.unicodeScalars.contains {
-            $0.properties.generalCategory == .control || (0x202A...0x202E).contains($0.value)
-                || (0x2066...0x2069).contains($0.value)
-        }
-        if isHarmful || text.unicodeScalars.count > Limits.bodyScalars {
-            lose("a prompt shows “\(text.unicodeScalars.map { String($0.value, radix: 16) }.prefix(80))”")
         }
     }
 

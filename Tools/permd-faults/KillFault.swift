@@ -9,7 +9,7 @@ import PermissionTestKit
 final class KillFault {
     private let rounds: Int
     private let devices: MockDevices
-    private let report = Report("kill -9")
+    private let report = Report("kill")
     private var dice: Dice
     private var ledger: Ledger
 

@@ -33,72 +33,24 @@ final class LimitsFault {
                 do { try await play(kind, count) } catch {
                     report.lose("\(kind.rawValue), \(count) descriptors: \(error)")
                 }
-                do { try await tooFew(kind) } catch { report.lose("\(kind.rawValue): \(error)") }
             }
         }
-        for what in ["rounds", "honest answers", "starts with too few descriptors"] { report.expect(what) }
+        for what in ["rounds", "honest answers"] { report.expect(what) }
         return report
     }
 
     private func play(_ kind: PrivateBus.Kind, _ count: Int) async throws {
         let group = MemoryGroup(bytes: UnitLimits.memory)
         defer { group?.remove() }
-        let place = try await Place(
-            bus: PrivateBus(kind), devices, settings: "[Prompts]\nAgentWaitSec=5\n",
-            through: ["prlimit", "--nofile=\(count):\(count)"])
+        let round = try await HostileRound(
+            kind, report, devices, through: ["prlimit", "--nofile=\(count):\(count)"])
         // Done by this process, because programs with mock devices see another /sys.
-        try group?.add(place.permd.pid)
-        let desk = try await HonestDesk(place, report, kind)
-        try await desk.serve()
-        let limits = ProcessLimits(place, report, kind)
-        limits.begin()
-        var attackers: [AttackerProcess] = []
-        for _ in 0..<2 {
-            attackers.append(
-                try await AttackerProcess(place, "org.example.Hostile", .direct, LimitsFault.attacks, seed: dice.next())
-            )
-        }
-        await Place.pause(milliseconds: LimitsFault.milliseconds)
-        for attacker in attackers { await attacker.stop(report) }
-        report.count("rounds")
+        try group?.add(round.place.permd.pid)
         report.count(group == nil ? "rounds without a control group" : "rounds with the unit's memory")
-        if place.permd.isRunning {
-            try await desk.serve()
-            try await desk.check()
-            await limits.end(answers: desk.served)
-        } else {
-            for line in place.permd.log.all.suffix(10) { Report.say("   \(line)") }
-            report.lose("\(kind.rawValue): permd exited; limits: \(count) descriptors, \(UnitLimits.memory >> 20) MiB")
+        try await round.run([.direct, .direct], LimitsFault.attacks, dice.fork()) {
+            await Place.pause(milliseconds: LimitsFault.milliseconds)
         }
-        await desk.end()
-        await place.end()
-    }
-
-    /// With fewer descriptors than it needs, permd must exit with an error message, or serve.
-    private func tooFew(_ kind: PrivateBus.Kind) async throws {
-        let count = dice.number(4...LimitsFault.descriptors.last! - 1)
-        let bus = try await PrivateBus(kind)
-        let root = try TemporaryFolder(["etc", "etc/permd", "sys"])
-        var environment = bus.environment
-        environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent"
-        let permd = try ChildProcess(
-            "prlimit", ["--nofile=\(count):\(count)", BuiltProgram.path("permd"), "--root", root.path],
-            environment: environment, standardError: .pipe)
-        var said: [String] = []
-        for await line in permd.errorLines {
-            said.append(line)
-            if line.contains("serves org.permd") { permd.terminate() }
-        }
-        let exit = await permd.waitForExit()
-        report.count("starts with too few descriptors")
-        if case .signaled(let signal) = exit {
-            report.lose(
-                "\(kind.rawValue): with \(count) descriptors, signal \(signal) ended permd: \(said.last ?? "no output")"
-            )
-        } else if said.isEmpty {
-            report.lose("\(kind.rawValue): with \(count) descriptors, permd ended (\(exit)) without a message")
-        }
-        await bus.end()
+        report.count("rounds")
     }
 }
 

@@ -83,17 +83,6 @@ final class Place {
         }
     }
 
-    /// In KiB.
-    func residentMemory() -> Int {
-        guard let file = fopen("/proc/\(permd.pid)/statm", "re") else { return 0 }
-        defer { fclose(file) }
-        var bytes = [CChar](repeating: 0, count: 128)
-        guard fgets(&bytes, Int32(bytes.count), file) != nil else { return 0 }
-        let text = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let words = text.split(separator: " ")
-        return words.count > 1 ? (Int(words[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE))) / 1024 : 0
-    }
-
     func descriptors() -> Int { count("fd") }
 
     /// The number of entries of permd's folder in /proc.
@@ -104,18 +93,6 @@ final class Place {
         var count = -2
         while readdir(folder) != nil { count += 1 }
         return count
-    }
-
-    /// Waits until there is input, or its end.
-    static func waitForInput() async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            var token: WatchToken?
-            token = Loop.shared.watch(unowned: STDIN_FILENO, .readable) { _ in
-                token?.cancel()
-                token = nil
-                continuation.resume()
-            }
-        }
     }
 
     func end() async {

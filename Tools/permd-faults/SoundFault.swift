@@ -11,7 +11,7 @@ import TestSupport
 final class SoundFault {
     private let seed: UInt64
     private let rounds: Int
-    private let report = Report("sound servers that die")
+    private let report = Report("sound")
     private var dice: Dice
     private var deck: [SoundVictims.Victim] = []
 
