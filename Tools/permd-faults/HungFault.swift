@@ -20,8 +20,6 @@ final class HungFault {
     private static let threads = 4
     /// Milliseconds after which permd gives up whom it cannot look at, and those that this may take longer.
     private static let deadline = (permd: 5000, slack: 5000)
-    /// Milliseconds that no call of another program may take: whoever waits for what hangs waits longer.
-    private static let longest = Double(deadline.permd) / 2
     private static let rule = "[Rule kept]\nApps=exe:/usr/bin/kept\nPermissions=camera\nAction=restrict\n"
 
     init(rounds: Int) { self.rounds = rounds }
@@ -64,7 +62,7 @@ final class HungFault {
     private func measure(
         _ target: Target, _ place: Place, _ body: @escaping @LoopActor () async throws -> Void
     ) async throws {
-        try await Latencies(of: place, while: body).judge(target.rawValue, most: HungFault.longest, report)
+        try await Latencies(of: place, while: body).judge(target.rawValue, report)
     }
 
     // MARK: Callers
