@@ -8,14 +8,14 @@ import PermissionModel
 final class Crowd {
     let connection: Connection
     private let report: Report
-    private let ledger: Ledger?
+    private let ledger: Ledger
     private var dice: Dice
     private let server: ObjectServer
     /// The prompts currently shown.
     private var open: Set<String> = []
     private static let paths = ["/crowd/one", "/crowd/two"]
 
-    init(_ connection: Connection, _ report: Report, _ ledger: Ledger?, _ dice: Dice) {
+    init(_ connection: Connection, _ report: Report, _ ledger: Ledger, _ dice: Dice) {
         self.connection = connection
         self.report = report
         self.ledger = ledger
@@ -87,7 +87,7 @@ final class Crowd {
                 values["until"] = .uint64(Crowd.farAway)
                 state += " \(Crowd.farAway)"
             }
-            for item in items { ledger?.tries(Ledger.Key(app: app, permission: item), state) }
+            for item in items { ledger.tries(Ledger.Key(app: app, permission: item), state) }
             for item in items { lastAnswer[item] = state }
             call.reply([
                 .string("answered"),

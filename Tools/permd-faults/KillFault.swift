@@ -2,7 +2,6 @@
 
 import DBus
 import Glibc
-import PermissionModel
 import PermissionTestKit
 
 @LoopActor

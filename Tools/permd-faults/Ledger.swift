@@ -31,9 +31,6 @@ final class Ledger {
     /// Records an acknowledged state.
     func acknowledged(_ key: Key, _ state: State) { possible[key] = [state] }
 
-    /// All decisions so far may be missing.
-    func mayLoseAll() { possible = possible.mapValues { $0.union([""]) } }
-
     /// Compares the ledger with rows of ListDecisions, which then become the certain states. With `mayMiss`, for a
     /// damaged store, decisions may be missing; there must never be new ones.
     func check(_ rows: [[String: Value]], _ when: String, mayMiss: Bool = false) {
