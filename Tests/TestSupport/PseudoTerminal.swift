@@ -1,6 +1,6 @@
 // A real character device of its own for a test, which any process can open.
 
-package import DBus
+import DBus
 package import Glibc
 package import PermissionTestKit
 
