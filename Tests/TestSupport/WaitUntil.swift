@@ -1,6 +1,6 @@
 // The one way to wait for what tells nobody of its changes, such as a state in /proc, or what another bus shows.
 
-package import DBus
+import DBus
 import PermissionTestKit
 
 /// Looks again and again until it is as wanted.
