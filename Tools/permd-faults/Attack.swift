@@ -28,4 +28,6 @@ enum Attack: String, CaseIterable {
 
     /// Those that make permd work, rather than hold more than they may.
     static let costly: [Attack] = [.flood, .arguments, .texts, .beginnings]
+    /// All others: together with the costly ones, they would keep a slow machine from serving anybody.
+    static let greedy = allCases.filter { !costly.contains($0) }
 }
