@@ -23,7 +23,7 @@ final class HonestDesk {
 
     /// The time limit in milliseconds for a request of the app during attacks: the bus is equally loaded for all
     /// clients, and permd reconnects faster than this.
-    private static let patience = 20_000
+    private static let patience = 40_000
     /// A user's decision that must be kept throughout, in the history as well.
     private static let kept = Ledger.Key(app: "exe:/usr/bin/kept", permission: "microphone")
 
@@ -102,11 +102,11 @@ final class HonestDesk {
         throw TestKitError("the honest app got no grant within \(HonestDesk.patience) ms; its last answer: \(told)")
     }
 
-    /// Returns nil if there is no response within a fifth of the patience, or if permd reconnected. The request is then
+    /// Returns nil if there is no response within a tenth of the patience, or if permd reconnected. The request is then
     /// repeated, as the client library does.
     private func response(_ token: String) async -> String? {
         let prefix = "response \(token) "
-        let end = Loop.uptimeMilliseconds() + Int64(HonestDesk.patience / 5)
+        let end = Loop.uptimeMilliseconds() + Int64(HonestDesk.patience / 10)
         let before = returns
         while Loop.uptimeMilliseconds() < end, returns == before, place.permd.isRunning {
             if let line = app.events.all.last(where: { $0.hasPrefix(prefix) }) {
