@@ -16,8 +16,8 @@ final class HungFault {
     private let report = Report("hung")
     /// The callers, and the mount namespaces that they are in, each with a file system of its own.
     private static let callers = (count: 1000, groups: 8)
-    /// The most threads of permd's worker for callers, and the one that may hang in a rule file.
-    private static let threads = 4
+    /// The most threads beside the loop: those for callers, and one each for the store and for the bus's sockets.
+    private static let threads = 4 + 2
     /// Milliseconds after which permd gives up whom it cannot look at, and those that this may take longer.
     private static let deadline = (permd: 5000, slack: 5000)
     private static let rule = "[Rule kept]\nApps=exe:/usr/bin/kept\nPermissions=camera\nAction=restrict\n"
@@ -82,15 +82,15 @@ final class HungFault {
             for group in groups {
                 var lines = group.lines.makeAsyncIterator()
                 try judgeCallers(await lines.next() ?? "", count)
-                report.most("threads of the worker", place.count("task") - before)
+                report.most("threads beside the loop", place.count("task") - before)
             }
             for group in groups {
                 group.closeInput()
                 _ = await group.waitForExit()
             }
         }
-        if report.counted("threads of the worker") > HungFault.threads {
-            report.lose("callers cost \(report.counted("threads of the worker")) threads")
+        if report.counted("threads beside the loop") > HungFault.threads {
+            report.lose("callers cost \(report.counted("threads beside the loop")) threads")
         }
         let honest = try callers(program, [script, "caller", place.permd.bus.address, "1"], place)
         var lines = honest.lines.makeAsyncIterator()
