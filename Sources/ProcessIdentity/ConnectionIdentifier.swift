@@ -2,18 +2,11 @@
 // process itself is not asked.
 //
 // A pidfd from the bus refers to the process that connected. A process ID alone may have been reused, so that a pidfd is
-// opened, the bus is asked again, and a proof is asked for where there is one.
+// opened, the bus is asked again, and the process has to be older than the connection.
 
 package import DBus
 import Glibc
 package import PermissionModel
-
-/// Decides whether the process that has the ID of a connection's process is that process.
-@LoopActor
-package protocol ProcessProof: AnyObject {
-    /// Passes nil if it is, otherwise the reason why it is not accepted. A pidfd shows that it has not exited.
-    func check(_ process: ProcessKey, _ name: String, _ completion: @escaping @LoopActor (UnknownProcess?) -> Void)
-}
 
 @LoopActor
 package final class ConnectionIdentifier {
@@ -21,14 +14,14 @@ package final class ConnectionIdentifier {
 
     private let connection: Connection
     private let processes: ProcessIdentifier
-    private let proof: (any ProcessProof)?
+    private let times: ConnectionTimes?
 
-    /// - Parameter proof: For buses without pidfds. Without it, a process that has got the ID of an earlier one is taken
+    /// - Parameter times: For buses without pidfds. Without them, a process that has got the ID of an earlier one is taken
     ///   for it.
-    package init(_ connection: Connection, _ processes: ProcessIdentifier, proof: (any ProcessProof)? = nil) {
+    package init(_ connection: Connection, _ processes: ProcessIdentifier, times: ConnectionTimes? = nil) {
         self.connection = connection
         self.processes = processes
-        self.proof = proof
+        self.times = times
     }
 
     package func identify(_ name: String, _ completion: @escaping Completion) {
@@ -60,12 +53,11 @@ package final class ConnectionIdentifier {
         guard pidfd.raw >= 0, let process = try? processes.identity.reader.key(pid) else {
             return completion(.failure(.exited))
         }
-        connection.askBus("GetConnectionUnixProcessID", .string(name)) { [proof] reply in
+        connection.askBus("GetConnectionUnixProcessID", .string(name)) { [times] reply in
             guard reply?.uint32Value == UInt32(pid) else {
                 return completion(.failure(UnknownProcess(reason: "the bus now reports another process")))
             }
-            guard let proof else { return completion(.success(pidfd)) }
-            proof.check(process, name) { completion($0.map(Result.failure) ?? .success(pidfd)) }
+            completion(times?.objection(to: process, of: name).map(Result.failure) ?? .success(pidfd))
         }
     }
 

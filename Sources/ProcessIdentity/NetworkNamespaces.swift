@@ -108,7 +108,7 @@ package struct OtherNetworks {
     private func mayOwn(_ sockets: Set<UInt32>, _ process: ProcessKey, _ budget: inout Int) -> Bool {
         var isOwner = false
         let isRead = try? reader.forEachSocket(of: process.pid, budget: &budget) { socket in
-            isOwner = sockets.contains(socket.inode)
+            isOwner = sockets.contains(socket)
             return !isOwner
         }
         return isOwner || isRead == nil

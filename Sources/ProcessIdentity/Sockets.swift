@@ -4,17 +4,6 @@ import CLinux
 import Glibc
 import System
 
-/// A socket that a process holds.
-package struct ProcessSocket: Sendable, Hashable {
-    package let inode: UInt32
-    package let descriptor: Int32
-
-    package init(inode: UInt32, descriptor: Int32) {
-        self.inode = inode
-        self.descriptor = descriptor
-    }
-}
-
 /// What the kernel reports about AF_UNIX sockets of this network namespace. For each query, it searches all of them,
 /// which takes some 20 µs.
 package final class UnixSockets: Sendable {
@@ -69,10 +58,10 @@ package final class UnixSockets: Sendable {
 }
 
 extension ProcessReader {
-    /// Calls `body` with each socket of a process, in the order of its descriptors, until `body` returns false. Returns
+    /// Calls `body` with the inode of each socket of a process, in the order of its descriptors, until `body` returns false. Returns
     /// whether all were visited. Throws if the process has more than `maximumDescriptors`.
     package func forEachSocket(
-        of pid: Int32, _ body: (ProcessSocket) -> Bool
+        of pid: Int32, _ body: (UInt32) -> Bool
     ) throws(UnknownProcess) -> Bool {
         var budget = Int.max
         return try forEachSocket(of: pid, budget: &budget, body)
@@ -82,7 +71,7 @@ extension ProcessReader {
     ///
     /// - Parameter budget: The most descriptors to read, less those that were. Throws if the process has more.
     package func forEachSocket(
-        of pid: Int32, budget: inout Int, _ body: (ProcessSocket) -> Bool
+        of pid: Int32, budget: inout Int, _ body: (UInt32) -> Bool
     ) throws(UnknownProcess) -> Bool {
         let folder = try DescriptorFolder("\(root)/\(pid)/fd")
         let maximum = min(budget, ProcessReader.maximumDescriptors)
@@ -92,14 +81,9 @@ extension ProcessReader {
             rest -= 1
             guard rest >= 0 else { throw ProcessReader.tooManyDescriptors }
             guard let inode = ProcessReader.socket(in: folder.descriptor, entry.name) else { continue }
-            if !body(ProcessSocket(inode: inode, descriptor: entry.number)) { return false }
+            if !body(inode) { return false }
         }
         return true
-    }
-
-    /// Whether the process still has the socket at the same descriptor.
-    package func has(_ pid: Int32, _ socket: ProcessSocket) -> Bool {
-        ProcessReader.socket(in: AT_FDCWD, "\(root)/\(pid)/fd/\(socket.descriptor)") == socket.inode
     }
 
     /// Returns the inode of a socket, whose link is `socket:[INODE]` (proc(5)); nil for other descriptors.

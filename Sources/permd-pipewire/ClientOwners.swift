@@ -185,7 +185,7 @@ final class ClientOwners {
         guard let sockets, try reader.sharesNetwork(pid) else { return true }
         var isFound = false
         _ = try reader.forEachSocket(of: pid) { socket in
-            guard let peer = try? sockets.find(socket.inode).peer, peer != 0,
+            guard let peer = try? sockets.find(socket).peer, peer != 0,
                 let address = try? sockets.find(peer).address
             else { return true }
             isFound = (address.split(separator: UInt8(ascii: "/")).last ?? []).starts(with: serverName)

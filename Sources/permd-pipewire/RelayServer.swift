@@ -75,12 +75,12 @@ final class RelayServer {
         var problem: UnknownProcess?
         _ = try apps.reader.forEachSocket(of: key.pid) { socket in
             do throws(UnixSockets.Refusal) {
-                let found = try sockets.find(socket.inode)
+                let found = try sockets.find(socket)
                 guard !found.address.isEmpty else { return true }
                 ends.isListening = true
                 if found.peer != 0 { ends.peers.insert(found.peer) }
             } catch {
-                if case .unsupported = error { others.insert(socket.inode) } else { problem = RelayServer.unread }
+                if case .unsupported = error { others.insert(socket) } else { problem = RelayServer.unread }
             }
             return problem == nil
         }
@@ -116,7 +116,7 @@ final class RelayServer {
     private func has(_ process: ProcessKey, _ inode: UInt32) -> Bool {
         var isHeld = false
         _ = try? apps.reader.forEachSocket(of: process.pid) { socket in
-            isHeld = socket.inode == inode
+            isHeld = socket == inode
             return !isHeld
         }
         return isHeld
@@ -125,7 +125,7 @@ final class RelayServer {
     private func search(_ pid: Int32, _ inodes: Set<UInt32>, _ budget: inout Int) {
         guard pid > 0, let process = try? apps.reader.key(pid) else { return }
         _ = try? apps.reader.forEachSocket(of: pid, budget: &budget) { socket in
-            if inodes.contains(socket.inode) { processes[socket.inode] = process }
+            if inodes.contains(socket) { processes[socket] = process }
             return true
         }
     }

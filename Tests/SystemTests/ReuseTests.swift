@@ -21,38 +21,9 @@ struct ReuseTests {
             try await ReuseTests.attack(stage) == """
                 living: ok
                 reused: AccessDenied
-                late: AccessDenied
-                late, beside a connection: AccessDenied
 
                 """)
         try await stage.permd.log.first("why") { $0.contains("was not identified") }
-        await stage.end()
-    }
-
-    /// permd learns of a closed connection a moment later; until then, it does not count against the caller.
-    @Test(arguments: PrivateBus.Kind.allCases)
-    func reconnectingCallersAreIdentified(_ kind: PrivateBus.Kind) async throws {
-        let stage = try await Stage(bus: try await PrivateBus(kind))
-        let address = stage.permd.bus.address
-        let errors = try await RawBusClient.offLoop {
-            // Each client is closed when it has its reply.
-            try (0..<200).compactMap { _ in
-                let client = try RawBusClient(address)
-                let question = RawMessage.call(BusNames.service, BusNames.root, BusNames.policy, "ListRequests")
-                return try client.call(question).errorName
-            }
-        }
-        #expect(errors == [], "\(stage.permd.log.all.filter { $0.contains("was not identified") })")
-        await stage.end()
-    }
-
-    /// Between fork(2) and execve(2), a child holds every connection of its parent, even those that the parent closes.
-    @Test(arguments: PrivateBus.Kind.allCases)
-    func forkingCallersAreIdentified(_ kind: PrivateBus.Kind) async throws {
-        let stage = try await Stage(bus: try await PrivateBus(kind))
-        let socket = String(stage.permd.bus.address.dropFirst("unix:path=".count))
-        let asking = try ChildProcess("python3", [ReuseTests.program, socket, "fork"])
-        #expect(await asking.output() == "forked: ok\n")
         await stage.end()
     }
 

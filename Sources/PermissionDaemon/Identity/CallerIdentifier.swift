@@ -32,7 +32,7 @@ final class CallerIdentifier: CallerLookup {
 
     private let connections: ConnectionIdentifier
     private let refusals: BoundedLog
-    private let olderBus: OlderBus
+    private let times: ConnectionTimes
     private var known: [String: Caller] = [:]
     /// Those who wait for each connection that is being identified.
     private var waiting: [String: [@LoopActor (Caller?) -> Void]] = [:]
@@ -42,15 +42,13 @@ final class CallerIdentifier: CallerLookup {
         connection: Connection, processes: ProcessIdentifier, log: Logger, continuing old: CallerIdentifier? = nil
     ) {
         refusals = BoundedLog(log, "connections were not identified")
-        olderBus = OlderBus(
-            connection, reader: processes.identity.reader, continuing: old?.olderBus,
-            warn: { log.notice("\($0)") })
-        connections = ConnectionIdentifier(connection, processes, proof: olderBus)
+        times = ConnectionTimes(connection: connection, continuing: old?.times)
+        connections = ConnectionIdentifier(connection, processes, times: times)
         // One match rule: with one for each caller, thousands of callers would slow down the bus.
         connection.onSignal(
             sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged"
         ) { [weak self] in self?.ownerChanged($0) }
-        olderBus.start()
+        times.start()
     }
 
     func cached(_ name: String) -> Caller? { known[name] }
@@ -85,12 +83,12 @@ final class CallerIdentifier: CallerLookup {
         if message.body[2].stringValue == "" {
             left(name)
         } else if message.body[1].stringValue == "" {
-            olderBus.appeared(name)
+            times.appeared(name)
         }
     }
 
     private func left(_ name: String) {
-        olderBus.vanished(name)
+        times.vanished(name)
         identified(name, .failure(UnknownProcess(reason: "it has left the bus")))
         if let caller = known.removeValue(forKey: name) { onLeft?(caller) }
     }
