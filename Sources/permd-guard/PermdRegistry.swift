@@ -161,9 +161,10 @@ final class PermdRegistry {
 
     private func answer(_ call: MethodCall) {
         guard let user = user(call) else { return }
-        guard let id = call.arguments[0].uint64Value,
-            let answer = call.arguments[1].stringValue.flatMap(GuardAnswer.init(rawValue:))
-        else {
+        guard let id = call.arguments[0].uint64Value else { return }
+        guard let answer = call.arguments[1].stringValue.flatMap(GuardAnswer.init(rawValue:)) else {
+            // No other answer follows.
+            feed(.answered(user: user, id, .refused))
             let words = GuardAnswer.allCases.map(\.rawValue).joined(separator: ", ")
             return PermdRegistry.fail(call, PermissionError(.invalidArguments, "the answer is none of: \(words)"))
         }

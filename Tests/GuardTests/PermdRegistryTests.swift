@@ -124,8 +124,8 @@ struct PermdRegistryTests {
     }
 
     @Test(arguments: [
-        ("Answer", [Value.uint64(1), .string("allowed")]), ("Answer", [.uint32(1), .string("granted")]),
-        ("Answer", []), ("Recheck", [.string("kamera")]), ("Recheck", [.uint64(1)]), ("Register", [.string("")]),
+        ("Answer", [Value.uint32(1), .string("granted")]), ("Answer", []), ("Recheck", [.string("kamera")]),
+        ("Recheck", [.uint64(1)]), ("Register", [.string("")]),
     ]) @LoopActor
     func wrongArgumentsAreErrors(member: String, body: [Value]) async throws {
         let stage = try await Stage()
@@ -133,6 +133,16 @@ struct PermdRegistryTests {
         try await permd.get("Register")
         #expect(await permd.errorName(member, body) == ErrorKind.invalidArguments.name)
         #expect(stage.events.all == [.registered(user: stage.user)])
+    }
+
+    /// No other answer follows, so the thread goes on.
+    @Test @LoopActor
+    func anAnswerThatIsNotKnownIsARefusal() async throws {
+        let stage = try await Stage()
+        let (permd, _) = try stage.client()
+        try await permd.get("Register")
+        #expect(await permd.errorName("Answer", [.uint64(1), .string("allowed")]) == ErrorKind.invalidArguments.name)
+        #expect(stage.events.all.dropFirst() == [.answered(user: stage.user, 1, .refused)])
     }
 
     @Test @LoopActor

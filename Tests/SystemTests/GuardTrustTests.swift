@@ -55,30 +55,38 @@ struct GuardTrustTests {
         await bench.end()
     }
 
-    @Test func signalsOfAnotherFormAreIgnored() async throws {
+    /// A guard that is newer may ask in another form. What has a number is refused, since a thread may wait for it.
+    @Test func questionsOfAnotherFormAreRefused() async throws {
         let bench = try await GuardBench()
         let app = try await bench.stage.app()
-        let good: [Value] = [
-            .uint64(1), .unixFD(try await GuardBench.pidfd(app)), .string("camera"), .uint64(0), .string(""),
-            .bool(false),
-        ]
-        for index in good.indices {
-            var wrong = good
-            wrong[index] = .byte(1)
-            bench.deviceGuard.send("Asked", wrong)
-            wrong.remove(at: index)
-            bench.deviceGuard.send("Asked", wrong)
+        let process = try await GuardBench.pidfd(app)
+        func question(_ number: UInt64) -> [Value] {
+            [.uint64(number), .unixFD(process), .string("camera"), .uint64(0), .string(""), .bool(false)]
         }
-        var unknown = good
+        var refused: [String] = []
+        func send(_ question: [Value]) {
+            bench.deviceGuard.send("Asked", question)
+            if let number = question.first?.uint64Value { refused.append("\(number) refused") }
+        }
+        for index in question(0).indices {
+            var wrong = question(UInt64(index) * 2)
+            wrong[index] = .byte(1)
+            send(wrong)
+            wrong = question(UInt64(index) * 2 + 1)
+            wrong.remove(at: index)
+            if index > 0 { send(wrong) }
+        }
+        var unknown = question(20)
         unknown[2] = .string("screen")
-        bench.deviceGuard.send("Asked", unknown)
-        bench.deviceGuard.send("Asked", good + [.byte(1)])
+        send(unknown)
+        send(question(21) + [.byte(1)])
+        bench.deviceGuard.send("Asked", [])
         bench.deviceGuard.send("Withdrawn", [])
         bench.deviceGuard.send("Withdrawn", [.string("1")])
-        bench.deviceGuard.send("Asked", good)
-        #expect(try await bench.deviceGuard.answer(1) == "refused")
-        try await bench.settle(2)
-        #expect(bench.deviceGuard.answers == ["1 refused", "2 refused"])
+        send(question(22))
+        #expect(try await bench.deviceGuard.answer(22) == "refused")
+        try await bench.settle(23)
+        #expect(bench.deviceGuard.answers == refused + ["23 refused"])
         await app.end()
         await bench.end()
     }

@@ -61,8 +61,9 @@ final class GuardLink {
     // MARK: Questions
 
     private func asked(_ body: [Value]) {
-        guard let question = GuardQuestion(body), asked[question.number] == nil else { return }
-        let number = question.number
+        guard let number = body.first?.uint64Value, asked[number] == nil else { return }
+        // A newer guard may ask what is not known here; a thread waits for that, too.
+        guard let question = GuardQuestion(body) else { return connection.answer(number, .refused) }
         let request = GuardRequest(question) { [weak self] in self?.answer(number, $0) }
         let isFull = asked.count >= maximumAsked
         asked[number] = request

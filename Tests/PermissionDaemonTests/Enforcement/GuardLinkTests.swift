@@ -27,18 +27,50 @@ struct GuardLinkTests {
         }
     }
 
-    @Test func questionsAreBounded() async throws {
-        let folder = try TemporaryFolder(["etc", "etc/permd"])
-        try folder.write("[Enforcement]\nAsk=all\n", to: "etc/permd/permd.conf")
-        let (parts, deviceGuard) = (await DaemonParts(folder), try await FakeGuard())
-        await withCheckedContinuation { continuation in parts.policy.read { continuation.resume() } }
-        let link = GuardLink(
-            bus: SystemBus(.address(deviceGuard.address)), processes: ProcessIdentifier(worker: Worker()),
-            facts: parts.facts, policy: parts.policy, devices: parts.devices, now: parts.now, log: quietLog,
-            maximumAsked: 2)
+    @LoopActor
+    private struct Stage {
+        let link: GuardLink
+        let bus: SystemBus
+        let deviceGuard: FakeGuard
         let queue = Recorder()
-        link.serve(queue)
-        try await deviceGuard.registered.wait(for: 1)
+        private let folder: TemporaryFolder
+
+        /// A link that has registered with the guard, and asks about every program.
+        init() async throws {
+            folder = try TemporaryFolder(["etc", "etc/permd"])
+            try folder.write("[Enforcement]\nAsk=all\n", to: "etc/permd/permd.conf")
+            let parts = await DaemonParts(folder)
+            deviceGuard = try await FakeGuard()
+            await withCheckedContinuation { continuation in parts.policy.read { continuation.resume() } }
+            bus = SystemBus(.address(deviceGuard.address))
+            link = GuardLink(
+                bus: bus, processes: ProcessIdentifier(worker: Worker()), facts: parts.facts, policy: parts.policy,
+                devices: parts.devices, now: parts.now, log: quietLog, maximumAsked: 2)
+            link.serve(queue)
+            try await deviceGuard.registered.wait(for: 1)
+        }
+    }
+
+    /// As a newer guard may ask. A thread waits for the answer.
+    @Test func aQuestionThatIsNotUnderstoodIsRefused() async throws {
+        let stage = try await Stage()
+        let process = UnixFD(owning: Pidfd.open(getpid()))
+        let known: [Value] = [
+            .uint64(1), .unixFD(process), .string("camera"), .uint64(0), .string(""), .bool(true),
+        ]
+        stage.deviceGuard.send("Asked", known + [.string("new")])
+        #expect(try await stage.deviceGuard.answer(1) == "refused")
+        var other = known
+        (other[0], other[2]) = (.uint64(2), .string("screen"))
+        stage.deviceGuard.send("Asked", other)
+        #expect(try await stage.deviceGuard.answer(2) == "refused")
+        #expect(stage.queue.requests.isEmpty)
+        await stage.deviceGuard.stop()
+    }
+
+    @Test func questionsAreBounded() async throws {
+        let stage = try await Stage()
+        let (link, deviceGuard, queue) = (stage.link, stage.deviceGuard, stage.queue)
         link.pause()
         let process = UnixFD(owning: Pidfd.open(getpid()))
         for number: UInt64 in 1...3 { deviceGuard.ask(number, about: process) }
