@@ -269,7 +269,7 @@ struct GuardTests {
         await bench.end()
     }
 
-    /// The guard hears of a change before the answer that follows from it, and once of all changes at a time.
+    /// The guard hears of a change before the answer that follows from it, and once of each permission at a time.
     @Test func changesComeBeforeAnswers() async throws {
         let bench = try await GuardBench([.camera, .microphone])
         let (app, agent) = (try await bench.stage.app(), try await bench.stage.agent())
@@ -283,7 +283,7 @@ struct GuardTests {
         try await bench.settle(3)
         #expect(
             Array(bench.deviceGuard.calls.all.dropFirst(before)) == [
-                "Recheck ", "Answer 1 granted", "Answer 3 refused",
+                "Recheck camera", "Recheck microphone", "Answer 1 granted", "Answer 3 refused",
             ])
         await app.end()
         await bench.end()

@@ -49,9 +49,9 @@ struct EnforcementInterface {
 
     /// Something about the app and permission has changed, which the points and the guard have to know; nil means any.
     func notify(_ app: AppID?, _ permission: Permission?) {
+        guardLink.connection.changed(permission)
         subscribers.send(
             "StatusChanged", [.string(app?.description ?? ""), .string(permission?.rawValue ?? "")])
-        guardLink.connection.changed(permission)
     }
 
     private func requestAccess(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {

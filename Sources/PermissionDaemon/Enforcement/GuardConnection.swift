@@ -21,8 +21,9 @@ final class GuardConnection {
     private var owner: String?
     private var backoff = Backoff()
     private var retry: LoopTimer?
-    /// What has changed in this turn and the guard was not told of yet; nil means any permission.
-    private var changes: Set<Permission?> = []
+    /// What the guard was told in this turn that may no longer hold; nil means any permission. It asks in a later turn, so
+    /// it needs no repetition.
+    private var told: Set<Permission?> = []
     /// Whether the guard ends the use of an open camera that is denied.
     private(set) var cutsCameras = false
     /// Why the guard does not ask this permd, and what to do.
@@ -69,7 +70,7 @@ final class GuardConnection {
         owner = new
         retry?.cancel()
         backoff.reset()
-        (changes, cutsCameras, problem) = ([], false, nil)
+        (told, cutsCameras, problem) = ([], false, nil)
         if hadOwner { onLeft?() }
         if new != nil { register() }
     }
@@ -114,23 +115,22 @@ final class GuardConnection {
     // MARK: Calls
 
     func answer(_ number: UInt64, _ answer: GuardAnswer) {
-        // What the answer follows from may void earlier answers, but not this one.
-        sendChanges()
+        // What changes after it in this turn may void it.
+        told = []
         call("Answer", [.uint64(number), .string(answer.rawValue)])
     }
 
-    /// What was decided about the permission may no longer hold; nil means any. All changes of a turn are one call.
+    /// Tells the guard that what was decided about the permission may no longer hold; nil means any. It is sent at once, so
+    /// that whoever hears of a decision hears of it after the guard.
     func changed(_ permission: Permission?) {
-        guard owner != nil else { return }
-        if changes.isEmpty { Loop.shared.later { [weak self] in self?.sendChanges() } }
-        changes.insert(permission)
+        guard owner != nil, !told.contains(nil), told.insert(permission).inserted else { return }
+        if told.count == 1 { Loop.shared.later { [weak self] in self?.turnEnded() } }
+        call("Recheck", [.string(permission?.rawValue ?? "")])
     }
 
-    private func sendChanges() {
-        guard !changes.isEmpty else { return }
-        let permission = changes.count == 1 ? changes.first ?? nil : nil
-        changes = []
-        call("Recheck", [.string(permission?.rawValue ?? "")])
+    private func turnEnded() {
+        guard !told.isEmpty else { return }
+        told = []
         readProperties()
     }
 

@@ -68,6 +68,34 @@ struct GuardLinkTests {
         await stage.deviceGuard.stop()
     }
 
+    /// Who decides is answered after the guard was told, also within a turn. What was told in a turn is not told again in
+    /// it, unless an answer came between.
+    @Test func theGuardIsToldBeforeAnybodyElse() async throws {
+        let stage = try await Stage()
+        let (connection, deviceGuard) = (stage.link.connection, stage.deviceGuard)
+        let told = deviceGuard.calls.all.count
+        func tellOthers(_ number: UInt64) {
+            stage.bus.connection?.send(
+                .call(
+                    destination: BusNames.guardService, path: BusNames.guardObject, interface: BusNames.guardInterface,
+                    member: "Answer", [.uint64(number), .string("witness")], noReply: true))
+        }
+        connection.changed(.camera)
+        tellOthers(1)
+        connection.changed(.camera)
+        connection.answer(2, .granted)
+        connection.changed(.camera)
+        connection.changed(nil)
+        connection.changed(.microphone)
+        tellOthers(3)
+        _ = try await deviceGuard.answer(3)
+        let calls = [
+            "Recheck camera", "Answer 1 witness", "Answer 2 granted", "Recheck camera", "Recheck ", "Answer 3 witness",
+        ]
+        #expect(Array(deviceGuard.calls.all.dropFirst(told)) == calls)
+        await deviceGuard.stop()
+    }
+
     @Test func questionsAreBounded() async throws {
         let stage = try await Stage()
         let (link, deviceGuard, queue) = (stage.link, stage.deviceGuard, stage.queue)
