@@ -60,6 +60,8 @@ package enum GuardEvent: Sendable, Hashable {
     case exited(GuardedProgram)
     case registered(user: UInt32)
     case left(user: UInt32)
+    /// The user's permd has the question.
+    case received(user: UInt32, AskID)
     case answered(user: UInt32, AskID, GuardAnswer)
     /// What was decided may no longer hold; nil is any permission.
     case recheck(user: UInt32, Permission?)
@@ -79,6 +81,8 @@ package enum Release: Sendable, Hashable {
 package enum GuardTimer: Sendable, Hashable {
     /// Until then a user's permd may come back.
     case permd(user: UInt32)
+    /// Until then a user's permd says what it has received. The rest is sent again.
+    case receipts(user: UInt32)
     /// Until then a thread that was let go for a signal may make its call again.
     case thread(AskID)
 }

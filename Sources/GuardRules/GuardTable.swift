@@ -8,7 +8,6 @@ package struct GuardTable {
     package static let programsPerUser = 256
     /// The threads of a user that may wait. More than a desktop's programs have; each costs the kernel a stopped thread.
     package static let threadsPerUser = 128
-
     private struct Program {
         let user: UInt32
         var verdicts: [Permission: GuardVerdict] = [:]
@@ -19,7 +18,7 @@ package struct GuardTable {
         var isPart = false
     }
 
-    private struct Ask {
+    struct Ask {
         let program: GuardedProgram
         let permission: Permission
         let user: UInt32
@@ -30,8 +29,8 @@ package struct GuardTable {
         /// Whether the person is asked about a call that has failed, so that the next one is decided.
         var hasFailed = false
         var isLingering = false
-        /// Whether the permd that is there knows of it.
-        var isSent = false
+        /// How often it was sent to the permd that is there.
+        var sends = 0
     }
 
     private struct Waiter {
@@ -43,15 +42,17 @@ package struct GuardTable {
     }
 
     private var programs: [GuardedProgram: Program] = [:]
-    private var asks: [AskID: Ask] = [:]
+    var asks: [AskID: Ask] = [:]
     private var waiters: [Int32: Waiter] = [:]
     /// The users whose permd is there.
-    private var present: Set<UInt32> = []
+    var present: Set<UInt32> = []
     /// The users whose permd is waited for.
-    private var awaited: Set<UInt32> = []
+    var awaited: Set<UInt32> = []
+    /// What was sent to each user's permd and is not received yet.
+    var onTheWay: [UInt32: Set<AskID>] = [:]
     private var lastAsk: AskID
     private var order: UInt64 = 0
-    private var effects: [GuardEffect] = []
+    var effects: [GuardEffect] = []
 
     /// - Parameter firstAsk: IDs go on from there, so that an answer to an earlier run is not taken for one to this.
     package init(firstAsk: AskID = 0) { lastAsk = firstAsk }
@@ -73,9 +74,11 @@ package struct GuardTable {
         case .exited(let program): drop(program)
         case .registered(let user): registered(user)
         case .left(let user): left(user)
+        case .received(let user, let id): received(user, id)
         case .answered(let user, let id, let answer): answered(user, id, answer)
         case .recheck(let user, let permission): recheck(user, permission)
         case .timerFired(.permd(let user)): permdIsMissing(user)
+        case .timerFired(.receipts(let user)): receiptsAreMissing(user)
         case .timerFired(.thread(let id)): threadIsMissing(id)
         }
         return effects
@@ -170,18 +173,6 @@ package struct GuardTable {
         return lastAsk
     }
 
-    private mutating func send(_ id: AskID) {
-        guard let ask = asks[id] else { return }
-        if present.contains(ask.user) {
-            asks[id]?.isSent = true
-            effects.append(
-                .ask(
-                    user: ask.user, id, ask.program, ask.permission, device: ask.device, waits: ask.waits))
-        } else if awaited.insert(ask.user).inserted {
-            effects.append(.startTimer(.permd(user: ask.user)))
-        }
-    }
-
     // MARK: Threads
 
     private mutating func stopped(_ thread: Int32, _ hasSignal: Bool) {
@@ -265,7 +256,8 @@ package struct GuardTable {
         stopLingering(id)
         guard let ask = asks.removeValue(forKey: id) else { return }
         programs[ask.program]?.asks[ask.permission] = nil
-        if withdraws, ask.isSent { effects.append(.withdraw(user: ask.user, id)) }
+        if withdraws, ask.sends > 0 { effects.append(.withdraw(user: ask.user, id)) }
+        received(ask.user, id)
     }
 
     private mutating func drop(_ program: GuardedProgram) {
@@ -302,20 +294,21 @@ package struct GuardTable {
             asks[id]?.waits = true
             return askAnew(id, withdraws: false)
         }
-        finish(id, answer == .refused ? .refused : .again)
+        // It may have been received twice, and be asked about again.
+        finish(id, answer == .refused ? .refused : .again, withdraws: ask.sends > 1)
     }
 
     /// A new question takes the place of this one, with its threads.
     private mutating func askAnew(_ id: AskID, withdraws: Bool) {
         guard var ask = asks[id] else { return }
         end(id, withdraws: withdraws)
-        ask.isSent = false
+        ask.sends = 0
         let new = addAsk(ask)
         for thread in ask.threads { waiters[thread]?.ask = new }
     }
 
     /// What is undecided now: a grant that was taken back cuts what is open, a denial that was taken back is asked about.
-    private mutating func refused(_ ask: Ask) {
+    mutating func refused(_ ask: Ask) {
         switch programs[ask.program]?.verdicts[ask.permission] {
         case .allow: store(ask.program, ask.permission, .cut)
         case .deny: store(ask.program, ask.permission, nil)
@@ -323,10 +316,10 @@ package struct GuardTable {
         }
     }
 
-    private mutating func finish(_ id: AskID, _ release: Release) {
+    mutating func finish(_ id: AskID, _ release: Release, withdraws: Bool = false) {
         guard let ask = asks[id] else { return }
         for thread in ask.threads.sorted() { letGo(thread, release) }
-        end(id, withdraws: false)
+        end(id, withdraws: withdraws)
     }
 
     private mutating func recheck(_ user: UInt32, _ permission: Permission?) {
@@ -359,8 +352,9 @@ package struct GuardTable {
 
     private mutating func left(_ user: UInt32) {
         guard present.remove(user) != nil else { return }
+        awaitNoReceipts(user)
         for (id, ask) in asks.sorted(by: { $0.key < $1.key }) where ask.user == user {
-            asks[id]?.isSent = false
+            asks[id]?.sends = 0
             // What was decided goes on. The next permd is asked about all of it.
             if ask.waits || !ask.threads.isEmpty { send(id) } else { end(id, withdraws: false) }
         }

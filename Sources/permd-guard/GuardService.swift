@@ -16,6 +16,8 @@ final class GuardService {
     /// Nanoseconds in which a thread has to be claimed. Far longer than that takes, also on a busy machine; until then it
     /// repeats its call, which takes a processor.
     private static let claimTime: UInt64 = 1_000_000_000
+    /// Milliseconds in which permd says that it has received a question.
+    private static let receiptTime: Int64 = 1000
     /// Milliseconds in which a thread that handled a signal makes its call again.
     private static let lingerTime: Int64 = 500
 
@@ -237,6 +239,7 @@ final class GuardService {
     private func milliseconds(_ timer: GuardTimer) -> Int64 {
         switch timer {
         case .permd: Int64(settings.waitForPermd) * 1000
+        case .receipts: GuardService.receiptTime
         case .thread: GuardService.lingerTime
         }
     }

@@ -91,6 +91,7 @@ final class PermdRegistry {
             name: BusNames.guardInterface,
             methods: [
                 Method(name: "Register", inputs: [:], outputs: [:]) { [weak self] in self?.register($0) },
+                Method(name: "Received", inputs: ["request": "t"], outputs: [:]) { [weak self] in self?.received($0) },
                 Method(name: "Answer", inputs: ["request": "t", "answer": "s"], outputs: [:]) { [weak self] in
                     self?.answer($0)
                 },
@@ -157,6 +158,12 @@ final class PermdRegistry {
         if let user = permds.first(where: { $0.value.name == call.sender })?.key { return user }
         PermdRegistry.fail(call, PermissionError(.accessDenied, "only a registered permd may call this"))
         return nil
+    }
+
+    private func received(_ call: MethodCall) {
+        guard let user = user(call), let id = call.arguments[0].uint64Value else { return }
+        call.reply()
+        feed(.received(user: user, id))
     }
 
     private func answer(_ call: MethodCall) {

@@ -11,6 +11,8 @@ private struct Kernel {
     var stopped: Set<Int32> = []
     /// What the users' permds were asked.
     var asked: [AskID: UInt32] = [:]
+    var sends: [AskID: Int] = [:]
+    var received: Set<AskID> = []
     var present: Set<UInt32> = []
     var followed: Set<GuardedProgram> = []
     var signals: Set<Int32> = []
@@ -22,7 +24,10 @@ private struct Kernel {
         case .release(let thread, _): #expect(stopped.remove(thread) != nil, "\(thread) is not stopped")
         case .dismiss(let thread, _): #expect(!claimed.contains(thread) && !stopped.contains(thread))
         case .ask(let user, let id, _, _, _, _):
-            #expect(asked.updateValue(user, forKey: id) == nil, "\(id) is asked twice")
+            sends[id, default: 0] += 1
+            #expect(sends[id]! == 1 || !received.contains(id), "\(id) is asked again")
+            #expect(sends[id]! <= GuardTable.mostSends)
+            asked[id] = user
         case .withdraw(_, let id): #expect(asked.removeValue(forKey: id) != nil, "\(id) was not asked")
         case .follow(let program, let isFollowed):
             if isFollowed { followed.insert(program) } else { #expect(followed.remove(program) != nil) }
@@ -50,7 +55,7 @@ struct GuardSequenceTests {
             let user = UInt32.random(in: 1000...1001, using: &random)
             let attempt = Attempt(
                 program: program, thread: thread, user: UInt32(990 + program.pid), permission: .camera, device: 1)
-            switch Int.random(in: 0..<13, using: &random) {
+            switch Int.random(in: 0..<14, using: &random) {
             case 0, 1, 2:
                 if !kernel.claimed.contains(thread), !kernel.stopped.contains(thread) { feed(.attempted(attempt)) }
             case 3: feed(.failed(attempt))
@@ -74,7 +79,10 @@ struct GuardSequenceTests {
                 feed(.exited(program))
             case 8: if kernel.present.insert(user).inserted { feed(.registered(user: user)) }
             case 9:
-                kernel.asked = kernel.asked.filter { $0.value != user }
+                for (id, _) in kernel.asked.filter({ $0.value == user }) {
+                    (kernel.asked[id], kernel.sends[id]) = (nil, nil)
+                    kernel.received.remove(id)
+                }
                 kernel.present.remove(user)
                 feed(.left(user: user))
             case 10: feed(.recheck(user: user, nil))
@@ -83,10 +91,16 @@ struct GuardSequenceTests {
                     kernel.timers.remove(timer)
                     feed(.timerFired(timer))
                 }
+            case 12:
+                if let id = kernel.asked.keys.sorted().randomElement(using: &random) {
+                    if kernel.asked[id] == user { kernel.received.insert(id) }
+                    feed(.received(user: user, id))
+                }
             default:
                 if let id = kernel.asked.keys.sorted().randomElement(using: &random) {
-                    if kernel.asked[id] == user { kernel.asked[id] = nil }
+                    let isOfUser = kernel.asked[id] == user
                     feed(.answered(user: user, id, GuardAnswer.allCases.randomElement(using: &random)!))
+                    if isOfUser { kernel.asked[id] = nil }
                 }
             }
         }
@@ -98,8 +112,8 @@ struct GuardSequenceTests {
         }
         for _ in 0..<3 {
             for (id, user) in kernel.asked {
-                kernel.asked[id] = nil
                 feed(.answered(user: user, id, .denied))
+                kernel.asked[id] = nil
             }
         }
         #expect(kernel.stopped == [])

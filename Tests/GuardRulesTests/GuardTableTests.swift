@@ -27,7 +27,15 @@ private struct Stage {
 
     init(hasPermd: Bool = true) { if hasPermd { _ = table.handle(.registered(user: user)) } }
 
-    mutating func on(_ events: GuardEvent...) -> [GuardEffect] { events.flatMap { table.handle($0) } }
+    /// What the events cause, without the timers of receipts.
+    mutating func on(_ events: GuardEvent...) -> [GuardEffect] {
+        events.flatMap { table.handle($0) }.filter {
+            switch $0 {
+            case .startTimer(.receipts), .stopTimer(.receipts): false
+            default: true
+            }
+        }
+    }
 
     /// A thread that waits.
     mutating func hold(_ thread: Int32, _ program: GuardedProgram = program) {

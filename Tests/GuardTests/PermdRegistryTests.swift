@@ -87,13 +87,14 @@ struct PermdRegistryTests {
                 .uint64(5), .string("camera"), .uint64(20736), .string("/usr/bin/sudo"), .bool(true),
             ])
         #expect(try await signals.first("the end") { $0.member == "Withdrawn" }.body == [.uint64(5)])
+        try await permd.get("Received", [.uint64(5)])
         try await permd.get("Answer", [.uint64(5), .string("granted")])
         try await permd.get("Recheck", [.string("camera")])
         try await permd.get("Recheck", [.string("")])
         #expect(
             stage.events.all.dropFirst() == [
-                .answered(user: stage.user, 5, .granted), .recheck(user: stage.user, .camera),
-                .recheck(user: stage.user, nil),
+                .received(user: stage.user, 5), .answered(user: stage.user, 5, .granted),
+                .recheck(user: stage.user, .camera), .recheck(user: stage.user, nil),
             ])
     }
 
@@ -102,6 +103,7 @@ struct PermdRegistryTests {
         let stage = try await Stage(executable: executable)
         let (program, _) = try stage.client()
         #expect(await program.errorName("Register") == ErrorKind.accessDenied.name)
+        #expect(await program.errorName("Received", [.uint64(1)]) == ErrorKind.accessDenied.name)
         #expect(await program.errorName("Answer", [.uint64(1), .string("granted")]) == ErrorKind.accessDenied.name)
         #expect(await program.errorName("Recheck", [.string("")]) == ErrorKind.accessDenied.name)
         #expect(stage.events.all == [])
@@ -166,7 +168,7 @@ struct PermdRegistryTests {
             .structure([.byte(1)]),
         ]
         for _ in 0..<400 {
-            let member = ["Register", "Answer", "Recheck", "Asked", ""].randomElement()!
+            let member = ["Register", "Received", "Answer", "Recheck", "Asked", ""].randomElement()!
             let body = (0..<Int.random(in: 0...3)).map { _ in values.randomElement()! }
             guard !member.isEmpty else { continue }
             _ = await permd.errorName(member, body)

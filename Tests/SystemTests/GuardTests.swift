@@ -283,7 +283,8 @@ struct GuardTests {
         try await bench.settle(3)
         #expect(
             Array(bench.deviceGuard.calls.all.dropFirst(before)) == [
-                "Recheck camera", "Recheck microphone", "Answer 1 granted", "Answer 3 refused",
+                "Recheck camera", "Recheck microphone", "Answer 1 granted", "Received 3",
+                "Answer 3 refused",
             ])
         await app.end()
         await bench.end()

@@ -42,8 +42,8 @@ package final class FakeGuard {
         service.add(
             BusNames.guardInterface, at: BusNames.guardObject,
             [
-                method("Register", [:]), method("Answer", ["request": "t", "answer": "s"]),
-                method("Recheck", ["permission": "s"]),
+                method("Register", [:]), method("Received", ["request": "t"]),
+                method("Answer", ["request": "t", "answer": "s"]), method("Recheck", ["permission": "s"]),
             ],
             properties: [
                 Property("Version", "s", .never) { [unowned self] _ in .string(version) },

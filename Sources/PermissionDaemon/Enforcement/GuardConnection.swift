@@ -114,6 +114,9 @@ final class GuardConnection {
 
     // MARK: Calls
 
+    /// Otherwise the guard asks again.
+    func received(_ number: UInt64) { call("Received", [.uint64(number)]) }
+
     func answer(_ number: UInt64, _ answer: GuardAnswer) {
         // What changes after it in this turn may void it.
         told = []

@@ -61,7 +61,10 @@ final class GuardLink {
     // MARK: Questions
 
     private func asked(_ body: [Value]) {
-        guard let number = body.first?.uint64Value, asked[number] == nil else { return }
+        guard let number = body.first?.uint64Value else { return }
+        connection.received(number)
+        // It may be sent again before the guard knows.
+        guard asked[number] == nil else { return }
         // A newer guard may ask what is not known here; a thread waits for that, too.
         guard let question = GuardQuestion(body) else { return connection.answer(number, .refused) }
         let request = GuardRequest(question) { [weak self] in self?.answer(number, $0) }

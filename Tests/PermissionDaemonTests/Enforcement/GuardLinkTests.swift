@@ -68,6 +68,21 @@ struct GuardLinkTests {
         await stage.deviceGuard.stop()
     }
 
+    /// The guard sends again what it does not know to be received. That is the same question.
+    @Test func aQuestionIsReceivedOnce() async throws {
+        let stage = try await Stage()
+        let process = UnixFD(owning: Pidfd.open(getpid()))
+        for _ in 1...2 { stage.deviceGuard.ask(1, about: process) }
+        try await stage.deviceGuard.calls.first("both receipts") { _ in
+            stage.deviceGuard.calls.all.count { $0 == "Received 1" } == 2
+        }
+        // A question of which nothing is known is answered after those before it.
+        stage.deviceGuard.ask(2, about: UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC)))
+        #expect(try await stage.deviceGuard.answer(2) == "refused")
+        #expect(stage.queue.requests.count == 1 && stage.deviceGuard.answers == ["2 refused"])
+        await stage.deviceGuard.stop()
+    }
+
     /// Who decides is answered after the guard was told, also within a turn. What was told in a turn is not told again in
     /// it, unless an answer came between.
     @Test func theGuardIsToldBeforeAnybodyElse() async throws {
