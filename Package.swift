@@ -78,7 +78,8 @@ let pipeWireTargets: [Target] =
         .testTarget(
             name: "PipeWireTests",
             dependencies: [
-                "permd-pipewire", "CPipeWire", "DBus", "PermissionModel", "PermissionTestKit", "TestSupport",
+                "permd-pipewire", "CPipeWire", "DBus", "PermissionModel", "ProcessIdentity", "PermissionTestKit",
+                "TestSupport",
             ],
             swiftSettings: strict),
     ]

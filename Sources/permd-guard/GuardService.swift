@@ -173,7 +173,7 @@ final class GuardService {
 
     private func isPart(_ program: GuardedProgram) -> Bool {
         guard let path = processes.identity.reader.systemExecutable(program.pid) else { return false }
-        return SessionParts(paths: settings.passing).contains(String(decoding: path, as: UTF8.self))
+        return PassingPrograms(paths: settings.passing).contains(path)
     }
 
     /// Opens a pidfd, which refers to the process whatever its ID becomes later.

@@ -8,15 +8,6 @@ import ProcessIdentity
 
 @LoopActor
 final class ClientOwners {
-    /// Parts of the session, by the names of their executables, which the user cannot write. They are not asked about:
-    /// they link, filter and open devices for others.
-    private static let sessionParts: Set<String> = [
-        "wireplumber", "pipewire-media-session", "pipewire", "pipewire-pulse", "pipewire-aes67", "pipewire-avb",
-    ]
-    /// Sound servers, whose clients PipeWire sees as clients with the server's process.
-    private static let relays: Set<String> = ["pipewire", "pipewire-pulse"]
-    /// Its own connections are a part of the session; those for apps are the apps'.
-    private static let portal = "xdg-desktop-portal"
     /// For how many programs that may be the maker of an object the owner is looked for. Only a flood has more.
     nonisolated private static let mostMakers = 16
 
@@ -149,13 +140,14 @@ final class ClientOwners {
             entry.owner = apps.isSearching(key) ? nil : .unknown
             return
         }
-        if let program = found.systemProgram, ClientOwners.relays.contains(program), let server = relay(key) {
+        // PipeWire sees the clients of such a server as clients with the server's process.
+        if found.mediaService == .server, let server = relay(key) {
             entry.isRelayed = true
             server.isChanged = true
             entry.owner = nil
         } else {
             entry.owner = native(key, found)
-            entry.isPortal = entry.owner == .session && found.systemProgram == ClientOwners.portal
+            entry.isPortal = entry.owner == .session && found.isPortal
         }
     }
 
@@ -168,13 +160,7 @@ final class ClientOwners {
 
     private func native(_ key: ProcessKey, _ found: ProcessApps.Found) -> Owner {
         guard (try? isConnected(key.pid)) == true, reader.isThere(key) else { return .unknown }
-        if key.pid == getpid() { return .session }
-        if let program = found.systemProgram,
-            ClientOwners.sessionParts.contains(program) || program == ClientOwners.portal
-        {
-            return .session
-        }
-        return .process(key, found.app)
+        return key.pid == getpid() || found.isOfSession ? .session : .process(key, found.app)
     }
 
     /// Whether the process holds a socket to PipeWire. If the one that connected has exited, another may have its ID by

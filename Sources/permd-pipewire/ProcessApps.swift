@@ -10,8 +10,21 @@ import System
 final class ProcessApps {
     struct Found: Sendable {
         let app: AppID
-        /// The name of its executable if that is the system's and outside any sandbox.
-        let systemProgram: String?
+        /// Nil for other programs, and in a sandbox.
+        let mediaService: MediaService?
+        /// Whether it is xdg-desktop-portal. Its own connections are the session's; those for apps are the apps'.
+        let isPortal: Bool
+
+        /// Whether it is not asked about itself.
+        var isOfSession: Bool { mediaService != nil || isPortal }
+
+        /// - Parameter executable: Its executable if that is the system's and it is outside any sandbox.
+        init(app: AppID, executable: [UInt8]?) {
+            self.app = app
+            mediaService = executable.flatMap(MediaService.init(systemExecutable:))
+            let name = executable?.split(separator: UInt8(ascii: "/")).last
+            isPortal = name?.elementsEqual("xdg-desktop-portal".utf8) == true
+        }
     }
 
     /// Milliseconds after which a process that could not be identified is tried again.
@@ -70,9 +83,8 @@ final class ProcessApps {
             known = known.filter { reader.isThere($0.key) }
             remembered = max(ProcessApps.leastRemembered, 2 * known.count)
         }
-        let path = process.app.isSandboxed ? nil : reader.systemExecutable(process.key.pid)
         known[process.key] = Found(
             app: process.app,
-            systemProgram: path?.split(separator: UInt8(ascii: "/")).last.map { String(decoding: $0, as: UTF8.self) })
+            executable: process.app.isSandboxed ? nil : reader.systemExecutable(process.key.pid))
     }
 }

@@ -84,7 +84,7 @@ final class DeviceUsage {
             {
                 return nil
             }
-            if identity.soundPart == .sessionManager, !isRecording { return nil }
+            if identity.mediaService == .sessionManager, !isRecording { return nil }
             let status =
                 if let app = identity.app, let instance = identity.instance {
                     statusOf(app, instance, device.permission)
@@ -92,7 +92,7 @@ final class DeviceUsage {
                     Status.undetermined
                 }
             return DeviceOpener(
-                app: identity.app, pid: process?.pid ?? 0, isServer: identity.soundPart != nil,
+                app: identity.app, pid: process?.pid ?? 0, isServer: identity.mediaService != nil,
                 source: isRecording ? .capture : .device, since: since, status: status)
         }
         apply(tracker.opened(device, by: openers, at: now()))

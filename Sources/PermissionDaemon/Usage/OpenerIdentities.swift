@@ -12,7 +12,7 @@ final class OpenerIdentities {
         var app: AppID?
         /// What a decision `once` is about.
         var instance: ProcessKey?
-        var soundPart: SoundPart?
+        var mediaService: MediaService?
     }
 
     /// The most processes that are watched for their exit, each by a descriptor. The others end their uses by closing
@@ -64,27 +64,10 @@ final class OpenerIdentities {
         guard pidfd.raw >= 0 else { return completion(Identity()) }
         identifier.identify(process.pid, under: pidfd) { [reader = identifier.identity.reader] found in
             guard case .success(let found) = found, found.key == process else { return completion(Identity()) }
-            // Only the system's own program is one: any program can have a name.
-            let part = reader.systemExecutable(process.pid).flatMap(SoundPart.init(executable:))
+            let service = reader.systemExecutable(process.pid).flatMap(MediaService.init(systemExecutable:))
             completion(
                 Pidfd.isAlive(pidfd.raw)
-                    ? Identity(app: found.app, instance: found.instance, soundPart: part) : Identity())
-        }
-    }
-}
-
-/// What a program is to those that play and record.
-enum SoundPart {
-    /// It records for them.
-    case server
-    /// It asks devices what they can do, which may take some seconds, and lets the server record.
-    case sessionManager
-
-    init?(executable: [UInt8]) {
-        switch String(decoding: executable.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self) {
-        case "pipewire", "pipewire-pulse", "pulseaudio", "jackd", "jackdbus": self = .server
-        case "wireplumber", "pipewire-media-session": self = .sessionManager
-        default: return nil
+                    ? Identity(app: found.app, instance: found.instance, mediaService: service) : Identity())
         }
     }
 }

@@ -201,18 +201,9 @@ struct DeviceUsageTests {
         #expect(SoundCaptures.of("/dev/video0", "/proc") == nil)
     }
 
-    @Test func partsOfTheSoundServer() {
-        #expect(SoundPart(executable: Array("/usr/bin/pipewire".utf8)) == .server)
-        #expect(SoundPart(executable: Array("/usr/bin/pulseaudio".utf8)) == .server)
-        #expect(SoundPart(executable: Array("/usr/bin/wireplumber".utf8)) == .sessionManager)
-        for other in ["/usr/bin/pipewire2", "/usr/bin/python3", ""] {
-            #expect(SoundPart(executable: Array(other.utf8)) == nil, "\(other)")
-        }
-    }
-
     /// Its interpreter is the system's.
     @Test(arguments: ["pipewire", "wireplumber"])
-    func aScriptIsNoPartOfTheSoundServer(_ name: String) async throws {
+    func aScriptIsNoMediaService(_ name: String) async throws {
         let stage = await UsageStage([UsageStage.microphone(terminal)])
         // From now on, the sound server's own captures are not listed.
         _ = try stage.usage.reportUse(report("exe:/a"), by: ":1.1")
