@@ -5,6 +5,8 @@ import GLib from 'gi://GLib';
 
 import {EventEmitter} from 'resource:///org/gnome/shell/misc/signals.js';
 
+import {findProblem} from './trust.js';
+
 const NAME = 'org.permd';
 const PATH = '/org/permd';
 /** The interfaces whose signals are sent to subscribers only. */
@@ -81,7 +83,7 @@ export class Daemon extends EventEmitter {
         this._candidate = owner;
         let problem = null;
         try {
-            problem = await findProblem(owner, this._cancellable);
+            problem = await findProblem(owner, Gio.DBus.session, this._cancellable);
         } catch (error) {
             problem = error.message;
         }
@@ -126,57 +128,6 @@ function callBus(name, path, iface, method, parameters, cancellable) {
                     resolve(connection.call_finish(result));
                 } catch (error) {
                     reject(error);
-                }
-            });
-    });
-}
-
-/**
- * A sandboxed app that was allowed to own the name must not speak through the shell. Files of another process are never
- * read on the shell's thread: their file system may be that process's own.
- *
- * @param {string} owner - a unique name
- * @param {Gio.Cancellable} cancellable - ends the search
- * @returns {Promise<string?>} why the owner is not trusted; null if it is
- */
-async function findProblem(owner, cancellable) {
-    const reply = await callBus('org.freedesktop.DBus', '/org/freedesktop/DBus', 'org.freedesktop.DBus',
-        'GetConnectionUnixProcessID', new GLib.Variant('(s)', [owner]), cancellable);
-    const [pid] = reply.deepUnpack();
-    const groups = await read(`/proc/${pid}/cgroup`, cancellable);
-    if (/\/snap\.[^/]*\.(scope|service)/.test(groups))
-        return 'it is a snap';
-    if (await exists(`/proc/${pid}/root/.flatpak-info`, cancellable))
-        return 'it is a flatpak';
-    return null;
-}
-
-function read(path, cancellable) {
-    return new Promise((resolve, reject) => {
-        Gio.File.new_for_path(path).load_contents_async(cancellable, (file, result) => {
-            try {
-                const [, bytes] = file.load_contents_finish(result);
-                resolve(new TextDecoder().decode(bytes));
-            } catch (error) {
-                reject(error);
-            }
-        });
-    });
-}
-
-function exists(path, cancellable) {
-    return new Promise((resolve, reject) => {
-        const flags = Gio.FileQueryInfoFlags.NOFOLLOW_SYMLINKS;
-        Gio.File.new_for_path(path).query_info_async('standard::type', flags, GLib.PRIORITY_DEFAULT, cancellable,
-            (file, result) => {
-                try {
-                    file.query_info_finish(result);
-                    resolve(true);
-                } catch (error) {
-                    if (error.matches(Gio.IOErrorEnum, Gio.IOErrorEnum.NOT_FOUND))
-                        resolve(false);
-                    else
-                        reject(error);
                 }
             });
     });
