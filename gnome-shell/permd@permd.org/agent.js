@@ -123,6 +123,9 @@ export class Agent {
     }
 
     _answer(dialog) {
+        // The prompt may have ended meanwhile, and another one be open.
+        if (this._open?.dialog !== dialog)
+            return;
         const {invocation} = this._open;
         this._open = null;
         invocation.return_value(new GLib.Variant('(sa{sa{sv}})', [dialog.outcome, dialog.decisions]));
