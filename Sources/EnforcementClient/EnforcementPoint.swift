@@ -32,7 +32,7 @@ package final class EnforcementPoint {
     }
 
     /// Throws if there is no session bus. It is needed at the start only; later it is waited for.
-    package func start() throws { try link.start() }
+    package func start() async throws { try await link.start() }
 
     /// A subject got at a device past this program, which cut it off.
     package func reportBypass(_ subject: Subject, _ permission: Permission, device: String) {

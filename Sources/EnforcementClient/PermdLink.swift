@@ -34,7 +34,7 @@ final class PermdLink {
     }
 
     /// Throws if there is no session bus. It is needed at the start only; later it is waited for.
-    func start() throws(ClientError) {
+    func start() async throws(ClientError) {
         link.onConnect = { [weak self] connection in
             connection.onSignal(path: BusNames.root, interface: BusNames.enforcement, addMatch: false) {
                 self?.signalled($0)
@@ -43,7 +43,7 @@ final class PermdLink {
                 self?.answered($0)
             }
         }
-        _ = try link.open()
+        _ = try await link.open()
         _ = link.onDaemonChange { [weak self] isThere in if isThere { self?.join() } else { self?.lostDaemon() } }
         join()
     }
@@ -133,7 +133,7 @@ final class PermdLink {
         _ who: Value, _ permission: Permission, device: String, number: UInt64,
         _ body: @escaping @LoopActor (RequestEnd) -> Void
     ) -> String? {
-        guard daemon != nil, let connection = try? link.open() else { return nil }
+        guard daemon != nil, let connection = link.opened else { return nil }
         let token = "\(source.replacing("-", with: "_"))\(number)"
         let path = BusNames.requestPath(owner: connection.uniqueName, token: token)
         var options: [String: Value] = ["handle_token": .string(token)]
@@ -163,7 +163,7 @@ final class PermdLink {
     /// Withdraws a request, if it is still there.
     func close(_ path: String) {
         responses[path] = nil
-        guard let daemon, let connection = try? link.open() else { return }
+        guard let daemon, let connection = link.opened else { return }
         connection.send(
             .call(destination: daemon, path: path, interface: BusNames.request, member: "Close", noReply: true))
     }
@@ -209,7 +209,7 @@ final class PermdLink {
         _ member: String, interface: String = BusNames.enforcement, _ body: [Value],
         _ completion: @escaping @LoopActor (Result<[Value], Failure>) -> Void
     ) {
-        guard let daemon, let connection = try? link.open() else { return }
+        guard let daemon, let connection = link.opened else { return }
         let message = Message.call(
             destination: daemon, path: BusNames.root, interface: interface, member: member, body)
         connection.call(message) { [weak self] reply in

@@ -157,7 +157,7 @@ private final class AgentServer {
 
     private func serve(_ connection: Connection) {
         // Another agent may own the name already; both can be registered.
-        if host.ownsServiceName { _ = try? connection.requestName(BusNames.agentService) }
+        if host.ownsServiceName { connection.requestName(BusNames.agentService) { _ in } }
         let server = ObjectServer(connection: connection) { call, explanation in
             call.fail(name: ErrorKind.invalidArguments.name, body: [.string(explanation), .bool(false)])
         }

@@ -18,6 +18,8 @@ package final class BusLink {
     /// cannot identify it.
     private let identifiesDaemon: Bool
     private var connection: Connection?
+    /// Those who wait for the connection that is being opened.
+    private var waiting: [@LoopActor (Result<Connection, ClientError>) -> Void] = []
     private var backoff = Backoff(longest: 10_000)
     /// Whether the connection was lost and not opened again yet. The listeners are notified of the loss.
     private var isLost = false
@@ -47,33 +49,53 @@ package final class BusLink {
         self.identifiesDaemon = identifiesDaemon
     }
 
-    /// Returns the connection, and opens it if necessary. If it was lost before, the listeners are notified.
-    package func open() throws(ClientError) -> Connection {
-        if isClosed {
-            throw ClientError(kind: .noBus, message: "this connection to the bus was closed", isRetryable: false)
-        }
-        if let connection {
-            if connection.isConnected { return connection }
-            // It is lost, but its handler has not been called yet.
-            lost(connection)
-        }
-        do throws(BusError) {
-            let opened = try Connection.open(bus.address)
-            connection = opened
-            backoff.reset()
-            opened.onDisconnect { [weak self] in self?.lost(opened) }
-            watchDaemon(opened)
-            onConnect?(opened)
-            if isLost {
-                isLost = false
-                // In a later turn of the loop, after the notification of the loss.
-                Loop.shared.later { [weak self] in self?.notify(true) }
-            }
-            return opened
-        } catch {
-            throw ClientError(error)
+    /// The open connection; nil while there is none.
+    package var opened: Connection? { connection.flatMap { $0.isConnected ? $0 : nil } }
+
+    /// Passes the connection: at once if it is open, otherwise when it has been opened, which all wait for together. If
+    /// it was lost before, the listeners are notified.
+    func open(then body: @escaping @LoopActor (Result<Connection, ClientError>) -> Void) {
+        if isClosed { return body(.failure(BusLink.closed)) }
+        if let opened { return body(.success(opened)) }
+        // If it is lost, its handler may not have been called yet.
+        if let connection { lost(connection) }
+        waiting.append(body)
+        guard waiting.count == 1 else { return }
+        Connection.open(bus.address) { [self] result in
+            guard !isClosed else { return (try? result.get())?.close() ?? () }
+            if case .success(let opened) = result { use(opened) }
+            endWait(result.mapError(ClientError.init))
         }
     }
+
+    /// The same for a Task.
+    package func open() async throws(ClientError) -> Connection {
+        let result: Result<Connection, ClientError> = await withCheckedContinuation { done in
+            open { done.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    private func use(_ opened: Connection) {
+        connection = opened
+        backoff.reset()
+        opened.onDisconnect { [weak self] in self?.lost(opened) }
+        watchDaemon(opened)
+        onConnect?(opened)
+        guard isLost else { return }
+        isLost = false
+        // In a later turn of the loop, after the notification of the loss.
+        Loop.shared.later { [weak self] in self?.notify(true) }
+    }
+
+    private func endWait(_ result: Result<Connection, ClientError>) {
+        let bodies = waiting
+        waiting = []
+        for body in bodies { body(result) }
+    }
+
+    private static let closed = ClientError(
+        kind: .noBus, message: "this connection to the bus was closed", isRetryable: false)
 
     /// Repeats what has failed, with growing pauses, until it succeeds or the daemon refuses it for good.
     ///
@@ -94,12 +116,13 @@ package final class BusLink {
         }
     }
 
-    /// Closes the connection permanently. Later calls fail.
+    /// Closes the connection permanently. Later calls fail, and so do those that wait for it.
     func close() {
         isClosed = true
         listeners = [:]
         connection?.close()
         connection = nil
+        endWait(.failure(BusLink.closed))
     }
 
     private func watchDaemon(_ connection: Connection) {
@@ -139,8 +162,8 @@ package final class BusLink {
     private func retry() {
         guard isLost, !isClosed, !listeners.isEmpty else { return }
         Loop.shared.after(milliseconds: backoff.next()) { [weak self] in
-            guard let self, isLost, (try? open()) == nil else { return }
-            retry()
+            guard let self, isLost else { return }
+            open { [weak self] result in if case .failure = result { self?.retry() } }
         }
     }
 
@@ -158,7 +181,7 @@ package final class BusLink {
     package func call(
         _ interface: String, _ member: String, _ body: [Value] = []
     ) async throws(ClientError) -> [Value] {
-        let connection = try open()
+        let connection = try await open()
         func message(to name: String) -> Message {
             .call(destination: name, path: BusNames.root, interface: interface, member: member, body)
         }
@@ -182,10 +205,10 @@ package final class BusLink {
 
     /// Subscribes to a signal that the daemon sends as unicast, which needs no match rule.
     func onSignal(
-        _ interface: String, _ member: String, path: String = BusNames.root,
+        _ interface: String, _ member: String, path: String = BusNames.root, on connection: Connection,
         _ handler: @escaping @LoopActor (Message) -> Void
-    ) throws(ClientError) -> Subscription {
-        try open().onSignal(path: path, interface: interface, member: member, addMatch: false) { [weak self] message in
+    ) -> Subscription {
+        connection.onSignal(path: path, interface: interface, member: member, addMatch: false) { [weak self] message in
             guard let self, let sender = message.sender, sender == believed else { return }
             handler(message)
         }

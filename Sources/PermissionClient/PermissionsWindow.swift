@@ -19,8 +19,8 @@ extension PermissionSettings {
 }
 
 extension BusLink {
-    fileprivate func openWindow(_ app: String?, _ token: String) throws(ClientError) {
-        try open().send(.openSettings(at: app, token: token, noReply: true))
+    fileprivate func openWindow(_ app: String?, _ token: String) async throws(ClientError) {
+        try await open().send(.openSettings(at: app, token: token, noReply: true))
     }
 }
 

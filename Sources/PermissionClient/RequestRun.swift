@@ -29,6 +29,8 @@ struct RequestOrder: Sendable {
 @LoopActor
 final class RequestRun {
     private enum State {
+        /// The connection to the bus is being opened.
+        case connecting
         /// The call has been sent.
         case asking
         /// The daemon has accepted the request. Its answer is a signal.
@@ -108,34 +110,39 @@ final class RequestRun {
     }
 
     private func close() {
-        guard let connection = try? link.open() else { return }
-        connection.send(
+        link.opened?.send(
             .call(
                 destination: BusNames.service, path: path, interface: BusNames.request, member: "Close",
                 noReply: true, noAutoStart: true))
     }
 
     private func ask() {
-        do throws(ClientError) {
-            let connection = try link.open()
-            path = BusNames.requestPath(owner: connection.uniqueName, token: token)
-            try subscribe()
-            state = .asking
-            connection.call(
-                .call(
-                    destination: BusNames.service, path: BusNames.root, interface: BusNames.access,
-                    member: "RequestAccess", order.body(token: token))
-            ) { [self] in asked($0) }
-        } catch {
-            if wasAccepted { state = .lost } else { fail(error) }
+        state = .connecting
+        link.open { [self] result in
+            guard state == .connecting else { return }
+            switch result {
+            case .success(let connection): ask(on: connection)
+            case .failure(let error): if wasAccepted { state = .lost } else { fail(error) }
+            }
         }
     }
 
-    private func subscribe() throws(ClientError) {
+    private func ask(on connection: Connection) {
+        path = BusNames.requestPath(owner: connection.uniqueName, token: token)
+        subscribe(on: connection)
+        state = .asking
+        connection.call(
+            .call(
+                destination: BusNames.service, path: BusNames.root, interface: BusNames.access,
+                member: "RequestAccess", order.body(token: token))
+        ) { [self] in asked($0) }
+    }
+
+    private func subscribe(on connection: Connection) {
         for signal in signals { signal.cancel() }
         signals = [
-            try link.onSignal(BusNames.request, "Response", path: path) { [self] in responded($0) },
-            try link.onSignal(StandardInterfaces.properties, "PropertiesChanged", path: path) { [self] in
+            link.onSignal(BusNames.request, "Response", path: path, on: connection) { [self] in responded($0) },
+            link.onSignal(StandardInterfaces.properties, "PropertiesChanged", path: path, on: connection) { [self] in
                 if $0.body.count > 1 { moved($0.body[1].properties ?? [:]) }
             },
         ]
@@ -164,8 +171,7 @@ final class RequestRun {
 
     /// Gets the state and position. The object of a request that was answered at once does not exist any more.
     private func askForPlace() {
-        guard let connection = try? link.open() else { return }
-        connection.call(
+        link.opened?.call(
             .call(
                 destination: BusNames.service, path: path, interface: StandardInterfaces.properties,
                 member: "GetAll", [.string(BusNames.request)], noAutoStart: true)

@@ -70,6 +70,7 @@ private final class SettingsFollower {
 
     func subscribe() async throws(ClientError) {
         if listener == nil { listener = link.onDaemonChange { [weak self] in self?.daemonChanged($0) } }
+        let connection = try await link.open()
         for signal in signals { signal.cancel() }
         signals = []
         let handlers: [(String, String, @LoopActor ([Value]) -> SettingsEvent?)] = [
@@ -87,7 +88,7 @@ private final class SettingsFollower {
         ]
         for (interface, member, read) in handlers {
             signals.append(
-                try link.onSignal(interface, member) { [weak self] message in
+                link.onSignal(interface, member, on: connection) { [weak self] message in
                     if let event = read(message.body) { self?.report(event) }
                 })
         }

@@ -94,8 +94,10 @@ private final class StatusFollower {
     }
 
     private func readOnce() async throws(ClientError) {
+        let connection = try await link.open()
+        guard !isOver else { return }
         signal?.cancel()
-        signal = try link.onSignal(BusNames.access, "StatusChanged") { [weak self] in self?.changed($0) }
+        signal = link.onSignal(BusNames.access, "StatusChanged", on: connection) { [weak self] in self?.changed($0) }
         let before = changes
         guard let status = try await link.statuses([permission])[permission], !isOver else { return }
         hasStatus = true

@@ -65,14 +65,24 @@ final class Daemon {
 
     /// Connects to the bus and requests the name. Without a bus or the name, ends the loop with an exit status.
     func start() {
-        let connection: Connection
-        do throws(BusError) { connection = try Connection.open(.session) } catch {
-            log.error("There is no session bus: \(error.message)")
-            return leave(ExitStatus.unavailable)
-        }
         Loop.shared.onSignals([SIGTERM, SIGINT, SIGHUP]) { [weak self] in self?.signal($0) }
         Loop.shared.onClockSet { [weak self] in self?.parts?.store.noticeEnds() }
-        connected(connection)
+        connect { [weak self] error in
+            self?.log.error("There is no session bus: \(error.message)")
+            self?.leave(ExitStatus.unavailable)
+        }
+    }
+
+    /// The bus may hang; what does not come from it is served meanwhile.
+    private func connect(orFail: @escaping @LoopActor (BusError) -> Void) {
+        Connection.open(.session) { [weak self] result in
+            switch result {
+            case .success(let connection):
+                guard let self, !isStopping else { return connection.close() }
+                connected(connection)
+            case .failure(let error): if self?.isStopping == false { orFail(error) }
+            }
+        }
     }
 
     private func connected(_ connection: Connection) {
@@ -221,7 +231,7 @@ final class Daemon {
 
     private func reconnect() {
         guard !isStopping else { return }
-        do throws(BusError) { connected(try Connection.open(.session)) } catch { tryLater() }
+        connect { [weak self] _ in self?.tryLater() }
     }
 
     private func tryLater() {

@@ -54,7 +54,7 @@ final class Enforcer {
         permd = EnforcementPoint(source: "pipewire", permissions: CaptureKind.all.map(\.permission))
     }
 
-    func start() throws {
+    func start() async throws {
         if !owners.canIdentify {
             log.error(
                 "The kernel does not report the peers of sockets, so nobody can be identified and nobody records. Load its module: modprobe unix_diag"
@@ -62,7 +62,7 @@ final class Enforcer {
         }
         permd.onStatus = { [weak self] in self?.statusKnown($0) }
         permd.onChange = { [weak self] in self?.stepLater() }
-        try permd.start()
+        try await permd.start()
         connect()
     }
 

@@ -44,11 +44,15 @@ enum PipeWireProgram {
             sd_notify(0, "READY=1\nSTATUS=Watching who records")
             log.notice("ready: the clients of PipeWire are dealt with")
         }
-        do { try enforcer.start() } catch {
-            log.error("\(error)")
-            return ExitStatus.unavailable
+        var status: Int32 = 0
+        Task {
+            do { try await enforcer.start() } catch {
+                log.error("\(error)")
+                status = ExitStatus.unavailable
+                Loop.shared.stop()
+            }
         }
         Loop.shared.run()
-        return 0
+        return status
     }
 }

@@ -36,7 +36,7 @@ struct EnforcementPointTests {
         let point = EnforcementPoint(source: "test", permissions: [.microphone], on: .address(bus.address))
         let said = EventLog<String>()
         point.onStatus = { said.add(point.statuses.status($0, .microphone)?.rawValue ?? "") }
-        try point.start()
+        try await point.start()
         let process = try ProcessReader().key(getpid())
         point.statuses.follow([.process(process, AppID("exe:/usr/bin/test")!)], first: [])
         try await said.first("the status") { $0 == "granted" }

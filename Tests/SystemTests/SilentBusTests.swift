@@ -1,4 +1,5 @@
-// A system bus that hangs: permd serves its callers meanwhile, and follows logind once the bus responds.
+// A bus that hangs. Of the system: permd serves its callers meanwhile, and follows logind once the bus responds. Of the
+// session: permd waits for it, but not with all else.
 
 import DBus
 import PermissionModel
@@ -36,6 +37,18 @@ struct SilentBusTests {
         try await stage.permd.log.first("that it is locked") { $0.contains("is locked or in the background") }
         await stage.end()
         await logind.stop()
+    }
+
+    /// A session bus that was lost, and hangs when permd reconnects, does not keep permd from what others want of it.
+    @Test func permdObeysSignalsWhileItReconnects() async throws {
+        let place = try SilentBus(.silent)
+        let (bus, silent) = (try await PrivateBus(), try SilentBus(.silent))
+        try place.give(to: bus.address)
+        let permd = try await PermdProcess(bus: bus, environment: ["DBUS_SESSION_BUS_ADDRESS": place.address])
+        try place.give(to: silent.address)
+        await bus.end()
+        try await silent.waitForClient()
+        #expect(await permd.stop() == .exited(0))
     }
 
     /// Making the system bus hang does not bring prompts onto a locked screen.

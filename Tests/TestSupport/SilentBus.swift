@@ -2,23 +2,23 @@
 
 import DBus
 import Glibc
-import PermissionTestKit
+package import PermissionTestKit
 
-final class SilentBus: Sendable {
-    enum Kind: String, Sendable, CaseIterable {
+package final class SilentBus: Sendable {
+    package enum Kind: String, Sendable, CaseIterable {
         /// Connections are accepted by the kernel, as for a process that is stopped.
         case silent
         /// The queue of connections is full, so connect(2) blocks.
         case full
     }
 
-    let address: String
+    package let address: String
     private let folder: TemporaryFolder
     private let listener: UnixFD
     /// The connections that fill the queue if the kind is `full`.
     private let clients: [UnixFD]
 
-    init(_ kind: Kind) throws(TestKitError) {
+    package init(_ kind: Kind) throws(TestKitError) {
         folder = try TemporaryFolder()
         let path = folder.file("bus")
         address = "unix:path=\(path)"
@@ -31,8 +31,17 @@ final class SilentBus: Sendable {
         self.clients = clients
     }
 
+    /// Waits until a client has connected, which now waits for an answer.
+    @LoopActor
+    package func waitForClient() async throws(TestKitError) {
+        let clients = EventLog<Void>()
+        let watch = Loop.shared.watch(unowned: listener.raw, .readable) { _ in clients.add(()) }
+        defer { watch.cancel() }
+        try await clients.wait(for: 1)
+    }
+
     /// Closes this bus and replaces it with another one at the same path. May be called again to replace that one.
-    func give(to other: String) throws(TestKitError) {
+    package func give(to other: String) throws(TestKitError) {
         let link = folder.file("link")
         guard other.hasPrefix("unix:path="), symlink(String(other.dropFirst("unix:path=".count)), link) == 0,
             rename(link, folder.file("bus")) == 0
