@@ -25,6 +25,9 @@ final class SeatActivity {
     private var onSwitch: (@LoopActor () -> Void)?
     /// Sessions by object path; nil until logind has answered.
     private var sessions: [String: Session]?
+    /// The listed sessions that logind has not answered about. Nothing is judged without them: the active session that
+    /// is answered first may be a remote one, and the one that is locked the next.
+    private var unanswered: Set<String> = []
     /// Ends the wait for logind's first answer.
     private var patience: LoopTimer?
     /// When the system bus was lost. One that cannot be reached for ``answerTime`` has ended.
@@ -104,6 +107,7 @@ final class SeatActivity {
                 return fields[4].objectPathValue
             }
             sessions = sessions?.filter { own.contains($0.key) } ?? [:]
+            unanswered = Set(own)
             if own.isEmpty { evaluate() }
             for path in own { ask(path) }
         }
@@ -118,8 +122,8 @@ final class SeatActivity {
     private func ask(_ path: String?) {
         guard let path, sessions != nil else { return }
         call(path, StandardInterfaces.properties, "GetAll", [.string(Login.session)]) { [weak self] result in
-            // Without an answer, what is known of the session stays in force until logind says that it was removed.
-            guard let self, sessions != nil, case .success(let answer) = result else { return }
+            guard let self, sessions != nil else { return }
+            guard case .success(let answer) = result else { return failed(path, result) }
             guard let found = answer.first?.properties, found["User"]?.elements?.first?.uint32Value == user,
                 found["Class"]?.stringValue?.hasPrefix("user") == true, found["State"]?.stringValue != "closing"
             else { return remove(path) }
@@ -128,10 +132,19 @@ final class SeatActivity {
                 isActive: found["Active"]?.boolValue ?? true, isLocked: found["LockedHint"]?.boolValue ?? false,
                 hasSeat: found["Seat"]?.elements?.first?.stringValue?.isEmpty == false)
             sessions?[path] = now
+            unanswered.remove(path)
             // By the time of this answer, logind has changed the access rights of the devices.
             if before?.isActive != now.isActive { onSwitch?() }
             evaluate()
         }
+    }
+
+    /// Without an answer, what is known of the session stays in force until logind says that it was removed. If nothing
+    /// is known, logind is asked again when it or the bus is back.
+    private func failed(_ path: String, _ answer: Result<[Value], BusError>) {
+        guard sessions?[path] != nil || !isAway(answer) else { return }
+        unanswered.remove(path)
+        evaluate()
     }
 
     private func call(
@@ -149,6 +162,7 @@ final class SeatActivity {
     private func remove(_ path: String?) {
         guard let path, sessions != nil else { return }
         sessions?[path] = nil
+        unanswered.remove(path)
         evaluate()
     }
 
@@ -161,8 +175,15 @@ final class SeatActivity {
         return [BusError.Name.serviceUnknown, BusError.Name.nameHasNoOwner].contains(error.name)
     }
 
+    /// Whether logind or the bus went away before it answered.
+    private func isAway(_ answer: Result<[Value], BusError>) -> Bool {
+        guard case .failure(let error) = answer else { return false }
+        return isAbsent(answer) || [BusError.Name.noReply, BusError.Name.disconnected].contains(error.name)
+    }
+
     private func forget(_ answer: Result<[Value], BusError>) {
         sessions = nil
+        unanswered = []
         answered()
         if case .failure(let error) = answer { becomeUnknown(error.message) } else { becomeUnknown("a wrong answer") }
     }
@@ -174,7 +195,7 @@ final class SeatActivity {
     /// One active and unlocked session is enough. Remote sessions count only if there are no local ones, because they
     /// would bring prompts onto a locked screen.
     private func evaluate() {
-        guard let sessions else { return }
+        guard let sessions, unanswered.isEmpty else { return }
         answered()
         let here = sessions.values.filter(\.hasSeat)
         let counting = here.isEmpty ? Array(sessions.values) : here

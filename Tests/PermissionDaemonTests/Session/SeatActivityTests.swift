@@ -83,15 +83,16 @@ struct SeatActivityTests {
         await bench.end()
     }
 
-    /// A session by ssh is always active and never locked.
-    @Test func aRemoteSessionDoesNotUnlockAScreen() async throws {
+    /// A session by ssh is always active and never locked. The sessions are answered about in the order of their IDs.
+    @Test(arguments: [(remote: "1", locked: "2"), (remote: "2", locked: "1")])
+    func aRemoteSessionDoesNotUnlockAScreen(_ id: (remote: String, locked: String)) async throws {
         let bench = try await Bench {
-            $0.add("1", isLocked: true)
-            $0.add("2", seat: "")
+            $0.add(id.locked, isLocked: true)
+            $0.add(id.remote, seat: "")
         }
         _ = try await bench.switches.wait(for: 2)
-        #expect(!bench.mayPrompt)
-        bench.logind.remove("1")
+        #expect(bench.changes.all == [false] && !bench.mayPrompt)
+        bench.logind.remove(id.locked)
         #expect(try await bench.changes.wait(for: 2).last == true)
         await bench.end()
     }
