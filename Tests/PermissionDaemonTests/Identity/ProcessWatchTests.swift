@@ -31,6 +31,28 @@ struct ProcessWatchTests {
         #expect(exits.all == [process])
     }
 
+    /// A process that cannot be watched for lack of descriptors runs; its exit is reported when there are some again.
+    @Test func aLackOfDescriptorsIsNoExit() async throws {
+        var isLacking = true
+        let tried = EventLog<Void>()
+        let watch = ProcessWatch(retryTime: 1) { pid in
+            tried.add(())
+            guard isLacking else { return Pidfd.open(pid) }
+            errno = EMFILE
+            return -1
+        }
+        let process = try key()
+        let exits = EventLog<ProcessKey>()
+        watch.onExit = { exits.add($0) }
+        #expect(watch.isAlive(process))
+        try await tried.wait(for: 3)
+        #expect(exits.all.isEmpty)
+        isLacking = false
+        child.terminate(SIGKILL)
+        #expect(try await exits.wait(for: 1) == [process])
+        #expect(!watch.isAlive(process))
+    }
+
     /// Neither a forgotten process nor the end of the whole watch leaves a descriptor.
     @Test func nothingStaysOpen() throws {
         let process = try key()
