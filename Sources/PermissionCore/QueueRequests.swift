@@ -88,18 +88,16 @@ extension Queue {
             if let prompt = queue.slots[index].request?.prompt {
                 queue.withdrawPrompt(prompt, .decided)
             }
-            return queue.finish(at: index, now, facts)
+            queue.finish(at: index, now, facts)
         }
     }
 
-    /// Ends the requests that match, from the front. `end` returns true if a hold takes the request's place.
+    /// Ends the requests that match, from the front. The places of the others may change meanwhile, as holds move.
     mutating func endRequests(
-        where isMeant: (Request) -> Bool = { _ in true }, _ end: (inout Queue, _ index: Int) -> Bool
+        where isMeant: (Request) -> Bool = { _ in true }, _ end: (inout Queue, _ index: Int) -> Void
     ) {
-        var index = 0
-        while index < slots.count {
-            if let request = slots[index].request, isMeant(request), !end(&self, index) { continue }
-            index += 1
+        for request in slots.compactMap(\.request).filter(isMeant) {
+            if let index = index(of: request.id) { end(&self, index) }
         }
     }
 
@@ -121,32 +119,27 @@ extension Queue {
         record(rows)
     }
 
-    /// Answers the request at `index` with the current statuses. Returns true if a hold takes its place.
-    @discardableResult
-    mutating func finish(at index: Int, _ now: Instant, _ facts: some Facts) -> Bool {
-        guard let request = slots[index].request else { return false }
+    /// Answers the request at `index` with the current statuses. A hold may take its place.
+    mutating func finish(at index: Int, _ now: Instant, _ facts: some Facts) {
+        guard let request = slots[index].request else { return }
         remove(at: index)
-        let isHeld = answer(request, at: index, settledReply(to: request, now, facts), now)
+        answer(request, at: index, settledReply(to: request, now, facts), now)
         recordSettled(request, now, facts)
-        return isHeld
     }
 
-    /// Answers the request at `index` with an error. Returns true if a hold takes its place.
-    mutating func fail(at index: Int, _ error: PermissionError, _ now: Instant, _ facts: some Facts) -> Bool {
-        guard let request = slots[index].request else { return false }
+    /// Answers the request at `index` with an error. A hold may take its place.
+    mutating func fail(at index: Int, _ error: PermissionError, _ now: Instant, _ facts: some Facts) {
+        guard let request = slots[index].request else { return }
         remove(at: index)
-        let isHeld = answer(request, at: index, reply(to: request, .failed(error), facts), now)
+        answer(request, at: index, reply(to: request, .failed(error), facts), now)
         record(request.open(in: facts).map { request.row($0, .failed, .nobody, now) })
-        return isHeld
     }
 
-    /// Answers a request that is not in the queue any more. Returns true if a hold takes its place.
-    @discardableResult
-    private mutating func answer(_ request: Request, at index: Int, _ reply: Reply, _ now: Instant) -> Bool {
+    /// Answers a request that is not in the queue any more. A hold may take its place.
+    private mutating func answer(_ request: Request, at index: Int, _ reply: Reply, _ now: Instant) {
         var reply = reply
         reply.hold = beginHold(after: request, at: index, now)
         effects.append(.respond(request, reply))
-        return reply.hold > 0
     }
 
     // MARK: Withdrawal

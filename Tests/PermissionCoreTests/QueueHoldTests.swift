@@ -351,4 +351,37 @@ struct QueueHoldTests {
             length 3
             """)
     }
+
+    /// The hold that begins after one request takes the place of an earlier one of its connection, in front of it. The
+    /// request behind is answered all the same.
+    @Test func aHoldThatMovesHidesNoRequest() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a@x camera hold=15
+            shown A #1 camera
+            > request 2 b@x camera hold=15
+            queued 1
+            > request 3 c camera
+            queued 2
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1
+            record a:camera=dismissed/person
+            timer hold:x 15000
+            respond 1 dismissed camera=undetermined refused=camera hold=15
+            moved 2 queued 0
+            moved 3 queued 1
+            length 2
+            = b camera granted
+            = c camera granted
+            > facts
+            timer hold:x 15000
+            respond 2 answered camera=granted hold=15
+            record b:camera=granted
+            respond 3 answered camera=granted
+            record c:camera=granted
+            length 0
+            """)
+    }
 }
