@@ -22,6 +22,8 @@ final class PermdLink {
     /// The unique name of permd, once it has answered.
     private var daemon: String?
     private var backoff = Backoff(first: 100, longest: 10_000)
+    /// How often permd was lost. A reply to a call from before is one to a permd that has left, also if it is the same.
+    private var losses = 0
     /// How often permd was joined; only the last time counts.
     private var joins = 0
     private var responses: [String: @LoopActor (Message) -> Void] = [:]
@@ -53,6 +55,7 @@ final class PermdLink {
     private func lostDaemon() {
         guard daemon != nil else { return }
         daemon = nil
+        losses += 1
         responses = [:]
         onEvent(.left)
     }
@@ -212,8 +215,8 @@ final class PermdLink {
         guard let daemon, let connection = link.opened else { return }
         let message = Message.call(
             destination: daemon, path: BusNames.root, interface: interface, member: member, body)
-        connection.call(message) { [weak self] reply in
-            guard let self, self.daemon == daemon else { return }
+        connection.call(message) { [weak self, losses] reply in
+            guard let self, self.losses == losses else { return }
             completion(reply.map(\.body).mapError(Failure.init))
         }
     }

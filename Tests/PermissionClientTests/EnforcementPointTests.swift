@@ -43,4 +43,43 @@ struct EnforcementPointTests {
         #expect(said.all.first == "" && asked.all.count > 2)
         await service.end()
     }
+
+    /// permd is joined again after a call failed. What it answers to an earlier question does not count any more.
+    @Test func aReplyFromBeforeALossIsIgnored() async throws {
+        let bus = try await PrivateBus()
+        let service = try FakeService(on: bus)
+        let joins = EventLog<String>()
+        let questions = EventLog<MethodCall>()
+        service.add(
+            BusNames.enforcement, at: BusNames.root,
+            [
+                Method(name: "Subscribe", inputs: [:], outputs: [:]) { call in
+                    joins.add(call.sender)
+                    if joins.all.count != 2 { return call.reply() }
+                    call.fail(name: ErrorKind.limitExceeded.name, body: [.string("no"), .bool(true)])
+                },
+                Method(
+                    name: "GetStatusFor", inputs: ["who": "v", "permissions": "as"], outputs: ["statuses": "a{ss}"],
+                    takesDescriptors: true
+                ) { questions.add($0) },
+            ], properties: [Property("Ask", "s") { _ in .string("sandboxed") }])
+        try service.own(BusNames.service)
+        let point = EnforcementPoint(source: "test", permissions: [.microphone], on: .address(bus.address))
+        let said = EventLog<String>()
+        point.onStatus = { said.add(point.statuses.status($0, .microphone)?.rawValue ?? "") }
+        try await point.start()
+        let process = try ProcessReader().key(getpid())
+        point.statuses.follow([.process(process, AppID("exe:/usr/bin/test")!)], first: [])
+        let first = try await questions.wait(for: 1)[0]
+        service.connection.send(
+            .signal(
+                path: BusNames.root, interface: BusNames.enforcement, member: "StatusChanged",
+                [.string(""), .string("")], destination: joins.all[0]))
+        let second = try await questions.wait(for: 2)[1]
+        first.reply(.stringTable(["microphone": "granted"]))
+        second.reply(.stringTable(["microphone": "denied"]))
+        try await said.first("the status") { $0 == "denied" }
+        #expect(said.all == ["denied"] && !point.statuses.isAsking)
+        await service.end()
+    }
 }
