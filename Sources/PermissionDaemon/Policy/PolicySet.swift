@@ -21,9 +21,6 @@ final class PolicySet {
     /// Called when rules, settings or errors have changed.
     var onChange: (@LoopActor () -> Void)?
 
-    /// Milliseconds from the last change of a file until it is read. An editor replaces a file in several steps, and
-    /// between them the file restricts nothing.
-    private static let settleTime: Int64 = 200
     /// Milliseconds until files are retried that could not be read or watched, for example for lack of descriptors.
     private static let retryTime: Int64 = 10_000
 
@@ -35,6 +32,9 @@ final class PolicySet {
     private var isSaving = false
     private var inotify: Inotify?
     private var settling: LoopTimer?
+    private var settleTime = SettleTime()
+    /// Whether files have changed during a reading, which ends first: otherwise none would end while changes go on.
+    private var isOutdated = false
     private var retry: LoopTimer?
     /// The number of the newest reading. An older one that is still under way changes nothing.
     private var reading = 0
@@ -110,6 +110,7 @@ final class PolicySet {
         let done = waiting
         waiting = []
         for completion in done { completion() }
+        if isOutdated { readChanges() }
     }
 
     /// Saves the texts if the store has others. If that fails, it is retried after the next reading and when the store
@@ -133,10 +134,17 @@ final class PolicySet {
     private func filesChanged() {
         inotify?.read { _, _, _ in }
         settling?.cancel()
-        settling = Loop.shared.after(milliseconds: PolicySet.settleTime) { [weak self] in
+        let pause = settleTime.changed(at: Loop.uptimeMilliseconds())
+        settling = Loop.shared.after(milliseconds: pause) { [weak self] in
             self?.settling = nil
-            self?.read()
+            self?.settleTime.end()
+            self?.readChanges()
         }
+    }
+
+    private func readChanges() {
+        isOutdated = !waiting.isEmpty
+        if !isOutdated { read() }
     }
 
     private func readLater() {
