@@ -49,8 +49,12 @@ public struct PortalSyncRule {
     static let echoTime: Int64 = 10_000
     /// Milliseconds within which a portal may write back an entry that it read before permd deleted it.
     static let rewriteTime: Int64 = 5_000
+    /// The answers that a portal may store, and the deletions that it may undo, that are remembered at a time. Nobody
+    /// answers as many dialogs within these times; a program may, with names that it makes up.
+    static let maximumRemembered = 1024
 
     private struct Echo {
+        let key: PortalKey
         let verdict: Verdict
         let deadline: Int64
         /// The dialog ended without an answer.
@@ -61,8 +65,11 @@ public struct PortalSyncRule {
     private var given: [PortalKey: Verdict]
     /// The content of the portals' store, by question; a question is missing while its entries are unknown.
     private var stored: [Question: [PortalKey: Verdict]] = [:]
-    private var echoes: [PortalKey: [Echo]] = [:]
+    private var echoes: [Echo] = []
     private var takenBack: [PortalKey: (verdict: Verdict, until: Int64)] = [:]
+    /// Until then, what is written or deleted may follow from what was not remembered: nothing that is written becomes a
+    /// decision, and no decision is forgotten.
+    private var unclearUntil: Int64 = 0
     private var deleting: Set<PortalKey> = []
     /// Entries that are being written as decisions, or could not be: the latter are left alone until all are read again.
     private var adopting: Set<PortalKey> = []
@@ -83,10 +90,24 @@ public struct PortalSyncRule {
     /// A dialog is about to be answered. A nil verdict means that nobody answered, which a portal stores as a no.
     public mutating func answers(_ key: PortalKey, _ verdict: Verdict?, at uptime: Int64) {
         let answer = verdict ?? .deny
+        forgetEchoes(at: uptime)
+        let deadline = uptime + PortalSyncRule.echoTime
+        guard echoes.count < PortalSyncRule.maximumRemembered else {
+            unclearUntil = deadline
+            return
+        }
         if !key.isOfPortal { given[key] = answer }
-        echoes[key, default: []].removeAll { $0.deadline <= uptime }
-        echoes[key, default: []].append(
-            Echo(verdict: answer, deadline: uptime + PortalSyncRule.echoTime, isUnsaid: verdict == nil))
+        echoes.append(Echo(key: key, verdict: answer, deadline: deadline, isUnsaid: verdict == nil))
+    }
+
+    /// Forgets the echoes that are not due any more, and the answers that nobody gave and no portal has stored.
+    private mutating func forgetEchoes(at uptime: Int64) {
+        let over = echoes.prefix { $0.deadline <= uptime }
+        echoes.removeFirst(over.count)
+        for echo in over where echo.isUnsaid {
+            let isStored = stored[echo.key.question].map { $0[echo.key] != nil } ?? true
+            if !isStored, !isEchoDue(echo.key, uptime) { given[echo.key] = nil }
+        }
     }
 
     /// The entries about one question were read, or have changed to these.
@@ -118,6 +139,7 @@ public struct PortalSyncRule {
 
     /// Decisions or rules have changed.
     public mutating func review(at uptime: Int64, by judge: some PortalJudge) -> [PortalEffect] {
+        takenBack = takenBack.filter { $0.value.until > uptime }
         let all = Set(stored.keys).union(given.keys.map(\.question)).flatMap { entries(of: $0) }
         return all.sorted { $0.key < $1.key }.flatMap { key, verdict -> [PortalEffect] in
             guard !key.isOfPortal, !adopting.contains(key), !judge.agrees(verdict, for: key) else {
@@ -149,27 +171,27 @@ public struct PortalSyncRule {
     // MARK: Changed entries
 
     private mutating func written(_ key: PortalKey, _ verdict: Verdict, _ uptime: Int64) -> [PortalEffect] {
-        if let index = echoes[key]?.firstIndex(where: { $0.verdict == verdict && $0.deadline > uptime }),
-            let echo = echoes[key]?.remove(at: index)
-        {
+        if let index = echoes.firstIndex(where: { $0.key == key && $0.verdict == verdict && $0.deadline > uptime }) {
+            let echo = echoes.remove(at: index)
             return key.isOfPortal && echo.isUnsaid ? takeBack(key, verdict, uptime) : []
         }
         if key.isOfPortal { return [] }
         if let back = takenBack[key], back.verdict == verdict, back.until > uptime { return [] }
+        if unclearUntil > uptime { return takeBack(key, verdict, uptime) }
         var effects = adopt(key, verdict)
         if given.removeValue(forKey: key) != nil { effects.append(.dropRow(key)) }
         return effects
     }
 
     private mutating func deleted(_ key: PortalKey, isFirst: Bool, _ uptime: Int64) -> [PortalEffect] {
-        let isOurs = takenBack[key].map { $0.until > uptime } ?? false
+        let isOurs = max(takenBack[key]?.until ?? 0, unclearUntil) > uptime
         var effects: [PortalEffect] = isFirst || isOurs || key.isOfPortal ? [] : [.forget(key)]
         if !isEchoDue(key, uptime), given.removeValue(forKey: key) != nil { effects.append(.dropRow(key)) }
         return effects
     }
 
     private func isEchoDue(_ key: PortalKey, _ uptime: Int64) -> Bool {
-        echoes[key]?.contains { $0.deadline > uptime } ?? false
+        echoes.contains { $0.key == key && $0.deadline > uptime }
     }
 
     private mutating func adopt(_ key: PortalKey, _ verdict: Verdict) -> [PortalEffect] {
@@ -181,7 +203,12 @@ public struct PortalSyncRule {
 
     private mutating func takeBack(_ key: PortalKey, _ verdict: Verdict, _ uptime: Int64) -> [PortalEffect] {
         guard deleting.insert(key).inserted else { return [] }
-        takenBack[key] = (verdict, uptime + PortalSyncRule.rewriteTime)
+        let until = uptime + PortalSyncRule.rewriteTime
+        if takenBack.count < PortalSyncRule.maximumRemembered || takenBack[key] != nil {
+            takenBack[key] = (verdict, until)
+        } else {
+            unclearUntil = max(unclearUntil, until)
+        }
         return [.takeBack(key)]
     }
 }

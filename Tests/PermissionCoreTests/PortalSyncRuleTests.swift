@@ -190,4 +190,35 @@ struct PortalSyncRuleTests {
         rule.answers(screenshot, nil, at: 0)
         #expect(rule.found([screenshot: .deny], of: .screenshot, at: 1, by: nothing) == [.takeBack(screenshot)])
     }
+
+    private func made(_ number: Int) -> PortalKey { PortalKey(appID: "org.example.Made\(number)", question: .camera) }
+
+    /// A program has dialogs answered with ever new names. An answer that is not remembered does not become a decision
+    /// when the portal stores it.
+    @Test func answersBeyondTheLimitAreDeleted() {
+        var rule = rule()
+        for number in 0..<1024 { rule.answers(made(number), nil, at: 0) }
+        rule.answers(camera, .grant, at: 1)
+        #expect(rule.found([camera: .grant], of: .camera, at: 5, by: granted) == [.takeBack(camera)])
+        #expect(rule.found([:], of: .camera, at: 6, by: granted) == [])
+        #expect(rule.deletionEnded(camera, isGone: true, at: 7, by: granted) == [])
+        // Ten seconds later there is room again.
+        rule.answers(camera, .grant, at: 10_001)
+        #expect(rule.found([camera: .grant], of: .camera, at: 10_005, by: granted) == [])
+        // What nobody answered and no portal stored is no answer of permd any more.
+        #expect(!rule.isGiven(made(0), .deny) && rule.isGiven(camera, .grant))
+    }
+
+    /// An entry whose deletion is not remembered does not become a decision when the portal writes it back, and its
+    /// disappearance ends none.
+    @Test func deletionsBeyondTheLimitEndNoDecision() {
+        let entries = Dictionary(uniqueKeysWithValues: (0..<1025).map { (made($0), Verdict.grant) })
+        var rule = PortalSyncRule(given: entries)
+        #expect(rule.found(entries, of: .camera, at: 0, by: nothing).count == 1025)
+        let effects = rule.found([:], of: .camera, at: 1, by: nothing)
+        #expect(effects.count == 1025 && effects.allSatisfy { if case .dropRow = $0 { true } else { false } })
+        for key in entries.keys { _ = rule.deletionEnded(key, isGone: true, at: 2, by: nothing) }
+        let again = rule.found(entries, of: .camera, at: 3, by: nothing)
+        #expect(again.allSatisfy { if case .takeBack = $0 { true } else { false } })
+    }
 }
