@@ -8,6 +8,7 @@ package struct GuardTable {
     package static let programsPerUser = 256
     /// The threads of a user that may wait. More than a desktop's programs have; each costs the kernel a stopped thread.
     package static let threadsPerUser = 128
+
     private struct Program {
         let user: UInt32
         var verdicts: [Permission: GuardVerdict] = [:]

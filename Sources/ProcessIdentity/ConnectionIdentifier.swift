@@ -6,7 +6,7 @@
 
 package import DBus
 import Glibc
-package import PermissionModel
+import PermissionModel
 
 @LoopActor
 package final class ConnectionIdentifier {
