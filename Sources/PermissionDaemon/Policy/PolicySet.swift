@@ -33,8 +33,6 @@ final class PolicySet {
     private var inotify: Inotify?
     private var settling: LoopTimer?
     private var settleTime = SettleTime()
-    /// Whether files have changed during a reading, which ends first: otherwise none would end while changes go on.
-    private var isOutdated = false
     private var retry: LoopTimer?
     /// The number of the newest reading. An older one that is still under way changes nothing.
     private var reading = 0
@@ -110,7 +108,6 @@ final class PolicySet {
         let done = waiting
         waiting = []
         for completion in done { completion() }
-        if isOutdated { readChanges() }
     }
 
     /// Saves the texts if the store has others. If that fails, it is retried after the next reading and when the store
@@ -138,13 +135,8 @@ final class PolicySet {
         settling = Loop.shared.after(milliseconds: pause) { [weak self] in
             self?.settling = nil
             self?.settleTime.end()
-            self?.readChanges()
+            self?.read()
         }
-    }
-
-    private func readChanges() {
-        isOutdated = !waiting.isEmpty
-        if !isOutdated { read() }
     }
 
     private func readLater() {

@@ -19,7 +19,7 @@ struct PolicyChangesTests {
     }
 
     /// The folder in /usr/lib is missing, so that its nearest parent is watched, where other files change all the time.
-    /// And a file hangs, so that a reading takes longer than the next change.
+    /// And a file hangs, so that a reading takes longer than the time to the next.
     @Test func steadyChangesPutNoReadingOff() async throws {
         let folder = PolicyTreeTests.folder
         let bench = try await PolicyTreeTests.Bench(["\(folder)/a.conf": PolicyTreeTests.rule("camera")])
