@@ -60,9 +60,9 @@ public final class Connection {
 
     // SAFETY: `raw` was opened by this module and is closed and released only in `disconnected`; the filter is removed
     // first.
-    init(_ raw: OpaquePointer) {
+    init(_ raw: OpaquePointer, uniqueName: String) {
         self.raw = raw
-        uniqueName = String(cString: dbus_bus_get_unique_name(raw))
+        self.uniqueName = uniqueName
         watches = Watches(connection: raw)
         dbus_connection_set_max_received_size(raw, Connection.maximumReceived)
         boundDescriptors()

@@ -136,6 +136,21 @@ struct ConnectionTests {
         await fixture.end()
     }
 
+    /// While a thread waits for a bus that does not answer, the loop can connect to another one.
+    @Test func aSilentBusHoldsUpNoOtherConnection() async throws {
+        let silent = try SilentBus(.silent)
+        let opened = EventLog<Bool>()
+        Connection.open(.address(silent.address)) { opened.add((try? $0.get()) != nil) }
+        try await silent.waitForClient()
+        let bus = try await PrivateBus()
+        let connection = try bus.connect()
+        #expect(connection.uniqueName.hasPrefix(":") && opened.all.isEmpty)
+        connection.close()
+        try silent.give(to: bus.address)
+        try await opened.wait(for: 1)
+        await bus.end()
+    }
+
     /// The libdbus connection is released a turn after it was closed; nothing of it may be used then.
     @Test func aClosedConnectionHasNoSocket() async throws {
         let bus = try await PrivateBus(.daemon)
