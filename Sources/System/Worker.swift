@@ -3,6 +3,8 @@
 // Jobs start in the order in which they were added. Usually one thread is enough. A job that takes longer than
 // `patience` holds up only later jobs about the same subject; the others go on in another thread. A job that is over its
 // deadline has failed. Its thread may be stuck in the kernel for ever, so the number of threads is bounded.
+//
+// A job that is refused, because too many wait, still fails after the earlier ones about its subject are complete.
 
 package import DBus
 
@@ -26,6 +28,8 @@ package final class Worker {
         /// Runs while other jobs wait for this one.
         var handover: LoopTimer?
         var isOverdue = false
+        /// Whether it fails in its turn, without being run.
+        var isRefused = false
 
         init(
             id: UInt64, subject: String, start: @escaping @LoopActor () -> Bool, fail: @escaping @LoopActor () -> Void
@@ -38,6 +42,7 @@ package final class Worker {
     private let patience: Int64
     private var waiting: [Job] = []
     private var running: [Job] = []
+    private var refused = 0
     private var lastID: UInt64 = 0
 
     /// - Parameters:
@@ -69,21 +74,39 @@ package final class Worker {
                     Loop.shared.post { if self?.ended(id) ?? false { completion(value) } }
                 } == 0
             }, fail: { completion(nil) })
+        // What waited for a thread that is stuck has failed before.
         let isHanging = stuckThreads == threads || running.contains { $0.isOverdue && $0.subject == subject }
-        guard !isHanging, waiting.count < Worker.maximumWaiting else { return Loop.shared.later(entry.fail) }
-        entry.expiry = Loop.shared.after(milliseconds: deadline) { [weak self] in self?.expired(entry) }
+        guard !isHanging else { return Loop.shared.later(entry.fail) }
         waiting.append(entry)
+        guard waiting.count - refused <= Worker.maximumWaiting else {
+            entry.isRefused = true
+            refused += 1
+            return failRefused(about: subject)
+        }
+        entry.expiry = Loop.shared.after(milliseconds: deadline) { [weak self] in self?.expired(entry) }
         startNext()
+    }
+
+    /// Fails the refused jobs about a subject whose turn it is.
+    private func failRefused(about subject: String) {
+        guard refused > 0, !running.contains(where: { $0.subject == subject }) else { return }
+        while let index = waiting.firstIndex(where: { $0.subject == subject }), waiting[index].isRefused {
+            refused -= 1
+            Loop.shared.later(waiting.remove(at: index).fail)
+        }
     }
 
     private func startNext() {
         while running.count < threads, running.allSatisfy({ $0.handover == nil }),
-            let index = waiting.firstIndex(where: { next in !running.contains { $0.subject == next.subject } })
+            let index = waiting.firstIndex(where: { next in
+                !next.isRefused && !running.contains { $0.subject == next.subject }
+            })
         {
             let job = waiting.remove(at: index)
             guard job.start() else {
                 job.expiry?.cancel()
                 Loop.shared.later(job.fail)
+                failRefused(about: job.subject)
                 continue
             }
             running.append(job)
@@ -100,6 +123,7 @@ package final class Worker {
         let job = running.remove(at: index)
         job.handover?.cancel()
         job.expiry?.cancel()
+        failRefused(about: job.subject)
         startNext()
         return !job.isOverdue
     }
@@ -107,11 +131,13 @@ package final class Worker {
     private func expired(_ job: Job) {
         if let index = waiting.firstIndex(where: { $0 === job }) {
             waiting.remove(at: index)
-            return job.fail()
+            job.fail()
+            return failRefused(about: job.subject)
         }
         job.isOverdue = true
         let hopeless = stuckThreads == threads ? waiting : waiting.filter { $0.subject == job.subject }
         waiting.removeAll { next in hopeless.contains { $0 === next } }
+        refused -= hopeless.count(where: \.isRefused)
         job.fail()
         for next in hopeless {
             next.expiry?.cancel()

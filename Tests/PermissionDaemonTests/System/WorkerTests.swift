@@ -126,4 +126,35 @@ struct WorkerTests {
         }
         #expect(try await results.wait(for: 3) == [0, 1, 2])
     }
+
+    /// A job for which there is no room fails after the earlier ones about its subject, whose results it would replace.
+    @Test func aRefusedJobOvertakesNoneOfItsSubject() async throws {
+        let worker = Worker(threads: 1)
+        let gate = Gate()
+        let results = EventLog<String>()
+        worker.run(about: "slow", deadline: 60_000) {
+            gate.wait()
+        } then: { _ in
+            results.add("slow")
+        }
+        for number in 0..<Worker.maximumWaiting {
+            worker.run(about: number == 0 ? "first" : "other", deadline: 60_000) {
+                number
+            } then: {
+                if $0 == 0 { results.add("first") }
+            }
+        }
+        for subject in ["slow", "first", "new"] {
+            worker.run(about: subject, deadline: 60_000) {
+                true
+            } then: {
+                results.add("\(subject) \($0 == nil ? "refused" : "ran")")
+            }
+        }
+        // Nothing of its subject is before it.
+        #expect(try await results.wait(for: 1) == ["new refused"])
+        gate.open()
+        let all = try await results.wait(for: 5)
+        #expect(all == ["new refused", "slow", "slow refused", "first", "first refused"])
+    }
 }
