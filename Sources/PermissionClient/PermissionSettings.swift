@@ -218,15 +218,17 @@ public final class PermissionSettings: Sendable {
         var rows: [Row] = []
         var (filter, left, offset) = (filter, limit > 0 ? limit : .max, max(0, offset))
         while left > 0 {
-            let count = min(left, PermissionSettings.pageSize)
+            // After a page with fewer rows than there was room for, the next of a few rows might have none.
+            let count = rows.isEmpty ? min(left, PermissionSettings.pageSize) : PermissionSettings.pageSize
             filter["limit"] = .uint32(UInt32(count))
             filter["offset"] = .uint32(UInt32(clamping: offset))
             let page = try await call(BusNames.policy, member, [.properties(filter)]).first?.rows
             guard let page else { throw .unexpected("no rows from \(member)") }
-            // A page may have fewer rows than there is room for: rows that permd cannot read are left out.
+            // A page may have fewer rows than there is room for: permd leaves out those that it cannot read.
             if page.isEmpty { break }
-            rows += page.compactMap(read)
-            left -= count
+            let known = page.compactMap(read).prefix(left)
+            rows += known
+            left -= known.count
             offset += count
         }
         return rows
