@@ -87,6 +87,7 @@ package struct Queue {
         case .throttleLifted(let app, let question):
             dismissals.lift(app: app, question: question)
             withdrawals.lift(app)
+            settleAll(now, facts)
         case .disconnected: disconnected(now, facts)
         case .shutdown: shutDown(facts)
         }

@@ -67,7 +67,8 @@ package enum QueueEvent {
     case timerFired(TimerID)
     case settingsChanged(Settings)
     case dismissalsRestored([DismissalRecord])
-    /// A decision or a reset clears dismissal counts and stops throttling the app; nil matches all.
+    /// A decision or a reset, which may have changed facts, clears dismissal counts and stops throttling the app; nil
+    /// matches all.
     case throttleLifted(app: AppID?, question: Question?)
     /// The connection to the bus was lost, and with it every caller and agent.
     case disconnected

@@ -100,40 +100,26 @@ final class Broker {
         ]
     }
 
-    /// Connects to the events of the components and restores the state of earlier runs.
-    func start() {
+    /// Connects to the events of the components.
+    ///
+    /// - Parameter stored: What earlier runs have left.
+    func start(_ stored: StoredState = StoredState()) {
         identifier.onLeft = { [weak self] in self?.left($0) }
         devices.onChange = { [weak self] in self?.devicesChanged($0) }
         usage.onChange = { [weak self] in self?.usesChanged($0) }
         usage.devicesChanged()
         policy.onChange = { [weak self] in self?.policyChanged() }
         indicator.changed(isInUse: !usage.uses.isEmpty)
-        store.onRead = { [weak self] in self?.decisionsRead($0) }
         store.queue.onWritableAgain = { [weak self] in self?.writeAgain() }
         store.onChange = { [weak self] in self?.changed($0) }
-        store.switches.onChange = { [weak self] in self?.switched($0) }
-        store.presentApps = { [weak self] in self?.presentApps ?? [] }
         store.history.limits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
         portalSync.decisions = self
-        if isContinuing { feed(.settingsChanged(policy.settings)) }
-        // The store answers in order, so nobody's decisions are in memory before this is complete.
-        store.restore { [weak self] in self?.restored($0) }
+        policy.onValidTexts = { [store] in store.saveRuleFiles($0, then: $1) }
+        feed(isContinuing ? .settingsChanged(policy.settings) : .dismissalsRestored(stored.dismissals))
+        portalSync.start(stored.portalAnswers)
         usage.isAskedAbout = { [weak guardLink] in guardLink?.isAsking(about: $0, $1) ?? false }
         guardLink.onSettled = { [weak usage] in usage?.reconsider() }
         guardLink.serve(self)
-    }
-
-    private func restored(_ state: StoredState) {
-        guard !isDetached else { return }
-        if !isContinuing { feed(.dismissalsRestored(state.dismissals)) }
-        policy.onValidTexts = { [weak self] in self?.saveValidTexts($0, $1) }
-        portalSync.start(state.portalAnswers)
-        store.findEnds()
-    }
-
-    private var presentApps: Set<AppID> {
-        identifier.apps.union(queue.requests.map(\.caller.app)).union(usage.uses.compactMap(\.app))
-            .union(portalSync.knownApps)
     }
 
     // MARK: The queue
@@ -176,7 +162,7 @@ final class Broker {
         case .commit(let request, let decisions, let rows): commit(request, decisions, rows)
         // Repeated rows, which the store combines, would fill the journal.
         case .record(let rows): log(store.history.record(rows))
-        case .saveDismissals(let record): saveDismissals(record)
+        case .saveDismissals(let record): store.save(record)
         case .moved(let request, let old): moved(request, from: old)
         case .lengthChanged(let length): policyInterface.notifyLength(length)
         case .startTimer(let id, let milliseconds):
@@ -264,26 +250,6 @@ final class Broker {
         feed(.settingsChanged(policy.settings))
         enforcement.notify(nil, nil)
         reevaluate(nil)
-    }
-
-    private func saveValidTexts(_ texts: [ExactText: ExactText], _ then: @escaping @LoopActor (Bool) -> Void) {
-        store.queue.add(writes: true) { (database) throws(DatabaseError) in
-            try RuleFileRows.replaceAll(texts, database)
-        } then: { [log] result in
-            if case .failure(let error) = result {
-                log.error("A fallback copy of the policy files could not be saved: \(error)")
-            }
-            then((try? result.get()) != nil)
-        }
-    }
-
-    private func saveDismissals(_ record: DismissalRecord) {
-        let session = store.session.scopes.session
-        store.queue.add(writes: true) { (database) throws(DatabaseError) in
-            try DismissalRows.save(record, session: session, database)
-        } then: { [log] result in
-            if case .failure(let error) = result { log.error("The count of dismissals could not be written: \(error)") }
-        }
     }
 
     /// Logs a step in the progress of a request.

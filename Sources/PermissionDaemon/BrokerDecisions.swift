@@ -1,4 +1,5 @@
-// Handles decisions: writes them, notifies others of changes, and resets them.
+// Decide, commit, enforce, notify, respond: the store reports a change and its completion as one event, which leads to
+// the rest in the same turn.
 
 import DBus
 import Logging
@@ -7,22 +8,20 @@ import PermissionModel
 import System
 
 extension Broker: PolicyCalls, PortalDecisions {
+    // MARK: Changes that are asked for
+
     func commit(_ request: Request, _ decisions: [Decision], _ rows: [HistoryRow]) {
-        store.set(decisions, history: rows) { [weak self] result in
+        store.set(decisions, history: rows, orFor: request.caller.process) { [weak self] report in
             guard let self else { return }
-            switch result {
-            case .success:
-                log(rows)
-                indicator.answered(decisions)
-            case .failure(let error):
+            if let error = report.error {
                 log.error("Decisions could not be written and hold for the asking process only: \(error)")
-                for decision in decisions {
-                    store.setInMemory(decision, for: decision.process ?? request.caller.process)
-                }
                 // They are written when the store can be.
                 store.history.record(rows)
+            } else {
+                log(rows)
+                indicator.answered(decisions)
             }
-            feed(.committed(request.id))
+            publish(report.changes, then: .committed(request.id))
         }
     }
 
@@ -31,15 +30,12 @@ extension Broker: PolicyCalls, PortalDecisions {
         let row = HistoryRow(
             time: decision.decided, request: "", app: decision.app, question: question,
             outcome: decision.verdict == .grant ? .granted : .denied, by: decision.by)
-        store.set([decision], history: [row]) { [weak self] result in
+        store.set([decision], history: [row]) { [weak self] report in
             guard let self else { return }
-            switch result {
-            case .failure(let error): completion(.failure(error.ofChange))
-            case .success:
-                log([row])
-                liftThrottle(decision.app, question)
-                completion(.success(()))
-            }
+            if let error = report.error { return completion(.failure(error.ofChange)) }
+            log([row])
+            publish(report.changes, then: .throttleLifted(app: decision.app, question: question))
+            completion(.success(()))
         }
     }
 
@@ -48,15 +44,12 @@ extension Broker: PolicyCalls, PortalDecisions {
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
     ) {
         let time = now()
-        store.reset(DecisionFilter(app: app, question: question), by: by) { [weak self] result in
+        store.reset(DecisionFilter(app: app, question: question), by: by) { [weak self] report in
             guard let self else { return }
-            liftThrottle(app, question)
-            switch result {
-            case .failure(let error): completion(.failure(error.ofReset))
-            case .success(let removed):
-                log(Set(removed.map { HistoryRow(resetOf: $0, by: by, at: time) }))
-                completion(.success(removed.count))
-            }
+            publish(report.changes, then: .throttleLifted(app: app, question: question))
+            if let error = report.error { return completion(.failure(error.ofReset)) }
+            log(Set(report.changes.map { HistoryRow(resetOf: $0.app, $0.permission, by: by, at: time) }))
+            completion(.success(report.changes.count))
         }
     }
 
@@ -65,20 +58,69 @@ extension Broker: PolicyCalls, PortalDecisions {
         _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void
     ) {
         store.switches.set(permission, on: on, by: by) { [weak self] result in
-            if case .success(let row?) = result { self?.log([row]) }
+            if case .success(let row?) = result {
+                self?.log([row])
+                self?.switched([permission])
+            }
             completion(result.map { _ in }.mapError(\.ofChange))
         }
     }
 
-    /// Permissions were switched off or on for every app.
-    func switched(_ permissions: Set<Permission>) {
+    // MARK: What follows from changes
+
+    /// What follows from a change of decisions, in the turn of the store's report: points and the guard enforce it,
+    /// subscribers hear of it, and the queue settles what waits for it and answers.
+    ///
+    /// - Parameter event: What the change completes.
+    private func publish(_ changes: [DecisionChange], then event: QueueEvent = .factsChanged) {
         guard !isDetached else { return }
+        if case .throttleLifted(let app, let question) = event {
+            // Of these are all changes, and a request that was dismissed unseen can be made again.
+            enforcement.notify(app, question?.permission)
+        } else {
+            for change in changes { enforcement.notify(change.app, change.permission) }
+        }
+        for change in changes { policyInterface.notifyDecision(change.app, change.permission, change.verdict) }
+        reevaluate(Set(changes.map(\.app)), then: event)
+    }
+
+    /// Evaluates again what depends on facts about these apps; nil means all apps.
+    func reevaluate(_ apps: Set<AppID>?, then event: QueueEvent = .factsChanged) {
+        statuses.refresh(apps)
+        portalSync.review()
+        feed(event)
+    }
+
+    /// Facts have changed without anybody having asked for it.
+    func changed(_ change: StoreChange) {
+        guard !isDetached else { return }
+        switch change {
+        case .ended(let changes): publish(changes)
+        case .read(let switches):
+            switched(switches)
+            enforcement.notify(nil, nil)
+            reevaluate(nil)
+        }
+    }
+
+    /// Permissions were switched off or on for every app.
+    private func switched(_ permissions: Set<Permission>) {
+        guard !isDetached, !permissions.isEmpty else { return }
         for permission in permissions {
             enforcement.notify(nil, permission)
             policyInterface.notifySwitch(permission)
         }
         reevaluate(nil)
     }
+
+    /// Retries the background writes that failed.
+    func writeAgain() {
+        store.history.write()
+        policy.saveValidTexts()
+        portalSync.readAgain()
+    }
+
+    // MARK: State for settings programs
 
     var version: String { ProgramOptions.version }
 
@@ -88,38 +130,6 @@ extension Broker: PolicyCalls, PortalDecisions {
         queue.pauses(at: Instant(epoch: now(), uptime: Loop.uptimeMilliseconds())).filter {
             (app == nil || $0.app == app) && (question == nil || $0.question == question)
         }
-    }
-
-    /// Notifies enforcement points, subscribers and the apps' connections of decisions that were made or have ended, and
-    /// evaluates again what else depends on them.
-    func changed(_ decisions: [DecisionChange]) {
-        guard !isDetached else { return }
-        for decision in decisions {
-            enforcement.notify(decision.app, decision.permission)
-            policyInterface.notifyDecision(decision.app, decision.permission, decision.verdict)
-        }
-        reevaluate(Set(decisions.map(\.app)))
-    }
-
-    /// Re-evaluates everything that depends on decisions and rules about these apps; nil means all apps.
-    func reevaluate(_ apps: Set<AppID>?) {
-        statuses.refresh(apps)
-        portalSync.review()
-        feed(.factsChanged)
-    }
-
-    /// The decisions of apps were read, and may be others than those known so far; nil means all apps.
-    func decisionsRead(_ apps: Set<AppID>?) {
-        guard !isDetached else { return }
-        if let apps { for app in apps { enforcement.notify(app, nil) } } else { enforcement.notify(nil, nil) }
-        reevaluate(apps)
-    }
-
-    /// Retries the background writes that failed.
-    func writeAgain() {
-        store.history.write()
-        policy.saveValidTexts()
-        portalSync.readAgain()
     }
 
     // MARK: The portals' store
@@ -153,11 +163,6 @@ extension Broker: PolicyCalls, PortalDecisions {
     /// The last login session has ended.
     func sessionEnded() {
         store.endSession()
-        liftThrottle(nil, nil)
-    }
-
-    private func liftThrottle(_ app: AppID?, _ question: Question?) {
-        feed(.throttleLifted(app: app, question: question))
-        enforcement.notify(app, question?.permission)
+        publish([], then: .throttleLifted(app: nil, question: nil))
     }
 }

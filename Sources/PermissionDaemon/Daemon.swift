@@ -94,7 +94,7 @@ final class Daemon {
     private func claimName(on connection: Connection) {
         connection.requestName(BusNames.service) { [weak self] result in
             guard let self, !isStopping, connection.isConnected else { return }
-            if case .success(true) = result { return withParts { [weak self] in self?.serve($0, on: connection) } }
+            if case .success(true) = result { return withParts { [weak self] in self?.restore($0, on: connection) } }
             // After an outage the bus may not have noticed yet that permd's previous connection is closed, and a flooded
             // bus may exceed a quota now and accept the request a moment later.
             if outage?.tryLater({ self.claimName(on: connection) }) == true { return }
@@ -131,8 +131,7 @@ final class Daemon {
         } then: { [self] session in
             let store = DecisionStore(
                 paths: paths, session: session ?? UserSession(boot: boot), now: Daemon.wallClock, log: log)
-            processes.prepare = { [store] in store.load($0, then: $1) }
-            store.queue.add(RuleFileRows.all) { [weak self] in self?.start(store, devices, (try? $0.get()) ?? []) }
+            store.readRuleFiles { [weak self] in self?.start(store, devices, $0) }
         }
         // Meanwhile.
         devices.start()
@@ -152,7 +151,12 @@ final class Daemon {
         }
     }
 
-    private func serve(_ parts: Parts, on connection: Connection) {
+    /// Decisions are in memory by now, as the file was read before its rules were. Calls wait until the rest is known.
+    private func restore(_ parts: Parts, on connection: Connection) {
+        parts.store.restore { [weak self] in self?.serve(parts, $0, on: connection) }
+    }
+
+    private func serve(_ parts: Parts, _ stored: StoredState, on connection: Connection) {
         guard !isStopping, connection.isConnected else { return }
         nameWatch?.cancel()
         nameWatch = nil
@@ -164,7 +168,7 @@ final class Daemon {
         let service = BusService(broker)
         self.service = service
         service.servePortals()
-        broker.start()
+        broker.start(stored)
         followSessions(broker)
         if outage == nil {
             notifier.ready()
@@ -270,5 +274,6 @@ final class Daemon {
         }
     }
 
-    nonisolated static func wallClock() -> EpochSeconds { EpochSeconds(time(nil)) }
+    /// Not time(2), which may be a tick behind the clock of timers.
+    nonisolated static func wallClock() -> EpochSeconds { Loop.nanoseconds(of: CLOCK_REALTIME) / 1_000_000_000 }
 }

@@ -11,6 +11,14 @@ extension Broker {
                 code: "store", text: $0,
                 advice: "check the folder's free space and owner; permctl export saves the current decisions")
         }
+        if store.isFull {
+            problems.append(
+                Problem(
+                    code: "store-full",
+                    text:
+                        "\(store.maximum) decisions are stored, the most there can be; answers of apps without one hold for the asking process only",
+                    advice: "remove decisions that are not needed with permctl reset"))
+        }
         problems += policy.problems.map {
             let about = $0.file.split(separator: "/").contains { $0 == "policy.d" } ? "policy" : "settings"
             return Problem(

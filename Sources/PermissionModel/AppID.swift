@@ -47,13 +47,13 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         else { return nil }
         let name = String(text[text.utf8.index(after: colon)...])
         guard !name.isEmpty, name.utf8.count <= AppID.maximumLength,
-            !name.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F })
+            !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
         else { return nil }
         if kind == .exe {
             // Split bytes, not characters: a slash and a combining mark after it are one character.
             let parts = name.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
             guard parts.count <= 2,
-                parts.allSatisfy({ $0.first == UInt8(ascii: "/") && AppID.isEscaped(Substring($0)) })
+                parts.allSatisfy({ $0.first == UInt8(ascii: "/") && AppID.isEscaped($0) })
             else { return nil }
         } else if name.utf8.contains(UInt8(ascii: "/")) || name.utf8.contains(UInt8(ascii: ":")) {
             return nil
@@ -97,7 +97,8 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
 
     /// Compares bytes, like SQLite's default collation.
     public static func < (a: AppID, b: AppID) -> Bool {
-        a.kind == b.kind ? a.name.utf8.lexicographicallyPrecedes(b.name.utf8) : a.kind.rawValue < b.kind.rawValue
+        if a.kind != b.kind { return a.kind.rawValue < b.kind.rawValue }
+        return a.isASCII && b.isASCII ? a.name < b.name : a.name.utf8.lexicographicallyPrecedes(b.name.utf8)
     }
 
     /// The maximum number of bytes in a name. Two escaped paths of PATH_MAX bytes fit.
@@ -125,8 +126,9 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
     }
 
     /// Whether every `%` is followed by two upper-case hexadecimal digits.
-    private static func isEscaped(_ text: Substring) -> Bool {
-        let bytes = Array(text.utf8)
+    private static func isEscaped(_ text: Substring.UTF8View) -> Bool {
+        guard text.contains(UInt8(ascii: "%")) else { return true }
+        let bytes = Array(text)
         var i = 0
         while i < bytes.count {
             if bytes[i] == UInt8(ascii: "%") {

@@ -28,6 +28,9 @@ public enum Limits {
     public static let unansweredPrompts: Int64 = 3
     /// The apps that a prompt names as waiting behind it: one line of a window.
     public static let appsBehind = 5
+    /// The decisions that are kept. Each is an answer of a person, of whom nobody gives so many; all of them are in
+    /// memory, where they take some megabytes, and are read at the start.
+    public static let decisions = 16_384
     /// Consecutive failed prompts after which an agent is unregistered.
     public static let agentFailures = 3
 }

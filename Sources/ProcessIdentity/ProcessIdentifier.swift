@@ -9,8 +9,6 @@ package import System
 package final class ProcessIdentifier {
     package nonisolated let identity: AppIdentity
     package let worker: Worker
-    /// What has to be known of an app before its process counts as identified.
-    package var prepare: @LoopActor (AppID, @escaping @LoopActor () -> Void) -> Void = { $1() }
 
     package init(worker: Worker, reader: ProcessReader = ProcessReader()) {
         self.worker = worker
@@ -28,10 +26,6 @@ package final class ProcessIdentifier {
         _ pid: Int32, under pidfd: UnixFD, label: [UInt8]? = nil, program: String = "",
         _ completion: @escaping @LoopActor (Result<IdentifiedProcess, UnknownProcess>) -> Void
     ) {
-        let completion: @LoopActor (Result<IdentifiedProcess, UnknownProcess>) -> Void = { [self] result in
-            guard case .success(let found) = result else { return completion(result) }
-            prepare(found.app) { completion(result) }
-        }
         let evidence: ProcessEvidence
         do throws(UnknownProcess) {
             evidence = try identity.evidence(pid, label: label)

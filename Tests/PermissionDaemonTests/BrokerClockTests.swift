@@ -8,12 +8,15 @@ import Testing
 
 @testable import PermissionDaemon
 
+/// Later than the wall clock, whose timers would fire at once otherwise.
+private let start: EpochSeconds = 4_000_000_000
+
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct BrokerClockTests {
     private let folder: TemporaryFolder
     private let bus: PrivateBus
-    private let clock = ManualClock(10_000)
+    private let clock = ManualClock(start)
     private let broker: Broker
     private let caller = Caller(
         connection: ":1.9", app: AppID("exe:/usr/bin/a")!, process: ProcessKey(pid: 1, startTime: 1))
@@ -26,7 +29,6 @@ struct BrokerClockTests {
         let clock = clock
         broker = await DaemonParts(folder, devices: [camera]) { clock.now }.broker(try bus.connect())
         broker.start()
-        await load(caller.app, broker.store)
     }
 
     private func decide(until end: EpochSeconds) async throws {
@@ -45,7 +47,7 @@ struct BrokerClockTests {
     }
 
     @Test func aClockThatJumpsBack() async throws {
-        try await decide(until: 10_100)
+        try await decide(until: start + 100)
         #expect(isDecided)
         // An hour back: the end is an absolute time, so the decision still holds until then.
         clock.advance(by: -3600)
@@ -67,7 +69,7 @@ struct BrokerClockTests {
     }
 
     @Test func aClockThatJumpsForward() async throws {
-        try await decide(until: 20_000)
+        try await decide(until: start + 10_000)
         clock.advance(by: 1_000_000)
         #expect(!isDecided)
         broker.store.noticeEnds()
@@ -77,7 +79,7 @@ struct BrokerClockTests {
     }
 
     @Test func aDecisionThatEndedUnnoticed() async throws {
-        try await decide(until: 10_010)
+        try await decide(until: start + 10)
         clock.advance(by: 10)
         #expect(!isDecided)
         #expect(try await decisions(broker.store).isEmpty)

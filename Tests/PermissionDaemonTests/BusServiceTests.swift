@@ -139,8 +139,7 @@ struct BusServiceTests {
                 done.resume()
             }
         }
-        broker.start()
-        await written(broker.store)
+        broker.start(await restored(broker.store))
         #expect(broker.pauses(app: nil, question: nil).map(\.app) == [app])
         broker.sessionEnded()
         #expect(broker.pauses(app: nil, question: nil).isEmpty)
@@ -156,7 +155,7 @@ struct BusServiceTests {
     }
 
     private static let decision = Decision(
-        app: AppID("exe:/usr/bin/a")!, permission: .camera, verdict: .deny, duration: .until(100), decided: 0,
+        app: AppID("exe:/usr/bin/a")!, permission: .camera, verdict: .deny, duration: .until(5_000_000_000), decided: 0,
         by: .permctl)
 
     private static func call(

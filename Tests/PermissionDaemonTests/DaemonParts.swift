@@ -28,25 +28,26 @@ struct DaemonParts {
     /// - Parameters:
     ///   - folder: The store's files, and the root of the policy folders.
     ///   - records: The devices that udev lists.
+    ///   - maximum: How many decisions are kept.
     init(
         _ folder: TemporaryFolder, devices records: [DeviceRecord] = [],
-        now: @escaping @Sendable () -> EpochSeconds = { 0 }
+        maximum: Int = Limits.decisions, now: @escaping @Sendable () -> EpochSeconds = { 0 }
     ) async {
         self.now = now
         store = DecisionStore(
             paths: StorePaths(state: folder.file("state"), session: folder.file("run")),
-            session: UserSession(boot: "b"), now: now, log: quietLog)
+            session: UserSession(boot: "b"), now: now, maximum: maximum, log: quietLog)
         policy = PolicySet(root: folder.path, saved: [], worker: Worker(), log: quietLog)
         devices = DeviceCatalog(
             worker: Worker(), log: quietLog, source: FakeSource(records), kinds: DeviceKinds.all, probe: FakeProbe())
         await devices.started()
+        await written(store)
     }
 
     var facts: CurrentFacts { CurrentFacts(store: store, policy: policy, devices: devices) }
 
     func broker(_ connection: Connection) -> Broker {
         let processes = ProcessIdentifier(worker: Worker())
-        processes.prepare = { [store] in store.load($0, then: $1) }
         let guardLink = GuardLink(
             bus: SystemBus(.address("unix:path=/nonexistent")), processes: processes, facts: facts, policy: policy,
             devices: devices, now: now, log: quietLog)

@@ -99,6 +99,15 @@ struct StructureTests {
         }
     }
 
+    /// What the daemon knows of its file is in one folder.
+    @Test func onlyTheStoreNamesItsDatabase() throws {
+        for file in try StructureTests.files("Sources/PermissionDaemon") where !file.path.contains("/Store/") {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let found = text.firstMatch(of: /\b(Database|DatabaseError|Statement|SQLValue|RowCondition|[A-Z]\w+Rows)\b/)
+            #expect(found == nil, "\(file.lastPathComponent) names \(found?.output.0 ?? "")")
+        }
+    }
+
     @Test func filesAreShortAndStateTheirPurpose() throws {
         for file in try StructureTests.files("Sources") + StructureTests.files("Tools") {
             let lines = try String(contentsOf: file, encoding: .utf8).split(

@@ -7,7 +7,7 @@ final class Bench {
     /// The decisions stored while calls are measured.
     static let fewDecisions = 1000
     /// The decisions stored while the start is measured.
-    static let manyDecisions = 100_000
+    static let manyDecisions = 16_000
 
     let address: String
     /// A temporary folder that is removed after the run.

@@ -25,9 +25,6 @@ final class CurrentFacts {
             isUsable: assumesDevice || devices.isUsable(permission))
     }
 
-    /// Calls `then` once the decisions of an app are known. It may run before this returns.
-    func load(_ app: AppID, then: @escaping @LoopActor () -> Void) { store.load(app, then: then) }
-
     /// What rules, switches and decisions say about an app as portals know it: all its processes together. The Camera portal
     /// checks again when the camera is opened, so a process's own grant counts while the process runs.
     func portalVerdict(of permission: Permission, for app: AppID) -> Verdict? {

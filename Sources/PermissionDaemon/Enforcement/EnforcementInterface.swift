@@ -103,7 +103,7 @@ struct EnforcementInterface {
         { (call) throws(PermissionError) in
             let point = try identifier.caller(of: call)
             let end = try waiting.add(call.message)
-            EnforcementSubject.find(call.arguments[0], namedBy: point, processes, facts) { subject in
+            EnforcementSubject.find(call.arguments[0], namedBy: point, processes) { subject in
                 end()
                 do throws(PermissionError) {
                     // The point may have left the bus meanwhile.

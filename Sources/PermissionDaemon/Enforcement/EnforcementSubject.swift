@@ -20,17 +20,11 @@ struct EnforcementSubject {
     ///
     /// - Parameter who: A variant with a pidfd (`h`), or with a sandboxed app (`s`).
     static func find(
-        _ who: Value, namedBy point: Caller, _ processes: ProcessIdentifier, _ facts: CurrentFacts,
-        _ completion: @escaping Completion
+        _ who: Value, namedBy point: Caller, _ processes: ProcessIdentifier, _ completion: @escaping Completion
     ) {
         guard case .variant(let who) = who else { return completion(.failure(PermissionError(.invalidArguments))) }
         if let pidfd = who.unixFDValue { return process(pidfd, namedBy: point, processes, completion) }
-        do throws(PermissionError) {
-            let subject = try app(who, namedBy: point)
-            facts.load(subject.caller.app) { completion(.success(subject)) }
-        } catch {
-            completion(.failure(error))
-        }
+        completion(Result { () throws(PermissionError) in try app(who, namedBy: point) })
     }
 
     private static func app(_ who: Value, namedBy point: Caller) throws(PermissionError) -> EnforcementSubject {

@@ -53,9 +53,6 @@ final class CallerIdentifier: CallerLookup {
 
     func cached(_ name: String) -> Caller? { known[name] }
 
-    /// The apps of all identified connections.
-    var apps: Set<AppID> { Set(known.values.map(\.app)) }
-
     /// Passes nil if the caller cannot be identified. Concurrent calls for a connection are completed together, in
     /// order.
     func identify(_ name: String, _ completion: @escaping @LoopActor (Caller?) -> Void) {

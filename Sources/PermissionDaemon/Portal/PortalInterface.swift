@@ -80,7 +80,7 @@ final class PortalInterface {
         identifier.identify(name) { [weak self] caller in
             guard let self else { return }
             guard let caller else { return close(handle) }
-            sync.prepare(asking: caller, id: id) { [weak self] app in
+            sync.findApp(asking: caller, id: id) { [weak self] app in
                 // The portal may have closed it meanwhile.
                 guard let self, unidentified[handle] === origin else { return }
                 unidentified[handle] = nil

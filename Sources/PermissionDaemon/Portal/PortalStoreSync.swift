@@ -67,28 +67,21 @@ final class PortalStoreSync {
             if let self, let owner, message.sender == owner { entriesChanged(message, owner) }
         }
         storeChanged()
-        prepare(answers.map(\.key)) { [weak self] in self?.review() }
+        findApps(of: answers.map(\.key)) { [weak self] in self?.review() }
     }
 
-    /// The apps whose decisions the entries are compared with.
-    var knownApps: Set<AppID> { apps.values.reduce(into: Set(likely.values)) { $0.formUnion($1) } }
-
-    /// Passes the app that asks, where `id` is the app ID that the portal gives, once its decisions are known.
-    func prepare(
-        asking caller: Caller, id: String, _ completion: @escaping @LoopActor (AppID) -> Void
-    ) {
-        PortalApps.asking(caller, id: id, by: worker) { [store] app in
-            store.load(app) { completion(app) }
-        }
+    /// Passes the app that asks, where `id` is the app ID that the portal gives. `completion` may run before this returns.
+    func findApp(asking caller: Caller, id: String, _ completion: @escaping @LoopActor (AppID) -> Void) {
+        PortalApps.asking(caller, id: id, by: worker, completion)
     }
 
-    /// Calls `body` once the apps of these entries and their decisions are known, in the order of the calls.
-    private func prepare(_ keys: some Sequence<PortalKey>, _ body: @escaping @LoopActor () -> Void) {
+    /// Calls `body` once the apps of these entries are known, in the order of the calls.
+    private func findApps(of keys: some Sequence<PortalKey>, _ body: @escaping @LoopActor () -> Void) {
         let ids = Set(keys.map(\.exactID))
         PortalApps.find(ids.filter { apps[$0] == nil }, by: worker) { [weak self] found in
             guard let self else { return }
             likely.merge(found) { $1 }
-            store.load(ids.flatMap(apps(of:)), then: body)
+            body()
         }
     }
 
@@ -105,15 +98,7 @@ final class PortalStoreSync {
         if key.appID.isEmpty { nameless[key, default: [:]][caller.connection] = caller }
         let isKnown = !apps[key.exactID, default: []].insert(caller.app).inserted
         if isGiven, isKnown { return then() }
-        let row = PortalAnswer(key: key, app: caller.app, verdict: answer)
-        store.queue.add(writes: true) { (database) throws(DatabaseError) in
-            try PortalAnswerRows.save(row, database)
-        } then: { [log] result in
-            if case .failure(let error) = result {
-                log.error("An answer to a portal could not be recorded, and may outlast its decision: \(error)")
-            }
-            then()
-        }
+        store.save(PortalAnswer(key: key, app: caller.app, verdict: answer), then: then)
     }
 
     /// Re-evaluates all entries after a change of decisions or rules.
@@ -177,7 +162,7 @@ final class PortalStoreSync {
         guard self.owner == owner else { return }
         let entries = PortalKinds.verdicts(permissions, of: question)
         let time = Loop.uptimeMilliseconds()
-        prepare(entries.keys) { [weak self] in
+        findApps(of: entries.keys) { [weak self] in
             guard let self, self.owner == owner else { return }
             perform(rule.found(entries, of: question, at: time, by: self))
         }
@@ -193,11 +178,7 @@ final class PortalStoreSync {
             case .forget(let key):
                 guard let permission = key.question.permission else { continue }
                 for app in apps(of: key.exactID) { decisions?.portalForgot(app, permission) }
-            case .dropRow(let key):
-                store.queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
-                    try PortalAnswerRows.remove(key, database)
-                } then: { _ in
-                }
+            case .dropRow(let key): store.removePortalAnswer(key)
             }
         }
     }

@@ -1,4 +1,5 @@
-// Lists that are read from the store, one at a time, so that other callers' decisions are read and written in between.
+// Lists that are read by a worker, as the history by the store's: one at a time, so that other callers' changes are made in
+// between.
 
 import DBus
 import PermissionModel

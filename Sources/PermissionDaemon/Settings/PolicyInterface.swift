@@ -53,15 +53,19 @@ struct PolicyInterface {
         Interface(
             name: BusNames.policy,
             methods: [
-                list("ListDecisions", "decisions", decisionRows),
-                list("ListStatuses", "statuses", statusRows),
+                list("ListDecisions", "decisions") { call, filter throws(PermissionError) in
+                    call.reply(.rows(try decisionRows(filter)))
+                },
+                list("ListStatuses", "statuses", replyStatuses),
                 Method(
                     "SetDecision", ["app": "s", "permission": "s", "decision": "s", "options": "a{sv}"],
                     callers: .unsandboxed, options: ["by", "duration", "until"], setDecision),
                 Method(
                     "Reset", ["app": "s", "permission": "s"], returns: ["removed": "u"], callers: .unsandboxed, reset),
                 Method("SetSwitch", ["permission": "s", "on": "b"], callers: .unsandboxed, setSwitch),
-                list("ListHistory", "rows", historyRows),
+                list("ListHistory", "rows") { call, filter in
+                    lists.add(call) { historyRows(filter, $0) }
+                },
                 Method("ListRequests", returns: ["requests": "aa{sv}"], callers: .unsandboxed) {
                     $0.reply(.rows(requestRows()))
                 },

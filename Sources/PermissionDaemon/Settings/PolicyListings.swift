@@ -1,46 +1,39 @@
-// The lists of org.permd.Policy1 that are read from the store: decisions and history, in pages.
+// The lists of org.permd.Policy1 in pages: decisions, which are in memory, and the history, which the store reads.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
 extension PolicyInterface {
-    /// A method that lists rows of the store by a filter.
+    /// A method that replies with the rows that a filter selects.
     func list(
-        _ name: String, _ rows: String, _ read: @escaping @LoopActor (RowFilter, @escaping ListQueue.Completion) -> Void
+        _ name: String, _ rows: String,
+        _ reply: @escaping @LoopActor (MethodCall, RowFilter) throws(PermissionError) -> Void
     ) -> Method {
         Method(
             name, ["filter": "a{sv}"], returns: [rows: "aa{sv}"], callers: .unsandboxed, options: RowFilter.keys
-        ) { call throws(PermissionError) in
-            let filter = try RowFilter(call.arguments[0])
-            lists.add(call) { read(filter, $0) }
+        ) { call throws(PermissionError) in try reply(call, try RowFilter(call.arguments[0])) }
+    }
+
+    /// The apps that a filter selects, sorted, with what was decided about them.
+    func decidedApps(_ filter: RowFilter) throws(PermissionError) -> [DecidedApp] {
+        let decisions: [AppID: [Decision]]
+        do throws(StoreError) { decisions = try store.decisions(filter.decisions) } catch { throw error.ofRead }
+        let pauses = Dictionary(grouping: calls.pauses(app: filter.app, question: filter.question), by: \.app)
+        return Set(decisions.keys).union(pauses.keys).sorted().map {
+            DecidedApp(app: $0, decisions: decisions[$0] ?? [], pauses: pauses[$0] ?? [])
         }
     }
 
-    func decisionRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
-        let unwritten = unwrittenDecisions(filter).map {
-            (OtherRow(app: $0.app, question: .permission($0.permission)), row($0))
+    /// Decisions and pauses by app and question.
+    func decisionRows(_ filter: RowFilter) throws(PermissionError) -> [ListQueue.Row] {
+        let all = try decidedApps(filter).flatMap(\.sorted)
+        return all[filter.page.places(in: all.count)].map {
+            switch $0 {
+            case .decision(let decision): row(decision)
+            case .pause(let pause): row(pause)
+            }
         }
-        let paused = calls.pauses(app: filter.app, question: filter.question).map {
-            (OtherRow(app: $0.app, question: $0.question), row($0))
-        }
-        let others = unwritten + paused
-        store.list(filter.decisions, filter.page, and: others.map(\.0)) { [self] result in
-            done(
-                result.mapError(\.ofRead).map { rows in
-                    rows.map {
-                        switch $0 {
-                        case .decision(let decision): row(decision)
-                        case .other(let index): others[index].1
-                        }
-                    }
-                })
-        }
-    }
-
-    /// The decisions in force that could not be written.
-    func unwrittenDecisions(_ filter: RowFilter) -> [Decision] {
-        store.unwrittenDecisions.filter { filter.decisions.matches($0) && store.isInForce($0) }
     }
 
     func historyRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
@@ -61,6 +54,29 @@ extension PolicyInterface {
         if let status = row.status { result["status"] = .string(status.rawValue) }
         return result
     }
+}
+
+/// What was decided about an app: its decisions in force, and its pauses.
+struct DecidedApp {
+    enum Item {
+        case decision(Decision)
+        case pause(Pause)
+
+        /// Of the same question, decisions are first, those of processes by process.
+        fileprivate var key: (question: String, isPause: Int, pid: Int32, start: UInt64) {
+            switch self {
+            case .decision(let decision):
+                (decision.permission.rawValue, 0, decision.process?.pid ?? 0, decision.process?.startTime ?? 0)
+            case .pause(let pause): (pause.question.name, 1, 0, 0)
+            }
+        }
+    }
+
+    let app: AppID
+    var decisions: [Decision] = []
+    var pauses: [Pause] = []
+
+    var sorted: [Item] { (decisions.map(Item.decision) + pauses.map(Item.pause)).sorted { $0.key < $1.key } }
 }
 
 /// The filters of the listing methods.

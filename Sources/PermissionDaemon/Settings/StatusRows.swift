@@ -7,41 +7,35 @@ import PolicyFiles
 import System
 
 extension PolicyInterface {
-    /// The rows of all apps with decisions or pauses, or of the app in the filter, which need not have any.
-    func statusRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
-        let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.question) }
-        guard !permissions.isEmpty else { return done(.success([])) }
-        let pauses = calls.pauses(app: filter.app, question: filter.question)
-        let unwritten = unwrittenDecisions(filter)
-        let others = Set(filter.app.map { [$0] } ?? pauses.map(\.app) + unwritten.map(\.app))
-        // Each app has a row for each permission.
-        let (offset, end) = (filter.page.offset, filter.page.offset + filter.page.limit)
-        let first = offset / permissions.count
-        let page = RowPage(limit: (end - 1) / permissions.count - first + 1, offset: first)
+    /// Replies with the rows of all apps with decisions or pauses, or of the app in the filter, which need not have any.
+    func replyStatuses(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
+        guard let app = filter.app else { return call.reply(.rows(try statusRows(filter))) }
         // For one app only: the name is read from its desktop entry.
-        AppDirectory.entries(of: Set(filter.app.map { [$0] } ?? []), by: worker) { [self] names in
-            store.listApps(filter.decisions, page, and: others) { result in
-                let rows = result.mapError(\.ofRead).map { apps in
-                    apps.flatMap { app, stored in
-                        permissions.map { permission in
-                            var row = row(
-                                app, permission,
-                                (stored + unwritten).filter { $0.app == app && $0.permission == permission },
-                                pauses.first { $0.app == app && $0.question == .permission(permission) })
-                            row["app_name"] = names[app].map { .string(SafeText.name($0.name)) }
-                            return row
-                        }
-                    }
-                }
-                done(rows.map { Array($0.dropFirst(offset - first * permissions.count).prefix(filter.page.limit)) })
+        lists.add(call) { done in
+            AppDirectory.entries(of: [app], by: worker) { names in
+                done(Result { () throws(PermissionError) in try statusRows(filter, name: names[app]?.name) })
             }
         }
     }
 
-    /// - Parameter decisions: The decision for the app, if there is one, and those for its processes (`once`).
-    private func row(
-        _ app: AppID, _ permission: Permission, _ decisions: [Decision], _ pause: Pause?
-    ) -> [String: Value] {
+    /// - Parameter name: Of the app in the filter.
+    private func statusRows(_ filter: RowFilter, name: String? = nil) throws(PermissionError) -> [ListQueue.Row] {
+        let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.question) }
+        var apps = try decidedApps(filter)
+        if let app = filter.app, apps.isEmpty { apps = [DecidedApp(app: app)] }
+        // Each app has a row for each permission.
+        return filter.page.places(in: apps.count * permissions.count).map { place in
+            var row = row(apps[place / permissions.count], permissions[place % permissions.count])
+            row["app_name"] = name.map { .string(SafeText.name($0)) }
+            return row
+        }
+    }
+
+    private func row(_ decided: DecidedApp, _ permission: Permission) -> ListQueue.Row {
+        let app = decided.app
+        let decisions = decided.decisions.filter { $0.permission == permission }
+        let pause = decided.pauses.first { $0.question == .permission(permission) }
+        // Those for its processes (`once`) count if there is none for the app.
         let decision = decisions.first { $0.process == nil } ?? decisions.first
         let restriction = policy.rule(.restrict, app, permission)
         let permit = policy.rule(.grant, app, permission)

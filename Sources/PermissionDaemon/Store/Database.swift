@@ -198,12 +198,22 @@ final class Statement {
         }
     }
 
-    func value(_ column: Int32) -> SQLValue {
+    enum ColumnType { case null, integer, text }
+
+    /// The type of a value. permd writes no others; those of a damaged file are taken as text.
+    func type(_ column: Int32) -> ColumnType {
         switch sqlite3_column_type(raw, column) {
         case SQLITE_NULL: .null
-        case SQLITE_INTEGER: .integer(integer(column))
-        default: .text(text(column))
+        case SQLITE_INTEGER: .integer
+        default: .text
         }
+    }
+
+    /// Passes the bytes of a text, which are valid until `body` returns.
+    func withText(_ column: Int32, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
+        // SAFETY: SQLite keeps the text until the next step, and its length is read after it.
+        let start = sqlite3_column_text(raw, column)
+        body(UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(raw, column))))
     }
 
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(raw, column) }

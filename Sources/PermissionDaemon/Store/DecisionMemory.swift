@@ -1,89 +1,89 @@
-// The decisions that are in memory: all those of some apps, whether or not they are in force, and those that could not be
-// written. Knows nothing of time, processes and files.
+// All decisions, whether or not they are in force: those of the file, and those that could not be written. Knows nothing
+// of time, processes and files.
 
 import PermissionModel
 
 struct DecisionMemory {
-    private struct Rows {
-        /// Whether the app's decisions in the file were read.
-        var isLoaded = false
-        var decisions: [Decision] = []
-        /// Those among the decisions that could not be written. They are in force until their process exits.
-        var unwritten: Set<Decision> = []
-
-        /// A decision about the app replaces all others, one about a process its own.
-        mutating func set(_ decision: Decision) {
-            remove {
-                $0.permission == decision.permission && (decision.process == nil || $0.process == decision.process)
-            }
-            decisions.append(decision)
-        }
-
-        mutating func remove(where isOver: (Decision) -> Bool) {
-            decisions.removeAll(where: isOver)
-            unwritten = unwritten.filter { !isOver($0) }
-        }
-    }
-
     /// The maximum number of `void` filters: each is compared at every access.
     static let maximumVoid = 1024
 
-    private var rows: [AppID: Rows] = [:]
+    /// Each app has at least one.
+    private var decisions: [AppID: [Decision]] = [:]
+    /// The decisions among them that could not be written. They are in force until their process exits.
+    private var unwritten: Set<Decision> = []
+    private var count = 0
     /// Selects decisions whose reset could not be written.
     private(set) var void: Set<DecisionFilter> = []
 
-    var apps: Set<AppID> { Set(rows.keys) }
-    var appCount: Int { rows.count }
-    var unwrittenDecisions: [Decision] { rows.values.flatMap(\.unwritten) }
+    /// How many decisions the file has.
+    var writtenCount: Int { count - unwritten.count }
 
-    func has(_ app: AppID) -> Bool { rows[app]?.isLoaded == true }
-
-    func isVoid(_ decision: Decision) -> Bool {
-        !void.isEmpty && void.contains { $0.matches(decision) }
-            && rows[decision.app]?.unwritten.contains(decision) != true
+    private func isVoid(_ decision: Decision) -> Bool {
+        !void.isEmpty && void.contains { $0.matches(decision) } && !unwritten.contains(decision)
     }
 
     // MARK: Queries
 
     /// The first of the app's decisions that is not revoked and meets a condition.
     func first(_ app: AppID, where condition: (Decision) -> Bool) -> Decision? {
-        rows[app]?.decisions.first { condition($0) && !isVoid($0) }
+        decisions[app]?.first { condition($0) && !isVoid($0) }
     }
 
-    func firstEnd(after time: EpochSeconds) -> EpochSeconds? {
-        rows.values.flatMap { $0.decisions.compactMap(\.duration.end) }.filter { $0 > time }.min()
+    /// The decisions that are not revoked and meet a condition, of one app or of all.
+    func all(_ app: AppID?, where condition: (Decision) -> Bool) -> [AppID: [Decision]] {
+        let apps = app.map { app in decisions.filter { $0.key == app } } ?? decisions
+        return apps.compactMapValues { rows in
+            let found = rows.filter { condition($0) && !isVoid($0) }
+            return found.isEmpty ? nil : found
+        }
     }
+
+    /// Whether setting the decision replaces another, so that there are not more of them.
+    func replaces(_ decision: Decision) -> Bool {
+        decisions[decision.app]?.contains { $0.isReplaced(by: decision) } == true
+    }
+
+    /// The first end of a decision.
+    var firstEnd: EpochSeconds? { decisions.values.lazy.joined().compactMap(\.duration.end).min() }
 
     // MARK: Changes
 
-    /// Replaces the decisions of an app by those that were read.
-    mutating func load(_ app: AppID, _ decisions: [Decision]) {
-        let unwritten = rows[app]?.unwritten ?? []
-        rows[app] = Rows(isLoaded: true, decisions: decisions)
-        for decision in unwritten { setUnwritten(decision) }
+    private mutating func replace(_ app: AppID, by rows: [Decision]) {
+        count += rows.count - (decisions[app]?.count ?? 0)
+        decisions[app] = rows.isEmpty ? nil : rows
     }
 
-    /// Forgets other apps, but for what only memory has.
-    mutating func retain(_ apps: Set<AppID>) {
-        rows = rows.filter { apps.contains($0.key) || !$0.value.unwritten.isEmpty }
+    /// Replaces the decisions by those of the file; of more than `maximum`, by the newest. Those that could not be written
+    /// stay.
+    mutating func read(_ rows: [Decision], atMost maximum: Int) {
+        let kept = unwritten
+        let isLarger = rows.count > maximum
+        let rows = isLarger ? Array(rows.sorted { $0.decided > $1.decided }.prefix(maximum)) : rows
+        (decisions, unwritten, count) = (Dictionary(grouping: rows, by: \.app), [], rows.count)
+        for decision in kept { setUnwritten(decision) }
     }
 
-    /// A decision is on disk.
-    mutating func set(_ decision: Decision) { rows[decision.app]?.set(decision) }
+    /// A decision is on disk. One about the app replaces all others, one about a process its own.
+    mutating func set(_ decision: Decision) {
+        let rows = decisions[decision.app] ?? []
+        if !unwritten.isEmpty { unwritten.subtract(rows.filter { $0.isReplaced(by: decision) }) }
+        replace(decision.app, by: rows.filter { !$0.isReplaced(by: decision) } + [decision])
+    }
 
     /// A decision could not be written.
     mutating func setUnwritten(_ decision: Decision) {
-        rows[decision.app, default: Rows()].set(decision)
-        rows[decision.app]?.unwritten.insert(decision)
+        set(decision)
+        unwritten.insert(decision)
     }
 
     /// Removes decisions. Returns those that no reset had revoked before.
     mutating func remove(where isOver: (Decision) -> Bool) -> [Decision] {
         var removed: [Decision] = []
-        for (app, row) in rows where row.decisions.contains(where: isOver) {
-            removed += row.decisions.filter { isOver($0) && !isVoid($0) }
-            rows[app]?.remove(where: isOver)
+        for (app, rows) in decisions where rows.contains(where: isOver) {
+            removed += rows.filter { isOver($0) && !isVoid($0) }
+            replace(app, by: rows.filter { !isOver($0) })
         }
+        unwritten.subtract(removed)
         return removed
     }
 
@@ -97,10 +97,15 @@ struct DecisionMemory {
     /// All resets are on disk. Decisions that they revoked may have been read again meanwhile.
     mutating func resetsWritten() {
         guard !void.isEmpty else { return }
-        for (app, row) in rows {
-            let valid = row.decisions.filter { !isVoid($0) }
-            rows[app]?.decisions = valid
+        for (app, rows) in decisions where rows.contains(where: isVoid) {
+            replace(app, by: rows.filter { !isVoid($0) })
         }
         void = []
+    }
+}
+
+extension Decision {
+    fileprivate func isReplaced(by new: Decision) -> Bool {
+        permission == new.permission && (new.process == nil || process == new.process)
     }
 }

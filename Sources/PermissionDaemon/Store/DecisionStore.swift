@@ -1,5 +1,5 @@
-// The decisions: those of the apps that are present are in memory, where they are judged at each access. A change is
-// published once it is on disk.
+// The decisions: all of them are in memory, where they are judged at each access, and the file is the log of their changes.
+// A change is in force, and reported, once it is on disk.
 
 import DBus
 import Logging
@@ -8,46 +8,40 @@ import PermissionModel
 
 @LoopActor
 final class DecisionStore {
-    /// How many apps' decisions are kept that are not present, for those that come again. More than run at once on any
-    /// desktop.
-    private static let keptApps = 4096
-
     let queue: StoreQueue
-    let processes: any ProcessLiveness
-    let now: @Sendable () -> EpochSeconds
-
-    private let log: Logger
     let history: StoreHistory
     let switches: Switches
-    /// Waits for the next end of an `until` decision.
-    var nextEnd: LoopTimer?
+    let log: Logger
+    /// How many decisions are kept.
+    let maximum: Int
 
+    private let processes: any ProcessLiveness
+    private let now: @Sendable () -> EpochSeconds
     /// The user's session, which decisions for the session belong to.
     private(set) var session: UserSession
-
-    /// Called when decisions were made or have ended.
-    var onChange: (@LoopActor ([DecisionChange]) -> Void)?
-    /// Called when decisions of apps were read that may differ from those known so far; nil means all apps.
-    var onRead: (@LoopActor (Set<AppID>?) -> Void)?
-    /// Returns the apps whose decisions must stay in memory.
-    var presentApps: (@LoopActor () -> Set<AppID>)?
-
     private var memory = DecisionMemory()
-    private var mostApps = DecisionStore.keptApps
-    /// Apps whose decisions could not be read. They have none until that works.
-    private var unread: Set<AppID> = []
+    /// Whether the decisions in the file were read. Until then nobody has one.
+    private var isRead = false
+    /// Decisions that are being written and replace no other.
+    private var growth = 0
+    /// Waits for the next end of an `until` decision.
+    private var nextEnd: LoopTimer?
 
-    /// The file is opened by the worker with the first job. If that fails, the store works in memory, and `problems`
-    /// has the reason.
+    /// Called with what has changed without having been asked for.
+    var onChange: (@LoopActor (StoreChange) -> Void)?
+
+    /// The file is opened and read by the worker with the first job. If that fails, the store works in memory, and
+    /// `problems` has the reason.
     ///
     /// - Parameters:
     ///   - session: The one that ``UserSession/init(path:boot:)`` has read.
     ///   - now: The wall clock.
     init(
         paths: StorePaths, session: UserSession, now: @escaping @Sendable () -> EpochSeconds,
-        processes: any ProcessLiveness = ProcessWatch(), log: Logger
+        processes: any ProcessLiveness = ProcessWatch(), maximum: Int = Limits.decisions, log: Logger
     ) {
         self.now = now
+        self.maximum = maximum
         self.processes = processes
         self.session = session
         self.log = log
@@ -55,9 +49,16 @@ final class DecisionStore {
         history = StoreHistory(queue, now: now)
         switches = Switches(queue, history, now: now)
         queue.owed = { [weak self] in self.map { Array($0.memory.void) } ?? [] }
-        queue.onReopened = { [weak self] in self?.readAgain() }
+        queue.onRead = { [weak self] in self?.read($0) }
         processes.onExit = { [weak self] in self?.exited($0) }
         saveSession()
+    }
+
+    private func read(_ facts: StoredFacts) {
+        memory.read(facts.decisions, atMost: maximum)
+        isRead = true
+        onChange?(.read(switches: switches.read(facts.off)))
+        noticeEnds()
     }
 
     // MARK: The session
@@ -72,7 +73,8 @@ final class DecisionStore {
     func endSession() {
         session.replace()
         saveSession()
-        end(.otherScopes(session.scopes))
+        noticeEnds()
+        forgetDismissals()
     }
 
     private func saveSession() {
@@ -83,7 +85,7 @@ final class DecisionStore {
 
     // MARK: In memory
 
-    func isInForce(_ decision: Decision) -> Bool {
+    private func isInForce(_ decision: Decision) -> Bool {
         decision.isInForce(at: now(), in: session.scopes) { processes.isAlive($0) }
     }
 
@@ -95,7 +97,7 @@ final class DecisionStore {
 
     /// The decision that is in force for every process of the app.
     func appDecision(_ app: AppID, _ permission: Permission) -> Decision? {
-        missed(app)
+        if !isRead { queue.read() }
         return memory.first(app) { $0.permission == permission && $0.process == nil && isInForce($0) }
     }
 
@@ -107,114 +109,58 @@ final class DecisionStore {
         return grant != nil
     }
 
-    /// The decisions that could not be written.
-    var unwrittenDecisions: [Decision] { memory.unwrittenDecisions }
-
-    /// Whether a reset has revoked a decision that is in the file.
-    func isRevoked(_ decision: Decision) -> Bool { memory.isVoid(decision) }
-
-    /// Who was not loaded, or whose decisions cannot be read, has none. They are read for the next time.
-    private func missed(_ app: AppID) {
-        guard !memory.has(app), unread.count < DecisionStore.keptApps, unread.insert(app).inserted else { return }
-        readAndPublish([app])
-    }
-
-    /// Removes decisions that are over from memory. Returns those that no reset had revoked before.
-    func forget(where isOver: (Decision) -> Bool) -> [Decision] { memory.remove(where: isOver) }
-
-    /// The first end, after that time, of a decision in memory.
-    func knownEnd(after time: EpochSeconds) -> EpochSeconds? { memory.firstEnd(after: time) }
-
-    // MARK: Reading
-
-    /// Calls `then` once the decisions of an app are in memory, or cannot be read. It may run before this returns.
-    func load(_ app: AppID, then: @escaping @LoopActor () -> Void) {
-        if memory.has(app) { then() } else { read([app]) { _ in then() } }
-    }
-
-    /// Loads the decisions of apps. The completions run in the order of the calls, in a later turn.
-    func load(_ apps: [AppID], then: @escaping @LoopActor () -> Void) {
-        read(apps.filter { !memory.has($0) }) { _ in then() }
-    }
-
-    /// Reads what a daemon that starts goes on with; nothing, if that fails.
-    func restore(then: @escaping @LoopActor (StoredState) -> Void) {
-        switches.read()
-        let session = session.scopes.session
-        queue.add { (database) throws(DatabaseError) in
-            StoredState(
-                dismissals: try DismissalRows.all(session: session, database),
-                portalAnswers: try PortalAnswerRows.all(database))
-        } then: {
-            then((try? $0.get()) ?? StoredState())
+    /// The decisions in force, by app. Throws if they are unknown, because the file could not be read yet.
+    func decisions(_ filter: DecisionFilter) throws(StoreError) -> [AppID: [Decision]] {
+        guard isRead else {
+            queue.read()
+            throw StoreError(reason: queue.state?.why ?? "it is not open yet")
         }
+        return memory.all(filter.app) { filter.matches($0) && isInForce($0) }
     }
 
-    /// - Parameter then: Gets whether the decisions are in memory.
-    private func read(_ apps: [AppID], then: @escaping @LoopActor (Bool) -> Void) {
-        queue.add { (database) throws(DatabaseError) in
-            var rows: [(AppID, [Decision])] = []
-            for app in apps { rows.append((app, try DecisionRows.all(of: app, database))) }
-            return rows
-        } then: { [weak self] result in
-            guard let self else { return then(false) }
-            switch result {
-            case .failure: if unread.count < DecisionStore.keptApps { unread.formUnion(apps) }
-            case .success(let rows):
-                for (app, decisions) in rows {
-                    memory.load(app, decisions)
-                    watch(decisions)
-                }
-                unread.subtract(apps)
-                makeRoom()
-                if !unread.isEmpty { readAndPublish(Array(unread)) }
-            }
-            then((try? result.get()) != nil)
-        }
-    }
-
-    private func readAndPublish(_ apps: [AppID]) {
-        read(apps) { [weak self] isRead in
-            if isRead { self?.onRead?(Set(apps)) }
-        }
-    }
-
-    /// The file was opened again: what it says now counts.
-    private func readAgain() {
-        switches.read()
-        read(Array(memory.apps.union(unread))) { [weak self] _ in self?.onRead?(nil) }
-        findEnds()
-    }
-
-    private func makeRoom() {
-        guard memory.appCount > mostApps, let present = presentApps?() else { return }
-        memory.retain(present)
-        mostApps = DecisionStore.keptApps + memory.appCount
-    }
+    /// Whether there is room only for decisions that replace others.
+    var isFull: Bool { memory.writtenCount + growth >= maximum }
 
     // MARK: Changing
 
-    /// Writes decisions with their history, all or none, and removes pauses of these apps. Once that is on disk, notifies
-    /// observers, and then calls `then`.
+    /// Writes decisions with their history, all or none, and removes pauses of these apps. Calls `then` once that is on
+    /// disk, or has failed.
+    ///
+    /// - Parameter process: What decisions that cannot be written hold for, until it exits; nil if they are not made then.
     func set(
-        _ decisions: [Decision], history rows: [HistoryRow],
-        then: @escaping @LoopActor (Result<Void, StoreError>) -> Void
+        _ decisions: [Decision], history rows: [HistoryRow], orFor process: ProcessKey? = nil,
+        then: @escaping @LoopActor (StoreReport) -> Void
     ) {
         let (decisions, isForSession) = (decisions.map(scoped), decisions.contains { $0.duration == .session })
+        let new = decisions.count { !memory.replaces($0) }
+        let isTooMany = new > 0 && memory.writtenCount + growth + new > maximum
+        growth += new
         // Rows that wait are older than these.
         history.write()
-        queue.add(writes: true, session: isForSession ? session : nil) { (database) throws(DatabaseError) in
+        queue.add(writes: !isTooMany, session: isForSession ? session : nil) { (database) throws(DatabaseError) in
+            guard !isTooMany else { return }
             for decision in decisions { try DecisionRows.set(decision, database) }
             for row in rows { try HistoryRows.write(row, database) }
-        } then: { [weak self] result in
-            if let self, case .success = result {
+        } then: { [self] result in
+            growth -= new
+            switch isTooMany ? .failure(.full(maximum)) : result {
+            case .success:
                 memory.resetsWritten()
                 for decision in decisions { memory.set(decision) }
-                notify(decisions, [])
                 history.wrote(rows.count)
+                then(made(decisions))
+            case .failure(let error):
+                let unwritten = process.map { process in decisions.map { held($0, for: process) } } ?? []
+                for decision in unwritten { memory.setUnwritten(decision) }
+                then(made(unwritten, error))
             }
-            then(result)
         }
+    }
+
+    /// The report of decisions that are in memory now. One that has ended already ends after the report.
+    private func made(_ decisions: [Decision], _ error: StoreError? = nil) -> StoreReport {
+        if decisions.contains(where: { $0.duration != .always }) { Loop.shared.later { self.noticeEnds() } }
+        return StoreReport(made: decisions, error: error)
     }
 
     /// Ties a decision to the current session or boot.
@@ -228,31 +174,30 @@ final class DecisionStore {
         return decision
     }
 
-    /// Removes decisions and pauses, with a row of history for each app and permission. Once that is on disk, notifies
-    /// observers, and then calls `then` with the decisions that were in force. If it cannot be written, it takes effect
-    /// in memory.
-    func reset(
-        _ filter: DecisionFilter, by author: Author,
-        then: @escaping @LoopActor (Result<[Decision], StoreError>) -> Void
-    ) {
+    /// The decision as it holds for one process, until that process or permd exits.
+    private func held(_ decision: Decision, for process: ProcessKey) -> Decision {
+        var decision = decision
+        decision.process = decision.process ?? process
+        decision.duration = .once
+        return scoped(decision)
+    }
+
+    /// Removes decisions and pauses, with a row of history for each app and permission. Calls `then` once that is on disk;
+    /// if it cannot be written, it takes effect in memory. The report has the decisions that were in force.
+    func reset(_ filter: DecisionFilter, by author: Author, then: @escaping @LoopActor (StoreReport) -> Void) {
         let (scopes, time) = (session.scopes, now())
         history.write()
         queue.add(writes: true, resets: [filter]) { (database) throws(DatabaseError) in
             try DecisionRows.reset(filter, by: author, at: time, in: scopes, database)
-        } then: { [weak self] result in
-            guard let self else { return then(result) }
+        } then: { [self] result in
             switch result {
-            case .success(let removed):
+            case .success(let rows):
                 memory.resetsWritten()
-                let unwritten = memory.unwrittenDecisions
-                let inMemory = memory.remove(where: filter.matches).filter(unwritten.contains)
-                let gone = (removed + inMemory).filter(isInForce)
-                notify([], gone)
-                then(.success(gone))
-                history.wrote(removed.count)
+                let gone = memory.remove(where: filter.matches).filter(isInForce)
+                history.wrote(rows)
+                then(StoreReport(gone: gone))
             case .failure(let error):
-                notify([], revoke(filter))
-                then(.failure(error))
+                then(StoreReport(gone: revoke(filter), error: error))
             }
         }
     }
@@ -264,27 +209,33 @@ final class DecisionStore {
         return []
     }
 
-    func notify(_ made: [Decision], _ gone: [Decision]) {
-        let changes =
-            made.map { DecisionChange(app: $0.app, permission: $0.permission, verdict: $0.verdict) }
-            + gone.map { DecisionChange(app: $0.app, permission: $0.permission, verdict: nil) }
-        guard !changes.isEmpty else { return }
-        onChange?(changes)
-        watch(made)
-        guard made.contains(where: { $0.duration.end != nil }) else { return }
-        // After the completions of this turn: an end that is being written is reported by its own.
-        Loop.shared.later { [weak self] in self?.noticeEnds() }
+    // MARK: Ends
+
+    /// Notices decisions that have ended, and waits for the next end of an `until`. They end without this; see
+    /// Decision.isInForce.
+    func noticeEnds() {
+        end { !isInForce($0) }
+        nextEnd?.cancel()
+        nextEnd = memory.firstEnd.map { Loop.shared.at(epochSeconds: $0) { [weak self] in self?.noticeEnds() } }
     }
 
-    /// Keeps a decision that could not be written, for one process, until that process or permd exits.
-    func setInMemory(_ decision: Decision, for process: ProcessKey) {
-        var decision = decision
-        decision.process = process
-        decision.duration = .once
-        decision = scoped(decision)
-        memory.setUnwritten(decision)
-        notify([decision], [])
+    /// Ends the `once` decisions of a process that has exited, or those of one app that the process holds for it.
+    func exited(_ process: ProcessKey, of app: AppID? = nil) {
+        end { $0.process == process && (app == nil || app == $0.app) }
     }
+
+    /// Removes decisions from memory. Their rows, which have no effect, are removed when that is possible.
+    private func end(where isOver: (Decision) -> Bool) {
+        let ended = memory.remove(where: isOver)
+        guard !ended.isEmpty else { return }
+        queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
+            for decision in ended { try DecisionRows.delete(decision, database) }
+        } then: { _ in
+        }
+        onChange?(.ended(StoreReport(gone: ended).changes))
+    }
+
+    // MARK: The file
 
     /// Calls `body` once everything queued before is on disk or has failed.
     func whenWritten(_ body: @escaping @LoopActor () -> Void) {

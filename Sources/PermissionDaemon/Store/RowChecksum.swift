@@ -1,28 +1,55 @@
 // A checksum over the other columns of a row detects rows changed by a failing disk. SQLite has checksums only in its
 // write-ahead log. This detects accidents, not attacks: a program that may write the file can compute it.
 
-import PermissionModel
+/// FNV-1a over the fields, each with its type and length.
+struct RowChecksum {
+    private var hash = FNV1a()
+    /// NULLs that no other field has followed yet. Those at the end are skipped, so that a column added later does not
+    /// change the checksums of older rows.
+    private var nulls = 0
 
-enum RowChecksum {
-    /// FNV-1a over the fields, each with its type and length. NULLs at the end are skipped, so that a column added
-    /// later does not change the checksums of older rows.
-    static func of(_ fields: [SQLValue]) -> SQLValue {
-        var hash = FNV1a()
-        var count = fields.count
-        while count > 0, case .null = fields[count - 1] { count -= 1 }
-        for field in fields[..<count] {
+    static func of(_ fields: [SQLValue]) -> Int64 {
+        var sum = RowChecksum()
+        for field in fields {
             switch field {
-            case .null: hash.add(CollectionOfOne(0))
-            case .integer(let number):
-                hash.add(CollectionOfOne(1))
-                hash.add(UInt64(bitPattern: number))
-            case .text(let text):
-                hash.add(CollectionOfOne(2))
-                hash.add(UInt64(text.utf8.count))
-                hash.add(text.utf8)
+            case .null: sum.nulls += 1
+            case .integer(let number): sum.add(number)
+            case .text(let text): sum.add(text.utf8)
             }
         }
-        return .integer(Int64(bitPattern: hash.value))
+        return sum.value
+    }
+
+    /// The checksum of the first columns of a row, which are not copied.
+    static func of(_ row: Statement, columns: Int32) -> Int64 {
+        var sum = RowChecksum()
+        for column in 0..<columns {
+            switch row.type(column) {
+            case .null: sum.nulls += 1
+            case .integer: sum.add(row.integer(column))
+            case .text: row.withText(column) { sum.add($0) }
+            }
+        }
+        return sum.value
+    }
+
+    private var value: Int64 { Int64(bitPattern: hash.value) }
+
+    private mutating func begin(_ type: UInt8) {
+        for _ in 0..<nulls { hash.add(CollectionOfOne(0)) }
+        nulls = 0
+        hash.add(CollectionOfOne(type))
+    }
+
+    private mutating func add(_ number: Int64) {
+        begin(1)
+        hash.add(UInt64(bitPattern: number))
+    }
+
+    private mutating func add(_ text: some Collection<UInt8>) {
+        begin(2)
+        hash.add(UInt64(text.count))
+        hash.add(text)
     }
 }
 
@@ -35,5 +62,7 @@ struct FNV1a {
     }
 
     /// Adds eight bytes, the lowest first.
-    mutating func add(_ number: UInt64) { add((0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }) }
+    mutating func add(_ number: UInt64) {
+        for place in 0..<UInt64(8) { add(CollectionOfOne(UInt8(truncatingIfNeeded: number >> (place * 8)))) }
+    }
 }

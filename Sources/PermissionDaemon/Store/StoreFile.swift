@@ -2,7 +2,7 @@
 //
 // A file that cannot be opened or written is tried again with the next change, a damaged one is replaced. One that was
 // deleted or replaced by another program is noticed before changes are acknowledged: they fail, and what is at the path
-// then is opened. Nothing is written again from memory.
+// then is opened and read. Nothing is written again from memory.
 
 import DBus
 import Glibc
@@ -37,6 +37,8 @@ final class StoreFile: @unchecked Sendable {
         var findings: [String]
         /// Whether another file may have been opened than the one before.
         var isReopened: Bool
+        /// What is in the file after these jobs, if it was read.
+        var facts: StoredFacts?
     }
 
     private let path: String
@@ -61,22 +63,37 @@ final class StoreFile: @unchecked Sendable {
     /// - Parameters:
     ///   - owed: Resets that could not be written so far. They are written with the first change.
     ///   - end: The `Loop.uptimeMilliseconds()` after which nothing is committed, because the jobs have failed by then.
-    func run(_ jobs: [StoreJob], owed: [DecisionFilter], before end: Int64) -> Report {
+    ///   - reads: Whether to read the facts even if no file is opened.
+    func run(_ jobs: [StoreJob], owed: [DecisionFilter], before end: Int64, reads: Bool) -> Report {
         isReopened = false
         let completions = together(jobs, owed, end)
+        let facts = reads || isReopened ? readFacts() : nil
         if database?.hasDamagedRows == true {
             report("the store has damaged rows, which are left out; their content is unknown now, so apps ask again")
         }
-        return Report(completions: completions, state: state, findings: findings, isReopened: isReopened)
+        return Report(completions: completions, state: state, findings: findings, isReopened: isReopened, facts: facts)
     }
 
-    /// Adds the result of SQLite's check of the whole file to the findings, and reads all decisions: a damaged scope takes
-    /// one out of every list.
+    /// Returns nil if the file cannot be read. One that is found to be damaged is replaced.
+    private func readFacts() -> StoredFacts? {
+        for _ in 0..<2 {
+            guard let database else { return nil }
+            do throws(DatabaseError) {
+                try checkFiles()
+                return StoredFacts(decisions: try DecisionRows.all(database), off: try SwitchRows.all(database))
+            } catch {
+                _ = failed(error, inBackground: true)
+            }
+        }
+        return nil
+    }
+
+    /// Adds the result of SQLite's check of the whole file to the findings, and decodes all decisions.
     func checkIntegrity(_ database: Database) throws(DatabaseError) {
         try database.run("PRAGMA quick_check(5)") { row in
             if row.text(0) != "ok" { report("the store is damaged: \(path): \(row.text(0))") }
         }
-        try DecisionRows.check(database)
+        _ = try DecisionRows.all(database)
     }
 
     func close() {

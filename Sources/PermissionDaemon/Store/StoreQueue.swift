@@ -16,7 +16,8 @@ final class StoreQueue {
     private let worker = Worker(threads: 1)
     private var waiting: [StoreJob] = []
     private var isRunning = false
-    private var isHanging = false
+    /// Whether the facts in the file may be others than those read so far.
+    private var mustRead = true
     /// Nil until the file was opened or could not be.
     private(set) var state: StoreState?
     /// What the worker has reported.
@@ -24,8 +25,8 @@ final class StoreQueue {
 
     /// The resets that could not be written so far.
     var owed: @LoopActor () -> [DecisionFilter] = { [] }
-    /// Called when the decisions in the file may be others than those read so far.
-    var onReopened: (@LoopActor () -> Void)?
+    /// Called with the facts in a file that was opened, after the completions of the jobs that it was opened for.
+    var onRead: (@LoopActor (StoredFacts) -> Void)?
     /// Called when a change was written after others could not be.
     var onWritableAgain: (@LoopActor () -> Void)?
 
@@ -92,6 +93,14 @@ final class StoreQueue {
         }
     }
 
+    /// Tries again to read the facts, unless they are read with a job that waits.
+    func read() {
+        guard !isRunning else { return }
+        add(inBackground: true) { _ in
+        } then: { _ in
+        }
+    }
+
     private func runNext() {
         guard !waiting.isEmpty else {
             isRunning = false
@@ -99,21 +108,22 @@ final class StoreQueue {
         }
         let group = Array(waiting.prefix(StoreQueue.groupSize))
         waiting.removeFirst(group.count)
-        let owed = owed()
+        let (owed, reads) = (owed(), mustRead)
         let end = Loop.uptimeMilliseconds() + Worker.deadline
         worker.run(about: path) { [file] in
-            file.run(group, owed: owed, before: end)
+            file.run(group, owed: owed, before: end, reads: reads)
         } then: { [self] report in
             if let report { adopt(report) } else { hang() }
             let hung = StoreError(reason: state?.why ?? "")
             for completion in report?.completions ?? group.map({ job in { job.fail(hung) } }) { completion() }
+            if let facts = report?.facts { onRead?(facts) }
             runNext()
         }
     }
 
     /// The disk does not answer. The worker fails further jobs at once until it does.
     private func hang() {
-        isHanging = true
+        mustRead = true
         become(.readOnly(why: "\(path) does not answer"))
     }
 
@@ -123,9 +133,7 @@ final class StoreQueue {
         let isFirst = state == nil
         let couldWrite = state == .writable
         become(report.state)
-        // Posted, so that these do not run before the completions of the jobs.
-        if report.isReopened || isHanging, !isFirst { Loop.shared.later { self.onReopened?() } }
-        isHanging = false
+        mustRead = report.facts == nil && (mustRead || report.isReopened)
         guard report.state == .writable, !couldWrite, !isFirst else { return }
         log.notice("The store can be written again")
         Loop.shared.later { self.onWritableAgain?() }

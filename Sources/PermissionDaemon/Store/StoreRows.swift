@@ -3,13 +3,6 @@
 import PermissionCore
 import PermissionModel
 
-/// An answer that a portal was given and may have stored, with the app that it was last requested for.
-struct PortalAnswer: Sendable, Hashable {
-    var key: PortalKey
-    var app: AppID
-    var verdict: Verdict
-}
-
 /// How often each app's prompts were dismissed in a row, and until when they are paused.
 enum DismissalRows {
     static func all(session: String, _ database: Database) throws(DatabaseError) -> [DismissalRecord] {
@@ -82,6 +75,15 @@ enum PortalAnswerRows {
             "DELETE FROM portal_answer WHERE portal_app = ? AND permission = ?",
             [.text(key.appID), .text(key.question.name)])
     }
+}
+
+extension RowPage {
+    /// The values of `LIMIT ? OFFSET ?`.
+    var values: [SQLValue] { [.integer(Int64(limit)), .integer(Int64(offset))] }
+}
+
+extension DecisionFilter {
+    var condition: RowCondition { RowCondition(app: app, question: question) }
 }
 
 struct RowCondition {

@@ -1,4 +1,4 @@
-// The permissions that a person has switched off for every app. A change is published once it is on disk.
+// The permissions that a person has switched off for every app. A change is in force once it is on disk.
 
 import DBus
 import PermissionCore
@@ -6,9 +6,6 @@ import PermissionModel
 
 @LoopActor
 final class Switches {
-    /// Called with the permissions whose switch is another than before.
-    var onChange: (@LoopActor (Set<Permission>) -> Void)?
-
     private let queue: StoreQueue
     private let history: StoreHistory
     private let now: @Sendable () -> EpochSeconds
@@ -23,16 +20,13 @@ final class Switches {
 
     func isOff(_ permission: Permission) -> Bool { off.contains(permission) }
 
-    /// Reads all switches. Other jobs of the store that are added later complete afterwards.
-    func read() {
-        queue.add { (database) throws(DatabaseError) in
-            try SwitchRows.all(database)
-        } then: { [weak self] result in
-            if let off = try? result.get() { self?.replace(off) }
-        }
+    /// The permissions that are off in the file. Returns those whose switch is another than before.
+    func read(_ new: Set<Permission>) -> Set<Permission> {
+        defer { off = new }
+        return off.symmetricDifference(new)
     }
 
-    /// Calls `then` after the change is on disk and published, with its row of history; nil if there was nothing to change.
+    /// Calls `then` once the change is on disk and in force, with its row of history; nil if there was nothing to change.
     func set(
         _ permission: Permission, on: Bool, by author: Author,
         then: @escaping @LoopActor (Result<HistoryRow?, StoreError>) -> Void
@@ -49,21 +43,15 @@ final class Switches {
             return (off, off != before)
         } then: { [weak self] result in
             if let self, case .success(let (off, isChanged)) = result {
-                replace(off)
+                self.off = off
                 if isChanged { history.wrote(1) }
             }
             then(result.map { $0.isChanged ? row : nil })
         }
     }
-
-    private func replace(_ new: Set<Permission>) {
-        let changed = off.symmetricDifference(new)
-        off = new
-        if !changed.isEmpty { onChange?(changed) }
-    }
 }
 
-private enum SwitchRows {
+enum SwitchRows {
     /// The permissions that are switched off. A damaged row may mean any of them, and so means all.
     static func all(_ database: Database) throws(DatabaseError) -> Set<Permission> {
         var isDamaged = false

@@ -72,7 +72,6 @@ struct PortalStoreSyncTests {
 
         /// Starts, and waits until the store has been read.
         func start() async throws {
-            await load(Bench.app, parts.store)
             sync.start(await restored(parts.store).portalAnswers)
             _ = try await portals.lookups.wait(for: PortalKinds.decided.count)
             try await settle()

@@ -29,7 +29,7 @@ struct HungStoreTests {
         let hung = try await HungFileSystem(over: paths.state)
         let store = openStore(paths)
         // Whoever waits for it has no decisions, and the state has the reason.
-        await load(app, store)
+        await written(store)
         #expect(store.appDecision(app, .camera) == nil)
         #expect(store.queue.problems.contains { $0.contains("does not answer") }, "\(store.queue.problems)")
         // Everything else fails at once now.
@@ -37,11 +37,11 @@ struct HungStoreTests {
         await #expect(throws: StoreError.self) { try await list(store) }
         let held = Decision(
             app: app, permission: .location, verdict: .grant, duration: .always, decided: 1, by: .person)
-        store.setInMemory(held, for: process)
+        await withCheckedContinuation { done in store.set([held], history: [], orFor: process) { _ in done.resume() } }
         #expect(store.decision(app, .location, for: process)?.verdict == .grant)
         // When it answers, the decision is known without being asked for.
         let read = EventLog<Bool>()
-        store.onRead = { _ in read.add(true) }
+        store.onChange = { if case .read = $0 { read.add(true) } }
         try await hung.end()
         while store.queue.state != .writable { _ = try? await list(store) }
         try await read.wait(for: 1)

@@ -10,13 +10,16 @@ import Testing
 
 @testable import PermissionDaemon
 
+/// Later than the wall clock, whose timers would fire at once otherwise.
+private let start: EpochSeconds = 4_000_000_000
+
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct LifetimeTests {
     private let folder = try! TemporaryFolder()
     private let app = AppID("exe:/usr/bin/a")!
     private let process = ProcessKey(pid: 77, startTime: 5)
-    private let clock = ManualClock(1000)
+    private let clock = ManualClock(start)
     private let processes = FakeProcesses()
 
     private var paths: StorePaths { StorePaths(state: folder.file("state"), session: folder.file("run")) }
@@ -25,10 +28,10 @@ struct LifetimeTests {
         openStore(paths, now: { [clock] in clock.now }, processes: processes)
     }
 
-    /// A store with the decisions of the app in memory.
+    /// A store whose file has been read.
     private func opened() async -> DecisionStore {
         let store = open()
-        await load(app, store)
+        await written(store)
         return store
     }
 
@@ -41,7 +44,7 @@ struct LifetimeTests {
     /// A decision of each lifetime.
     private func decideAll(_ store: DecisionStore) async throws {
         try await commit(
-            store, decision(.camera, .session), decision(.microphone, .until(2000)),
+            store, decision(.camera, .session), decision(.microphone, .until(start + 1000)),
             decision(.location, .once), decision(.bluetooth, .always))
     }
 
@@ -70,10 +73,13 @@ struct LifetimeTests {
         Permission.allCases.filter { store.decision(app, $0, for: process) != nil }
     }
 
-    /// Each published change, as `permission verdict`.
-    private func changes(of store: DecisionStore) -> EventLog<String> {
+    /// Each decision that ends by itself, as its permission.
+    private func ends(of store: DecisionStore) -> EventLog<String> {
         let log = EventLog<String>()
-        store.onChange = { for change in $0 { log.add("\(change.permission) \(change.verdict?.rawValue ?? "-")") } }
+        store.onChange = { change in
+            guard case .ended(let changes) = change else { return }
+            for change in changes { log.add(change.permission.rawValue) }
+        }
         return log
     }
 
@@ -85,16 +91,16 @@ struct LifetimeTests {
     func theSessionEnds(_ obstacle: Obstacle) async throws {
         let store = await opened()
         try await decideAll(store)
-        let pause = DismissalRecord(app: app, question: .camera, count: 3, pausedUntil: 9000, since: 1000)
+        let pause = DismissalRecord(app: app, question: .camera, count: 3, pausedUntil: start + 8000, since: start)
         try await write(store) { [session = store.session.scopes.session] (database) throws(DatabaseError) in
             try DismissalRows.save(pause, session: session, database)
         }
         try obstruct(obstacle)
-        let changes = changes(of: store)
+        let ends = ends(of: store)
         store.endSession()
         // A `once` decision lasts as long as its process.
         #expect(inForce(store) == [.microphone, .bluetooth, .location])
-        #expect(changes.all == ["camera -"])
+        #expect(ends.all == ["camera"])
         await written(store)
         #expect(try rows() == (obstacle == .none ? 3 : 4))
         #expect(await restored(store).dismissals.isEmpty)
@@ -114,16 +120,16 @@ struct LifetimeTests {
         try obstruct(.newerSchema)
         let store = await opened()
         #expect(inForce(store).isEmpty)
-        store.setInMemory(decision(.location, .once), for: process)
+        let held = await withCheckedContinuation { done in
+            store.set([decision(.location, .always)], history: [], orFor: process) { done.resume(returning: $0) }
+        }
+        #expect(held.error != nil && held.changes.map(\.permission) == [.location])
         #expect(inForce(store) == [.location])
-        let changes = changes(of: store)
         store.endSession()
         #expect(inForce(store) == [.location])
         // A reset fails for the file, but removes the decisions in memory.
-        await #expect(throws: StoreError.self) {
-            try await reset(store, app)
-        }
-        #expect(inForce(store).isEmpty && changes.all == ["location -"])
+        await #expect(throws: StoreError.self) { try await reset(store, app) }
+        #expect(inForce(store).isEmpty)
         await close(store)
         try Database(path: paths.stateFile).execute("PRAGMA user_version = \(Schema.current.version)")
         let again = await opened()
@@ -143,7 +149,7 @@ struct LifetimeTests {
         // A session decision is not acknowledged, because a restarted permd would not recognize its session.
         await #expect(throws: StoreError.self) { try await commit(store, decision(.camera, .session)) }
         #expect(inForce(store) == [.microphone, .bluetooth, .location])
-        try await commit(store, decision(.camera, .until(3000)))
+        try await commit(store, decision(.camera, .until(start + 2000)))
         try await reset(store, app, .camera)
         await close(store)
         let again = await opened()
@@ -156,68 +162,68 @@ struct LifetimeTests {
         let store = await opened()
         try await decideAll(store)
         try obstruct(obstacle)
-        let changes = changes(of: store)
+        let ends = ends(of: store)
         clock.advance(by: 999)
         store.noticeEnds()
-        #expect(changes.all.isEmpty && inForce(store).contains(.microphone))
+        #expect(ends.all.isEmpty && inForce(store).contains(.microphone))
         clock.advance(by: 1)
         #expect(!inForce(store).contains(.microphone))
         store.noticeEnds()
-        #expect(changes.all == ["microphone -"])
+        #expect(ends.all == ["microphone"])
         await written(store)
         #expect(try await !list(store).contains("grant until"))
         // The end is reported once, even if the clock is set back.
         clock.advance(by: -1000)
         store.noticeEnds()
-        #expect(changes.all == ["microphone -"] && !inForce(store).contains(.microphone))
+        #expect(ends.all == ["microphone"] && !inForce(store).contains(.microphone))
         clock.advance(by: 1000)
-        guard obstacle != .none else { return await close(store) }
-        #expect(try rows() == 4)
-        try mend()
-        store.noticeEnds()
-        await written(store)
-        #expect(try rows() == 3 && !inForce(store).contains(.microphone))
+        #expect(try rows() == (obstacle == .none ? 3 : 4))
+        if obstacle != .none { try mend() }
         await close(store)
+        let again = await opened()
+        #expect(!inForce(again).contains(.microphone))
+        await written(again)
+        #expect(try rows() == 3)
+        await close(again)
     }
 
     /// With a slow disk the decision has ended before it is stored.
     @Test func anUntilDecisionThatEndsWhileItIsWritten() async throws {
         let store = await opened()
-        let changes = changes(of: store)
-        store.set([decision(.microphone, .until(1001))], history: []) { _ in }
+        let ends = ends(of: store)
+        store.set([decision(.microphone, .until(start + 1))], history: []) { _ in ends.add("written") }
         clock.advance(by: 5)
         store.noticeEnds()
-        #expect(try await changes.wait(for: 2) == ["microphone grant", "microphone -"])
+        #expect(try await ends.wait(for: 2) == ["written", "microphone"])
         await written(store)
         #expect(try rows() == 0)
         await close(store)
     }
 
-    /// An end that is known is noticed, although the file that says which is next is gone.
+    /// An end is noticed although the file is gone.
     @Test func anUntilDecisionEndsWithoutTheFile() async throws {
         let store = openStore(paths, now: { EpochSeconds(time(nil)) }, processes: processes)
-        await load(app, store)
-        let changes = changes(of: store)
+        await written(store)
+        let ends = ends(of: store)
         try await commit(store, decision(.microphone, .until(EpochSeconds(time(nil)) + 2)))
-        // Before the end is looked for in the file.
         try #require(system("rm -r \(folder.file("state"))") == 0)
-        #expect(try await changes.wait(for: 2) == ["microphone grant", "microphone -"])
+        #expect(try await ends.wait(for: 1) == ["microphone"])
         await close(store)
     }
 
     /// The clock advances at each reading; no end is missed between two readings.
     @Test(arguments: 0..<8)
-    func aClockThatAdvancesMeanwhile(_ start: Int64) async throws {
-        let clock = ManualClock(1985 + start)
+    func aClockThatAdvancesMeanwhile(_ seconds: Int64) async throws {
+        let clock = ManualClock(1985 + seconds)
         let store = openStore(
             paths,
             now: {
                 clock.advance(by: 1)
                 return clock.now
             }, processes: processes)
-        let changes = changes(of: store)
+        let ends = ends(of: store)
         try await commit(store, decision(.microphone, .until(2000)))
-        #expect(try await changes.wait(for: 2) == ["microphone grant", "microphone -"])
+        #expect(try await ends.wait(for: 1) == ["microphone"])
         await close(store)
     }
 
@@ -226,11 +232,11 @@ struct LifetimeTests {
         let store = await opened()
         try await decideAll(store)
         try obstruct(obstacle)
-        let changes = changes(of: store)
+        let ends = ends(of: store)
         processes.exit(process, isTold: false)
         #expect(!inForce(store).contains(.location))
         processes.exit(process)
-        #expect(changes.all == ["location -"])
+        #expect(ends.all == ["location"])
         await written(store)
         #expect(try rows() == (obstacle == .none ? 3 : 4))
         await close(store)
@@ -242,10 +248,10 @@ struct LifetimeTests {
         await close(first)
         processes.exit(process)
         let store = open()
-        let changes = changes(of: store)
-        await load(app, store)
+        let ends = ends(of: store)
+        await written(store)
         #expect(inForce(store) == [.camera, .microphone, .bluetooth])
-        #expect(try await changes.wait(for: 1) == ["location -"])
+        #expect(ends.all == ["location"])
         await written(store)
         #expect(try rows() == 3)
         await close(store)
@@ -256,15 +262,14 @@ struct LifetimeTests {
         let store = await opened()
         try await decideAll(store)
         try obstruct(obstacle)
-        let changes = changes(of: store)
-        if obstacle == .none {
-            try await reset(store, app)
-        } else {
-            await #expect(throws: StoreError.self) { try await reset(store, app) }
+        let report = await withCheckedContinuation { done in
+            store.reset(DecisionFilter(app: app), by: .permctl) { done.resume(returning: $0) }
         }
+        #expect((report.error == nil) == (obstacle == .none))
+        #expect(Set(report.changes.map(\.permission)) == Set(Permission.allCases))
+        #expect(report.changes.count == 4 && report.changes.allSatisfy { $0.verdict == nil })
         #expect(inForce(store).isEmpty)
         #expect(try await list(store).isEmpty)
-        #expect(changes.all.sorted() == ["bluetooth -", "camera -", "location -", "microphone -"])
         guard obstacle != .none else { return await close(store) }
         // Once the store can be written, the rows are removed before any other change.
         try mend()
@@ -310,16 +315,16 @@ struct LifetimeTests {
         )
         let results = EventLog<String>()
         store.reset(DecisionFilter(app: app), by: .permctl) {
-            results.add("reset \((try? $0.get()) != nil)")
+            results.add("reset \($0.error == nil)")
         }
-        store.set([decision(.camera, .until(5000))], history: []) {
-            results.add("set \((try? $0.get()) != nil)")
+        store.set([decision(.camera, .until(start + 4000))], history: []) {
+            results.add("set \($0.error == nil)")
         }
         // Before the second change the same rows still cannot be removed, so it is refused.
         #expect(try await results.wait(for: 2) == ["reset false", "set false"])
         #expect(inForce(store).isEmpty)
         try Database(path: paths.stateFile).execute("DROP TRIGGER full")
-        try await commit(store, decision(.camera, .until(5000)))
+        try await commit(store, decision(.camera, .until(start + 4000)))
         #expect(inForce(store) == [.camera])
         #expect(try await list(store) == ["grant until"])
         await close(store)
@@ -344,7 +349,7 @@ struct LifetimeTests {
         store.setLogins(["1"])
         await close(store)
         let again = openStore(paths, boot: "another", processes: processes)
-        await load(app, again)
+        await written(again)
         // After a reboot, a process with the same PID and start time is a different process.
         #expect(inForce(again) == [.microphone, .bluetooth])
         #expect(again.session.logins.isEmpty && again.queue.problems.isEmpty)
@@ -359,7 +364,7 @@ struct LifetimeTests {
         try await decideAll(store)
         await close(store)
         #expect(store.queue.state == .closed)
-        await #expect(throws: StoreError.self) { try await list(store) }
+        await #expect(throws: StoreError.self) { try await commit(store, decision(.camera, .always)) }
         await #expect(throws: StoreError.self) { try await history(store) }
     }
 }

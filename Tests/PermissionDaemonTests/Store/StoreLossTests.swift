@@ -23,10 +23,10 @@ struct StoreLossTests {
         openStore(paths ?? self.paths)
     }
 
-    /// A store with the decisions of the app in memory.
+    /// A store whose file has been read.
     private func opened() async -> DecisionStore {
         let store = open()
-        await load(app, store)
+        await written(store)
         return store
     }
 
@@ -105,10 +105,10 @@ struct StoreLossTests {
     @Test(arguments: Loss.allCases)
     func aLossIsNoticed(_ loss: Loss) async throws {
         let store = open()
-        await load(app, store)
+        await written(store)
         try await commit(store, set(.deny, .location))
         let read = EventLog<Bool>()
-        store.onRead = { if $0 == nil { read.add(true) } }
+        store.onChange = { if case .read = $0 { read.add(true) } }
         try inflict(loss, paths.stateFile)
         await #expect(throws: StoreError.self) { try await commit(store, set(.grant, .camera)) }
         #expect(store.appDecision(app, .camera) == nil)
@@ -146,11 +146,11 @@ struct StoreLossTests {
     }
 
     /// A loss is noticed by whoever reads, as well.
-    @Test func aLossIsNoticedByAList() async throws {
+    @Test func aLossIsNoticedByAReader() async throws {
         let store = open()
         try await commit(store, set(.deny, .location))
         try inflict(.allFiles, paths.stateFile)
-        await #expect(throws: StoreError.self) { try await list(store) }
+        await #expect(throws: StoreError.self) { try await history(store) }
         #expect(try await list(store).isEmpty)
         await close(store)
     }
@@ -163,7 +163,7 @@ struct StoreLossTests {
         try await commit(store, set(.deny, .location, .session), set(.grant, .microphone, .once))
         try inflict(loss, try #require(paths.sessionFile))
         // The file of decisions has gone, too: it is opened again.
-        if loss == .parent { await #expect(throws: StoreError.self) { try await list(store) } }
+        if loss == .parent { await #expect(throws: StoreError.self) { try await history(store) } }
         try await commit(store, set(.grant, .camera, .session))
         let earlier = loss == .parent ? [] : ["deny session", "grant once"]
         #expect(try await afterKill() == earlier + ["grant session"])
@@ -191,7 +191,7 @@ struct StoreLossTests {
             let app = AppID("exe:/usr/bin/a\(number)")!
             let decision = Decision(
                 app: app, permission: .camera, verdict: .grant, duration: .always, decided: 1, by: .permctl)
-            store.set([decision], history: []) { done.add((try? $0.get()) == nil ? nil : app.description) }
+            store.set([decision], history: []) { done.add($0.error == nil ? app.description : nil) }
             if number == 200 {
                 // While other decisions are being written.
                 try await done.wait(for: 100)
@@ -242,7 +242,7 @@ struct StoreLossTests {
         let results = EventLog<Bool>()
         try damage()
         for number in 300..<900 {
-            store.set([decision(number)], history: []) { results.add((try? $0.get()) != nil) }
+            store.set([decision(number)], history: []) { results.add($0.error == nil) }
         }
         try await results.wait(for: 600)
         await written(store)

@@ -23,10 +23,10 @@ struct StoreMendingTests {
         openStore(paths ?? self.paths)
     }
 
-    /// A store with the decisions of the app in memory.
+    /// A store whose file has been read.
     private func opened(_ paths: StorePaths? = nil) async -> DecisionStore {
         let store = open(paths)
-        await load(app, store)
+        await written(store)
         return store
     }
 
@@ -145,7 +145,7 @@ struct StoreMendingTests {
         try obstruct(other)
         let again = await opened(other)
         let changes = EventLog<Bool>()
-        again.onRead = { if $0 == nil { changes.add(true) } }
+        again.onChange = { if case .read = $0 { changes.add(true) } }
         #expect(again.appDecision(app, .camera) == nil && again.queue.state != .writable)
         await #expect(throws: StoreError.self) { try await list(again) }
         try mend(other)
@@ -164,7 +164,7 @@ struct StoreMendingTests {
         try folder.write("", to: "state")
         let again = await opened()
         let changes = EventLog<Bool>()
-        again.onRead = { if $0 == nil { changes.add(true) } }
+        again.onChange = { if case .read = $0 { changes.add(true) } }
         #expect(again.appDecision(app, .camera) == nil && again.queue.problems.count == 1)
         await #expect(throws: StoreError.self) { try await commit(again, set(.grant)) }
         // The decisions are unknown.

@@ -29,28 +29,32 @@ final class FakeProcesses: ProcessLiveness {
 @LoopActor
 func openStore(
     _ paths: StorePaths, boot: String = "boot", now: @escaping @Sendable () -> EpochSeconds = { 1000 },
-    processes: FakeProcesses = FakeProcesses()
+    processes: FakeProcesses = FakeProcesses(), maximum: Int = Limits.decisions
 ) -> DecisionStore {
     var log = Logger(label: "test")
     log.logLevel = .critical
     let session = UserSession(path: paths.sessionFile, boot: boot)
-    return DecisionStore(paths: paths, session: session, now: now, processes: processes, log: log)
+    return DecisionStore(
+        paths: paths, session: session, now: now, processes: processes, maximum: maximum, log: log)
 }
 
 /// Makes decisions, all or none.
 @LoopActor
 func commit(_ store: DecisionStore, _ decisions: Decision...) async throws {
-    try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-        store.set(decisions, history: []) { done.resume(with: $0.mapError { $0 as any Error }) }
+    let report = await withCheckedContinuation { done in
+        store.set(decisions, history: []) { done.resume(returning: $0) }
     }
+    if let error = report.error { throw error }
 }
 
 @LoopActor
 func reset(_ store: DecisionStore, _ app: AppID? = nil, _ permission: Permission? = nil) async throws {
-    let filter = DecisionFilter(app: app, question: permission.map(Question.permission))
-    try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-        store.reset(filter, by: .permctl) { done.resume(with: $0.map { _ in }.mapError { $0 as any Error }) }
+    let report = await withCheckedContinuation { done in
+        store.reset(DecisionFilter(app: app, question: permission.map(Question.permission)), by: .permctl) {
+            done.resume(returning: $0)
+        }
     }
+    if let error = report.error { throw error }
 }
 
 /// Changes other tables.
@@ -68,20 +72,13 @@ func close(_ store: DecisionStore) async {
     await withCheckedContinuation { done in store.close { done.resume() } }
 }
 
-/// The decisions in force in the file, by app and permission.
+/// The decisions in force after everything queued is on disk or has failed, by app and permission.
 @LoopActor
 func decisions(_ store: DecisionStore) async throws -> [Decision] {
-    var all: [Decision] = []
-    for offset in stride(from: 0, to: .max, by: RowPage.maximum) {
-        let page = try await withCheckedThrowingContinuation { done in
-            store.list(DecisionFilter(), RowPage(offset: offset), and: []) {
-                done.resume(with: $0.mapError { $0 as any Error })
-            }
-        }
-        if page.isEmpty { break }
-        for case .decision(let decision) in page { all.append(decision) }
+    await written(store)
+    return try store.decisions(DecisionFilter()).values.joined().sorted {
+        ($0.app, $0.permission.rawValue) < ($1.app, $1.permission.rawValue)
     }
-    return all
 }
 
 @LoopActor
@@ -104,13 +101,7 @@ func restored(_ store: DecisionStore) async -> StoredState {
     await withCheckedContinuation { done in store.restore { done.resume(returning: $0) } }
 }
 
-/// Reads the decisions of an app into memory.
-@LoopActor
-func load(_ app: AppID, _ store: DecisionStore) async {
-    await withCheckedContinuation { done in store.load(app) { done.resume() } }
-}
-
-/// Returns when every queued change is on disk or has failed.
+/// Returns when every queued change is on disk or has failed. A file that could be opened has been read then.
 @LoopActor
 func written(_ store: DecisionStore) async {
     await withCheckedContinuation { done in store.whenWritten { done.resume() } }
