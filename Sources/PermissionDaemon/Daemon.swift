@@ -274,6 +274,5 @@ final class Daemon {
         }
     }
 
-    /// Not time(2), which may be a tick behind the clock of timers.
-    nonisolated static func wallClock() -> EpochSeconds { Loop.nanoseconds(of: CLOCK_REALTIME) / 1_000_000_000 }
+    nonisolated static func wallClock() -> EpochSeconds { EpochSeconds(time(nil)) }
 }

@@ -57,7 +57,8 @@ final class DecisionStore {
     private func read(_ facts: StoredFacts) {
         memory.read(facts.decisions, atMost: maximum)
         isRead = true
-        onChange?(.read(switches: switches.read(facts.off)))
+        let turned = switches.read(facts.off)
+        onChange?(.read(switches: turned))
         noticeEnds()
     }
 
