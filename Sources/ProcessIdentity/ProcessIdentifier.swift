@@ -2,7 +2,7 @@
 // that a process may have placed on a file system that hangs.
 
 package import DBus
-package import PermissionModel
+import PermissionModel
 package import System
 
 @LoopActor
