@@ -220,7 +220,8 @@ run_tests() {
 unskipped() {
     local log status=0
     log=$(mktemp)
-    "$@" 2>&1 | tee "$log" || status=$?
+    # Colors would hide what is looked for.
+    NO_COLOR=1 "$@" 2>&1 | tee "$log" || status=$?
     if grep -E "➜ Test .* skipped" "$log"; then
         rm -f "$log"
         fail "tests were skipped"
