@@ -1,5 +1,4 @@
-// Whether a decision is in force, for everything that reads one. `EndedDecisions` selects those that are over, to
-// report and remove them.
+// Whether a decision is in force, for everything that reads one.
 
 package import PermissionModel
 
