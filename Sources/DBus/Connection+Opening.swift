@@ -46,7 +46,9 @@ extension Connection {
         dbus_error_init(&error)
         defer { dbus_error_free(&error) }
         func problem() -> BusError {
-            BusError(name: BusError.Name.noServer, message: error.message.map { String(cString: $0) } ?? "")
+            BusError(
+                name: BusError.Name.noServer,
+                message: error.message.map { String(cString: $0) } ?? "the bus gave the connection no name")
         }
         guard !text.utf8.contains(0), let raw = dbus_connection_open_private(text, &error) else { throw problem() }
         guard let name = sayHello(raw, &error) else {

@@ -60,7 +60,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         store.switches.set(permission, on: on, by: by) { [weak self] result in
             if case .success(let row?) = result {
                 self?.log([row])
-                self?.switched([permission])
+                self?.switched(permission)
             }
             completion(result.map { _ in }.mapError(\.ofChange))
         }
@@ -97,19 +97,17 @@ extension Broker: PolicyCalls, PortalDecisions {
         switch change {
         case .ended(let changes): publish(changes)
         case .read(let switches):
-            switched(switches)
             enforcement.notify(nil, nil)
+            for permission in switches { policyInterface.notifySwitch(permission) }
             reevaluate(nil)
         }
     }
 
-    /// Permissions were switched off or on for every app.
-    private func switched(_ permissions: Set<Permission>) {
-        guard !isDetached, !permissions.isEmpty else { return }
-        for permission in permissions {
-            enforcement.notify(nil, permission)
-            policyInterface.notifySwitch(permission)
-        }
+    /// A permission was switched off or on for every app.
+    private func switched(_ permission: Permission) {
+        guard !isDetached else { return }
+        enforcement.notify(nil, permission)
+        policyInterface.notifySwitch(permission)
         reevaluate(nil)
     }
 
