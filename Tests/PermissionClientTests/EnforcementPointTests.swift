@@ -13,6 +13,19 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 @LoopActor
 struct EnforcementPointTests {
+    /// A point that follows this process. Each status of it for the microphone, empty for none, is an event.
+    private static func follower(on bus: PrivateBus) async throws -> (
+        EnforcementClient.EnforcementPoint, EventLog<String>
+    ) {
+        let point = EnforcementPoint(source: "test", permissions: [.microphone], on: .address(bus.address))
+        let said = EventLog<String>()
+        point.onStatus = { said.add(point.statuses.status($0, .microphone)?.rawValue ?? "") }
+        try await point.start()
+        let process = try ProcessReader().key(getpid())
+        point.statuses.follow([.process(process, AppID("exe:/usr/bin/test")!)], first: [])
+        return (point, said)
+    }
+
     /// Whether permd says that trying again helps or not: who could not be identified in time may be so later.
     @Test(arguments: [ErrorKind.limitExceeded, .accessDenied])
     func aStatusIsAskedForAgain(_ error: ErrorKind) async throws {
@@ -33,12 +46,7 @@ struct EnforcementPointTests {
                 },
             ], properties: [Property("Ask", "s") { _ in .string("sandboxed") }])
         try service.own(BusNames.service)
-        let point = EnforcementPoint(source: "test", permissions: [.microphone], on: .address(bus.address))
-        let said = EventLog<String>()
-        point.onStatus = { said.add(point.statuses.status($0, .microphone)?.rawValue ?? "") }
-        try await point.start()
-        let process = try ProcessReader().key(getpid())
-        point.statuses.follow([.process(process, AppID("exe:/usr/bin/test")!)], first: [])
+        let (_, said) = try await EnforcementPointTests.follower(on: bus)
         try await said.first("the status") { $0 == "granted" }
         #expect(said.all.first == "" && asked.all.count > 2)
         await service.end()
@@ -64,12 +72,7 @@ struct EnforcementPointTests {
                 ) { questions.add($0) },
             ], properties: [Property("Ask", "s") { _ in .string("sandboxed") }])
         try service.own(BusNames.service)
-        let point = EnforcementPoint(source: "test", permissions: [.microphone], on: .address(bus.address))
-        let said = EventLog<String>()
-        point.onStatus = { said.add(point.statuses.status($0, .microphone)?.rawValue ?? "") }
-        try await point.start()
-        let process = try ProcessReader().key(getpid())
-        point.statuses.follow([.process(process, AppID("exe:/usr/bin/test")!)], first: [])
+        let (point, said) = try await EnforcementPointTests.follower(on: bus)
         let first = try await questions.wait(for: 1)[0]
         service.connection.send(
             .signal(
