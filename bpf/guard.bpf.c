@@ -53,7 +53,7 @@ TABLE(users, BPF_MAP_TYPE_HASH, __u32, struct guard_user, 1024, BPF_F_NO_PREALLO
 TABLE(verdicts, BPF_MAP_TYPE_HASH, struct guard_verdict_key, struct guard_decision, 16384, BPF_F_NO_PREALLOC);
 // A thread for which there is no place is refused.
 TABLE(waits, BPF_MAP_TYPE_HASH, __u32, struct guard_wait, 2048, 0);
-TABLE(held, BPF_MAP_TYPE_HASH, __u32, __u32, 2048, BPF_F_NO_PREALLOC);  // Processes of which signals are reported.
+TABLE(reported, BPF_MAP_TYPE_HASH, __u32, __u32, 2048, BPF_F_NO_PREALLOC);  // Processes of which signals are reported.
 TABLE(settings, BPF_MAP_TYPE_ARRAY, __u32, struct guard_settings, 1, 0);
 // Some 4,000 events. A call that cannot be reported is refused.
 struct {
@@ -145,7 +145,7 @@ enum {
 
 // Lets the thread repeat its call until permd-guard has claimed it. A call restarts only if a signal is pending on the way
 // out: SIGSTOP makes it pending, and SIGCONT takes the stop away before anybody could see it.
-static __always_inline int hold(const struct attempt *attempt, __u64 claim_time) {
+static __always_inline int stop(const struct attempt *attempt, __u64 claim_time) {
     struct task_struct *task = attempt->task;
     __u32 thread = attempt->thread;
     __u64 now = bpf_ktime_get_ns();
@@ -156,7 +156,7 @@ static __always_inline int hold(const struct attempt *attempt, __u64 claim_time)
     }
     if (!wait) {
         struct guard_wait new = {.start = task->start_boottime, .since = now};
-        // A tracer would see the signals, and keeps permd-guard from holding the thread.
+        // A tracer would see the signals, and keeps permd-guard from stopping the thread.
         if (task->ptrace) {
             report(GUARD_REFUSED, attempt);
             return -EACCES;
@@ -212,7 +212,7 @@ static __always_inline int decide(struct attempt *attempt) {
     attempt->process = program_of(task);
     struct guard_verdict_key key = {.process = attempt->process, .kind = attempt->kind & GUARD_KIND_MASK};
     struct guard_decision *known = bpf_map_lookup_elem(&verdicts, &key);
-    if (known && known->verdict == GUARD_ALLOW) return 0;
+    if (known && known->verdict == GUARD_GRANT) return 0;
     int may_need_none = attempt->kind & GUARD_UNSORTED;
     if (known && (known->verdict == GUARD_DENY || attempt->call == STREAMON) && !may_need_none) return -EACCES;
     if (mode == GUARD_REFUSE || !now->is_running) return -EACCES;
@@ -221,7 +221,7 @@ static __always_inline int decide(struct attempt *attempt) {
         report(GUARD_REFUSED, attempt);
         return -EACCES;
     }
-    return hold(attempt, now->claim_time);
+    return stop(attempt, now->claim_time);
 }
 
 static __always_inline __u32 kind_of(struct file *file, __u32 *device) {
@@ -251,7 +251,7 @@ static __always_inline int is_cut(__u32 kind) {
     struct guard_verdict_key key = {
         .process = program_of(bpf_get_current_task_btf()), .kind = kind & GUARD_KIND_MASK};
     struct guard_decision *known = bpf_map_lookup_elem(&verdicts, &key);
-    return known && known->verdict != GUARD_ALLOW;
+    return known && known->verdict != GUARD_GRANT;
 }
 
 // Freeing buffers, or asking whether they can be had, leads to no image.
@@ -292,11 +292,11 @@ static __always_inline int is_ignored_by_default(int signal) {
     return signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
 }
 
-// A held thread sees no signals, so permd-guard lets it go when one comes.
+// A stopped thread sees no signals, so permd-guard lets it go when one comes.
 SEC("tp_btf/signal_generate")
 int BPF_PROG(guard_signal, int signal, void *info, struct task_struct *task, int group, int result) {
     __u32 pid = task->tgid;
-    if (signal < 1 || signal > MOST_SIGNALS || !bpf_map_lookup_elem(&held, &pid)) return 0;
+    if (signal < 1 || signal > MOST_SIGNALS || !bpf_map_lookup_elem(&reported, &pid)) return 0;
     // Those by which a thread repeats its call.
     if (task == bpf_get_current_task_btf() && !group && (signal == SIGSTOP || signal == SIGCONT)) return 0;
     // An index that varies is not checked by the kernel, so this is read as bytes: the handler and the flags.

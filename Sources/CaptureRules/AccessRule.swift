@@ -4,7 +4,7 @@ package import PermissionModel
 
 /// Who is behind a client of PipeWire.
 package enum Owner: Sendable, Hashable {
-    /// A part of the session, such as the session manager.
+    /// A media service, such as the session manager.
     case session
     /// A process.
     case process(ProcessKey, AppID)

@@ -57,7 +57,7 @@ package enum RelayRule {
     ///   - claims: What each client claims to be.
     ///   - peers: All connections to the server.
     ///   - isComplete: Whether the process at the other end of every connection is among the peers.
-    ///   - server: The server's own process, whose own clients are parts of the session.
+    ///   - server: The server's own process, whose own clients are media services.
     package static func owners(
         claims: [ObjectID: Claim], peers: [RelayPeer], isComplete: Bool, server: Int32
     ) -> [ObjectID: Owner] {

@@ -4,7 +4,7 @@ import CLinux
 import Glibc
 
 /// The answer of a video4linux node to VIDIOC_QUERYCAP.
-package enum VideoAnswer: Sendable, Hashable {
+package enum VideoQuery: Sendable, Hashable {
     /// Of this node, not of the whole device.
     case capabilities(_ flags: UInt32, card: String)
     /// The errno of open(2); for `unanswered`, of the ioctl.
@@ -14,7 +14,7 @@ package enum VideoAnswer: Sendable, Hashable {
 
 package enum VideoNode {
     /// Opens a node and asks what it is. This may block for as long as the hardware or its driver hangs.
-    package static func query(_ node: String) -> VideoAnswer {
+    package static func query(_ node: String) -> VideoQuery {
         let fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard fd >= 0 else { return .unopened(errno) }
         defer { close(fd) }

@@ -3,7 +3,7 @@
 package import PermissionModel
 
 /// A program that a process runs. An exec is another one, which has to be asked about again.
-package struct GuardedProgram: Sendable, Hashable {
+package struct ProcessImage: Sendable, Hashable {
     package let pid: Int32
     /// Nanoseconds after boot (CLOCK_BOOTTIME) at which the process began.
     package let start: UInt64
@@ -15,7 +15,7 @@ package struct GuardedProgram: Sendable, Hashable {
 
 /// A thread wants to use a device, and nothing is decided about its program.
 package struct Attempt: Sendable, Hashable {
-    package let program: GuardedProgram
+    package let program: ProcessImage
     package let thread: Int32
     /// The user who is responsible for the process.
     package let user: UInt32
@@ -24,7 +24,7 @@ package struct Attempt: Sendable, Hashable {
     package let device: UInt64
 
     package init(
-        program: GuardedProgram, thread: Int32, user: UInt32, permission: Permission, device: UInt64
+        program: ProcessImage, thread: Int32, user: UInt32, permission: Permission, device: UInt64
     ) {
         (self.program, self.thread, self.user) = (program, thread, user)
         (self.permission, self.device) = (permission, device)
@@ -33,7 +33,7 @@ package struct Attempt: Sendable, Hashable {
 
 /// What the kernel does at the next attempt, without asking.
 package enum GuardVerdict: Sendable, Hashable, CaseIterable {
-    case allow, deny
+    case grant, deny
     /// What is open gives no further image; what is opened is asked about.
     case cut
 }
@@ -43,21 +43,21 @@ package typealias AskID = UInt64
 package enum GuardEvent: Sendable, Hashable {
     /// The thread repeats its call until it is claimed.
     case attempted(Attempt)
-    /// The call has failed, since the thread cannot be held: io_uring makes it, or a debugger traces it.
+    /// The call has failed, since the thread cannot be stopped: io_uring makes it, or a debugger traces it.
     case failed(Attempt)
-    /// The program is a part of the session, which opens devices for others.
+    /// The program is a media service, which opens devices for others.
     case passed(Attempt)
     /// An earlier run of permd-guard has stored this, and the process is still there.
-    case restored(GuardedProgram, user: UInt32, Permission, GuardVerdict, isPart: Bool)
+    case restored(ProcessImage, user: UInt32, Permission, GuardVerdict, passes: Bool)
     /// A claimed thread waits now. With a signal that came before, it must go on.
     case stopped(thread: Int32, hasSignal: Bool)
     /// The thread has ended, or has gone on by itself.
     case lost(thread: Int32)
     /// The thread cannot be claimed, so its call has failed.
     case unclaimable(thread: Int32)
-    /// A held thread, or all of a process, get a signal.
+    /// A stopped thread, or all of a process, get a signal.
     case signalled(pid: Int32, thread: Int32?, interruptsCalls: Bool)
-    case exited(GuardedProgram)
+    case exited(ProcessImage)
     case registered(user: UInt32)
     case left(user: UInt32)
     /// The user's permd has the question.
@@ -95,12 +95,12 @@ package enum GuardEffect: Sendable, Hashable {
     /// Lets a stopped thread go on.
     case release(thread: Int32, Release)
     /// Nil: it is asked about again.
-    case store(GuardedProgram, user: UInt32, Permission, GuardVerdict?)
+    case store(ProcessImage, user: UInt32, Permission, GuardVerdict?)
     /// Whether signals for the process are reported.
     case followSignals(pid: Int32, Bool)
     /// Whether the process's end is reported.
-    case follow(GuardedProgram, Bool)
-    case ask(user: UInt32, AskID, GuardedProgram, Permission, device: UInt64, waits: Bool)
+    case follow(ProcessImage, Bool)
+    case ask(user: UInt32, AskID, ProcessImage, Permission, device: UInt64, waits: Bool)
     case withdraw(user: UInt32, AskID)
     /// As many of the user's threads or programs wait as may.
     case limitReached(user: UInt32)

@@ -15,12 +15,12 @@ package struct GuardTable {
         var asks: [Permission: AskID] = [:]
         /// Its place in the order of attempts.
         var order: UInt64
-        /// Nobody is asked about a part of the session.
-        var isPart = false
+        /// Nobody is asked about a media service.
+        var passes = false
     }
 
     struct Ask {
-        let program: GuardedProgram
+        let program: ProcessImage
         let permission: Permission
         let user: UInt32
         let device: UInt64
@@ -42,7 +42,7 @@ package struct GuardTable {
         var release: Release?
     }
 
-    private var programs: [GuardedProgram: Program] = [:]
+    private var programs: [ProcessImage: Program] = [:]
     var asks: [AskID: Ask] = [:]
     private var waiters: [Int32: Waiter] = [:]
     /// The users whose permd is there.
@@ -66,8 +66,8 @@ package struct GuardTable {
         case .attempted(let attempt): attempted(attempt)
         case .failed(let attempt): failed(attempt)
         case .passed(let attempt): passed(attempt)
-        case .restored(let program, let user, let permission, let verdict, let isPart):
-            restored(program, user, permission, verdict, isPart: isPart)
+        case .restored(let program, let user, let permission, let verdict, let passes):
+            restored(program, user, permission, verdict, passes: passes)
         case .stopped(let thread, let hasSignal): stopped(thread, hasSignal)
         case .lost(let thread): forget(thread)
         case .unclaimable(let thread): failed(thread)
@@ -119,22 +119,22 @@ package struct GuardTable {
     private mutating func passed(_ attempt: Attempt) {
         effects.append(.dismiss(thread: attempt.thread, .again))
         guard remember(attempt.program, of: attempt.user) else { return }
-        programs[attempt.program]?.isPart = true
-        store(attempt.program, attempt.permission, .allow)
+        programs[attempt.program]?.passes = true
+        store(attempt.program, attempt.permission, .grant)
     }
 
     private mutating func restored(
-        _ program: GuardedProgram, _ user: UInt32, _ permission: Permission, _ verdict: GuardVerdict, isPart: Bool
+        _ program: ProcessImage, _ user: UInt32, _ permission: Permission, _ verdict: GuardVerdict, passes: Bool
     ) {
         guard remember(program, of: user) else {
             return effects.append(.store(program, user: user, permission, nil))
         }
         programs[program]?.verdicts[permission] = verdict
-        programs[program]?.isPart = isPart
+        programs[program]?.passes = passes
     }
 
     /// Returns false if there is no place for one more program of the user.
-    private mutating func remember(_ program: GuardedProgram, of user: UInt32) -> Bool {
+    private mutating func remember(_ program: ProcessImage, of user: UInt32) -> Bool {
         order += 1
         if programs[program] != nil {
             programs[program]?.order = order
@@ -143,7 +143,7 @@ package struct GuardTable {
         let others = programs.filter { $0.value.user == user }
         if others.count >= GuardTable.programsPerUser {
             // Parts of the session are few, and are not forgotten for others.
-            let idle = others.filter { $0.value.asks.isEmpty && !$0.value.isPart }
+            let idle = others.filter { $0.value.asks.isEmpty && !$0.value.passes }
             guard let oldest = idle.min(by: { $0.value.order < $1.value.order })?.key else { return false }
             drop(oldest)
         }
@@ -261,7 +261,7 @@ package struct GuardTable {
         received(ask.user, id)
     }
 
-    private mutating func drop(_ program: GuardedProgram) {
+    private mutating func drop(_ program: ProcessImage) {
         guard let known = programs[program] else { return }
         for id in known.asks.values.sorted() {
             for thread in asks[id]?.threads.sorted() ?? [] { remove(thread) }
@@ -276,7 +276,7 @@ package struct GuardTable {
 
     // MARK: Answers
 
-    private mutating func store(_ program: GuardedProgram, _ permission: Permission, _ verdict: GuardVerdict?) {
+    private mutating func store(_ program: ProcessImage, _ permission: Permission, _ verdict: GuardVerdict?) {
         guard let known = programs[program], known.verdicts[permission] != verdict else { return }
         programs[program]?.verdicts[permission] = verdict
         effects.append(.store(program, user: known.user, permission, verdict))
@@ -286,17 +286,17 @@ package struct GuardTable {
         // A permd speaks of its own user's processes only.
         guard let ask = asks[id], ask.user == user else { return }
         switch answer {
-        case .granted: store(ask.program, ask.permission, .allow)
+        case .granted: store(ask.program, ask.permission, .grant)
         case .denied: store(ask.program, ask.permission, .deny)
-        case .refused: refused(ask)
+        case .undecided: refused(ask)
         }
-        if answer == .refused, !ask.waits, !ask.threads.isEmpty || ask.hasFailed {
+        if answer == .undecided, !ask.waits, !ask.threads.isEmpty || ask.hasFailed {
             // A thread has begun to wait meanwhile.
             asks[id]?.waits = true
             return askAnew(id, withdraws: false)
         }
         // It may have been received twice, and be asked about again.
-        finish(id, answer == .refused ? .refused : .again, withdraws: ask.sends > 1)
+        finish(id, answer == .undecided ? .refused : .again, withdraws: ask.sends > 1)
     }
 
     /// A new question takes the place of this one, with its threads.
@@ -311,7 +311,7 @@ package struct GuardTable {
     /// What is undecided now: a grant that was taken back cuts what is open, a denial that was taken back is asked about.
     mutating func refused(_ ask: Ask) {
         switch programs[ask.program]?.verdicts[ask.permission] {
-        case .allow: store(ask.program, ask.permission, .cut)
+        case .grant: store(ask.program, ask.permission, .cut)
         case .deny: store(ask.program, ask.permission, nil)
         case .cut, nil: break
         }
@@ -326,14 +326,14 @@ package struct GuardTable {
     private mutating func recheck(_ user: UInt32, _ permission: Permission?) {
         guard present.contains(user) else { return }
         for (program, known) in programs.sorted(by: { $0.value.order < $1.value.order })
-        where known.user == user && !known.isPart {
+        where known.user == user && !known.passes {
             for decided in known.verdicts.keys.sorted() where permission == nil || decided == permission {
                 recheck(program, known, decided)
             }
         }
     }
 
-    private mutating func recheck(_ program: GuardedProgram, _ known: Program, _ permission: Permission) {
+    private mutating func recheck(_ program: ProcessImage, _ known: Program, _ permission: Permission) {
         if let id = known.asks[permission] {
             // What a thread waits for is answered by what is true then.
             if asks[id]?.waits == false { askAnew(id, withdraws: true) }

@@ -22,13 +22,13 @@ public final class ActionContext: Sendable {
     let line = SerialQueue()
     /// The context of the enclosing action; nil for an action that was added to the center.
     let parent: ActionContext?
-    private let hold: ActionHold
+    private let hold: ActionReservation
 
     /// `holdSeconds`: for how long each request keeps its place; 0 for an action with a single request.
     init(center: PermissionCenter, holdSeconds: Int) {
         self.center = center
         parent = nil
-        hold = ActionHold(seconds: holdSeconds)
+        hold = ActionReservation(seconds: holdSeconds)
     }
 
     private init(within parent: ActionContext) {
@@ -113,7 +113,7 @@ public final class ActionContext: Sendable {
 }
 
 /// The place in the daemon's queue that is kept for an action and the actions within it.
-private final class ActionHold: Sendable {
+private final class ActionReservation: Sendable {
     let seconds: Int
     @LoopActor private var isKept = false
 

@@ -245,14 +245,14 @@ private final class AgentServer {
         case .dismissed:
             call.reply(.string("dismissed"), .dictionary(key: "s", value: "a{sv}", []))
         case .answered(let decisions):
-            let entries = decisions.sorted { $0.key < $1.key }.map { question, decision in
+            let entries = decisions.sorted { $0.key < $1.key }.map { item, decision in
                 var values: [String: Value] = [
                     "decision": .string(decision.verdict.rawValue),
                     "duration": .string(decision.duration.kind.rawValue),
                 ]
                 if let end = decision.duration.end { values["until"] = .uint64(UInt64(clamping: end)) }
                 if !decision.choices.isEmpty { values["choices"] = .stringTable(decision.choices) }
-                return DictionaryEntry(.string(question.name), .properties(values))
+                return DictionaryEntry(.string(item.name), .properties(values))
             }
             call.reply(.string("answered"), .dictionary(key: "s", value: "a{sv}", entries))
         }

@@ -7,10 +7,10 @@ public import PermissionModel
 ///
 /// All strings that are shown are safe to show as plain text. They must not be interpreted as markup.
 public struct AgentPrompt: Sendable, Identifiable {
-    /// One question of the prompt.
-    public struct Item: Sendable, Hashable {
-        /// What is asked.
-        public let question: Question
+    /// One thing that the prompt asks about.
+    public struct Item: Sendable, Hashable, Identifiable {
+        /// What is asked about.
+        public let id: PromptItem
         /// The name of the device that the app would get; empty if it has no name.
         public let deviceName: String
         /// Why the app wants it, in the app's words; may be empty.
@@ -19,16 +19,16 @@ public struct AgentPrompt: Sendable, Identifiable {
         /// portals ask, the dialog's title is the question, and there is nothing else to show.
         public let dialog: PortalDialog?
 
-        /// Creates a question, for tests of an agent.
-        public init(question: Question, deviceName: String, reason: String, dialog: PortalDialog? = nil) {
-            self.question = question
+        /// Creates an item, for tests of an agent.
+        public init(id: PromptItem, deviceName: String, reason: String, dialog: PortalDialog? = nil) {
+            self.id = id
             self.deviceName = deviceName
             self.reason = reason
             self.dialog = dialog
         }
 
         /// Whether only portals ask this question. The portal stores the answer, so there is no duration to choose.
-        public var isOfPortal: Bool { question.permission == nil }
+        public var isOfPortal: Bool { id.permission == nil }
 
         /// The portal's explanation of a question that only portals ask, which may be the app's words; empty when there
         /// is none. For permd's own permissions, a portal only repeats the question.
@@ -119,14 +119,14 @@ public struct AgentPrompt: Sendable, Identifiable {
         let pair = details["explanation"]?.elements?.compactMap(\.stringValue) ?? []
         explanation =
             pair.count == 2 ? Explanation(title: SafeText.title(pair[0]), body: SafeText.body(pair[1])) : nil
-        var asked: Set<Question> = []
+        var asked: Set<PromptItem> = []
         items = (details["items"]?.rows ?? []).compactMap { row in
             // Questions that this version does not know, and repeated ones, are left out; they stay undecided.
-            guard let question = row["permission"]?.stringValue.flatMap(Question.init(name:)),
-                asked.insert(question).inserted
+            guard let item = row["permission"]?.stringValue.flatMap(PromptItem.init(name:)),
+                asked.insert(item).inserted
             else { return nil }
             return Item(
-                question: question, deviceName: SafeText.title(row.text("device_name")),
+                id: item, deviceName: SafeText.title(row.text("device_name")),
                 reason: SafeText.body(row.text("reason")), dialog: AgentPrompt.dialog(row))
         }
         let offered = (details["durations"]?.strings ?? []).compactMap(Duration.Kind.init(rawValue:))
@@ -192,7 +192,7 @@ final class PromptLink {
 /// The answer of an agent to a prompt.
 public enum AgentAnswer: Sendable, Hashable {
     /// A decision for each question. A question that is left out stays undecided.
-    case answered([Question: ItemDecision])
+    case answered([PromptItem: ItemDecision])
     /// Not now: nothing is decided.
     case dismissed
     /// The agent could not show the prompt, with the reason. The daemon asks the next agent. Three failures in a row

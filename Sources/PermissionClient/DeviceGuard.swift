@@ -21,11 +21,11 @@ package enum DeviceGuard: Sendable, Hashable {
         }
         guard let connection = try? opened.get() else { return .absent(hasBus: false) }
         defer { connection.close() }
-        let question = Message.call(
+        let item = Message.call(
             destination: BusNames.guardService, path: BusNames.guardObject, interface: StandardInterfaces.properties,
             member: "GetAll", [.string(BusNames.guardInterface)], noAutoStart: true)
         do throws(BusError) {
-            let reply = try await connection.call(question, timeoutMilliseconds: patience)
+            let reply = try await connection.call(item, timeoutMilliseconds: patience)
             let properties = reply.body.first?.properties ?? [:]
             return .running(
                 version: SafeText.line(properties["Version"]?.stringValue ?? ""),

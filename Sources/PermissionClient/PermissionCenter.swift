@@ -149,7 +149,7 @@ public final class PermissionCenter: Sendable {
     private func run<Action: PermissionAction>(_ action: Action, in turn: Turn) async throws -> Action.Output {
         // A single request has no successor to keep a place for.
         let isSingle = action is any PermissionRequest || action is OrderedRequest
-        let context = ActionContext(center: self, holdSeconds: isSingle ? 0 : Int(Limits.maximumHold))
+        let context = ActionContext(center: self, holdSeconds: isSingle ? 0 : Int(Limits.maximumReservation))
         return try await ActionContext.run(action, in: turn, of: line, context: context)
     }
 

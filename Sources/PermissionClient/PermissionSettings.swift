@@ -8,7 +8,7 @@ public import PermissionModel
 /// It calls org.permd.Policy1, org.permd.Devices1, org.permd.Usage1 and org.permd.AgentManager1, which refuse sandboxed programs.
 ///
 /// ```swift
-/// for row in try await PermissionSettings().decisions() { print(row.app, row.question.name, row.decision) }
+/// for row in try await PermissionSettings().decisions() { print(row.app, row.item.name, row.decision) }
 /// ```
 ///
 /// Every call may throw ``ClientError`` of the kinds `noDaemon`, `noBus`, `untrustedOwner` and `daemon`: `accessDenied`
@@ -25,13 +25,13 @@ public final class PermissionSettings: Sendable {
     ///
     /// - Parameters:
     ///   - app: Only those of the app with this identity; nil for all.
-    ///   - question: Only those about this question; nil for all.
+    ///   - item: Only those about this; nil for all.
     ///   - limit: The maximum number of rows; 0 for all.
     ///   - offset: The number of rows to skip.
     public func decisions(
-        app: String? = nil, question: Question? = nil, limit: Int = 0, offset: Int = 0
+        app: String? = nil, item: PromptItem? = nil, limit: Int = 0, offset: Int = 0
     ) async throws(ClientError) -> [DecisionRow] {
-        try await pages("ListDecisions", PermissionSettings.filter(app, question), limit, offset, DecisionRow.init)
+        try await pages("ListDecisions", PermissionSettings.filter(app, item), limit, offset, DecisionRow.init)
     }
 
     /// Returns the statuses of every app that has a decision or a pause, or of one app even if it has none
@@ -41,7 +41,7 @@ public final class PermissionSettings: Sendable {
     ///   - app: The identity of an app; nil for all.
     ///   - permission: Only this permission; nil for all.
     public func statuses(app: String? = nil, permission: Permission? = nil) async throws(ClientError) -> [StatusRow] {
-        let filter = PermissionSettings.filter(app, permission.map(Question.permission))
+        let filter = PermissionSettings.filter(app, permission.map(PromptItem.permission))
         return try await pages("ListStatuses", filter, 0, 0, StatusRow.init)
     }
 
@@ -77,12 +77,12 @@ public final class PermissionSettings: Sendable {
     ///
     /// - Parameters:
     ///   - app: The identity of an app; nil for all.
-    ///   - question: A question; nil for all.
+    ///   - item: What they are about; nil for all.
     /// - Returns: The number of removed decisions.
     @discardableResult
-    public func reset(app: String? = nil, question: Question? = nil) async throws(ClientError) -> Int {
+    public func reset(app: String? = nil, item: PromptItem? = nil) async throws(ClientError) -> Int {
         let body = try await call(
-            BusNames.policy, "Reset", [.string(app ?? ""), .string(question?.name ?? "")])
+            BusNames.policy, "Reset", [.string(app ?? ""), .string(item?.name ?? "")])
         guard let removed = body.first?.uint32Value else { throw .unexpected("no number") }
         return Int(removed)
     }
@@ -91,16 +91,16 @@ public final class PermissionSettings: Sendable {
     ///
     /// - Parameters:
     ///   - app: Only rows of the app with this identity; nil for all.
-    ///   - question: Only rows about this question; nil for all.
+    ///   - item: Only rows about this; nil for all.
     ///   - outcome: Only rows with this outcome; nil for all.
     ///   - since: Only rows from this time on; nil for all.
     ///   - limit: The maximum number of rows; 0 for all.
     ///   - offset: The number of rows to skip.
     public func history(
-        app: String? = nil, question: Question? = nil, outcome: Outcome? = nil, since: EpochSeconds? = nil,
+        app: String? = nil, item: PromptItem? = nil, outcome: Outcome? = nil, since: EpochSeconds? = nil,
         limit: Int = 0, offset: Int = 0
     ) async throws(ClientError) -> [HistoryRow] {
-        var filter = PermissionSettings.filter(app, question)
+        var filter = PermissionSettings.filter(app, item)
         if let outcome { filter["outcome"] = .string(outcome.rawValue) }
         if let since { filter["since"] = .uint64(UInt64(clamping: since)) }
         return try await pages("ListHistory", filter, limit, offset, HistoryRow.init)
@@ -128,10 +128,10 @@ public final class PermissionSettings: Sendable {
         _ = try await call(BusNames.policy, "SetSwitch", [.string(permission.rawValue), .bool(on)])
     }
 
-    private static func filter(_ app: String?, _ question: Question?) -> [String: Value] {
+    private static func filter(_ app: String?, _ item: PromptItem?) -> [String: Value] {
         var filter: [String: Value] = [:]
         if let app { filter["app"] = .string(app) }
-        if let question { filter["permission"] = .string(question.name) }
+        if let item { filter["permission"] = .string(item.name) }
         return filter
     }
 
@@ -179,8 +179,8 @@ public final class PermissionSettings: Sendable {
     }
 
     /// Returns the connected enforcement points (org.permd.Enforcement1.ListPoints).
-    public func enforcementPoints() async throws(ClientError) -> [EnforcementPoint] {
-        try await rows(BusNames.enforcement, "ListPoints", [], EnforcementPoint.init)
+    public func enforcementPoints() async throws(ClientError) -> [PointStatus] {
+        try await rows(BusNames.enforcement, "ListPoints", [], PointStatus.init)
     }
 
     /// Checks the integrity of the store, and returns all problems with advice (org.permd.Policy1.ListProblems).

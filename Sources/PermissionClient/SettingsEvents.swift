@@ -13,7 +13,7 @@ public enum SettingsEvent: Sendable, Hashable {
     case queueChanged(length: Int)
     /// A request is now `queued`, `showing`, `answered`, `dismissed`, `failed` or `withdrawn`
     /// (org.permd.Policy1.RequestChanged).
-    case requestChanged(app: AppID, [Question], state: String)
+    case requestChanged(app: AppID, [PromptItem], state: String)
     /// A device was added or has changed (org.permd.Devices1.DeviceAdded).
     case deviceAdded(DeviceRow)
     /// A device was removed (org.permd.Devices1.DeviceRemoved).
@@ -150,7 +150,7 @@ private final class SettingsFollower {
         guard body.count == 4, let app = body[1].stringValue.flatMap(AppID.init), let names = body[2].strings,
             let state = body[3].stringValue
         else { return nil }
-        return .requestChanged(app: app, names.compactMap(Question.init(name:)), state: state)
+        return .requestChanged(app: app, names.compactMap(PromptItem.init(name:)), state: state)
     }
 
     private static func ended(_ body: [Value]) -> SettingsEvent? {

@@ -17,7 +17,7 @@ public struct DecisionRow: Sendable, Hashable {
     /// The app.
     public let app: AppID
     /// A permission, or for a pause also a question that only portals ask.
-    public let question: Question
+    public let item: PromptItem
     /// What was decided.
     public let decision: Kind
     /// How long it is in force; nil for a pause, and for a value that this version does not know.
@@ -30,11 +30,11 @@ public struct DecisionRow: Sendable, Hashable {
     public let by: Author
 
     init?(_ row: [String: Value]) {
-        guard let app = row.app, let question = row.question, let decision = row["decision"]?.stringValue else {
+        guard let app = row.app, let item = row.item, let decision = row["decision"]?.stringValue else {
             return nil
         }
         self.app = app
-        self.question = question
+        self.item = item
         self.decision = Kind(rawValue: decision) ?? .unknown
         duration = row["duration"]?.stringValue.flatMap(Duration.Kind.init(rawValue:))
         until = row.seconds("until")
@@ -78,11 +78,11 @@ public struct StatusRow: Sendable, Hashable {
 
 extension HistoryRow {
     init?(_ row: [String: Value]) {
-        guard let question = row.question, let time = row.seconds("time"), let outcome = row["outcome"]?.stringValue,
+        guard let item = row.item, let time = row.seconds("time"), let outcome = row["outcome"]?.stringValue,
             row.app != nil || row["app"] == .string("")
         else { return nil }
         self.init(
-            time: time, request: row["request"]?.stringValue ?? "", app: row.app, question: question,
+            time: time, request: row["request"]?.stringValue ?? "", app: row.app, item: item,
             outcome: Outcome(rawValue: outcome) ?? .unknown,
             by: row["by"]?.stringValue.flatMap(Author.init(rawValue:)) ?? .nobody,
             count: row["count"]?.uint32Value ?? 1, seconds: row["seconds"]?.uint32Value,
@@ -97,7 +97,7 @@ public struct QueuedRequest: Sendable, Hashable {
     /// The app.
     public let app: AppID
     /// The questions, in the order of the request.
-    public let questions: [Question]
+    public let items: [PromptItem]
     /// Whether its prompt is on screen.
     public let isShowing: Bool
     /// The number of requests ahead, including the one on screen.
@@ -111,7 +111,7 @@ public struct QueuedRequest: Sendable, Hashable {
         else { return nil }
         self.request = request
         self.app = app
-        questions = (row["permissions"]?.strings ?? []).compactMap(Question.init(name:))
+        items = (row["permissions"]?.strings ?? []).compactMap(PromptItem.init(name:))
         isShowing = state == "showing"
         position = Int(row["position"]?.uint32Value ?? 0)
         since = row.seconds("since") ?? 0
@@ -248,7 +248,7 @@ public struct AgentRow: Sendable, Hashable {
 }
 
 /// A connected enforcement point: a row of org.permd.Enforcement1.ListPoints.
-public struct EnforcementPoint: Sendable, Hashable {
+public struct PointStatus: Sendable, Hashable {
     /// The unique name of its connection.
     public let owner: String
     /// The program.
@@ -292,7 +292,7 @@ extension [String: Value] {
 
     fileprivate var permission: Permission? { self["permission"]?.stringValue.flatMap(Permission.init(rawValue:)) }
 
-    fileprivate var question: Question? { self["permission"]?.stringValue.flatMap(Question.init(name:)) }
+    fileprivate var item: PromptItem? { self["permission"]?.stringValue.flatMap(PromptItem.init(name:)) }
 
     fileprivate var permissions: [Permission] {
         (self["permissions"]?.strings ?? []).compactMap(Permission.init(rawValue:))

@@ -8,13 +8,13 @@ package struct HistoryFold {
     /// What a row may be merged by.
     private struct Key: Hashable {
         let app: AppID?
-        let question: Question
+        let item: PromptItem
         let outcome: Outcome
         let by: Author
         let status: Status?
 
         init(_ row: HistoryRow) {
-            (app, question, outcome, by, status) = (row.app, row.question, row.outcome, row.by, row.status)
+            (app, item, outcome, by, status) = (row.app, row.item, row.outcome, row.by, row.status)
         }
     }
 
@@ -69,7 +69,7 @@ extension Author {
 extension HistoryRow {
     /// Whether two rows become one if both are of the same minute.
     package func repeats(_ other: HistoryRow) -> Bool {
-        app == other.app && question == other.question && outcome == other.outcome && by == other.by
+        app == other.app && item == other.item && outcome == other.outcome && by == other.by
             && status == other.status
     }
 

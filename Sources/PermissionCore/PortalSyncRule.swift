@@ -9,21 +9,21 @@ public import PermissionModel
 public struct PortalKey: Sendable, Hashable {
     /// Empty for a program outside any sandbox whose ID the portal does not know.
     public let appID: String
-    public let question: Question
+    public let item: PromptItem
 
-    public init(appID: String, question: Question) {
+    public init(appID: String, item: PromptItem) {
         self.appID = appID
-        self.question = question
+        self.item = item
     }
 
     /// Whether only the portal stores the answer, without a decision of permd.
-    var isOfPortal: Bool { question.permission == nil }
+    var isOfPortal: Bool { item.permission == nil }
 
     /// The app ID, to be compared byte for byte.
     public var exactID: ExactText { ExactText(appID) }
 
     public static func == (a: PortalKey, b: PortalKey) -> Bool {
-        a.question == b.question && a.exactID == b.exactID
+        a.item == b.item && a.exactID == b.exactID
     }
 }
 
@@ -64,7 +64,7 @@ public struct PortalSyncRule {
     /// Answers that permd gave and the portal may have stored.
     private var given: [PortalKey: Verdict]
     /// The content of the portals' store, by question; a question is missing while its entries are unknown.
-    private var stored: [Question: [PortalKey: Verdict]] = [:]
+    private var stored: [PromptItem: [PortalKey: Verdict]] = [:]
     private var echoes: [Echo] = []
     private var takenBack: [PortalKey: (verdict: Verdict, until: Int64)] = [:]
     /// Until then, what is written or deleted may follow from what was not remembered: nothing that is written becomes a
@@ -81,8 +81,8 @@ public struct PortalSyncRule {
     public func isGiven(_ key: PortalKey, _ verdict: Verdict) -> Bool { given[key] == verdict }
 
     /// The entries of a question. While they are unknown, what permd answered is taken to be stored.
-    private func entries(of question: Question) -> [PortalKey: Verdict] {
-        stored[question] ?? given.filter { $0.key.question == question }
+    private func entries(of item: PromptItem) -> [PortalKey: Verdict] {
+        stored[item] ?? given.filter { $0.key.item == item }
     }
 
     // MARK: Events
@@ -105,18 +105,18 @@ public struct PortalSyncRule {
         let over = echoes.prefix { $0.deadline <= uptime }
         echoes.removeFirst(over.count)
         for echo in over where echo.isUnsaid {
-            let isStored = stored[echo.key.question].map { $0[echo.key] != nil } ?? true
+            let isStored = stored[echo.key.item].map { $0[echo.key] != nil } ?? true
             if !isStored, !isEchoDue(echo.key, uptime) { given[echo.key] = nil }
         }
     }
 
     /// The entries about one question were read, or have changed to these.
     public mutating func found(
-        _ entries: [PortalKey: Verdict], of question: Question, at uptime: Int64, by judge: some PortalJudge
+        _ entries: [PortalKey: Verdict], of item: PromptItem, at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
-        let isFirst = stored[question] == nil
-        let before = self.entries(of: question)
-        stored[question] = entries
+        let isFirst = stored[item] == nil
+        let before = self.entries(of: item)
+        stored[item] = entries
         var effects: [PortalEffect] = []
         for key in Set(before.keys).union(entries.keys).sorted() where before[key] != entries[key] {
             guard let verdict = entries[key] else {
@@ -140,7 +140,7 @@ public struct PortalSyncRule {
     /// Decisions or rules have changed.
     public mutating func review(at uptime: Int64, by judge: some PortalJudge) -> [PortalEffect] {
         takenBack = takenBack.filter { $0.value.until > uptime }
-        let all = Set(stored.keys).union(given.keys.map(\.question)).flatMap { entries(of: $0) }
+        let all = Set(stored.keys).union(given.keys.map(\.item)).flatMap { entries(of: $0) }
         return all.sorted { $0.key < $1.key }.flatMap { key, verdict -> [PortalEffect] in
             guard !key.isOfPortal, !adopting.contains(key), !judge.agrees(verdict, for: key) else {
                 return []
@@ -154,7 +154,7 @@ public struct PortalSyncRule {
         _ key: PortalKey, isGone: Bool, at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
         guard deleting.remove(key) != nil, isGone else { return [] }
-        if stored[key.question] == nil { return given.removeValue(forKey: key) == nil ? [] : [.dropRow(key)] }
+        if stored[key.item] == nil { return given.removeValue(forKey: key) == nil ? [] : [.dropRow(key)] }
         // The portal may have written the entry again in the meantime.
         return review(at: uptime, by: judge)
     }
@@ -164,7 +164,7 @@ public struct PortalSyncRule {
     public mutating func adopted(_ key: PortalKey) -> [PortalEffect] {
         adopting.remove(key)
         // The entry was deleted before the decision was written.
-        guard let entries = stored[key.question], entries[key] == nil, given[key] == nil else { return [] }
+        guard let entries = stored[key.item], entries[key] == nil, given[key] == nil else { return [] }
         return [.forget(key)]
     }
 
@@ -215,6 +215,6 @@ public struct PortalSyncRule {
 
 extension PortalKey: Comparable {
     public static func < (a: PortalKey, b: PortalKey) -> Bool {
-        (a.exactID, a.question) < (b.exactID, b.question)
+        (a.exactID, a.item) < (b.exactID, b.item)
     }
 }

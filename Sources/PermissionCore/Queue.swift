@@ -3,11 +3,11 @@
 package import PermissionModel
 
 package struct Queue {
-    var settings: Settings
+    var configuration: Configuration
     var slots: [Slot] = []
     var roster = AgentRoster()
     var dismissals = DismissalThrottle()
-    var holds = HoldLedger()
+    var reservations = ReservationLedger()
     var withdrawals = WithdrawalThrottle()
     var isWaitingForAgent = false
     /// Whether a person is in front of the screen, so that prompts may be shown.
@@ -22,7 +22,7 @@ package struct Queue {
     private var isShutDown = false
     var effects: [QueueEffect] = []
 
-    package init(settings: Settings) { self.settings = settings }
+    package init(configuration: Configuration) { self.configuration = configuration }
 
     /// Handles one event. The returned effects are to be carried out in order.
     package mutating func handle(_ event: QueueEvent, at now: Instant, in facts: some Facts) -> [QueueEffect] {
@@ -71,7 +71,7 @@ package struct Queue {
         case .requested(let request): arrive(request, now, facts)
         case .closed(let id): closed(id, now, facts)
         case .callerLeft(let connection): callerLeft(connection, now, facts)
-        case .holdReleased(let connection): endHold(of: connection)
+        case .reservationReleased(let connection): endReservation(of: connection)
         case .agentArrived(let agent, let level, let wantsUpdates): roster.add(agent, level, wantsUpdates: wantsUpdates)
         case .agentNotStarted(let why): roster.notStarted(why)
         case .agentLeft(let connection): agentLeft(connection)
@@ -82,10 +82,10 @@ package struct Queue {
         case .seatActivity(let isSeatActive): attend(isSeatActive)
         case .committed(let id): committed(id, now, facts)
         case .timerFired(let timer): fired(timer, now, facts)
-        case .settingsChanged(let settings): self.settings = settings
+        case .configurationChanged(let configuration): self.configuration = configuration
         case .dismissalsRestored(let records): dismissals.restore(records)
-        case .throttleLifted(let app, let question):
-            dismissals.lift(app: app, question: question)
+        case .throttleLifted(let app, let item):
+            dismissals.lift(app: app, item: item)
             withdrawals.lift(app)
             settleAll(now, facts)
         case .disconnected: disconnected(now, facts)
@@ -97,7 +97,7 @@ package struct Queue {
         switch timer {
         case .agentWait: agentWaitIsOver(now, facts)
         case .prompt(let id): promptTimedOut(id, now, facts)
-        case .hold(let connection): slots.removeAll { $0.hold?.connection == connection }
+        case .reservation(let connection): slots.removeAll { $0.reservation?.connection == connection }
         }
     }
 
@@ -109,7 +109,9 @@ package struct Queue {
         roster = AgentRoster()
         stopWaitingForAgent()
         for slot in slots {
-            if let hold = slot.hold { effects.append(.stopTimer(.hold(connection: hold.connection))) }
+            if let reservation = slot.reservation {
+                effects.append(.stopTimer(.reservation(connection: reservation.connection)))
+            }
             guard let request = slot.request else { continue }
             if let prompt = request.prompt {
                 effects += [.dropPrompt(prompt.id), .stopTimer(.prompt(prompt.id))]
@@ -131,7 +133,8 @@ package struct Queue {
                 var reply = reply(to: request, .failed(Queue.stopping), facts)
                 reply.isStopping = true
                 effects.append(.respond(request, reply))
-            case .hold(let hold): effects.append(.stopTimer(.hold(connection: hold.connection)))
+            case .reservation(let reservation):
+                effects.append(.stopTimer(.reservation(connection: reservation.connection)))
             case .settling: break
             }
         }
@@ -164,7 +167,7 @@ package struct Queue {
         var position = 0
         for index in slots.indices {
             guard let request = slots[index].request else { continue }
-            let place = Place(state: request.prompt == nil ? .queued : .showing, position: position)
+            let place = QueuePlace(state: request.prompt == nil ? .queued : .showing, position: position)
             if request.place != place {
                 update(at: index) { $0.place = place }
                 if let moved = slots[index].request { effects.append(.moved(moved, from: request.place)) }

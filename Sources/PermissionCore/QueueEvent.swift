@@ -40,7 +40,7 @@ package enum TimerID: Sendable, Hashable {
     /// Limits how long a prompt waits for an answer.
     case prompt(PromptID)
     /// Limits how long a place is kept for a connection's next request.
-    case hold(connection: String)
+    case reservation(connection: String)
 }
 
 package enum QueueEvent {
@@ -48,12 +48,12 @@ package enum QueueEvent {
     case closed(RequestID)
     case callerLeft(String)
     /// A connection releases the place that is kept for it.
-    case holdReleased(String)
+    case reservationReleased(String)
     case agentArrived(AgentID, AgentLevel, wantsUpdates: Bool = false)
     /// A connection has left the bus, with all its agents.
     case agentLeft(connection: String)
     case agentUnregistered(AgentID)
-    case agentAnswered(AgentID, PromptID, Answer)
+    case agentAnswered(AgentID, PromptID, PromptAnswer)
     /// An agent returned an error or an invalid answer, for this reason.
     case agentFailed(AgentID, PromptID, String)
     /// The bus could not start an agent, for this reason.
@@ -65,11 +65,11 @@ package enum QueueEvent {
     /// What an agent decided is on disk, or in force as far as possible if it could not be written.
     case committed(RequestID)
     case timerFired(TimerID)
-    case settingsChanged(Settings)
+    case configurationChanged(Configuration)
     case dismissalsRestored([DismissalRecord])
     /// A decision or a reset, which may have changed facts, clears dismissal counts and stops throttling the app; nil
     /// matches all.
-    case throttleLifted(app: AppID?, question: Question?)
+    case throttleLifted(app: AppID?, item: PromptItem?)
     /// The connection to the bus was lost, and with it every caller and agent.
     case disconnected
     case shutdown
@@ -98,7 +98,7 @@ package enum QueueEffect {
     case record([HistoryRow])
     case saveDismissals(DismissalRecord)
     /// A request has a new place in the queue; the old one is nil when it begins to wait.
-    case moved(Request, from: Place?)
+    case moved(Request, from: QueuePlace?)
     case lengthChanged(Int)
     case startTimer(TimerID, milliseconds: Int64)
     case stopTimer(TimerID)
@@ -117,9 +117,9 @@ package struct Reply: Sendable, Hashable {
     /// The first permission, in the order of the request, that is not granted.
     package var firstRefused: Permission?
     /// Seconds for which the place is kept; 0 for none.
-    package var hold: UInt32 = 0
+    package var reservation: UInt32 = 0
     /// The person's answers to this request.
-    package var answers: [Question: ItemDecision] = [:]
+    package var answers: [PromptItem: ItemDecision] = [:]
     /// Seconds until the dismissal throttle no longer answers for the person, if something is undecided because of it.
     package var retryAfter: Int64?
     /// Whether it failed because permd is stopping.
@@ -131,7 +131,7 @@ package struct Prompt {
     package let id: PromptID
     package let request: Request
     /// In the order of the request.
-    package let items: [Question]
+    package let items: [PromptItem]
     package let behind: RequestsBehind
     /// Seconds for which the dismissal throttle pauses a question of this prompt if the person dismisses it; nil if
     /// that takes further dismissals.

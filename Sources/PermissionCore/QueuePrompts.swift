@@ -25,7 +25,7 @@ extension Queue {
         }
     }
 
-    private mutating func show(_ items: [Question], to agent: AgentID, _ now: Instant) {
+    private mutating func show(_ items: [PromptItem], to agent: AgentID, _ now: Instant) {
         lastPrompt += 1
         let id = PromptID(lastPrompt)
         update(at: 0) {
@@ -36,14 +36,14 @@ extension Queue {
         guard let request = slots[0].request else { return }
         let behind = behind()
         reportedBehind = behind
-        let pauses = items.contains { dismissals.isLast(request.app, $0, at: now.epoch, settings: settings) }
+        let pauses = items.contains { dismissals.isLast(request.app, $0, at: now.epoch, configuration: configuration) }
         effects.append(
             .showPrompt(
                 agent,
                 Prompt(
                     id: id, request: request, items: items, behind: behind,
-                    pause: pauses ? settings.nagPause : nil)))
-        effects.append(.startTimer(.prompt(id), milliseconds: settings.promptTimeout * 1000))
+                    pause: pauses ? configuration.nagPause : nil)))
+        effects.append(.startTimer(.prompt(id), milliseconds: configuration.promptTimeout * 1000))
     }
 
     private func behind() -> RequestsBehind {
@@ -69,7 +69,7 @@ extension Queue {
         guard !isWaitingForAgent else { return }
         isWaitingForAgent = true
         effects.append(.startAgentService)
-        effects.append(.startTimer(.agentWait, milliseconds: settings.agentWait * 1000))
+        effects.append(.startTimer(.agentWait, milliseconds: configuration.agentWait * 1000))
     }
 
     mutating func stopWaitingForAgent() {
@@ -101,7 +101,7 @@ extension Queue {
     }
 
     mutating func answered(
-        _ agent: AgentID, _ prompt: PromptID, _ answer: Answer, _ now: Instant, _ facts: some Facts
+        _ agent: AgentID, _ prompt: PromptID, _ answer: PromptAnswer, _ now: Instant, _ facts: some Facts
     ) {
         guard isOpen(prompt, agent), let request = slots[0].request, let shown = request.prompt else { return }
         switch answer {
@@ -127,43 +127,43 @@ extension Queue {
     /// Handles "Not now": removes these questions from all waiting requests of the app, and of programs in the same
     /// folder of a user, so that the person answers many names of one program once.
     private mutating func dismissed(
-        _ items: [Question], _ request: Request, _ now: Instant, _ facts: some Facts
+        _ items: [PromptItem], _ request: Request, _ now: Instant, _ facts: some Facts
     ) {
-        for question in items {
+        for item in items {
             effects.append(
-                .saveDismissals(dismissals.dismissed(request.app, question, at: now.epoch, settings: settings)))
+                .saveDismissals(dismissals.dismissed(request.app, item, at: now.epoch, configuration: configuration)))
         }
-        leaveOut(items, where: request.isRelated, by: .person, now, facts)
+        exclude(items, where: request.isRelated, by: .person, now, facts)
         settleAll(now, facts)
     }
 
     private mutating func decided(
-        _ decisions: [Question: ItemDecision], _ request: Request, _ now: Instant, _ facts: some Facts
+        _ decisions: [PromptItem: ItemDecision], _ request: Request, _ now: Instant, _ facts: some Facts
     ) {
         let request = request
         var made: [Decision] = []
         var rows: [HistoryRow] = []
-        var answers: [Question: ItemDecision] = [:]
+        var answers: [PromptItem: ItemDecision] = [:]
         /// Questions that were asked and are not asked again, whether or not they were decided.
-        var over: [Question] = []
+        var over: [PromptItem] = []
         // Questions that were settled in the meantime are skipped: their answers are not used.
-        for question in request.open(in: facts) where request.prompt?.items.contains(question) == true {
-            over.append(question)
-            guard let decision = decisions[question] else {
-                rows.append(request.row(question, .dismissed, .person, now))
+        for item in request.open(in: facts) where request.prompt?.items.contains(item) == true {
+            over.append(item)
+            guard let decision = decisions[item] else {
+                rows.append(request.row(item, .dismissed, .person, now))
                 continue
             }
-            answers[question] = decision
+            answers[item] = decision
             // The answer to a portal question is stored by the portal.
-            if let permission = question.permission { made.append(request.decision(permission, decision, now)) }
-            rows.append(request.row(question, decision.verdict == .grant ? .granted : .denied, .person, now))
-            if let record = dismissals.answered(request.app, question, at: now.epoch) {
+            if let permission = item.permission { made.append(request.decision(permission, decision, now)) }
+            rows.append(request.row(item, decision.verdict == .grant ? .granted : .denied, .person, now))
+            if let record = dismissals.answered(request.app, item, at: now.epoch) {
                 effects.append(.saveDismissals(record))
             }
         }
         update(at: 0) {
-            $0.leftOut.formUnion(over)
-            $0.recorded.formUnion(rows.map(\.question))
+            $0.excluded.formUnion(over)
+            $0.recorded.formUnion(rows.map(\.item))
             $0.answers.merge(answers) { $1 }
             $0.isSettling = true
             $0.tried = []
@@ -192,16 +192,16 @@ extension Queue {
         guard let prompt = openPrompt, prompt.id == id, let app = slots.first?.request?.app else { return }
         effects.append(.withdrawPrompt(prompt.agent, id, why: .timeout))
         clearPrompt()
-        leaveOut(prompt.items, where: { $0.app == app }, by: .timeout, now, facts)
-        leftUnanswered(app, for: settings.promptTimeout * 1000, now, facts)
+        exclude(prompt.items, where: { $0.app == app }, by: .timeout, now, facts)
+        leftUnanswered(app, for: configuration.promptTimeout * 1000, now, facts)
     }
 
     /// Counts the time for which a prompt of the app was on screen without an answer. If that pauses the app, all its
     /// other requests are dismissed, too.
     mutating func leftUnanswered(_ app: AppID, for milliseconds: Int64, _ now: Instant, _ facts: some Facts) {
-        let paused = dismissals.leftUnanswered(app, for: milliseconds, at: now.epoch, settings: settings)
+        let paused = dismissals.leftUnanswered(app, for: milliseconds, at: now.epoch, configuration: configuration)
         effects += paused.map { .saveDismissals($0) }
-        leaveOut(paused.map(\.question), where: { $0.app == app }, by: .guard, now, facts)
+        exclude(paused.map(\.item), where: { $0.app == app }, by: .throttle, now, facts)
         settleAll(now, facts)
     }
 

@@ -17,18 +17,18 @@ extension Queue {
             return effects.append(.refuse(request, refusal))
         }
         effects.append(.accept(request))
-        let held = endHold(of: request.caller.connection)
-        request.holdLeft = held?.hold.left(at: now.uptime)
+        let ended = endReservation(of: request.caller.connection)
+        request.reservationLeft = ended?.reservation.left(at: now.uptime)
         if isAnswered {
             // It never waits and counts towards no limit.
-            answer(request, at: held?.index ?? slots.endIndex, settledReply(to: request, now, facts), now)
+            answer(request, at: ended?.index ?? slots.endIndex, settledReply(to: request, now, facts), now)
             return recordSettled(request, now, facts)
         }
-        if let held {
-            slots.insert(.request(request), at: held.index)
+        if let ended {
+            slots.insert(.request(request), at: ended.index)
             mustRenumber = true
         } else {
-            request.place = Place(position: count)
+            request.place = QueuePlace(position: count)
             slots.append(.request(request))
             effects.append(.moved(request, from: nil))
         }
@@ -48,12 +48,12 @@ extension Queue {
 
     private func limitRefusal(of request: Request) -> PermissionError? {
         let own = slots.count { $0.request?.app == request.app }
-        if own >= settings.waitingPerApp {
+        if own >= configuration.waitingPerApp {
             return PermissionError(
                 .limitExceeded, "this app has \(own) requests waiting; ask again when one is answered")
         }
         let related = slots.count { $0.request?.isRelated(to: request) == true }
-        if let folder = request.userFolder, related >= settings.waitingPerApp * Limits.appsPerFolder {
+        if let folder = request.userFolder, related >= configuration.waitingPerApp * Limits.appsPerFolder {
             return PermissionError(
                 .limitExceeded, "programs in \(SafeText.line(folder)) have \(related) requests waiting; ask again later"
             )
@@ -61,8 +61,8 @@ extension Queue {
         let count = count
         let isSandboxed = request.caller.isSandboxed
         let others = slots.count { $0.request?.caller.isSandboxed == false }
-        let kept = settings.waiting / Limits.sandboxedPlaces
-        if count >= settings.waiting || !isSandboxed && others >= settings.waiting - kept {
+        let kept = configuration.waiting / Limits.sandboxedPlaces
+        if count >= configuration.waiting || !isSandboxed && others >= configuration.waiting - kept {
             return PermissionError(.limitExceeded, "\(count) requests are waiting in total; ask again later")
         }
         return nil
@@ -70,11 +70,11 @@ extension Queue {
 
     private mutating func leaveOutPaused(_ request: inout Request, _ now: Instant, _ facts: some Facts) {
         var rows: [HistoryRow] = []
-        for question in request.open(in: facts)
-        where dismissals.pauseEnd(request.app, question, at: now.epoch) != nil {
-            request.leftOut.insert(question)
-            request.recorded.insert(question)
-            rows.append(request.row(question, .dismissed, .guard, now))
+        for item in request.open(in: facts)
+        where dismissals.pauseEnd(request.app, item, at: now.epoch) != nil {
+            request.excluded.insert(item)
+            request.recorded.insert(item)
+            rows.append(request.row(item, .dismissed, .throttle, now))
         }
         record(rows)
     }
@@ -92,7 +92,7 @@ extension Queue {
         }
     }
 
-    /// Ends the requests that match, from the front. The places of the others may change meanwhile, as holds move.
+    /// Ends the requests that match, from the front. The places of the others may change meanwhile, as reservations move.
     mutating func endRequests(
         where isMeant: (Request) -> Bool = { _ in true }, _ end: (inout Queue, _ index: Int) -> Void
     ) {
@@ -102,24 +102,24 @@ extension Queue {
     }
 
     /// Removes questions, undecided, from all waiting requests that are meant.
-    mutating func leaveOut(
-        _ questions: [Question], where isMeant: (Request) -> Bool, by author: Author, _ now: Instant,
+    mutating func exclude(
+        _ items: [PromptItem], where isMeant: (Request) -> Bool, by author: Author, _ now: Instant,
         _ facts: some Facts
     ) {
         var rows: [HistoryRow] = []
         for index in slots.indices {
             guard let request = slots[index].request, isMeant(request), !request.isSettling else { continue }
-            let open = request.open(in: facts).filter(questions.contains)
+            let open = request.open(in: facts).filter(items.contains)
             rows += open.map { request.row($0, .dismissed, author, now) }
             update(at: index) {
-                $0.leftOut.formUnion(open)
+                $0.excluded.formUnion(open)
                 $0.recorded.formUnion(open)
             }
         }
         record(rows)
     }
 
-    /// Answers the request at `index` with the current statuses. A hold may take its place.
+    /// Answers the request at `index` with the current statuses. A reservation may take its place.
     mutating func finish(at index: Int, _ now: Instant, _ facts: some Facts) {
         guard let request = slots[index].request else { return }
         remove(at: index)
@@ -127,7 +127,7 @@ extension Queue {
         recordSettled(request, now, facts)
     }
 
-    /// Answers the request at `index` with an error. A hold may take its place.
+    /// Answers the request at `index` with an error. A reservation may take its place.
     mutating func fail(at index: Int, _ error: PermissionError, _ now: Instant, _ facts: some Facts) {
         guard let request = slots[index].request else { return }
         remove(at: index)
@@ -135,10 +135,10 @@ extension Queue {
         record(request.open(in: facts).map { request.row($0, .failed, .nobody, now) })
     }
 
-    /// Answers a request that is not in the queue any more. A hold may take its place.
+    /// Answers a request that is not in the queue any more. A reservation may take its place.
     private mutating func answer(_ request: Request, at index: Int, _ reply: Reply, _ now: Instant) {
         var reply = reply
-        reply.hold = beginHold(after: request, at: index, now)
+        reply.reservation = beginReservation(after: request, at: index, now)
         effects.append(.respond(request, reply))
     }
 
@@ -151,7 +151,7 @@ extension Queue {
 
     mutating func callerLeft(_ connection: String, _ now: Instant, _ facts: some Facts) {
         var withdrew: Request?
-        endHold(of: connection)
+        endReservation(of: connection)
         for index in slots.indices.reversed() {
             guard let request = slots[index].request, request.caller.connection == connection else { continue }
             // The end of an enforcement point is not an action of the apps that it asked for.
@@ -194,43 +194,43 @@ extension Queue {
         mustRenumber = true
     }
 
-    // MARK: Holds
+    // MARK: Reservations
 
-    /// Ends the hold of a connection, if it has one. Returns the hold and its place in the queue.
+    /// Ends the reservation of a connection, if it has one. Returns it and its place in the queue.
     @discardableResult
-    mutating func endHold(of connection: String) -> (hold: Hold, index: Int)? {
-        guard let index = slots.firstIndex(where: { $0.hold?.connection == connection }),
-            let hold = slots.remove(at: index).hold
+    mutating func endReservation(of connection: String) -> (reservation: Reservation, index: Int)? {
+        guard let index = slots.firstIndex(where: { $0.reservation?.connection == connection }),
+            let reservation = slots.remove(at: index).reservation
         else { return nil }
-        effects.append(.stopTimer(.hold(connection: connection)))
-        return (hold, index)
+        effects.append(.stopTimer(.reservation(connection: connection)))
+        return (reservation, index)
     }
 
-    /// Replaces a request by a hold if it asked for one and may have it. Returns the seconds that the hold lasts.
-    private mutating func beginHold(after request: Request, at index: Int, _ now: Instant) -> UInt32 {
-        guard request.hold > 0 else { return 0 }
-        let wanted = Int64(min(request.hold, Limits.maximumHold)) * 1000
+    /// Replaces a request by a reservation if it asked for one and may have it. Returns the seconds that it lasts.
+    private mutating func beginReservation(after request: Request, at index: Int, _ now: Instant) -> UInt32 {
+        guard request.reservation > 0 else { return 0 }
+        let wanted = Int64(min(request.reservation, Limits.maximumReservation)) * 1000
         let milliseconds: Int64
-        if let left = request.holdLeft {
-            // The same hold continues, regardless of how many requests use it.
+        if let left = request.reservationLeft {
+            // The same reservation continues, regardless of how many requests use it.
             milliseconds = min(left, wanted)
         } else {
-            milliseconds = holds.begin(request.app, at: now.uptime) ? wanted : 0
+            milliseconds = reservations.begin(request.app, at: now.uptime) ? wanted : 0
         }
         guard milliseconds > 0 else { return 0 }
         let connection = request.caller.connection
-        let others = slots[..<index].count { $0.hold?.connection == connection }
-        slots.removeAll { $0.hold?.connection == connection }
-        let hold = Hold(connection: connection, remaining: milliseconds, since: now.uptime)
-        slots.insert(.hold(hold), at: index - others)
-        effects.append(.startTimer(.hold(connection: connection), milliseconds: milliseconds))
+        let others = slots[..<index].count { $0.reservation?.connection == connection }
+        slots.removeAll { $0.reservation?.connection == connection }
+        let reservation = Reservation(connection: connection, remaining: milliseconds, since: now.uptime)
+        slots.insert(.reservation(reservation), at: index - others)
+        effects.append(.startTimer(.reservation(connection: connection), milliseconds: milliseconds))
         return UInt32((milliseconds + 999) / 1000)
     }
 
     // MARK: Answers and rows
 
     func reply(to request: Request, _ code: Reply.Code, _ facts: some Facts) -> Reply {
-        let permissions = request.questions.compactMap(\.permission)
+        let permissions = request.items.compactMap(\.permission)
         var statuses: [Permission: Status] = [:]
         for permission in permissions { statuses[permission] = facts.status(of: permission, in: request) }
         return Reply(code: code, statuses: statuses, firstRefused: permissions.first { statuses[$0] != .granted })
@@ -240,8 +240,8 @@ extension Queue {
     private func settledReply(to request: Request, _ now: Instant, _ facts: some Facts) -> Reply {
         var reply = reply(to: request, .answered, facts)
         reply.answers = request.answers
-        let open = request.questions.filter { question in
-            question.permission.map { reply.statuses[$0] == .undetermined } ?? true
+        let open = request.items.filter { item in
+            item.permission.map { reply.statuses[$0] == .undetermined } ?? true
         }
         reply.retryAfter = open.compactMap { dismissals.pauseEnd(request.app, $0, at: now.epoch) }.max()
             .map { $0 - now.epoch }
@@ -254,15 +254,15 @@ extension Queue {
 
     /// Records outcomes that did not come from this request's own prompt.
     private mutating func recordSettled(_ request: Request, _ now: Instant, _ facts: some Facts) {
-        let rows = request.questions.filter { !request.recorded.contains($0) }.compactMap {
-            question -> HistoryRow? in
-            guard let permission = question.permission else { return nil }
+        let rows = request.items.filter { !request.recorded.contains($0) }.compactMap {
+            item -> HistoryRow? in
+            guard let permission = item.permission else { return nil }
             return switch facts.status(of: permission, in: request) {
             case .undetermined: nil
-            case .granted: request.row(question, .granted, .nobody, now)
-            case .denied: request.row(question, .denied, .nobody, now)
-            case .restricted: request.row(question, .restricted, .administrator, now)
-            case .unavailable: request.row(question, .unavailable, .nobody, now)
+            case .granted: request.row(item, .granted, .nobody, now)
+            case .denied: request.row(item, .denied, .nobody, now)
+            case .restricted: request.row(item, .restricted, .administrator, now)
+            case .unavailable: request.row(item, .unavailable, .nobody, now)
             }
         }
         record(rows)

@@ -10,12 +10,12 @@ package struct RequestID: Sendable, Hashable, Comparable {
 }
 
 /// Where a request comes from: it receives the answer.
-package protocol RequestOrigin: AnyObject {
+package protocol Requester: AnyObject {
     /// The queue has taken the request.
     func accept()
     /// The queue has rejected the request. No other call follows.
     func refuse(_ error: PermissionError)
-    func moved(from old: Place, to new: Place)
+    func moved(from old: QueuePlace, to new: QueuePlace)
     /// Receives the answer. No other call follows.
     func respond(_ reply: Reply)
     /// The request has ended without an answer. No other call follows.
@@ -23,7 +23,7 @@ package protocol RequestOrigin: AnyObject {
 }
 
 /// How far a request has come in the queue.
-package struct Place: Sendable, Hashable {
+package struct QueuePlace: Sendable, Hashable {
     package enum State: String, Sendable, Hashable {
         case queued, showing
     }
@@ -47,15 +47,15 @@ package struct Request {
     /// The app that asks. Of a request by an enforcement point, the connection is the point's.
     package let caller: Caller
     /// At least one, none twice, in the order of the call.
-    package let questions: [Question]
+    package let items: [PromptItem]
     /// Why the app wants each permission, in its words; safe to show.
     package var reasons: [Permission: String] = [:]
     /// What to show before the question; safe to show.
     package var explanation: Explanation?
     /// The window of the app, `x11:XID` or `wayland:HANDLE`; empty if there is none.
     package var parentWindow = ""
-    /// Seconds for which to keep the place in the queue after the answer: 0 to ``Limits/maximumHold``.
-    package var hold: UInt32 = 0
+    /// Seconds for which to keep the place in the queue after the answer: 0 to ``Limits/maximumReservation``.
+    package var reservation: UInt32 = 0
     /// Whether a prompt may be shown.
     package var isInteractive = true
     /// When the call arrived.
@@ -65,38 +65,38 @@ package struct Request {
     /// The name of the device that an enforcement point has at hand, safe to show, or empty; nil for requests of apps
     /// and portals, for which permd looks for a device.
     package var device: String?
-    package let origin: any RequestOrigin
+    package let requester: any Requester
     let userFolder: String?
 
     /// Nil for a request that never waited.
-    package internal(set) var place: Place?
+    package internal(set) var place: QueuePlace?
     /// Questions removed without a decision: dismissed, left out by the person, or paused by the dismissal throttle.
-    var leftOut: Set<Question> = []
+    var excluded: Set<PromptItem> = []
     /// Questions whose outcome is already in the history.
-    var recorded: Set<Question> = []
+    var recorded: Set<PromptItem> = []
     /// The person's answers to this request.
-    var answers: [Question: ItemDecision] = [:]
+    var answers: [PromptItem: ItemDecision] = [:]
     /// Agents that this request was offered to.
     var tried: Set<AgentID> = []
     /// `shown` is the uptime in milliseconds.
-    typealias OpenPrompt = (id: PromptID, agent: AgentID, items: [Question], shown: Int64)
+    typealias OpenPrompt = (id: PromptID, agent: AgentID, items: [PromptItem], shown: Int64)
     /// The prompt that shows it, also while its answer is being written.
     var prompt: OpenPrompt?
     /// Whether an answer is being written.
     var isSettling = false
-    /// Milliseconds left of the hold whose place this request took.
-    var holdLeft: Int64?
+    /// Milliseconds left of the reservation whose place this request took.
+    var reservationLeft: Int64?
 
     package init(
-        id: RequestID, path: String, caller: Caller, questions: [Question], arrived: EpochSeconds,
-        origin: any RequestOrigin
+        id: RequestID, path: String, caller: Caller, items: [PromptItem], arrived: EpochSeconds,
+        requester: any Requester
     ) {
         self.id = id
         self.path = path
         self.caller = caller
-        self.questions = questions
+        self.items = items
         self.arrived = arrived
-        self.origin = origin
+        self.requester = requester
         userFolder = caller.app.userFolder
     }
 
@@ -114,23 +114,23 @@ package struct Request {
     }
 
     /// The questions that are still to be asked, in the order of the request.
-    func open(in facts: some Facts) -> [Question] {
-        questions.filter { question in
-            guard !leftOut.contains(question) else { return false }
-            guard let permission = question.permission else { return true }
+    func open(in facts: some Facts) -> [PromptItem] {
+        items.filter { item in
+            guard !excluded.contains(item) else { return false }
+            guard let permission = item.permission else { return true }
             return facts.status(of: permission, in: self) == .undetermined
         }
     }
 
-    func row(_ question: Question, _ outcome: Outcome, _ by: Author, _ now: Instant) -> HistoryRow {
-        HistoryRow(time: now.epoch, request: path, app: app, question: question, outcome: outcome, by: by)
+    func row(_ item: PromptItem, _ outcome: Outcome, _ by: Author, _ now: Instant) -> HistoryRow {
+        HistoryRow(time: now.epoch, request: path, app: app, item: item, outcome: outcome, by: by)
     }
 }
 
 /// Indirect, so that iterating over a thousand slots does not copy each request.
 indirect enum Slot {
     case request(Request)
-    case hold(Hold)
+    case reservation(Reservation)
     /// A request that has ended for its caller while the person's answer is still being written.
     case settling(RequestID)
 
@@ -140,7 +140,7 @@ indirect enum Slot {
 
     var isRequest: Bool { if case .request = self { true } else { false } }
 
-    var hold: Hold? {
-        if case .hold(let hold) = self { hold } else { nil }
+    var reservation: Reservation? {
+        if case .reservation(let reservation) = self { reservation } else { nil }
     }
 }

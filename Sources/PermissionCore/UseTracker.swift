@@ -23,7 +23,7 @@ public struct UseTracker: Sendable {
     }
 
     /// What is one use, however many descriptors and streams it has.
-    private struct Subject: Hashable {
+    private struct UseKey: Hashable {
         let app: AppID?
         /// Tells unknown apps apart; 0 for known ones.
         let pid: Int32
@@ -47,8 +47,8 @@ public struct UseTracker: Sendable {
         var openers: [DeviceOpener]
     }
 
-    private var entries: [Subject: Entry] = [:]
-    private var subjects: [UInt32: Subject] = [:]
+    private var entries: [UseKey: Entry] = [:]
+    private var subjects: [UInt32: UseKey] = [:]
     /// What each enforcement point has reported so far: it knows which apps are behind a sound server.
     private var points: [String: Set<Permission>] = [:]
     private var open: [DeviceKey: OpenDevice] = [:]
@@ -76,10 +76,10 @@ public struct UseTracker: Sendable {
     private mutating func reconcile(_ key: DeviceKey, _ now: EpochSeconds) -> [UseChange] {
         let opened = open[key]
         let hidesServers = knowsApps(behind: key.permission)
-        var wanted: [(subject: Subject, opener: DeviceOpener)] = []
-        var known: Set<Subject> = []
+        var wanted: [(subject: UseKey, opener: DeviceOpener)] = []
+        var known: Set<UseKey> = []
         for opener in opened?.openers ?? [] where !(opener.isServer && hidesServers) {
-            let subject = Subject(opener.app, opener.pid, key)
+            let subject = UseKey(opener.app, opener.pid, key)
             if known.insert(subject).inserted { wanted.append((subject, opener)) }
         }
         var changes: [UseChange] = []
@@ -111,7 +111,7 @@ public struct UseTracker: Sendable {
     public mutating func report(
         _ report: UseReport, by connection: String, at now: EpochSeconds
     ) throws(PermissionError) -> (number: UInt32, changes: [UseChange]) {
-        let subject = Subject(report.app, report.pid, DeviceKey(report.device))
+        let subject = UseKey(report.app, report.pid, DeviceKey(report.device))
         guard entries.values.reduce(0, { $0 + $1.reports.values.reduce(0, +) }) < UseTracker.maximumReported else {
             throw PermissionError(
                 .limitExceeded, "enforcement points may report \(UseTracker.maximumReported) uses")
@@ -163,7 +163,7 @@ public struct UseTracker: Sendable {
     // MARK: Uses
 
     private mutating func start(
-        _ subject: Subject, _ device: UsedDevice, _ pid: Int32, since: EpochSeconds, _ status: Status, _ source: String,
+        _ subject: UseKey, _ device: UsedDevice, _ pid: Int32, since: EpochSeconds, _ status: Status, _ source: String,
         isServer: Bool = false
     ) -> UseChange {
         repeat { lastNumber &+= 1 } while lastNumber == 0 || subjects[lastNumber] != nil
@@ -175,7 +175,7 @@ public struct UseTracker: Sendable {
         return .started(use)
     }
 
-    private mutating func endIfUnused(_ subject: Subject, _ now: EpochSeconds) -> [UseChange] {
+    private mutating func endIfUnused(_ subject: UseKey, _ now: EpochSeconds) -> [UseChange] {
         guard let entry = entries[subject], !entry.isDirect, entry.reports.isEmpty else { return [] }
         entries[subject] = nil
         subjects[entry.use.number] = nil

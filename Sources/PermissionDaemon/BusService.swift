@@ -9,30 +9,30 @@ final class BusService {
     /// The most bytes of a reply. The longest replies are those of the portals' store, with some 60 bytes per app.
     private static let maximumReply = 8 << 20
 
-    let broker: Broker
+    let coordinator: Coordinator
     private let server: ObjectServer
     private let authorizer: Authorizer
 
-    init(_ broker: Broker) {
-        self.broker = broker
-        let connection = broker.connection
+    init(_ coordinator: Coordinator) {
+        self.coordinator = coordinator
+        let connection = coordinator.connection
         connection.maximumReply = BusService.maximumReply
         server = ObjectServer(connection: connection) { call, explanation in
             call.fail(.invalidArguments, explanation)
         }
-        authorizer = Authorizer(connection: connection, identifier: broker.identifier, log: broker.log)
-        for interface in broker.interfaces { server.add(interface, at: BusNames.root) }
-        server.addSubtree(prefix: BusNames.requestRoot, broker.objects.tree)
-        server.add(broker.portal.access, at: BusNames.portalRoot)
+        authorizer = Authorizer(connection: connection, identifier: coordinator.identifier, log: coordinator.log)
+        for interface in coordinator.interfaces { server.add(interface, at: BusNames.root) }
+        server.addSubtree(prefix: BusNames.requestRoot, coordinator.objects.tree)
+        server.add(coordinator.portal.access, at: BusNames.portalRoot)
         server.addSubtree(
             prefix: BusNames.portalRequestRoot,
-            ObjectTree(interfaces: { [broker] _, _ in [broker.portal.request] }, children: { _, _ in [] }))
-        authorizer.guardCalls(of: server)
+            ObjectTree(interfaces: { [coordinator] _, _ in [coordinator.portal.request] }, children: { _, _ in [] }))
+        authorizer.authorizeCalls(of: server)
     }
 
     /// Requests the name of the portal backend, or queues for it. Everything else works without it.
     func servePortals() {
-        broker.connection.requestName(BusNames.portalBackend, queues: true) { [log = broker.log] result in
+        coordinator.connection.requestName(BusNames.portalBackend, queues: true) { [log = coordinator.log] result in
             switch result {
             case .success(true): break
             case .success(false):

@@ -19,13 +19,13 @@ final class Daemon {
     private lazy var processes = ProcessIdentifier(worker: Worker())
     /// For what only the system and the administrator place, so that no caller can keep it from being read.
     private let worker = Worker()
-    private typealias Parts = (store: DecisionStore, policy: PolicySet, devices: DeviceCatalog)
+    private typealias Parts = (store: DecisionStore, policy: RuleSet, devices: DeviceCatalog)
     private var parts: Parts?
     /// What waits until rules and devices are known for the first time; nil afterwards.
     private var awaitingParts: [@LoopActor (Parts) -> Void]? = []
     private var service: BusService?
     /// The broker of the lost connection, until there is a new service.
-    private var lost: Broker?
+    private var lost: Coordinator?
     private let systemBus = SystemBus()
     private var guardLink: GuardLink?
     private var sessions: LoginSessions?
@@ -140,7 +140,7 @@ final class Daemon {
     private func start(
         _ store: DecisionStore, _ devices: DeviceCatalog, _ ruleFiles: [(path: String, text: String)]
     ) {
-        let policy = PolicySet(root: root, saved: ruleFiles, worker: worker, log: log)
+        let policy = RuleSet(root: root, saved: ruleFiles, worker: worker, log: log)
         parts = (store, policy, devices)
         policy.read {
             devices.whenAnswered { [weak self] in
@@ -161,15 +161,15 @@ final class Daemon {
         nameWatch?.cancel()
         nameWatch = nil
         let guardLink = guardLink(parts)
-        let broker = Broker(
+        let coordinator = Coordinator(
             connection: connection, store: parts.store, policy: parts.policy, devices: parts.devices,
             processes: processes, guardLink: guardLink, now: Daemon.wallClock, log: log, continuing: lost)
         lost = nil
-        let service = BusService(broker)
+        let service = BusService(coordinator)
         self.service = service
         service.servePortals()
-        broker.start(stored)
-        followSessions(broker)
+        coordinator.start(stored)
+        followSessions(coordinator)
         if outage == nil {
             notifier.ready()
             log.info("permd \(ProgramOptions.version) serves \(BusNames.service) as \(connection.uniqueName)")
@@ -192,12 +192,12 @@ final class Daemon {
 
     /// The session's decisions end with the last login session, even if it ended while permd was not serving. Prompts
     /// wait while nobody is in front of the screen.
-    private func followSessions(_ broker: Broker) {
+    private func followSessions(_ coordinator: Coordinator) {
         if sessions == nil { sessions = LoginSessions(log: log) { [weak self] in self?.loginsChanged($0) } }
-        if let seatActivity { return broker.feed(.seatActivity(seatActivity.isThere)) }
+        if let seatActivity { return coordinator.feed(.seatActivity(seatActivity.isThere)) }
         let seatActivity = SeatActivity(on: systemBus, log: log)
         seatActivity.start(
-            onChange: { [weak self] in self?.service?.broker.feed(.seatActivity($0)) },
+            onChange: { [weak self] in self?.service?.coordinator.feed(.seatActivity($0)) },
             onSwitch: { [weak self] in self?.parts?.devices.checkRights() })
         self.seatActivity = seatActivity
     }
@@ -205,7 +205,7 @@ final class Daemon {
     private func loginsChanged(_ logins: [String]) {
         guard let store = parts?.store else { return }
         if LoginSessions.haveEnded(store.session.logins, now: logins) {
-            if let service { service.broker.sessionEnded() } else { store.endSession() }
+            if let service { service.coordinator.sessionEnded() } else { store.endSession() }
         }
         store.setLogins(logins)
     }
@@ -219,8 +219,8 @@ final class Daemon {
         nameWatch = nil
         if let service {
             log.warning("The connection to the session bus was lost; permd reconnects")
-            service.broker.detach()
-            lost = service.broker
+            service.coordinator.detach()
+            lost = service.coordinator
             self.service = nil
         }
         if outage != nil {
@@ -268,8 +268,8 @@ final class Daemon {
         isStopping = true
         guard let parts else { return Loop.shared.stop() }
         guard let service else { return parts.store.close { Loop.shared.stop() } }
-        service.broker.stop {
-            service.broker.connection.flush()
+        service.coordinator.stop {
+            service.coordinator.connection.flush()
             Loop.shared.stop()
         }
     }

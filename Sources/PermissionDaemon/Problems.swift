@@ -4,7 +4,7 @@ import PermissionCore
 import PermissionModel
 import PolicyFiles
 
-extension Broker {
+extension Coordinator {
     func problems() -> [Problem] {
         var problems = store.queue.problems.map {
             Problem(

@@ -56,9 +56,9 @@ public struct ItemDecision: Sendable, Hashable {
 }
 
 /// The user's answer to a prompt, decoded and checked.
-public enum Answer: Sendable, Hashable {
+public enum PromptAnswer: Sendable, Hashable {
     /// A decision for each question; one that is left out stays undecided.
-    case answered([Question: ItemDecision])
+    case answered([PromptItem: ItemDecision])
     /// Not now: nothing is decided.
     case dismissed
 }

@@ -63,7 +63,7 @@ public enum Author: String, Sendable, Hashable {
     /// The end of the time in which a prompt has to be answered.
     case timeout
     /// The dismissal throttle.
-    case `guard`
+    case throttle
     /// None of these, for example for a withdrawn request.
     case nobody = ""
 }
@@ -108,16 +108,16 @@ public struct Pause: Sendable, Hashable {
     /// The app whose requests are dismissed.
     public var app: AppID
     /// The question for which they are dismissed.
-    public var question: Question
+    public var item: PromptItem
     /// When the pause ends.
     public var until: EpochSeconds
     /// When the pause began.
     public var since: EpochSeconds
 
     /// Creates a pause.
-    public init(app: AppID, question: Question, until: EpochSeconds, since: EpochSeconds) {
+    public init(app: AppID, item: PromptItem, until: EpochSeconds, since: EpochSeconds) {
         self.app = app
-        self.question = question
+        self.item = item
         self.until = until
         self.since = since
     }
@@ -146,7 +146,7 @@ public struct HistoryRow: Sendable, Hashable {
     /// The app; nil for ``Outcome/off`` and ``Outcome/on``.
     public var app: AppID?
     /// The question.
-    public var question: Question
+    public var item: PromptItem
     /// How it ended.
     public var outcome: Outcome
     /// Who caused the outcome.
@@ -160,13 +160,13 @@ public struct HistoryRow: Sendable, Hashable {
 
     /// Creates a row.
     public init(
-        time: EpochSeconds, request: String, app: AppID?, question: Question, outcome: Outcome, by: Author,
+        time: EpochSeconds, request: String, app: AppID?, item: PromptItem, outcome: Outcome, by: Author,
         count: UInt32 = 1, seconds: UInt32? = nil, status: Status? = nil
     ) {
         self.time = time
         self.request = request
         self.app = app
-        self.question = question
+        self.item = item
         self.outcome = outcome
         self.by = by
         self.count = count

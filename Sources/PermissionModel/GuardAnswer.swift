@@ -5,5 +5,5 @@ package enum GuardAnswer: String, Sendable, Hashable, CaseIterable {
     /// Until Recheck.
     case granted, denied
     /// This attempt fails, and the next one is asked about again.
-    case refused
+    case undecided
 }

@@ -7,11 +7,11 @@ public enum Limits {
     public static let bodyScalars = 512
     /// Unicode scalars of a title or of an app's name: one line of a window.
     public static let titleScalars = 80
-    /// Seconds for which a hold keeps a place in the queue: long enough for code between two requests, too short to
+    /// Seconds for which a reservation keeps a place in the queue: long enough for code between two requests, too short to
     /// lock other apps out.
-    public static let maximumHold: UInt32 = 15
-    /// Seconds between the starts of two holds of an app, so that an app cannot keep the queue with consecutive holds.
-    public static let holdInterval: EpochSeconds = 60
+    public static let maximumReservation: UInt32 = 15
+    /// Seconds between the starts of two reservations of an app, so that an app cannot keep the queue with consecutive ones.
+    public static let reservationInterval: EpochSeconds = 60
     /// The number of requests withdrawn within ``withdrawalWindow`` that throttles an app. A user who changes their
     /// mind, or a program that is restarted, withdraws fewer; a program in a loop reaches the number at once.
     public static let withdrawals = 5
@@ -46,12 +46,12 @@ public enum AskScope: String, Sendable, Hashable, CaseIterable {
 }
 
 /// A setting that is `yes` or `no`.
-public enum Switch: String, Sendable, Hashable, CaseIterable {
+public enum YesNo: String, Sendable, Hashable, CaseIterable {
     case yes, no
 }
 
 /// The settings in `permd.conf`, with their defaults; see permd.conf(5).
-public struct Settings: Sendable, Hashable {
+public struct Configuration: Sendable, Hashable {
     /// `AgentWaitSec`: seconds to wait for an agent when a prompt is due and there is none. An agent that the bus
     /// starts needs less.
     public var agentWait: Int64 = 10
@@ -73,7 +73,7 @@ public struct Settings: Sendable, Hashable {
     /// `Ask`: whom enforcement points ask.
     public var ask = AskScope.sandboxed
     /// `Enabled` of `[Indicator]`: whether `permd-indicator` is started when something is used or granted for ever.
-    public var indicator = Switch.yes
+    public var indicator = YesNo.yes
 
     /// Creates the defaults.
     public init() {}

@@ -17,7 +17,7 @@ import Glibc
 /// the test program ends. Its devices may have other users, and end with the last of them.
 @LoopActor
 public final class PermdProcess {
-    private let place: Place
+    private let place: Slot
     /// The bus that permd serves. Apps and agents connect to its address.
     public nonisolated let bus: PrivateBus
     /// Replaces `/` when rules and settings are read.
@@ -50,7 +50,7 @@ public final class PermdProcess {
         // The bus is taken first, as everywhere, so that a holder of a daemon slot never waits for another slot.
         let bus = if let bus { bus } else { try await PrivateBus() }
         self.bus = bus
-        place = await Place.daemons.take()
+        place = await Slot.daemons.take()
         let root = try TemporaryFolder(["etc", "etc/permd", "etc/permd/policy.d", "sys"])
         self.root = root
         command = wrapper + [program ?? BuiltProgram.path("permd"), "--root", root.path]

@@ -19,7 +19,7 @@ public final class PrivateBus: Sendable {
     private let folder: TemporaryFolder
     private let process: ChildProcess
     private let journal: JournalSink?
-    private let place: Place
+    private let place: Slot
 
     /// Starts `dbus-daemon`, which accepts connections when this returns.
     ///
@@ -31,7 +31,7 @@ public final class PrivateBus: Sendable {
     }
 
     package init(_ kind: Kind, serviceDirectory: String? = nil) async throws(TestKitError) {
-        place = await Place.buses.take()
+        place = await Slot.buses.take()
         let folder = try TemporaryFolder(["home", "config", "data", "state", "cache", "runtime"])
         let socket = folder.file("bus")
         let address = "unix:path=\(socket)"

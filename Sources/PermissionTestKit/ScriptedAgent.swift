@@ -15,7 +15,7 @@ public final class ScriptedAgent {
     /// What the agent does with a prompt.
     public struct Reply: Sendable {
         package indirect enum Kind: Sendable {
-            case decisions(@Sendable ([Question]) -> [Question: ItemDecision])
+            case decisions(@Sendable ([PromptItem]) -> [PromptItem: ItemDecision])
             case dismiss
             case values([Value])
             case error(String)
@@ -38,7 +38,7 @@ public final class ScriptedAgent {
         }
 
         /// One answer per question, of which some may be missing.
-        public static func decisions(_ decisions: [Question: ItemDecision]) -> Reply {
+        public static func decisions(_ decisions: [PromptItem: ItemDecision]) -> Reply {
             Reply(kind: .decisions { _ in decisions })
         }
 
@@ -77,12 +77,12 @@ public final class ScriptedAgent {
         public var app: String { details["app"]?.stringValue ?? "" }
 
         /// What it asks for.
-        public var questions: [Question] {
-            items.compactMap { $0["permission"]?.stringValue.flatMap(Question.init(name:)) }
+        public var questions: [PromptItem] {
+            items.compactMap { $0["permission"]?.stringValue.flatMap(PromptItem.init(name:)) }
         }
 
         /// The reasons that the app gives, as permd shows them.
-        public var reasons: [Question: String] {
+        public var reasons: [PromptItem: String] {
             Dictionary(uniqueKeysWithValues: zip(questions, items.map { $0["reason"]?.stringValue ?? "" }))
         }
 
@@ -220,7 +220,7 @@ public final class ScriptedAgent {
     }
 
     /// The arguments of a reply as the contract specifies them.
-    package static func values(_ decisions: [Question: ItemDecision]) -> [Value] {
+    package static func values(_ decisions: [PromptItem: ItemDecision]) -> [Value] {
         let entries = decisions.sorted { $0.key < $1.key }.map { question, decision in
             var values: [String: Value] = [
                 "decision": .string(decision.verdict.rawValue), "duration": .string(decision.duration.kind.rawValue),

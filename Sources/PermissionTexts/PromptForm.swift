@@ -66,11 +66,11 @@ public struct PromptForm: Sendable {
     /// refusal is about everything.
     public func answer(_ choice: PromptChoice) -> AgentAnswer {
         guard choice == .deny || mayAllow && grants.contains(choice) else { return .dismissed }
-        var decisions: [Question: ItemDecision] = [:]
+        var decisions: [PromptItem: ItemDecision] = [:]
         for (index, item) in items.enumerated() where choice == .deny || isOn[index] {
             var decision = choice.decision
             decision.choices = selections[index]
-            decisions[item.question] = decision
+            decisions[item.id] = decision
         }
         return .answered(decisions)
     }

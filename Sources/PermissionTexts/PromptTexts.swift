@@ -9,7 +9,7 @@ public enum PromptTexts {
     /// The app's name as a question has it, and the question with any other in its place. A program without a desktop
     /// entry is called unknown; its name is the last part of its path.
     public static func heading(_ prompt: AgentPrompt) -> (name: String, ask: (String) -> String) {
-        let permissions = prompt.items.compactMap(\.question.permission)
+        let permissions = prompt.items.compactMap(\.id.permission)
         guard !permissions.isEmpty else {
             // Only a portal asks this, one question at a time.
             let title = prompt.items.first?.dialog?.title ?? ""
@@ -159,7 +159,7 @@ public enum PromptTexts {
 
     /// What was decided before about what the prompt asks, a line for each decision.
     public static func earlier(_ rows: [DecisionRow], _ prompt: AgentPrompt) -> [String] {
-        let asked = prompt.items.compactMap(\.question.permission)
+        let asked = prompt.items.compactMap(\.id.permission)
         let lines = rows.compactMap { decision($0, among: asked) }
         return lines.isEmpty ? [Texts.text("Nothing was decided about this before.")] : lines
     }
@@ -171,7 +171,7 @@ public enum PromptTexts {
 
     /// What was decided before about something that the prompt asks; nil for another decision.
     private static func decision(_ row: DecisionRow, among asked: [Permission]) -> String? {
-        guard let permission = row.question.permission, asked.contains(permission) else { return nil }
+        guard let permission = row.item.permission, asked.contains(permission) else { return nil }
         let name = Texts.name(permission)
         switch row.decision {
         case .deny: return Texts.text("%@: not allowed", name)

@@ -8,7 +8,7 @@ extension Permission: ExpressibleByArgument {}
 // Options take the next argument as it is, also one that begins with a dash: “--wait -1” has a wrong value, not none.
 
 /// What rows can be about; portals' questions are not offered in completions.
-extension Question: ExpressibleByArgument {
+extension PromptItem: ExpressibleByArgument {
     public init?(argument: String) { self.init(name: argument) }
 
     public var defaultValueDescription: String { name }

@@ -31,7 +31,7 @@ enum AgentProgram {
         guard let idle = values["--idle"].map(UInt32.init) ?? idleSeconds else {
             exit(options.refuse("--idle takes a number of seconds"))
         }
-        guard let syntheticInput = Switch(rawValue: values["--synthetic-input"] ?? Switch.no.rawValue) else {
+        guard let syntheticInput = YesNo(rawValue: values["--synthetic-input"] ?? YesNo.no.rawValue) else {
             exit(options.refuse("--synthetic-input takes yes or no"))
         }
         preferSmallRenderer()

@@ -126,7 +126,7 @@ final class PromptPage {
 
     /// A page with typical contents, which is laid out before the first prompt.
     static func rehearsal() -> PromptPage {
-        let item = AgentPrompt.Item(question: .permission(.camera), deviceName: "-", reason: "-")
+        let item = AgentPrompt.Item(id: .permission(.camera), deviceName: "-", reason: "-")
         let prompt = AgentPrompt(app: "exe:/", appName: "", items: [item])
         return PromptPage(prompt, PromptForm(prompt.items, prompt.durations)) { _ in }
     }
@@ -198,7 +198,7 @@ final class PromptPage {
         if !reasons.common.isEmpty { gtk_box_append(cadw_box(box), Widgets.label(reasons.common, "reason")) }
         if !reasons.missing.isEmpty { gtk_box_append(cadw_box(box), Widgets.label(reasons.missing, "dim-label")) }
         for (index, item) in form.items.enumerated() {
-            if let permission = item.question.permission, form.hasSwitches || !item.deviceName.isEmpty {
+            if let permission = item.id.permission, form.hasSwitches || !item.deviceName.isEmpty {
                 gtk_box_append(cadw_box(box), row(permission, item, index, form))
             }
             let reason = reasons.each[index]

@@ -8,15 +8,15 @@ import PermissionTexts
 /// Used only on GTK's thread. Retained by its stage until it is closed.
 final class PromptWindow {
     private let window: Widget
-    private let place: PromptPlace
+    private let place: PromptPlacement
     private var shown: Shown?
-    private var clickGuard = ClickGuard()
+    private var clickDelay = InputDelay()
     /// Of keys, which may come when the window gets the focus; clicks come as soon as it is visible.
-    private var keyGuard = ClickGuard()
+    private var keyDelay = InputDelay()
     private var sight: PromptSight?
     private let onUnseen: (String?) -> Void
     private var hadFocus = false
-    private var guardTimer: UInt32 = 0
+    private var delayTimer: UInt32 = 0
     private var closeTimer: UInt32 = 0
     private var onClose: (() -> Void)?
     /// When the window last got the focus while answers counted, and when it was last clicked, in milliseconds.
@@ -50,17 +50,17 @@ final class PromptWindow {
     init(onUnseen: @escaping (String?) -> Void) {
         self.onUnseen = onUnseen
         window = PromptWindow.blank()
-        place = PromptPlace(window)
+        place = PromptPlacement(window)
         // Compositors that tile windows let one float whose size cannot change. A layer is given its size.
         gtk_window_set_resizable(cadw_window(window), place.isLayer ? 1 : 0)
         sight = PromptSight { [unowned self] isOut in onUnseen(isOut ? shown?.page?.asked : nil) }
         connect()
         // The low priority handles all pending events first: on a busy machine, a press from before the guard wakes up
         // must not be seen after it.
-        guardTimer = g_timeout_add_full(
+        delayTimer = g_timeout_add_full(
             G_PRIORITY_DEFAULT_IDLE, PromptWindow.look,
             { context in
-                PromptWindow.at(context)?.updateGuard()
+                PromptWindow.at(context)?.updateDelays()
                 PromptWindow.at(context)?.stayOnScreen()
                 return 1
             }, unmanaged, nil)
@@ -141,8 +141,8 @@ final class PromptWindow {
 
     private func vanish(for looks: Int) {
         place.hide()
-        clickGuard.disarm()
-        keyGuard.disarm()
+        clickDelay.disarm()
+        keyDelay.disarm()
         hadFocus = false
         shown?.patience = looks
     }
@@ -155,7 +155,7 @@ final class PromptWindow {
     /// monitor is gone.
     private func closed() {
         if place.isLayer { return vanish(for: PromptWindow.patience / 4) }
-        if keyGuard.isAwake { give(.dismissed) }
+        if keyDelay.isAwake { give(.dismissed) }
     }
 
     /// The person has asked for the window, with a token of the program that they have used; empty if there is none.
@@ -177,8 +177,8 @@ final class PromptWindow {
         guard let shown else { return }
         shown.page?.setAwake(false, shown.form)
         self.shown = nil
-        clickGuard.disarm()
-        keyGuard.disarm()
+        clickDelay.disarm()
+        keyDelay.disarm()
         place.returnKeyboard(staying: false)
         sight?.update(isSeen: true)
         onClose = close
@@ -200,11 +200,11 @@ final class PromptWindow {
 
     /// Removes the window from the screen. Further calls do nothing.
     func close() {
-        guard guardTimer != 0 else { return }
+        guard delayTimer != 0 else { return }
         cancelClosing()
         onClose = nil
-        g_source_remove(guardTimer)
-        guardTimer = 0
+        g_source_remove(delayTimer)
+        delayTimer = 0
         place.end()
         gtk_window_destroy(cadw_window(window))
     }
@@ -245,12 +245,12 @@ final class PromptWindow {
 
     /// Whichever way it is given, an answer counts only when the guard is awake.
     private func give(_ answer: AgentAnswer) {
-        guard clickGuard.isAwake, let shown else { return }
+        guard clickDelay.isAwake, let shown else { return }
         shown.answer.give(answer)
         shown.onEnd()
     }
 
-    // MARK: The guard
+    // MARK: The input delay
 
     private static func now() -> Int64 { Int64(g_get_monotonic_time()) / 1000 }
 
@@ -259,18 +259,18 @@ final class PromptWindow {
         guard let shown else { return }
         let hasFocus = place.hasFocus
         if hasFocus {
-            keyGuard.arm(at: PromptWindow.now())
+            keyDelay.arm(at: PromptWindow.now())
             cadw_window_attract(cadw_window(window), 0)
             // GTK would put the focus on the first widget that a key changes. A label does not grab it by itself.
             gtk_root_set_focus(cadw_root(window), shown.page?.question)
         } else {
-            keyGuard.disarm()
+            keyDelay.disarm()
         }
         // Another window may cover one that is not on a layer, on X11 any, and uncover it when the person clicks.
         if hasFocus || place.isLayer {
-            clickGuard.arm(at: PromptWindow.now())
+            clickDelay.arm(at: PromptWindow.now())
         } else {
-            clickGuard.disarm()
+            clickDelay.disarm()
         }
         shown.page?.setAwake(false, shown.form)
         sight?.update(isSeen: place.isSeen)
@@ -283,10 +283,10 @@ final class PromptWindow {
         guard hasFocus != hadFocus else { return }
         hadFocus = hasFocus
         if !hasFocus { place.keyboardIsLost() }
-        guard place.isLayer, clickGuard.isAwake else { return arm() }
-        guard hasFocus else { return keyGuard.disarm() }
+        guard place.isLayer, clickDelay.isAwake else { return arm() }
+        guard hasFocus else { return keyDelay.disarm() }
         let now = PromptWindow.now()
-        guard now - clickedAt > PromptWindow.clickDelay else { return keyGuard.arm(at: now) }
+        guard now - clickedAt > PromptWindow.clickDelay else { return keyDelay.arm(at: now) }
         arm()
         focusedAt = now
     }
@@ -294,7 +294,7 @@ final class PromptWindow {
     private func clicked() {
         clickedAt = PromptWindow.now()
         if clickedAt - focusedAt < PromptWindow.clickDelay, let shown {
-            clickGuard.keepAwake()
+            clickDelay.keepAwake()
             setAwake(shown)
         }
         focusedAt = 0
@@ -307,9 +307,9 @@ final class PromptWindow {
         shown.page?.say("")
     }
 
-    private func updateGuard() {
-        _ = keyGuard.wake(at: PromptWindow.now())
-        guard clickGuard.wake(at: PromptWindow.now()), let shown else { return }
+    private func updateDelays() {
+        _ = keyDelay.wake(at: PromptWindow.now())
+        guard clickDelay.wake(at: PromptWindow.now()), let shown else { return }
         setAwake(shown)
     }
 
@@ -322,8 +322,8 @@ final class PromptWindow {
     }
 
     private func pressed() {
-        clickGuard.press(at: PromptWindow.now())
-        keyGuard.press(at: PromptWindow.now())
+        clickDelay.press(at: PromptWindow.now())
+        keyDelay.press(at: PromptWindow.now())
     }
 
     // MARK: Signals
@@ -373,7 +373,7 @@ final class PromptWindow {
             return true
         }
         // Tab only moves.
-        guard keyGuard.isAwake || Int32(bitPattern: key) == GDK_KEY_Tab else { return true }
+        guard keyDelay.isAwake || Int32(bitPattern: key) == GDK_KEY_Tab else { return true }
         switch Int32(bitPattern: key) {
         case GDK_KEY_Escape:
             give(.dismissed)

@@ -10,7 +10,7 @@ import Synchronization
 final class WindowStage: PromptPresenter, @unchecked Sendable {
     let loop = g_main_loop_new(nil, 0)!
     private let idleSeconds: UInt32
-    private let syntheticInput: Switch
+    private let syntheticInput: YesNo
     private let notice = PromptNotice()
     private var window: PromptWindow?
     private var idleTimer: UInt32 = 0
@@ -18,7 +18,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     /// - Parameters:
     ///   - idleSeconds: the time without a prompt after which the agent exits; 0 means never.
     ///   - syntheticInput: whether keys and clicks that other programs make count.
-    init(idleSeconds: UInt32, syntheticInput: Switch) {
+    init(idleSeconds: UInt32, syntheticInput: YesNo) {
         self.idleSeconds = idleSeconds
         self.syntheticInput = syntheticInput
     }
@@ -60,7 +60,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         await withCheckedContinuation { continuation in
             WindowStage.onGtk { [self] in
                 stopIdle()
-                continuation.resume(returning: window == nil && PromptPlace.comesWithKeyboard)
+                continuation.resume(returning: window == nil && PromptPlacement.comesWithKeyboard)
             }
         }
     }

@@ -24,11 +24,11 @@ enum GuardKinds {
         }
     }
 
-    static func program(_ process: guard_process) -> GuardedProgram {
-        GuardedProgram(pid: Int32(bitPattern: process.pid), start: process.start, exec: process.exec)
+    static func program(_ process: guard_process) -> ProcessImage {
+        ProcessImage(pid: Int32(bitPattern: process.pid), start: process.start, exec: process.exec)
     }
 
-    static func key(_ program: GuardedProgram, _ permission: Permission) -> guard_verdict_key {
+    static func key(_ program: ProcessImage, _ permission: Permission) -> guard_verdict_key {
         guard_verdict_key(
             process: guard_process(
                 start: program.start, pid: UInt32(bitPattern: program.pid), exec: program.exec),
@@ -37,7 +37,7 @@ enum GuardKinds {
 
     static func value(_ verdict: GuardVerdict) -> guard_verdict {
         switch verdict {
-        case .allow: GUARD_ALLOW
+        case .grant: GUARD_GRANT
         case .deny: GUARD_DENY
         case .cut: GUARD_CUT
         }

@@ -68,7 +68,7 @@ enum GuardProgram {
             case SIGCHLD: service.threadsChanged()
             case SIGHUP:
                 notifier.reloading()
-                service.readSettings()
+                service.readConfiguration()
                 notifier.ready()
             default:
                 notifier.stopping()

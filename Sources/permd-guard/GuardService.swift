@@ -24,7 +24,7 @@ final class GuardService {
     private let log: Logger
     private let failures: BoundedLog
     private let kernel: Kernel
-    private let threads: HeldThreads
+    private let threads: StoppedThreads
     private let processes = ProcessIdentifier(worker: Worker())
     /// The clock's time is greater than what any earlier run has counted to.
     private var table = GuardTable(firstAsk: UInt64(Loop.nanoseconds(of: CLOCK_BOOTTIME)))
@@ -32,9 +32,9 @@ final class GuardService {
     private lazy var permds = PermdRegistry(
         processes, log: log, executable: { [reader = processes.identity.reader] in reader.systemExecutable($0) },
         feed: { [weak self] in self?.feed($0) })
-    private var settings: GuardSettings
-    private var settingsProblems: [PolicyProblem] = []
-    private var programs: [GuardedProgram: (pidfd: UnixFD, end: WatchToken)] = [:]
+    private var configuration: GuardConfiguration
+    private var configurationProblems: [RuleProblem] = []
+    private var programs: [ProcessImage: (pidfd: UnixFD, end: WatchToken)] = [:]
     /// Threads that wait until it is known what node they open.
     private var unsorted: Set<UInt32> = []
     private var timers: [GuardTimer: LoopTimer] = [:]
@@ -44,15 +44,15 @@ final class GuardService {
 
     init(object: String, log: Logger) throws(KernelProblem) {
         self.log = log
-        failures = BoundedLog(log, "threads could not be held, so their calls failed")
+        failures = BoundedLog(log, "threads could not be stopped, so their calls failed")
         kernel = try Kernel(object: object)
-        threads = HeldThreads(kernel: kernel)
-        (settings, settingsProblems) = GuardSettings.read()
-        for problem in settingsProblems { log.error("\(problem.text)") }
+        threads = StoppedThreads(kernel: kernel)
+        (configuration, configurationProblems) = GuardConfiguration.read()
+        for problem in configurationProblems { log.error("\(problem.text)") }
         // Whoever waited for an earlier run is refused, so its events say nothing any more.
         kernel.waits.removeAll()
-        kernel.held.removeAll()
-        apply(settings)
+        kernel.reported.removeAll()
+        apply(configuration)
         try kernel.attach()
         kernel.onEvent = { [weak self] in self?.received($0) }
     }
@@ -76,7 +76,7 @@ final class GuardService {
 
     /// Nobody claims threads any more, so that calls fail at once.
     func stop() {
-        apply(settings, isRunning: false)
+        apply(configuration, isRunning: false)
         for timer in timers.values { timer.cancel() }
     }
 
@@ -86,29 +86,29 @@ final class GuardService {
         guard let stored = kernel.verdicts[key], let verdict = GuardKinds.verdict(stored.verdict),
             let permission = GuardKinds.permission(key.kind)
         else { return kernel.verdicts.remove(key) }
-        feed(.restored(program, user: stored.user, permission, verdict, isPart: isPart(program)))
+        feed(.restored(program, user: stored.user, permission, verdict, passes: passes(program)))
     }
 
     // MARK: Settings
 
-    func readSettings() {
-        let found = GuardSettings.read(over: settings)
-        for problem in found.problems where !settingsProblems.contains(problem) { log.error("\(problem.text)") }
-        (settings, settingsProblems) = found
-        apply(settings)
+    func readConfiguration() {
+        let found = GuardConfiguration.read(over: configuration)
+        for problem in found.problems where !configurationProblems.contains(problem) { log.error("\(problem.text)") }
+        (configuration, configurationProblems) = found
+        apply(configuration)
     }
 
-    private func apply(_ settings: GuardSettings, isRunning: Bool = true) {
+    private func apply(_ configuration: GuardConfiguration, isRunning: Bool = true) {
         kernel.settings.set(
             0,
             guard_settings(
                 claim_time: GuardService.claimTime, first_user: LoginUsers.first(),
-                absent: settings.withoutPermd == .allow ? GUARD_PASS.rawValue : GUARD_REFUSE.rawValue,
+                absent: configuration.withoutPermd == .allow ? GUARD_PASS.rawValue : GUARD_REFUSE.rawValue,
                 is_running: isRunning ? 1 : 0, unused: 0))
     }
 
     private var state: PermdRegistry.State {
-        var problems = settingsProblems.map(\.text) + nodes.problems + [kernel.streamingProblem].compactMap { $0 }
+        var problems = configurationProblems.map(\.text) + nodes.problems + [kernel.streamingProblem].compactMap { $0 }
         if let scope = try? RegularFile.read("/proc/sys/kernel/yama/ptrace_scope", maximum: 16), scope.first == 0x33 {
             problems.append(
                 "kernel.yama.ptrace_scope is 3, so no program can wait for an answer; set it to 2 or less")
@@ -127,14 +127,14 @@ final class GuardService {
                     thread: event.thread == 0 ? nil : Int32(bitPattern: event.thread), interruptsCalls: event.call != 0)
             )
         case GUARD_NOT_CLAIMED:
-            failures.notice("process \(event.process.pid) was not held in time, so its call failed")
+            failures.notice("process \(event.process.pid) was not stopped in time, so its call failed")
         case GUARD_ASKED:
             guard let attempt = attempt(event) else { return }
             if event.isUnsorted { sort(event) } else { feed(.attempted(attempt)) }
         case GUARD_REFUSED:
             guard let attempt = attempt(event), !event.isUnsorted else { return }
             failures.notice(
-                "process \(event.process.pid) cannot be held, since a debugger traces it or it uses io_uring; its call failed"
+                "process \(event.process.pid) cannot be stopped, since a debugger traces it or it uses io_uring; its call failed"
             )
             feed(.failed(attempt))
         default: break
@@ -166,25 +166,25 @@ final class GuardService {
         let attempt = Attempt(
             program: program, thread: thread, user: event.user, permission: permission,
             device: GuardedNodes.statNumber(event.device))
-        guard isPart(program) else { return attempt }
+        guard passes(program) else { return attempt }
         feed(.passed(attempt))
         return nil
     }
 
-    private func isPart(_ program: GuardedProgram) -> Bool {
+    private func passes(_ program: ProcessImage) -> Bool {
         guard let path = processes.identity.reader.systemExecutable(program.pid) else { return false }
-        return PassingPrograms(paths: settings.passing).contains(path)
+        return PassingPrograms(paths: configuration.passing).contains(path)
     }
 
     /// Opens a pidfd, which refers to the process whatever its ID becomes later.
-    private func follow(_ program: GuardedProgram) {
+    private func follow(_ program: ProcessImage) {
         let pidfd = UnixFD(owning: Pidfd.open(program.pid))
         guard pidfd.raw >= 0, isSame(program) else { return feed(.exited(program)) }
         let end = Loop.shared.watch(pidfd, .readable) { [weak self] _ in self?.feed(.exited(program)) }
         programs[program] = (pidfd, end)
     }
 
-    private func isSame(_ program: GuardedProgram) -> Bool {
+    private func isSame(_ program: ProcessImage) -> Bool {
         // proc(5) counts in ticks of USER_HZ, which is 100 everywhere.
         (try? processes.identity.reader.startTime(program.pid)) == program.start / 10_000_000
     }
@@ -193,7 +193,7 @@ final class GuardService {
         threads.changes { [self] thread, isStopped in
             feed(
                 isStopped
-                    ? .stopped(thread: thread, hasSignal: HeldThreads.hasSignal(thread)) : .lost(thread: thread))
+                    ? .stopped(thread: thread, hasSignal: StoppedThreads.hasSignal(thread)) : .lost(thread: thread))
         }
     }
 
@@ -216,8 +216,8 @@ final class GuardService {
         case .dismiss(let thread, let release): threads.dismiss(thread, GuardKinds.claim(release))
         case .release(let thread, let release): threads.release(thread, GuardKinds.claim(release))
         case .store(let program, let user, let permission, let verdict): store(program, user, permission, verdict)
-        case .followSignals(let pid, true): kernel.held.set(UInt32(bitPattern: pid), 1)
-        case .followSignals(let pid, false): kernel.held.remove(UInt32(bitPattern: pid))
+        case .followSignals(let pid, true): kernel.reported.set(UInt32(bitPattern: pid), 1)
+        case .followSignals(let pid, false): kernel.reported.remove(UInt32(bitPattern: pid))
         case .follow(let program, false): programs.removeValue(forKey: program)?.end.cancel()
         case .follow(let program, true): follow(program)
         case .ask(let user, let id, let program, let permission, let device, let waits):
@@ -238,27 +238,27 @@ final class GuardService {
 
     private func milliseconds(_ timer: GuardTimer) -> Int64 {
         switch timer {
-        case .permd: Int64(settings.waitForPermd) * 1000
+        case .permd: Int64(configuration.waitForPermd) * 1000
         case .receipts: GuardService.receiptTime
         case .thread: GuardService.lingerTime
         }
     }
 
     private func claim(_ thread: Int32, _ pid: Int32) {
-        do throws(HeldThreads.Refusal) { try threads.claim(thread) } catch {
+        do throws(StoppedThreads.Refusal) { try threads.claim(thread) } catch {
             switch error {
             case .failed(ESRCH): return feed(.lost(thread: thread))
             // It stops, and is let go since nobody knows it.
             case .late: break
             case .failed(let code):
-                failures.notice("process \(pid) cannot be held: \(errorText(code)); its call failed")
+                failures.notice("process \(pid) cannot be stopped: \(errorText(code)); its call failed")
             }
             feed(.unclaimable(thread: thread))
         }
     }
 
     private func store(
-        _ program: GuardedProgram, _ user: UInt32, _ permission: Permission, _ verdict: GuardVerdict?
+        _ program: ProcessImage, _ user: UInt32, _ permission: Permission, _ verdict: GuardVerdict?
     ) {
         let key = GuardKinds.key(program, permission)
         guard let verdict else { return kernel.verdicts.remove(key) }
@@ -269,7 +269,7 @@ final class GuardService {
 
     /// The executable by which permd knows a process that it cannot identify; empty if it can. In a PID namespace of its
     /// own, as that of a container, it is known by the program that made the outermost one.
-    private func executable(_ program: GuardedProgram) -> String {
+    private func executable(_ program: ProcessImage) -> String {
         let reader = processes.identity.reader
         let path = try? { () throws(UnknownProcess) -> [UInt8] in
             guard try reader.sharesPids(program.pid) else {

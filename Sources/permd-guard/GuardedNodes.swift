@@ -125,7 +125,7 @@ final class GuardedNodes {
     }
 
     /// What cannot be asked is guarded when it is opened.
-    private static func kind(of answer: VideoAnswer?) -> UInt32 {
+    private static func kind(of answer: VideoQuery?) -> UInt32 {
         switch answer {
         case .capabilities(let flags, _) where !VideoNode.isCamera(flags): GUARD_NOTHING.rawValue
         case .capabilities(let flags, _) where !VideoNode.isReadable(flags):

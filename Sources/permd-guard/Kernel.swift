@@ -23,7 +23,7 @@ struct KernelProblem: Error {
 @LoopActor
 final class Kernel {
     /// The maps, by their names in bpf/guard.bpf.c.
-    private static let maps = ["majors", "nodes", "users", "verdicts", "waits", "held", "settings", "events"]
+    private static let maps = ["majors", "nodes", "users", "verdicts", "waits", "reported", "settings", "events"]
     /// The kernel's own ENOTSUPP, which no header for programs has.
     private static let notSupported: Int32 = 524
     private static let opening = ["guard_open", "guard_signal", "guard_exit"]
@@ -40,7 +40,7 @@ final class Kernel {
     let users: KernelMap<UInt32, guard_user>
     let verdicts: KernelMap<guard_verdict_key, guard_decision>
     let waits: KernelMap<UInt32, guard_wait>
-    let held: KernelMap<UInt32, UInt32>
+    let reported: KernelMap<UInt32, UInt32>
     let settings: KernelMap<UInt32, guard_settings>
     /// Called with events in their order.
     var onEvent: (@LoopActor (guard_event) -> Void)?
@@ -70,7 +70,7 @@ final class Kernel {
         users = KernelMap(descriptor: descriptor("users"))
         verdicts = KernelMap(descriptor: descriptor("verdicts"))
         waits = KernelMap(descriptor: descriptor("waits"))
-        held = KernelMap(descriptor: descriptor("held"))
+        reported = KernelMap(descriptor: descriptor("reported"))
         settings = KernelMap(descriptor: descriptor("settings"))
     }
 

@@ -171,7 +171,7 @@ final class PermdRegistry {
         guard let id = call.arguments[0].uint64Value else { return }
         guard let answer = call.arguments[1].stringValue.flatMap(GuardAnswer.init(rawValue:)) else {
             // No other answer follows.
-            feed(.answered(user: user, id, .refused))
+            feed(.answered(user: user, id, .undecided))
             let words = GuardAnswer.allCases.map(\.rawValue).joined(separator: ", ")
             return PermdRegistry.fail(call, PermissionError(.invalidArguments, "the answer is none of: \(words)"))
         }

@@ -65,7 +65,7 @@ final class PanelItem {
             call.fail(name: BusError.Name.invalidArgs, body: [.string(explanation)])
         }
         let callers = TrustedCallers(opened)
-        callers.guardCalls(of: server)
+        callers.authorizeCalls(of: server)
         let menu = PanelMenu(opened)
         menu.onCommand = { [weak self] in self?.execute($0) }
         server.add(interface, at: PanelItem.path)

@@ -69,9 +69,9 @@ final class PanelWatcher {
     }
 
     private func found() async -> State {
-        let question = Message.busCall("GetNameOwner", [.string(PanelWatcher.name)])
+        let query = Message.busCall("GetNameOwner", [.string(PanelWatcher.name)])
         // A watcher in a sandbox could keep notifications from the person.
-        guard let named = try? await connection.call(question).body.first?.stringValue,
+        guard let named = try? await connection.call(query).body.first?.stringValue,
             let owner = try? await TrustedOwner.find(named, on: connection)
         else { return .absent }
         let property = Message.call(

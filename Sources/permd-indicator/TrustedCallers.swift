@@ -15,7 +15,7 @@ final class TrustedCallers {
 
     init(_ connection: Connection) { self.connection = connection }
 
-    func guardCalls(of server: ObjectServer) {
+    func authorizeCalls(of server: ObjectServer) {
         server.mayPassDescriptors = { _ in false }
         server.authorize = { [weak self] call, _, proceed in self?.identify(call, proceed) }
     }

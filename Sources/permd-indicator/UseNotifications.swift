@@ -168,7 +168,7 @@ final class UseNotifications {
                 outcome: .granted, since: since - UseNotifications.foldSeconds, limit: UseNotifications.recentRows)
             // What is set by settings programs has no request.
             for row in rows where row.by == .person && !row.request.isEmpty {
-                guard let permission = row.question.permission, let app = row.app else { continue }
+                guard let permission = row.item.permission, let app = row.app else { continue }
                 try await announce(UsedPermission(app: app, permission: permission), app, since: since)
             }
         } catch {
@@ -192,7 +192,7 @@ final class UseNotifications {
 
     /// The person's grant for ever that is in force.
     private func decision(_ used: UsedPermission, _ app: AppID) async throws(ClientError) -> DecisionRow? {
-        try await settings.decisions(app: app.description, question: .permission(used.permission)).first {
+        try await settings.decisions(app: app.description, item: .permission(used.permission)).first {
             $0.decision == .grant && $0.duration == .always && $0.by == .person
         }
     }
@@ -203,7 +203,7 @@ final class UseNotifications {
         guard let app = grant.used.app else { return }
         do throws(ClientError) {
             if try await decision(grant.used, app)?.decided == grant.decided {
-                try await settings.reset(app: app.description, question: .permission(grant.used.permission))
+                try await settings.reset(app: app.description, item: .permission(grant.used.permission))
             }
         } catch {
             notify(failure: error)

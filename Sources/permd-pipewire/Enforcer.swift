@@ -27,7 +27,7 @@ final class Enforcer {
     private var mirror = GraphMirror()
     private var owners: ClientOwners { search.owners }
     private lazy var search = OwnerSearch(log) { [weak self] in self?.stepLater() }
-    private var enforcement = Enforcement()
+    private var plan = CapturePlan()
     private var marks = SessionManagerMarks()
     private lazy var silence = SilentSource { [weak self] in self?.stepLater() }
     private let permd: EnforcementPoint
@@ -115,7 +115,7 @@ final class Enforcer {
         let recorders = graph.recorders(sources, silence: silence.node)
         identify(recorders)
         let policies = policies(graph)
-        let effects = enforcement.step(
+        let effects = plan.step(
             graph, gone: gone, sources, recorders, policies: policies,
             reserved: Set([marks.metadata, owners.client(of: getpid())].compactMap { $0 }), canRelink: marks.isThere,
             isLinker: { [owners] in owners.owner($0) == .session })
@@ -308,7 +308,7 @@ extension Enforcer {
         unknownMetadata[id] = nil
         marks.removed(id, isClient: isClient)
         if listing == .metadata, !marks.isThere { listed() }
-        if silence.removed(id) { enforcement.forgetSilence() } else { silence.end(of: id) }
+        if silence.removed(id) { plan.forgetSilence() } else { silence.end(of: id) }
     }
 
     func clientChanged(_ id: UInt32, _ properties: Properties) {
@@ -333,7 +333,7 @@ extension Enforcer {
         case .hasRead(let client):
             // It hides the sources from a client that PipeWire does not trust, perhaps after we have given it its rights.
             guard mirror.graph.clients[client]?.isTrusted == false else { break }
-            enforcement.rightsAreUnsure(of: client)
+            plan.rightsAreUnsure(of: client)
             changed(isUrgent: true)
         }
     }
@@ -374,7 +374,7 @@ extension Enforcer {
         connection = nil
         mirror = GraphMirror()
         search.reset()
-        enforcement = Enforcement()
+        plan = CapturePlan()
         silence.reset()
         marks = SessionManagerMarks()
         listing = .nothing

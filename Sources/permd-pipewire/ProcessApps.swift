@@ -1,4 +1,4 @@
-// Which app each process is, and whether it is a part of the session.
+// Which app each process is, and whether it is a media service.
 
 import DBus
 import Glibc

@@ -6,8 +6,8 @@ import PermissionTexts
 extension Texts {
     static func list(_ permissions: [Permission]) -> String { permissions.map(name).joined(separator: ", ") }
 
-    static func name(_ question: Question) -> String {
-        switch question {
+    static func name(_ item: PromptItem) -> String {
+        switch item {
         case .permission(let permission): name(permission)
         case .portal(.background): Texts.text("Running in the Background")
         case .portal(.screenshot): Texts.text("Screenshots")
@@ -42,7 +42,7 @@ extension Texts {
         case .permctl: Texts.text("with permctl")
         case .administrator: Texts.text("by an administrator's rule")
         case .timeout: Texts.text("without an answer in time")
-        case .guard: Texts.text("while questions were paused")
+        case .throttle: Texts.text("while questions were paused")
         case .nobody: ""
         }
     }

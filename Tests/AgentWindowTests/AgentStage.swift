@@ -71,7 +71,7 @@ final class AgentStage: Desktop {
     /// How long the decision that the store has is in force; nil if there is none.
     func decision(of app: TestApp, _ permission: Permission) async throws -> Duration.Kind? {
         let settings = PermissionSettings(bus: .address(permd.bus.address))
-        return try await settings.decisions(app: app.id.description, question: .permission(permission)).first?.duration
+        return try await settings.decisions(app: app.id.description, item: .permission(permission)).first?.duration
     }
 
     /// Whether an agent is registered.
@@ -159,7 +159,7 @@ final class AgentStage: Desktop {
     }
 
     /// Moves the focus to the agent's window, and waits until its guard is awake.
-    func guardWakesUp() async throws { _ = try await awake("Never allow") }
+    func inputCounts() async throws { _ = try await awake("Never allow") }
 
     /// The place of a window on the screen: x, y, width, height.
     func place(of window: String) async throws -> [Int] {

@@ -106,16 +106,16 @@ struct OtherProgramsTests {
         try await stage.startAgent(["--idle", "0"])
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await stage.guardWakesUp()
+        try await stage.inputCounts()
         let refusal = "Other programs cannot type or click here (see permd-agent(1))."
         #expect(try await !stage.labels().contains(refusal))
         try await stage.click("Allow this time")
         try await stage.until("the refusal") { try await stage.labels().contains(refusal) }
-        try await stage.guardWakesUp()
+        try await stage.inputCounts()
         try await stage.clickEverywhere()
         for key in ["Tab", "space", "Tab", "space", "Tab", "space", "Return", "Escape"] { try await stage.key(key) }
         // The agent has handled all of that when it has answered assistive technology.
-        try await stage.guardWakesUp()
+        try await stage.inputCounts()
         #expect(try await stage.labels().contains(refusal))
         #expect(!app.events.all.contains { $0.hasPrefix("response") }, "\(app.events.all)")
         // A screen reader's press is no input of the X server.

@@ -14,7 +14,7 @@ private struct Kernel {
     var sends: [AskID: Int] = [:]
     var received: Set<AskID> = []
     var present: Set<UInt32> = []
-    var followed: Set<GuardedProgram> = []
+    var followed: Set<ProcessImage> = []
     var signals: Set<Int32> = []
     var timers: Set<GuardTimer> = []
 
@@ -47,7 +47,7 @@ struct GuardSequenceTests {
         var random = Seeded(state: UInt64(seed) &* 0x9E37_79B9 &+ 1)
         var table = GuardTable()
         var kernel = Kernel()
-        let programs = (0..<4).map { GuardedProgram(pid: Int32($0 / 2) + 10, start: 1, exec: UInt32($0 % 2)) }
+        let programs = (0..<4).map { ProcessImage(pid: Int32($0 / 2) + 10, start: 1, exec: UInt32($0 % 2)) }
         func feed(_ event: GuardEvent) { for effect in table.handle(event) { kernel.perform(effect) } }
         for _ in 0..<300 {
             let program = programs.randomElement(using: &random)!

@@ -6,16 +6,16 @@ import Testing
 @testable import GuardRules
 
 private let user: UInt32 = 1000
-private let program = GuardedProgram(pid: 10, start: 1, exec: 1)
-private let other = GuardedProgram(pid: 20, start: 2, exec: 1)
+private let program = ProcessImage(pid: 10, start: 1, exec: 1)
+private let other = ProcessImage(pid: 20, start: 2, exec: 1)
 
 private func attempt(
-    _ thread: Int32, _ program: GuardedProgram = program, _ permission: Permission = .camera, user: UInt32 = user
+    _ thread: Int32, _ program: ProcessImage = program, _ permission: Permission = .camera, user: UInt32 = user
 ) -> Attempt {
     Attempt(program: program, thread: thread, user: user, permission: permission, device: 7)
 }
 
-private func ask(_ id: AskID, _ program: GuardedProgram = program, device: UInt64 = 7, waits: Bool = true)
+private func ask(_ id: AskID, _ program: ProcessImage = program, device: UInt64 = 7, waits: Bool = true)
     -> GuardEffect
 {
     .ask(user: user, id, program, .camera, device: device, waits: waits)
@@ -38,7 +38,7 @@ private struct Stage {
     }
 
     /// A thread that waits.
-    mutating func hold(_ thread: Int32, _ program: GuardedProgram = program) {
+    mutating func hold(_ thread: Int32, _ program: ProcessImage = program) {
         _ = on(.attempted(attempt(thread, program)), .stopped(thread: thread, hasSignal: false))
     }
 }
@@ -55,9 +55,9 @@ struct GuardTableTests {
     }
 
     @Test(arguments: [
-        (GuardAnswer.granted, [GuardEffect.store(program, user: user, .camera, .allow)], Release.again),
+        (GuardAnswer.granted, [GuardEffect.store(program, user: user, .camera, .grant)], Release.again),
         (.denied, [.store(program, user: user, .camera, .deny)], .again),
-        (.refused, [], .refused),
+        (.undecided, [], .refused),
     ])
     func anAnswerLetsTheThreadGo(answer: GuardAnswer, stored: [GuardEffect], release: Release) {
         var stage = Stage()
@@ -76,7 +76,7 @@ struct GuardTableTests {
         #expect(stage.on(.attempted(attempt(12))) == [.claim(thread: 12, pid: 10)])
         #expect(
             stage.on(.answered(user: user, 1, .granted)) == [
-                .store(program, user: user, .camera, .allow), .release(thread: 11, .again),
+                .store(program, user: user, .camera, .grant), .release(thread: 11, .again),
             ])
         // The other has not stopped yet.
         #expect(
@@ -90,7 +90,7 @@ struct GuardTableTests {
         var stage = Stage()
         stage.hold(11)
         _ = stage.on(.answered(user: user, 1, .granted))
-        let next = GuardedProgram(pid: 10, start: 1, exec: 2)
+        let next = ProcessImage(pid: 10, start: 1, exec: 2)
         #expect(stage.on(.attempted(attempt(11, next))).contains(ask(2, next)))
     }
 
@@ -98,7 +98,7 @@ struct GuardTableTests {
     func whatCannotBeHeldIsAskedAboutButHasFailed() {
         var stage = Stage()
         #expect(stage.on(.failed(attempt(11))) == [.follow(program, true), ask(1)])
-        #expect(stage.on(.answered(user: user, 1, .granted)) == [.store(program, user: user, .camera, .allow)])
+        #expect(stage.on(.answered(user: user, 1, .granted)) == [.store(program, user: user, .camera, .grant)])
     }
 
     @Test
@@ -106,7 +106,7 @@ struct GuardTableTests {
         var stage = Stage()
         #expect(
             stage.on(.passed(attempt(11))) == [
-                .dismiss(thread: 11, .again), .follow(program, true), .store(program, user: user, .camera, .allow),
+                .dismiss(thread: 11, .again), .follow(program, true), .store(program, user: user, .camera, .grant),
             ])
         #expect(stage.on(.recheck(user: user, nil)) == [])
     }
@@ -168,7 +168,7 @@ struct GuardTableTests {
         _ = stage.on(.attempted(attempt(11)))
         #expect(stage.on(.unclaimable(thread: 11)) == [.followSignals(pid: 10, false)])
         #expect(
-            stage.on(.answered(user: user, 1, .granted)) == [.store(program, user: user, .camera, .allow)])
+            stage.on(.answered(user: user, 1, .granted)) == [.store(program, user: user, .camera, .grant)])
     }
 
     // MARK: What changes
@@ -176,7 +176,7 @@ struct GuardTableTests {
     @Test(arguments: [
         (GuardAnswer.granted, [GuardEffect]()),
         (.denied, [.store(program, user: user, .camera, .deny)]),
-        (.refused, [.store(program, user: user, .camera, .cut)]),
+        (.undecided, [.store(program, user: user, .camera, .cut)]),
     ])
     func aGrantIsCheckedAgain(answer: GuardAnswer, effects: [GuardEffect]) {
         var stage = Stage()
@@ -192,7 +192,7 @@ struct GuardTableTests {
         var stage = Stage()
         stage.hold(11)
         _ = stage.on(.answered(user: user, 1, .denied), .recheck(user: user, nil))
-        #expect(stage.on(.answered(user: user, 2, .refused)) == [.store(program, user: user, .camera, nil)])
+        #expect(stage.on(.answered(user: user, 2, .undecided)) == [.store(program, user: user, .camera, nil)])
         #expect(stage.on(.attempted(attempt(11))).contains(ask(3)))
     }
 
@@ -211,10 +211,10 @@ struct GuardTableTests {
         var stage = Stage()
         stage.hold(11)
         _ = stage.on(.answered(user: user, 1, .granted), .recheck(user: user, nil))
-        _ = stage.on(.answered(user: user, 2, .refused))
+        _ = stage.on(.answered(user: user, 2, .undecided))
         // What was cut is asked about when it begins anew; meanwhile its decision changes.
         _ = stage.on(.recheck(user: user, nil), .attempted(attempt(11)), .stopped(thread: 11, hasSignal: false))
-        #expect(stage.on(.answered(user: user, 3, .refused)) == [ask(4, device: 0)])
+        #expect(stage.on(.answered(user: user, 3, .undecided)) == [ask(4, device: 0)])
         #expect(stage.on(.answered(user: user, 4, .granted)).contains(.release(thread: 11, .again)))
     }
 
@@ -261,7 +261,7 @@ struct GuardTableTests {
     func anEarlierRunsDecisionsGoOn() {
         var stage = Stage(hasPermd: false)
         #expect(
-            stage.on(.restored(program, user: user, .camera, .allow, isPart: false)) == [.follow(program, true)])
+            stage.on(.restored(program, user: user, .camera, .grant, passes: false)) == [.follow(program, true)])
         #expect(stage.on(.registered(user: user)) == [ask(1, device: 0, waits: false)])
     }
 
@@ -278,7 +278,7 @@ struct GuardTableTests {
     @Test
     func theProgramThatAskedTheLongestAgoIsForgotten() {
         var stage = Stage()
-        let programs = (0..<Int32(GuardTable.programsPerUser)).map { GuardedProgram(pid: 1000 + $0, start: 1, exec: 1) }
+        let programs = (0..<Int32(GuardTable.programsPerUser)).map { ProcessImage(pid: 1000 + $0, start: 1, exec: 1) }
         for program in programs {
             stage.hold(program.pid, program)
             _ = stage.on(.answered(user: user, AskID(program.pid - 999), .granted))
@@ -293,7 +293,7 @@ struct GuardTableTests {
     func programsThatWaitAreNotForgottenForOthers() {
         var stage = Stage()
         for pid in 0..<Int32(GuardTable.programsPerUser) {
-            let failed = GuardedProgram(pid: 1000 + pid, start: 1, exec: 1)
+            let failed = ProcessImage(pid: 1000 + pid, start: 1, exec: 1)
             _ = stage.on(.failed(attempt(1000 + pid, failed)))
         }
         #expect(stage.on(.attempted(attempt(11))) == [.dismiss(thread: 11, .refused), .limitReached(user: user)])

@@ -8,7 +8,7 @@ import Testing
 private let user: UInt32 = 1000
 private let timer = GuardTimer.receipts(user: user)
 
-private func program(_ number: Int) -> GuardedProgram { GuardedProgram(pid: Int32(100 + number), start: 1, exec: 1) }
+private func program(_ number: Int) -> ProcessImage { ProcessImage(pid: Int32(100 + number), start: 1, exec: 1) }
 
 extension GuardEffect {
     fileprivate var asked: AskID? { if case .ask(_, let id, _, _, _, _) = self { id } else { nil } }
@@ -56,7 +56,7 @@ struct ReceiptsTests {
     func anAnswerIsAReceipt(isSentTwice: Bool) {
         var (table, _) = table(programs: 1)
         if isSentTwice { _ = table.handle(.timerFired(timer)) }
-        let effects = table.handle(.answered(user: user, 1, .refused))
+        let effects = table.handle(.answered(user: user, 1, .undecided))
         #expect(effects.contains(.release(thread: 100, .refused)) && effects.contains(.stopTimer(timer)))
         #expect(effects.contains(.withdraw(user: user, 1)) == isSentTwice)
         #expect(table.handle(.timerFired(timer)) == [])

@@ -144,7 +144,7 @@ struct PermdRegistryTests {
         let (permd, _) = try stage.client()
         try await permd.get("Register")
         #expect(await permd.errorName("Answer", [.uint64(1), .string("allowed")]) == ErrorKind.invalidArguments.name)
-        #expect(stage.events.all.dropFirst() == [.answered(user: stage.user, 1, .refused)])
+        #expect(stage.events.all.dropFirst() == [.answered(user: stage.user, 1, .undecided)])
     }
 
     @Test @LoopActor

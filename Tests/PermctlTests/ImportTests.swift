@@ -8,7 +8,7 @@ import Testing
 
 /// Stands for the daemon: stores decisions, and refuses those for one app.
 @LoopActor
-private final class FakePolicy {
+private final class FakeRules {
     private let service: FakeService
     private(set) var decisions: [String: [String: Value]] = [:]
     /// The number of changes it still accepts; after that it refuses all.
@@ -92,7 +92,7 @@ struct ImportTests {
     @Test(arguments: PrivateBus.Kind.allCases)
     func aRefusalLeavesEverythingAsItWas(_ kind: PrivateBus.Kind) async throws {
         let bus = try await PrivateBus(kind)
-        let policy = try FakePolicy(bus)
+        let policy = try FakeRules(bus)
         let first = try await run(bus, ImportTests.file(["exe:/old"]).replacing("grant", with: "deny"))
         #expect(first.exit == .exited(0))
         let before = policy.decisions
@@ -108,7 +108,7 @@ struct ImportTests {
     /// If the import cannot be undone either, the error lists exactly what was set.
     @Test func decisionsThatCannotBeTakenBackAreListed() async throws {
         let bus = try await PrivateBus()
-        let policy = try FakePolicy(bus, changes: 2)
+        let policy = try FakeRules(bus, changes: 2)
         let result = try await run(bus, ImportTests.file(["exe:/a", "exe:/b", "exe:/c"]))
         #expect(result.exit == .exited(75))
         #expect(result.errors.contains("decision 3, camera for exe:/c: the disk is full"), "\(result.errors)")
@@ -180,7 +180,7 @@ struct ImportTests {
     /// Permissions that only portals ask about cannot be imported; this is found before anything is set.
     @Test func permissionsAreCheckedFirst() async throws {
         let bus = try await PrivateBus()
-        let policy = try FakePolicy(bus)
+        let policy = try FakeRules(bus)
         for wrong in ["background", "screenshot", "wallpaper", "other", "everything"] {
             let result = try await run(bus, ImportTests.file(["exe:/a"], permission: wrong))
             #expect(result.exit == .exited(65) && result.errors.contains("nothing was imported"), "\(wrong)")

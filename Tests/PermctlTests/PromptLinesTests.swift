@@ -13,13 +13,13 @@ import Testing
 @Suite
 struct PromptLinesTests {
     private func prompt(
-        _ words: String, _ questions: [Question], _ durations: [Duration.Kind] = Duration.Kind.allCases,
+        _ words: String, _ questions: [PromptItem], _ durations: [Duration.Kind] = Duration.Kind.allCases,
         dialog: PortalDialog? = nil
     ) -> AgentPrompt {
         AgentPrompt(
             app: "exe:/\(words)", appName: words, explanation: Explanation(title: words, body: words),
             items: questions.map {
-                AgentPrompt.Item(question: $0, deviceName: words, reason: "\($0.name) \(words)", dialog: dialog)
+                AgentPrompt.Item(id: $0, deviceName: words, reason: "\($0.name) \(words)", dialog: dialog)
             },
             durations: durations, since: 1_700_000_000, pause: 600,
             behind: AgentPrompt.Behind(count: 7, apps: [words, words]))
@@ -66,7 +66,7 @@ struct PromptLinesTests {
     }
 
     @Test func anOrdinaryPrompt() {
-        let item = AgentPrompt.Item(question: .camera, deviceName: "Front Camera", reason: "So that they can see you")
+        let item = AgentPrompt.Item(id: .camera, deviceName: "Front Camera", reason: "So that they can see you")
         let lines = PromptLines(AgentPrompt(app: "flatpak:a", appName: "Video Call", items: [item]))
         #expect(
             texts(lines.lines) == [
@@ -127,7 +127,7 @@ struct PromptLinesTests {
             #expect(await terminal.next() == event)
         }
         terminal.stop()
-        terminal.guardKeys()
+        terminal.delayKeys()
         #expect(await terminal.next() == .stopped)
     }
 }

@@ -106,18 +106,18 @@ struct DialogPresenter: PromptPresenter {
             guard await ask(text, ["Continue", "Not now"]) == 0 else { return .dismissed }
         }
         let choices = PromptChoice.offered(prompt.durations)
-        var decisions: [Question: ItemDecision] = [:]
+        var decisions: [PromptItem: ItemDecision] = [:]
         for item in prompt.items {
             let buttons = choices.map { item.portalLabel($0) ?? label($0) } + ["Not now"]
             guard let button = await ask(question(item, of: prompt), buttons) else { return .failed("withdrawn") }
-            if button < choices.count { decisions[item.question] = choices[button].decision }
+            if button < choices.count { decisions[item.id] = choices[button].decision }
         }
         return decisions.isEmpty ? .dismissed : .answered(decisions)
     }
 
     private func question(_ item: AgentPrompt.Item, of prompt: AgentPrompt) -> String {
         if item.isOfPortal { return "\(prompt.displayName): \(item.dialog?.title ?? "")\n\(item.portalWords)" }
-        let text = "\(prompt.displayName) (\(prompt.app)) wants to use: \(item.question.name) \(item.deviceName)"
+        let text = "\(prompt.displayName) (\(prompt.app)) wants to use: \(item.id.name) \(item.deviceName)"
         return item.reason.isEmpty ? text : "\(text)\nIt says: \(item.reason)"
     }
 
@@ -189,7 +189,7 @@ private struct CommentExamples {
     }
 
     func permissionSettings() async throws {
-        for row in try await PermissionSettings().decisions() { print(row.app, row.question.name, row.decision) }
+        for row in try await PermissionSettings().decisions() { print(row.app, row.item.name, row.decision) }
     }
 
     func agentHost() async throws {

@@ -174,7 +174,7 @@ struct AgentHostTests {
             try await app.response("t") == "0 refused=microphone statuses=camera=granted microphone=undetermined")
         let prompt = await presenter.shown.all[0]
         #expect(prompt.app == app.id.description && prompt.appName == "asking" && !prompt.isSandboxed)
-        #expect(prompt.items.map(\.question) == [.camera, .microphone])
+        #expect(prompt.items.map(\.id) == [.camera, .microphone])
         #expect(prompt.items.map(\.reason) == ["because", "because"])
         #expect(prompt.explanation == Explanation(title: "A title", body: "A body"))
         #expect(prompt.durations == [.once, .session, .until, .always] && prompt.behind.count == 0)

@@ -8,10 +8,10 @@ import Testing
 @Suite
 struct HistoryFoldTests {
     private func row(
-        _ app: String, _ outcome: Outcome, _ by: Author = .nobody, _ question: Question = .camera
+        _ app: String, _ outcome: Outcome, _ by: Author = .nobody, _ item: PromptItem = .camera
     ) -> HistoryRow {
         HistoryRow(
-            time: 1000, request: "/r", app: AppID("desktop:\(app)")!, question: question, outcome: outcome, by: by)
+            time: 1000, request: "/r", app: AppID("desktop:\(app)")!, item: item, outcome: outcome, by: by)
     }
 
     /// The rows in the order they are returned, each as `app outcome count`.
@@ -35,11 +35,11 @@ struct HistoryFoldTests {
 
     @Test func rowsOfDifferentAuthorsOrPermissionsAreNotFolded() {
         var fold = HistoryFold()
-        for by in [Author.nobody, .guard, .administrator, .timeout, .person] {
+        for by in [Author.nobody, .throttle, .administrator, .timeout, .person] {
             let isNew = fold.add(row("a", .dismissed, by))
             #expect(isNew)
         }
-        let isNew = fold.add(row("a", .dismissed, .guard, .microphone))
+        let isNew = fold.add(row("a", .dismissed, .throttle, .microphone))
         #expect(isNew)
     }
 

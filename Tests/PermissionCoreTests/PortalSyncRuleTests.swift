@@ -10,16 +10,16 @@ struct PortalSyncRuleTests {
         var verdicts: [String: Verdict] = [:]
 
         func agrees(_ verdict: Verdict, for key: PortalKey) -> Bool {
-            key.question.permission == nil || verdicts["\(key.appID) \(key.question.name)"] == verdict
+            key.item.permission == nil || verdicts["\(key.appID) \(key.item.name)"] == verdict
         }
     }
 
-    private let camera = PortalKey(appID: "org.example.Call", question: .camera)
+    private let camera = PortalKey(appID: "org.example.Call", item: .camera)
 
     private func rule(_ given: [PortalKey: Verdict] = [:], stored: [PortalKey: Verdict] = [:]) -> PortalSyncRule {
         var rule = PortalSyncRule(given: given)
         var judge = Judge()
-        for (key, verdict) in stored { judge.verdicts["\(key.appID) \(key.question.name)"] = verdict }
+        for (key, verdict) in stored { judge.verdicts["\(key.appID) \(key.item.name)"] = verdict }
         #expect(rule.found(stored, of: .camera, at: 0, by: judge) == [])
         return rule
     }
@@ -42,8 +42,8 @@ struct PortalSyncRuleTests {
 
     /// `String` considers these two app ids equal.
     @Test func idsAreTheirBytes() {
-        let composed = PortalKey(appID: "org.example.Caf\u{E9}", question: .camera)
-        let decomposed = PortalKey(appID: "org.example.Cafe\u{301}", question: .camera)
+        let composed = PortalKey(appID: "org.example.Caf\u{E9}", item: .camera)
+        let decomposed = PortalKey(appID: "org.example.Cafe\u{301}", item: .camera)
         #expect(composed != decomposed)
         #expect(composed > decomposed && !(composed < decomposed))
         var rule = PortalSyncRule(given: [:])
@@ -144,8 +144,8 @@ struct PortalSyncRuleTests {
     }
 
     @Test func whatIsThereAtTheStart() {
-        let other = PortalKey(appID: "org.example.Other", question: .location)
-        let nameless = PortalKey(appID: "", question: .camera)
+        let other = PortalKey(appID: "org.example.Other", item: .location)
+        let nameless = PortalKey(appID: "", item: .camera)
         var rule = PortalSyncRule(given: [camera: .grant])
         // Our answer whose decision has ended and an entry without an app id are deleted; another program's is adopted.
         #expect(
@@ -177,7 +177,7 @@ struct PortalSyncRuleTests {
     }
 
     @Test func whatThePortalKeepsItselfIsItsOwn() {
-        let screenshot = PortalKey(appID: "org.example.Call", question: .screenshot)
+        let screenshot = PortalKey(appID: "org.example.Call", item: .screenshot)
         var rule = rule()
         rule.answers(screenshot, .deny, at: 0)
         #expect(rule.found([screenshot: .deny], of: .screenshot, at: 1, by: nothing) == [])
@@ -191,7 +191,7 @@ struct PortalSyncRuleTests {
         #expect(rule.found([screenshot: .deny], of: .screenshot, at: 1, by: nothing) == [.takeBack(screenshot)])
     }
 
-    private func made(_ number: Int) -> PortalKey { PortalKey(appID: "org.example.Made\(number)", question: .camera) }
+    private func made(_ number: Int) -> PortalKey { PortalKey(appID: "org.example.Made\(number)", item: .camera) }
 
     /// A program has dialogs answered with ever new names. An answer that is not remembered does not become a decision
     /// when the portal stores it.

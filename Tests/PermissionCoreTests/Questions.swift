@@ -3,18 +3,18 @@
 import PermissionCore
 import PermissionModel
 
-extension Question {
-    static let camera = Question.permission(.camera)
-    static let microphone = Question.permission(.microphone)
-    static let bluetooth = Question.permission(.bluetooth)
-    static let location = Question.permission(.location)
-    static let screenshot = Question.portal(.screenshot)
+extension PromptItem {
+    static let camera = PromptItem.permission(.camera)
+    static let microphone = PromptItem.permission(.microphone)
+    static let bluetooth = PromptItem.permission(.bluetooth)
+    static let location = PromptItem.permission(.location)
+    static let screenshot = PromptItem.portal(.screenshot)
 }
 
-final class NoOrigin: RequestOrigin {
+final class NoRequester: Requester {
     func accept() {}
     func refuse(_ error: PermissionError) {}
-    func moved(from old: Place, to new: Place) {}
+    func moved(from old: QueuePlace, to new: QueuePlace) {}
     func respond(_ reply: Reply) {}
     func forget() {}
 }

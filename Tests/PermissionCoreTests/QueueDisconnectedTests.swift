@@ -60,7 +60,7 @@ struct QueueDisconnectedTests {
             > restored a camera 3 1700000600
             > disconnected
             > request 1 a camera
-            record a:camera=dismissed/guard
+            record a:camera=dismissed/throttle
             accept 1
             respond 1 dismissed camera=undetermined refused=camera retry=1699999600
             """)

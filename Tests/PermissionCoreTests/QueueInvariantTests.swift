@@ -60,10 +60,10 @@ private struct Play {
 
     init(seed: UInt64) {
         dice = Dice(state: seed)
-        var settings = Settings()
-        settings.waitingPerApp = 6
-        settings.waiting = 12
-        queue = Queue(settings: settings)
+        var configuration = Configuration()
+        configuration.waitingPerApp = 6
+        configuration.waiting = 12
+        queue = Queue(configuration: configuration)
     }
 
     mutating func step() {
@@ -96,8 +96,8 @@ private struct Play {
             facts.statuses["\(app.name) \(permission.rawValue)"] = Status.allCases.randomElement(using: &dice)!
             return .factsChanged
         case 11: return timers.randomElement(using: &dice).map { .timerFired($0) } ?? .factsChanged
-        case 12: return .throttleLifted(app: app, question: nil)
-        case 13: return .holdReleased(connection)
+        case 12: return .throttleLifted(app: app, item: nil)
+        case 13: return .reservationReleased(connection)
         case 14:
             isSeatActive = Bool.random(using: &dice)
             return .seatActivity(isSeatActive)
@@ -119,8 +119,8 @@ private struct Play {
         var request = Request(
             id: RequestID(lastID), path: "/r/\(lastID)",
             caller: Caller(connection: connection, app: app, process: ProcessKey(pid: 1, startTime: 1)),
-            questions: permissions.map(Question.permission), arrived: now.epoch, origin: NoOrigin())
-        request.hold = Bool.random(using: &dice) ? 15 : 0
+            items: permissions.map(PromptItem.permission), arrived: now.epoch, requester: NoRequester())
+        request.reservation = Bool.random(using: &dice) ? 15 : 0
         request.isInteractive = Int.random(in: 0..<10, using: &dice) > 0
         return request
     }
@@ -170,7 +170,7 @@ private struct Play {
             require(isSeatActive, "a prompt for nobody")
             require(open.contains(prompt.request.id) && !prompt.items.isEmpty, "a prompt of nothing")
             let answered = writing.flatMap(\.decisions).filter { $0.app == prompt.request.caller.app }.map {
-                Question.permission($0.permission)
+                PromptItem.permission($0.permission)
             }
             require(answered.allSatisfy { !prompt.items.contains($0) }, "asked while its answer is being written")
             shown = (agent, prompt)

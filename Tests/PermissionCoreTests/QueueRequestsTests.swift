@@ -10,11 +10,11 @@ struct QueueRequestsTests {
         let caller = Caller(
             connection: ":1.9", app: AppID("exe:/usr/bin/a")!, process: ProcessKey(pid: 1, startTime: 1))
         return Request(
-            id: id, path: "/r\(id.number)", caller: caller, questions: [.camera], arrived: 0, origin: NoOrigin())
+            id: id, path: "/r\(id.number)", caller: caller, items: [.camera], arrived: 0, requester: NoRequester())
     }
 
     @Test func requestsAreFoundUntilTheyEnd() {
-        var queue = Queue(settings: Settings())
+        var queue = Queue(configuration: Configuration())
         let now = Instant(epoch: 0, uptime: 0)
         let ids = [queue.newID(), queue.newID()]
         for id in ids { _ = queue.handle(.requested(Self.request(id)), at: now, in: FakeFacts()) }

@@ -31,7 +31,7 @@ struct FakeFacts: Facts {
 }
 
 struct QueueScript {
-    private var queue = Queue(settings: Settings())
+    private var queue = Queue(configuration: Configuration())
     private var facts = FakeFacts()
     private var now = Instant(epoch: 1000, uptime: 5_000_000)
     /// The decisions of each commit that is being written.
@@ -99,7 +99,7 @@ struct QueueScript {
                     "show \(words[1]) \(words[2]) \(words[3]) \(words[4]) waiting=0", "timer prompt\(words[2]) 10000",
                     "moved \(words[3]) showing 0", "length 1",
                 ]
-            case "paused": return Question.all.map { "nag \(words[1]) \($0.name) 0 until=\(words[2])" }
+            case "paused": return PromptItem.all.map { "nag \(words[1]) \($0.name) 0 until=\(words[2])" }
             case "gone":
                 return ["forget \(words[1])", "record a:camera=withdrawn", "stop agentWait", "length 0"]
             default: return [line]
@@ -134,7 +134,7 @@ struct QueueScript {
         case "request": return .requested(request(words))
         case "close": return .closed(RequestID(UInt64(word(1)) ?? 0))
         case "left": return .callerLeft(":\(word(1))")
-        case "release": return .holdReleased(":\(word(1))")
+        case "release": return .reservationReleased(":\(word(1))")
         case "agent":
             return AgentLevel(rawValue: word(2)).map {
                 .agentArrived(agent(word(1)), $0, wantsUpdates: word(3) == "updates")
@@ -149,15 +149,15 @@ struct QueueScript {
         case "back": return .seatActivity(true)
         case "committed": return .committed(RequestID(UInt64(word(1)) ?? 0))
         case "timer": return timer(word(1), word(2)).map { .timerFired($0) }
-        case "settings": return .settingsChanged(settings(words.dropFirst()))
+        case "settings": return .configurationChanged(configuration(words.dropFirst()))
         case "restored":
             return .dismissalsRestored([
                 DismissalRecord(
-                    app: app(word(1)), question: Question(name: word(2)) ?? .camera, count: Int(word(3)) ?? 0,
+                    app: app(word(1)), item: PromptItem(name: word(2)) ?? .camera, count: Int(word(3)) ?? 0,
                     pausedUntil: EpochSeconds(word(4)), since: now.epoch)
             ])
         case "lift":
-            return .throttleLifted(app: word(1) == "*" ? nil : app(word(1)), question: Question(name: word(2)))
+            return .throttleLifted(app: word(1) == "*" ? nil : app(word(1)), item: PromptItem(name: word(2)))
         case "disconnected": return .disconnected
         case "shutdown": return .shutdown
         default: return nil
@@ -173,9 +173,9 @@ struct QueueScript {
         for word in words.dropFirst(4) where word.hasPrefix("hold=") { hold = UInt32(word.dropFirst(5)) ?? 0 }
         var request = Request(
             id: RequestID(UInt64(words[1]) ?? 0), path: "/r/\(words[1])", caller: caller,
-            questions: words[3].split(separator: ",").compactMap { Question(name: String($0)) }, arrived: now.epoch,
-            origin: NoOrigin())
-        request.hold = hold
+            items: words[3].split(separator: ",").compactMap { PromptItem(name: String($0)) }, arrived: now.epoch,
+            requester: NoRequester())
+        request.reservation = hold
         request.isInteractive = !words.contains("quiet")
         return request
     }
@@ -184,10 +184,10 @@ struct QueueScript {
     private func answer(_ words: [String]) -> QueueEvent {
         let items = words.count > 3 ? words[3] : ""
         guard items != "dismissed" else { return .agentAnswered(agent(words[1]), prompt(words[2]), .dismissed) }
-        var decisions: [Question: ItemDecision] = [:]
+        var decisions: [PromptItem: ItemDecision] = [:]
         for item in items.split(separator: ",") {
             let parts = item.split(whereSeparator: { "=/".contains($0) }).map(String.init)
-            guard parts.count == 3, let question = Question(name: parts[0]),
+            guard parts.count == 3, let item = PromptItem(name: parts[0]),
                 let verdict = Verdict(rawValue: parts[1])
             else { continue }
             let duration: Duration =
@@ -197,7 +197,7 @@ struct QueueScript {
                 case "always": .always
                 default: .until(EpochSeconds(parts[2]) ?? 0)
                 }
-            decisions[question] = ItemDecision(verdict: verdict, duration: duration)
+            decisions[item] = ItemDecision(verdict: verdict, duration: duration)
         }
         return .agentAnswered(agent(words[1]), prompt(words[2]), .answered(decisions))
     }
@@ -206,27 +206,27 @@ struct QueueScript {
         switch kind {
         case "agentWait": .agentWait
         case "prompt": .prompt(prompt(which))
-        case "hold": .hold(connection: ":\(which)")
+        case "reservation": .reservation(connection: ":\(which)")
         default: nil
         }
     }
 
-    private func settings(_ words: ArraySlice<String>) -> Settings {
-        var settings = Settings()
+    private func configuration(_ words: ArraySlice<String>) -> Configuration {
+        var configuration = Configuration()
         for word in words {
             let parts = word.split(separator: "=").map(String.init)
             guard parts.count == 2, let number = Int(parts[1]) else { continue }
             switch parts[0] {
-            case "agentWait": settings.agentWait = Int64(number)
-            case "promptTimeout": settings.promptTimeout = Int64(number)
-            case "nagLimit": settings.nagLimit = number
-            case "nagPause": settings.nagPause = Int64(number)
-            case "waitingPerApp": settings.waitingPerApp = number
-            case "waiting": settings.waiting = number
+            case "agentWait": configuration.agentWait = Int64(number)
+            case "promptTimeout": configuration.promptTimeout = Int64(number)
+            case "nagLimit": configuration.nagLimit = number
+            case "nagPause": configuration.nagPause = Int64(number)
+            case "waitingPerApp": configuration.waitingPerApp = number
+            case "waiting": configuration.waiting = number
             default: break
             }
         }
-        return settings
+        return configuration
     }
 
     /// `/path`, `flatpak.NAME`, or the name of a desktop entry.
@@ -257,7 +257,7 @@ struct QueueScript {
             "commit \(request.id.number) \(decisions.map(describe).joined(separator: ",")); \(rows.map(describe).joined(separator: ","))"
         case .record(let rows): "record \(rows.map(describe).joined(separator: ","))"
         case .saveDismissals(let record):
-            "nag \(record.app.name) \(record.question.name) \(record.count)\(record.pausedUntil.map { " until=\($0)" } ?? "")"
+            "nag \(record.app.name) \(record.item.name) \(record.count)\(record.pausedUntil.map { " until=\($0)" } ?? "")"
         case .moved(let request, _): "moved \(request.id.number) \(describe(request.place))"
         case .lengthChanged(let length): "length \(length)"
         case .startTimer(let timer, let milliseconds): "timer \(describe(timer)) \(milliseconds)"
@@ -265,7 +265,7 @@ struct QueueScript {
         }
     }
 
-    private func describe(_ place: Place?) -> String {
+    private func describe(_ place: QueuePlace?) -> String {
         place.map { "\($0.state.rawValue) \($0.position)" } ?? "nowhere"
     }
 
@@ -285,7 +285,7 @@ struct QueueScript {
         let refused = reply.firstRefused.map { " refused=\($0.rawValue)" } ?? ""
         let retry = reply.retryAfter.map { " retry=\($0)" } ?? ""
         return
-            "\(code) \(statuses.joined(separator: ","))\(refused)\(retry)\(reply.hold > 0 ? " hold=\(reply.hold)" : "")"
+            "\(code) \(statuses.joined(separator: ","))\(refused)\(retry)\(reply.reservation > 0 ? " hold=\(reply.reservation)" : "")"
     }
 
     private func describe(_ decision: Decision) -> String {
@@ -295,18 +295,18 @@ struct QueueScript {
     }
 
     private func describe(_ row: HistoryRow) -> String {
-        "\(row.app?.name ?? ""):\(row.question.name)=\(row.outcome.rawValue)\(row.by == .nobody ? "" : "/\(row.by.rawValue)")"
+        "\(row.app?.name ?? ""):\(row.item.name)=\(row.outcome.rawValue)\(row.by == .nobody ? "" : "/\(row.by.rawValue)")"
     }
 
     private func describe(_ timer: TimerID) -> String {
         switch timer {
         case .agentWait: "agentWait"
         case .prompt(let id): "prompt#\(id.number)"
-        case .hold(let connection): "hold\(connection)"
+        case .reservation(let connection): "reservation\(connection)"
         }
     }
 
-    private func list(_ questions: [Question]) -> String { questions.map(\.name).joined(separator: ",") }
+    private func list(_ items: [PromptItem]) -> String { items.map(\.name).joined(separator: ",") }
 }
 
 extension StringProtocol {

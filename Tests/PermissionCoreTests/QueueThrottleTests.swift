@@ -100,17 +100,17 @@ struct QueueThrottleTests {
             respond 3 dismissed camera=undetermined refused=camera retry=600
             length 0
             > request 4 a camera
-            record a:camera=dismissed/guard
+            record a:camera=dismissed/throttle
             accept 4
             respond 4 dismissed camera=undetermined refused=camera retry=600
             > request 5 a camera,microphone
-            record a:camera=dismissed/guard
+            record a:camera=dismissed/throttle
             shown A #4 microphone
             > request 6 b camera
             queued 1
             + 599
             > request 7 a camera
-            record a:camera=dismissed/guard
+            record a:camera=dismissed/throttle
             accept 7
             respond 7 dismissed camera=undetermined refused=camera retry=1
             + 1
@@ -192,7 +192,7 @@ struct QueueThrottleTests {
             respond 1 dismissed camera=undetermined,microphone=undetermined refused=camera retry=10
             length 0
             > request 2 a location,camera
-            record a:camera=dismissed/guard
+            record a:camera=dismissed/throttle
             accept 2
             moved 2 queued 0
             show A #2 2 location waiting=0 pause=10
@@ -221,7 +221,7 @@ struct QueueThrottleTests {
             length 0
             > lift a camera
             > request 2 a camera,microphone
-            record a:microphone=dismissed/guard
+            record a:microphone=dismissed/throttle
             accept 2
             moved 2 queued 0
             show A #2 2 camera waiting=0 pause=600
@@ -230,7 +230,7 @@ struct QueueThrottleTests {
             length 1
             > lift b *
             > request 3 a microphone
-            record a:microphone=dismissed/guard
+            record a:microphone=dismissed/throttle
             accept 3
             respond 3 dismissed microphone=undetermined refused=microphone retry=600
             > lift * *
@@ -246,7 +246,7 @@ struct QueueThrottleTests {
             > restored b camera 3 1600
             > agent A desktop
             > request 1 b camera
-            record b:camera=dismissed/guard
+            record b:camera=dismissed/throttle
             accept 1
             respond 1 dismissed camera=undetermined refused=camera retry=600
             > request 2 a camera
@@ -258,7 +258,7 @@ struct QueueThrottleTests {
             respond 2 dismissed camera=undetermined refused=camera retry=600
             length 0
             > request 3 a camera
-            record a:camera=dismissed/guard
+            record a:camera=dismissed/throttle
             accept 3
             respond 3 dismissed camera=undetermined refused=camera retry=600
             """)

@@ -33,7 +33,7 @@ struct QueueUnansweredTests {
             withdraw A #3
             record a:microphone=dismissed/timeout
             paused a 1600
-            record a:location=dismissed/guard
+            record a:location=dismissed/throttle
             respond 3 dismissed microphone=undetermined refused=microphone retry=600
             respond 4 dismissed location=undetermined refused=location retry=600
             show A #4 5 camera waiting=0
@@ -42,7 +42,7 @@ struct QueueUnansweredTests {
             length 1
             + 599
             > request 6 a bluetooth
-            record a:bluetooth=dismissed/guard
+            record a:bluetooth=dismissed/throttle
             accept 6
             respond 6 dismissed bluetooth=undetermined refused=bluetooth retry=1
             + 1
@@ -125,7 +125,7 @@ struct QueueUnansweredTests {
             paused a 1630
             length 0
             > request 5 a camera
-            record a:camera=dismissed/guard
+            record a:camera=dismissed/throttle
             accept 5
             respond 5 dismissed camera=undetermined refused=camera retry=600
             > lift a *

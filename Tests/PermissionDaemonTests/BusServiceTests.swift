@@ -19,14 +19,14 @@ struct BusServiceTests {
         let parts = await DaemonParts(folder)
         let store = parts.store
         let client = try bus.connect()
-        weak var broker: Broker?
+        weak var coordinator: Coordinator?
         weak var connection: Connection?
         do {
             let open = try bus.connect()
-            let lost = parts.broker(open)
+            let lost = parts.coordinator(open)
             let service = BusService(lost)
             lost.start()
-            (broker, connection) = (lost, open)
+            (coordinator, connection) = (lost, open)
             // The service gets subscribers and identifies their caller. Other tests may occupy the loop: no timeouts.
             for interface in [BusNames.policy, BusNames.devices, BusNames.enforcement, BusNames.usage] {
                 _ = try await client.call(BusServiceTests.call(open, interface, "Subscribe"), timeoutMilliseconds: nil)
@@ -57,7 +57,7 @@ struct BusServiceTests {
         await withCheckedContinuation { done in
             Loop.shared.later { Loop.shared.later { Loop.shared.later { done.resume() } } }
         }
-        #expect(broker == nil)
+        #expect(coordinator == nil)
         #expect(connection == nil)
         client.close()
         await bus.end()
@@ -71,8 +71,8 @@ struct BusServiceTests {
         let other = try bus.connect()
         #expect(try other.requestName(BusNames.portalBackend))
         let open = try bus.connect()
-        let broker = await DaemonParts(folder).broker(open)
-        let service = BusService(broker)
+        let coordinator = await DaemonParts(folder).coordinator(open)
+        let service = BusService(coordinator)
         let client = try bus.connect()
         let owners = EventLog<String>()
         client.onOwnerChange(of: BusNames.portalBackend) { owners.add($0 ?? "") }
@@ -82,7 +82,7 @@ struct BusServiceTests {
         other.close()
         try await owners.first("the new owner") { $0 == open.uniqueName }
         withExtendedLifetime(service) {}
-        broker.detach()
+        coordinator.detach()
         open.close()
         client.close()
         await bus.end()
@@ -91,67 +91,67 @@ struct BusServiceTests {
     /// Calls to a method without callers are always refused.
     @Test func everyMethodDeclaresItsCallers() async throws {
         let folder = try TemporaryFolder()
-        let (bus, broker) = try await BusServiceTests.broker(folder)
-        let portal = [broker.portal.access, broker.portal.request]
-        for interface in broker.interfaces + portal {
+        let (bus, coordinator) = try await BusServiceTests.coordinator(folder)
+        let portal = [coordinator.portal.access, coordinator.portal.request]
+        for interface in coordinator.interfaces + portal {
             for method in interface.methods {
                 #expect(method.callers != nil, "\(interface.name).\(method.name)")
             }
             #expect(interface.properties.isEmpty || interface.readers != nil, "\(interface.name)")
         }
-        #expect(broker.interfaces.map(\.name).contains(BusNames.access))
-        broker.detach()
-        broker.connection.close()
+        #expect(coordinator.interfaces.map(\.name).contains(BusNames.access))
+        coordinator.detach()
+        coordinator.connection.close()
         await bus.end()
     }
 
     /// Without the store the true status is unknown.
     @Test func callsDuringShutdownGetAnError() async throws {
         let folder = try TemporaryFolder()
-        let (bus, broker) = try await BusServiceTests.broker(folder)
-        let service = BusService(broker)
-        broker.start()
+        let (bus, coordinator) = try await BusServiceTests.coordinator(folder)
+        let service = BusService(coordinator)
+        coordinator.start()
         let client = try bus.connect()
-        let status = BusServiceTests.call(broker.connection, BusNames.access, "GetStatus", [.strings([])])
+        let status = BusServiceTests.call(coordinator.connection, BusNames.access, "GetStatus", [.strings([])])
         _ = try await client.call(status, timeoutMilliseconds: nil)
-        await withCheckedContinuation { done in broker.stop { done.resume() } }
+        await withCheckedContinuation { done in coordinator.stop { done.resume() } }
         let error = await #expect(throws: BusError.self) {
             try await client.call(status, timeoutMilliseconds: nil)
         }
         #expect(error?.name == ErrorKind.storeUnavailable.name)
         withExtendedLifetime(service) {}
         client.close()
-        broker.connection.close()
+        coordinator.connection.close()
         await bus.end()
     }
 
     /// Dismissal counts and pauses last as long as the session.
     @Test func pausesEndWithTheSession() async throws {
         let folder = try TemporaryFolder()
-        let (bus, broker) = try await BusServiceTests.broker(folder)
+        let (bus, coordinator) = try await BusServiceTests.coordinator(folder)
         let app = AppID("exe:/usr/bin/a")!
-        let pause = DismissalRecord(app: app, question: .camera, count: 3, pausedUntil: 9000, since: 1)
+        let pause = DismissalRecord(app: app, item: .camera, count: 3, pausedUntil: 9000, since: 1)
         await withCheckedContinuation { done in
-            let session = broker.store.session.scopes.session
-            broker.store.queue.add(writes: true) { (database) throws(DatabaseError) in
+            let session = coordinator.store.session.scopes.session
+            coordinator.store.queue.add(writes: true) { (database) throws(DatabaseError) in
                 try DismissalRows.save(pause, session: session, database)
             } then: { _ in
                 done.resume()
             }
         }
-        broker.start(await restored(broker.store))
-        #expect(broker.pauses(app: nil, question: nil).map(\.app) == [app])
-        broker.sessionEnded()
-        #expect(broker.pauses(app: nil, question: nil).isEmpty)
-        #expect(await restored(broker.store).dismissals.isEmpty)
-        broker.detach()
-        broker.connection.close()
+        coordinator.start(await restored(coordinator.store))
+        #expect(coordinator.pauses(app: nil, item: nil).map(\.app) == [app])
+        coordinator.sessionEnded()
+        #expect(coordinator.pauses(app: nil, item: nil).isEmpty)
+        #expect(await restored(coordinator.store).dismissals.isEmpty)
+        coordinator.detach()
+        coordinator.connection.close()
         await bus.end()
     }
 
-    private static func broker(_ folder: TemporaryFolder) async throws -> (PrivateBus, Broker) {
+    private static func coordinator(_ folder: TemporaryFolder) async throws -> (PrivateBus, Coordinator) {
         let bus = try await PrivateBus()
-        return (bus, await DaemonParts(folder).broker(try bus.connect()))
+        return (bus, await DaemonParts(folder).coordinator(try bus.connect()))
     }
 
     private static let decision = Decision(
@@ -165,7 +165,7 @@ struct BusServiceTests {
     }
 }
 
-extension Broker {
+extension Coordinator {
     fileprivate func settle(_ decision: Decision) async throws {
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
             settle(decision) { done.resume(with: $0.mapError { $0 as any Error }) }

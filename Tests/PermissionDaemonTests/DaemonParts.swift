@@ -21,7 +21,7 @@ let quietLog = {
 @LoopActor
 struct DaemonParts {
     let store: DecisionStore
-    let policy: PolicySet
+    let policy: RuleSet
     let devices: DeviceCatalog
     let now: @Sendable () -> EpochSeconds
 
@@ -37,7 +37,7 @@ struct DaemonParts {
         store = DecisionStore(
             paths: StorePaths(state: folder.file("state"), session: folder.file("run")),
             session: UserSession(boot: "b"), now: now, maximum: maximum, log: quietLog)
-        policy = PolicySet(root: folder.path, saved: [], worker: Worker(), log: quietLog)
+        policy = RuleSet(root: folder.path, saved: [], worker: Worker(), log: quietLog)
         devices = DeviceCatalog(
             worker: Worker(), log: quietLog, source: FakeSource(records), kinds: DeviceKinds.all, probe: FakeProbe())
         await devices.started()
@@ -46,12 +46,12 @@ struct DaemonParts {
 
     var facts: CurrentFacts { CurrentFacts(store: store, policy: policy, devices: devices) }
 
-    func broker(_ connection: Connection) -> Broker {
+    func coordinator(_ connection: Connection) -> Coordinator {
         let processes = ProcessIdentifier(worker: Worker())
         let guardLink = GuardLink(
             bus: SystemBus(.address("unix:path=/nonexistent")), processes: processes, facts: facts, policy: policy,
             devices: devices, now: now, log: quietLog)
-        return Broker(
+        return Coordinator(
             connection: connection, store: store, policy: policy, devices: devices, processes: processes,
             guardLink: guardLink, now: now, log: quietLog)
     }

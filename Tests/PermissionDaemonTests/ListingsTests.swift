@@ -21,7 +21,7 @@ struct ListingsTests {
         let client: Connection
         private let folder: TemporaryFolder
         private let connection: Connection
-        private let broker: Broker
+        private let coordinator: Coordinator
         private let service: BusService
 
         /// - Parameter fill: Writes the file before it is opened.
@@ -35,15 +35,15 @@ struct ListingsTests {
             store = parts.store
             connection = try bus.connect()
             client = try bus.connect()
-            broker = parts.broker(connection)
-            service = BusService(broker)
-            broker.start()
+            coordinator = parts.coordinator(connection)
+            service = BusService(coordinator)
+            coordinator.start()
         }
 
         func end() async {
             client.close()
             connection.close()
-            broker.detach()
+            coordinator.detach()
             await bus.end()
         }
 
@@ -61,9 +61,9 @@ struct ListingsTests {
 
         /// Pauses the camera for apps.
         func pause(_ apps: [AppID]) async {
-            broker.feed(
+            coordinator.feed(
                 .dismissalsRestored(
-                    apps.map { DismissalRecord(app: $0, question: .camera, count: 3, pausedUntil: 9000, since: 1) }))
+                    apps.map { DismissalRecord(app: $0, item: .camera, count: 3, pausedUntil: 9000, since: 1) }))
         }
 
         func rows(_ member: String, limit: Int = 0, offset: Int = 0) async throws -> [String] {
@@ -90,7 +90,7 @@ struct ListingsTests {
             for decision in decisions {
                 let row = HistoryRow(
                     time: EpochSeconds(time(nil)), request: "", app: decision.app,
-                    question: .permission(decision.permission),
+                    item: .permission(decision.permission),
                     outcome: .granted,
                     by: .permctl)
                 store.set([decision], history: [row]) { _ in }
@@ -131,8 +131,8 @@ struct ListingsTests {
         }
         for (limit, offset) in [(1, 0), (0, 1), (64, 0), (100, 63), (300, 255), (256, 256), (0, 400), (5, 100_000)] {
             let page = try await fixture.rows(member, limit: limit, offset: offset)
-            let isPart = page == Array(whole.dropFirst(offset).prefix(limit == 0 ? .max : limit))
-            #expect(isPart, "\(limit) from \(offset)")
+            let passes = page == Array(whole.dropFirst(offset).prefix(limit == 0 ? .max : limit))
+            #expect(passes, "\(limit) from \(offset)")
         }
         await fixture.end()
     }

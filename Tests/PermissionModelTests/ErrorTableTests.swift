@@ -29,12 +29,12 @@ struct ErrorTableTests {
     }
 
     @Test func limitsMatchTheContract() {
-        let settings = Settings()
-        #expect([settings.waitingPerApp, settings.waiting] == [32, 1024])
-        #expect([settings.agentWait, settings.promptTimeout, settings.nagPause] == [10, 300, 600])
-        #expect([settings.nagLimit, settings.historyRows, settings.historyDays] == [3, 10_000, 90])
+        let configuration = Configuration()
+        #expect([configuration.waitingPerApp, configuration.waiting] == [32, 1024])
+        #expect([configuration.agentWait, configuration.promptTimeout, configuration.nagPause] == [10, 300, 600])
+        #expect([configuration.nagLimit, configuration.historyRows, configuration.historyDays] == [3, 10_000, 90])
         #expect([Limits.bodyScalars, Limits.titleScalars, Limits.agentFailures] == [512, 80, 3])
-        #expect(Limits.maximumHold == 15)
+        #expect(Limits.maximumReservation == 15)
     }
 
     @Test func requestPaths() {

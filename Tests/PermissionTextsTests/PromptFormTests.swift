@@ -10,9 +10,9 @@ import Testing
 struct PromptFormTests {
     private static let all = Duration.Kind.allCases
 
-    private func form(_ questions: Question..., durations: [Duration.Kind] = all) -> PromptForm {
+    private func form(_ questions: PromptItem..., durations: [Duration.Kind] = all) -> PromptForm {
         PromptForm(
-            questions.map { AgentPrompt.Item(question: $0, deviceName: "", reason: "") }, durations)
+            questions.map { AgentPrompt.Item(id: $0, deviceName: "", reason: "") }, durations)
     }
 
     @Test func eachAnswerHasItsDuration() {
@@ -54,7 +54,7 @@ struct PromptFormTests {
         let choice = PortalChoice(
             id: "size", label: "Size", options: [.init(id: "s", label: "S"), .init(id: "l", label: "L")], initial: "s")
         let item = AgentPrompt.Item(
-            question: .portal(.wallpaper), deviceName: "", reason: "",
+            id: .portal(.wallpaper), deviceName: "", reason: "",
             dialog: PortalDialog(title: "Set it?", choices: [choice]))
         var form = PromptForm([item], [.once])
         // The portal keeps the answer, for as long as it wants.
@@ -63,13 +63,13 @@ struct PromptFormTests {
         #expect(form.selection(of: choice, in: 0) == "l")
         #expect(
             form.answer(.once)
-                == .answered([item.question: ItemDecision(verdict: .grant, duration: .once, choices: ["size": "l"])]))
+                == .answered([item.id: ItemDecision(verdict: .grant, duration: .once, choices: ["size": "l"])]))
     }
 
     // MARK: Words
 
-    private func heading(_ app: String, _ name: String, _ questions: [Question]) -> String {
-        let items = questions.map { AgentPrompt.Item(question: $0, deviceName: "", reason: "") }
+    private func heading(_ app: String, _ name: String, _ questions: [PromptItem]) -> String {
+        let items = questions.map { AgentPrompt.Item(id: $0, deviceName: "", reason: "") }
         let heading = PromptTexts.heading(AgentPrompt(app: app, appName: name, items: items))
         return heading.ask(heading.name).filter { !"\u{2068}\u{2069}".contains($0) }
     }
@@ -79,7 +79,7 @@ struct PromptFormTests {
         // Every set of permissions has a question.
         for bits in 1..<16 {
             let asked = Permission.allCases.enumerated().filter { bits & 1 << $0.offset != 0 }.map(\.element)
-            let words = heading("flatpak:a", "Call", asked.map(Question.permission))
+            let words = heading("flatpak:a", "Call", asked.map(PromptItem.permission))
             #expect(words.hasPrefix("Call wants to ") && !words.contains("%@"))
             for permission in asked { #expect(words.lowercased().contains(permission.rawValue), "\(words)") }
         }

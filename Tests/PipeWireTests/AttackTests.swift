@@ -14,7 +14,7 @@ struct AttackTests {
     private static let app = "flatpak:org.example.Recorder"
 
     @LoopActor
-    private struct Place {
+    private struct Attack {
         let server: SoundServer
         let sandbox: FlatpakSandbox
         /// Records all the time.
@@ -50,12 +50,12 @@ struct AttackTests {
     }
 
     /// - Parameter before: What is done before permd-pipewire runs for the first time.
-    private func place(_ before: @LoopActor (Place) async throws -> Void = { _ in }) async throws -> Place {
+    private func place(_ before: @LoopActor (Attack) async throws -> Void = { _ in }) async throws -> Attack {
         let server = try await SoundServer(isEnforced: false)
         let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus)
         try await server.permctl("deny", AttackTests.app, "microphone")
         let beside = try await Recorder(.native, "beside", on: server)
-        let place = Place(server: server, sandbox: sandbox, beside: beside)
+        let place = Attack(server: server, sandbox: sandbox, beside: beside)
         try await before(place)
         try await server.enforce()
         try await beside.hears()
@@ -208,7 +208,7 @@ struct AttackTests {
         await server.end()
     }
 
-    /// A program is no part of the session because of its name.
+    /// A program is no media service because of its name.
     @Test func theNameOfASessionPart() async throws {
         let server = try await SoundServer(settings: "[Enforcement]\nAsk=all\n")
         let agent = ScriptedAgent(try server.permd.bus.connect())

@@ -116,7 +116,7 @@ final class SettingsStage: Desktop {
 
     /// The decision about a permission of an app, as `grant always`; nil if there is none.
     func decision(_ app: String, _ permission: Permission) async throws -> String? {
-        try await settings.decisions(app: app, question: .permission(permission)).first.map {
+        try await settings.decisions(app: app, item: .permission(permission)).first.map {
             "\($0.decision.rawValue) \($0.duration?.rawValue ?? "")"
         }
     }

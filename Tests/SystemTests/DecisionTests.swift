@@ -179,7 +179,7 @@ struct DecisionTests {
         try await stage.set("deny", app.id, .camera, ["by": .string("person")])
         try await stage.set("deny", app.id, .microphone, ["by": .string("permctl")])
         #expect(try await stage.rows("ListDecisions").map { $0["by"]?.stringValue } == ["person", "permctl"])
-        for author in ["guard", "administrator", "", "somebody"] {
+        for author in ["throttle", "administrator", "", "somebody"] {
             let body: [Value] = [
                 .string(app.id.description), .string("camera"), .string("grant"),
                 .properties(["by": .string(author)]),

@@ -37,7 +37,7 @@ struct GuardTests {
 
     nonisolated static let outcomes: [(ScriptedAgent.Reply, String)] = [
         (.grant(.once), "granted"), (.grant(.always), "granted"), (.deny(.once), "denied"),
-        (.deny(.always), "denied"), (.dismiss, "refused"), (.decisions([:]), "refused"),
+        (.deny(.always), "denied"), (.dismiss, "undecided"), (.decisions([:]), "undecided"),
     ]
 
     @Test(arguments: outcomes)
@@ -53,7 +53,7 @@ struct GuardTests {
         #expect(prompt.app == app.id.description && prompt.questions == [.camera])
         #expect(prompt.items.first?["device_name"] == .string("Mock Camera 0"))
         try await bench.settle(2)
-        #expect(bench.deviceGuard.answers == ["1 \(answer)", "2 refused"])
+        #expect(bench.deviceGuard.answers == ["1 \(answer)", "2 undecided"])
         await app.end()
         await bench.end()
     }
@@ -74,13 +74,13 @@ struct GuardTests {
         let app = try await bench.stage.app()
         let process = try await GuardBench.pidfd(app)
         bench.deviceGuard.ask(1, about: process)
-        #expect(try await bench.deviceGuard.answer(1) == "refused")
+        #expect(try await bench.deviceGuard.answer(1) == "undecided")
         let agent = try await bench.stage.agent()
         bench.deviceGuard.ask(2, about: process, waits: false)
-        #expect(try await bench.deviceGuard.answer(2) == "refused")
+        #expect(try await bench.deviceGuard.answer(2) == "undecided")
         #expect(agent.prompts.all.isEmpty)
         bench.deviceGuard.ask(3, about: process)
-        #expect(try await bench.deviceGuard.answer(3) == "refused")
+        #expect(try await bench.deviceGuard.answer(3) == "undecided")
         #expect(try await agent.withdrawals.wait(for: 1).map(\.why) == ["timeout"])
         // A decision that is made meanwhile is the answer.
         bench.deviceGuard.ask(4, about: process)
@@ -130,9 +130,9 @@ struct GuardTests {
             let own = { @LoopActor in bench.deviceGuard.answers.filter { $0.hasSuffix(answer) } }
             try await bench.deviceGuard.calls.first("\(count) × \(answer)") { _ in own().count == count }
         }
-        try await answers(40 - Settings().waitingPerApp, "refused")
+        try await answers(40 - Configuration().waitingPerApp, "undecided")
         agent.answer(try await agent.prompt(0), with: .grant(.always))
-        try await answers(Settings().waitingPerApp, "granted")
+        try await answers(Configuration().waitingPerApp, "granted")
         #expect(agent.prompts.all.count == 1)
         #expect(Set(bench.deviceGuard.answers.map { $0.prefix { $0 != " " } }).count == 40)
         for child in children { child.terminate(SIGKILL) }
@@ -151,7 +151,7 @@ struct GuardTests {
         #expect(try await agent.withdrawals.wait(for: 1).map(\.why) == ["closed"])
         #expect(try await bench.stage.history().first == "camera withdrawn ")
         try await bench.settle(2)
-        #expect(bench.deviceGuard.answers == ["2 refused"])
+        #expect(bench.deviceGuard.answers == ["2 undecided"])
         await app.end()
         await bench.end()
     }
@@ -163,7 +163,7 @@ struct GuardTests {
         _ = try await agent.prompt(0)
         await app.end()
         try await agent.withdrawals.wait(for: 1)
-        #expect(try await bench.deviceGuard.answer(1) == "refused")
+        #expect(try await bench.deviceGuard.answer(1) == "undecided")
         #expect(try await bench.stage.history().first == "camera withdrawn ")
         await bench.end()
     }
@@ -284,7 +284,7 @@ struct GuardTests {
         #expect(
             Array(bench.deviceGuard.calls.all.dropFirst(before)) == [
                 "Recheck camera", "Recheck microphone", "Answer 1 granted", "Received 3",
-                "Answer 3 refused",
+                "Answer 3 undecided",
             ])
         await app.end()
         await bench.end()

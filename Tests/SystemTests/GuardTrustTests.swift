@@ -19,13 +19,13 @@ struct GuardTrustTests {
         let dead = try GuardBench.pidfd(child.pid)
         _ = await child.waitForExit()
         bench.deviceGuard.ask(1, about: dead, program: "/usr/bin/true")
-        #expect(try await bench.deviceGuard.answer(1) == "refused")
+        #expect(try await bench.deviceGuard.answer(1) == "undecided")
         let damaged = try await TestApp.flatpak("org.example.App", on: bench.stage.permd, info: "[Application")
         bench.deviceGuard.ask(2, about: try await GuardBench.pidfd(damaged), program: "/usr/bin/true")
-        #expect(try await bench.deviceGuard.answer(2) == "refused")
+        #expect(try await bench.deviceGuard.answer(2) == "undecided")
         let nothing = UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC))
         bench.deviceGuard.ask(3, about: nothing)
-        #expect(try await bench.deviceGuard.answer(3) == "refused")
+        #expect(try await bench.deviceGuard.answer(3) == "undecided")
         #expect(agent.prompts.all.isEmpty)
         await damaged.end()
         await bench.end()
@@ -47,7 +47,7 @@ struct GuardTrustTests {
         bench.deviceGuard.send("Withdrawn", [.uint64(2)], from: stranger)
         _ = try await stranger.call(.busCall("GetId"))
         try await bench.settle(3)
-        #expect(agent.withdrawals.all.isEmpty && bench.deviceGuard.answers == ["3 refused"])
+        #expect(agent.withdrawals.all.isEmpty && bench.deviceGuard.answers == ["3 undecided"])
         agent.answer(agent.prompts.all[0], with: .grant(.once))
         #expect(try await bench.deviceGuard.answer(2) == "granted")
         #expect(agent.prompts.all.count == 1)
@@ -63,10 +63,10 @@ struct GuardTrustTests {
         func question(_ number: UInt64) -> [Value] {
             [.uint64(number), .unixFD(process), .string("camera"), .uint64(0), .string(""), .bool(false)]
         }
-        var refused: [String] = []
+        var undecided: [String] = []
         func send(_ question: [Value]) {
             bench.deviceGuard.send("Asked", question)
-            if let number = question.first?.uint64Value { refused.append("\(number) refused") }
+            if let number = question.first?.uint64Value { undecided.append("\(number) undecided") }
         }
         for index in question(0).indices {
             var wrong = question(UInt64(index) * 2)
@@ -84,9 +84,9 @@ struct GuardTrustTests {
         bench.deviceGuard.send("Withdrawn", [])
         bench.deviceGuard.send("Withdrawn", [.string("1")])
         send(question(22))
-        #expect(try await bench.deviceGuard.answer(22) == "refused")
+        #expect(try await bench.deviceGuard.answer(22) == "undecided")
         try await bench.settle(23)
-        #expect(bench.deviceGuard.answers == refused + ["23 refused"])
+        #expect(bench.deviceGuard.answers == undecided + ["23 undecided"])
         await app.end()
         await bench.end()
     }

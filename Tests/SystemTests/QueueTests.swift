@@ -217,7 +217,7 @@ struct QueueTests {
         #expect(try await app.response("t4") == "1 paused refused=camera statuses=camera=undetermined")
         #expect(try await stage.history().first == "camera dismissed guard")
         let pause = try #require(try await stage.rows("ListDecisions").first)
-        #expect(pause["decision"] == .string("pause") && pause["by"] == .string("guard"))
+        #expect(pause["decision"] == .string("pause") && pause["by"] == .string("throttle"))
         #expect(pause["until"]?.uint64Value != nil)
         // The pause survives a restart; a reset lifts it but does not count it as a decision.
         try await stage.permd.restart()

@@ -70,7 +70,7 @@ struct StructureTests {
     /// The folders of the daemon in their order: each names only types of its own and of those before it. The files
     /// beside the folders join them.
     private static let order = [
-        "Identity", "Calls", "Store", "Policy", "Session", "Devices", "Usage", "Access", "Agents", "Portal",
+        "Identity", "Calls", "Store", "Rules", "Session", "Devices", "Usage", "Access", "Agents", "Portal",
         "Enforcement", "Settings", "",
     ]
 

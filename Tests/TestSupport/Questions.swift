@@ -2,9 +2,9 @@
 
 package import PermissionModel
 
-extension Question {
-    package static let camera = Question.permission(.camera)
-    package static let microphone = Question.permission(.microphone)
-    package static let bluetooth = Question.permission(.bluetooth)
-    package static let location = Question.permission(.location)
+extension PromptItem {
+    package static let camera = PromptItem.permission(.camera)
+    package static let microphone = PromptItem.permission(.microphone)
+    package static let bluetooth = PromptItem.permission(.bluetooth)
+    package static let location = PromptItem.permission(.location)
 }

@@ -148,13 +148,14 @@ package final class Recorder {
 
     private func wait(for more: Int, _ chunks: EventLog<Void>) async throws {
         do throws(TestKitError) { try await chunks.wait(for: chunks.all.count + more) } catch {
-            let links = try await server.run("timeout 10 pw-link --links 2>&1")
+            let state = try await server.run(
+                "timeout 10 pw-link --links 2>&1; timeout 10 pw-dump | grep -E '\"(node.name|state|error)\":'")
             throw TestKitError(
                 """
                 \(app), which \(isRunning ? "runs" : "has exited"), got \(tones) chunks with the tone and \
                 \(silent.all.count) without, and not the \(more) \(chunks === sounding ? "with" : "without") it that \
-                were expected. Its errors: \(errors.all). permd-pipewire: \(server.log.all). Links:
-                \(links)
+                were expected. Its errors: \(errors.all). permd-pipewire: \(server.log.all). Links and nodes:
+                \(state)
                 """)
         }
     }

@@ -13,7 +13,7 @@ final class AttackerProcess {
     private let name: String
 
     /// - Parameter access: How its sandbox connects to the bus; nil for no sandbox.
-    init(_ place: Place, in access: FlatpakSandbox.Access?, _ attacks: [Attack], seed: UInt64) async throws {
+    init(_ place: Bench, in access: FlatpakSandbox.Access?, _ attacks: [Attack], seed: UInt64) async throws {
         sandbox =
             if let access {
                 try await FlatpakSandbox("org.example.Hostile", on: place.permd.bus, access: access)

@@ -33,10 +33,10 @@ final class CostlyFault {
     private func play(
         _ kind: PrivateBus.Kind, _ attack: Attack, _ access: FlatpakSandbox.Access, _ what: String
     ) async throws {
-        let place = try await Place(bus: PrivateBus(kind), devices)
+        let place = try await Bench(bus: PrivateBus(kind), devices)
         let attacker = try await AttackerProcess(place, in: access, [attack], seed: dice.next())
         let latencies = try await Latencies(of: place) { [milliseconds] in
-            await Place.pause(milliseconds: milliseconds)
+            await Bench.pause(milliseconds: milliseconds)
         }
         await attacker.stop(report)
         latencies.judge(what, report)

@@ -45,7 +45,7 @@ final class Crowd {
 
     func registerAgain() async -> Bool {
         for (path, level) in zip(Crowd.paths, ["terminal", "desktop"]) {
-            let message = Place.message(
+            let message = Bench.message(
                 BusNames.agentManager, "RegisterAgent", [.objectPath(path), .properties(["level": .string(level)])])
             do throws(BusError) { _ = try await connection.call(message) } catch { return false }
         }
@@ -54,7 +54,7 @@ final class Crowd {
 
     func unregister(_ number: Int) {
         connection.send(
-            Place.message(BusNames.agentManager, "UnregisterAgent", [.objectPath(Crowd.paths[number])]))
+            Bench.message(BusNames.agentManager, "UnregisterAgent", [.objectPath(Crowd.paths[number])]))
     }
 
     /// To be called when permd has exited and all its prompts with it.

@@ -33,7 +33,7 @@ final class DamageFault {
     }
 
     private func play(_ count: Int) async throws {
-        let place = try await Place(devices)
+        let place = try await Bench(devices)
         let ledger = Ledger(report)
         for number in 0..<DamageFault.decisions {
             let key = Ledger.Key(
@@ -66,7 +66,7 @@ final class DamageFault {
         }
     }
 
-    private func examine(_ place: Place, _ ledger: Ledger, _ what: String) async throws {
+    private func examine(_ place: Bench, _ ledger: Ledger, _ what: String) async throws {
         let when = "round \(report.counted("rounds") + 1), \(what)"
         let first = place.permd.log.all.count
         do {
@@ -103,7 +103,7 @@ final class DamageFault {
         // SQLite ignores what follows damage in its log, as it ignores a transaction that was not completed.
         // With other words in its file, the session is another one.
         let isReported = !["permd.db-wal", "session"].contains { what.contains($0) }
-        for _ in 0..<200 where isReported && missing > 0 && !isLogged() { await Place.pause(milliseconds: 5) }
+        for _ in 0..<200 where isReported && missing > 0 && !isLogged() { await Bench.pause(milliseconds: 5) }
         if isReported, missing > 0, problems.isEmpty {
             report.lose("\(when): \(missing) decisions are missing, and ListProblems does not report it")
         }
@@ -117,7 +117,7 @@ final class DamageFault {
     }
 
     /// Applies one kind of damage to one file at a random position. Returns a description.
-    private func damage(_ place: Place) throws -> String {
+    private func damage(_ place: Bench) throws -> String {
         let candidates =
             ["", "", "", "-wal"].map { "\(place.lastingFolder)/permd.db\($0)" }
             + ["\(place.sessionFolder)/session"]

@@ -42,7 +42,7 @@ final class DiskFault {
         let bus = try await PrivateBus()
         let folder = "\(bus.directory)/state"
         try await command("mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "none", folder)
-        let place = try await Place(bus: bus, devices)
+        let place = try await Bench(bus: bus, devices)
         let ledger = Ledger(report)
         let when = "round \(round), full"
         try await decide(place, ledger, dice.number(1...30), when, mayFail: false)
@@ -67,7 +67,7 @@ final class DiskFault {
         let bus = try await PrivateBus()
         let folder = "\(bus.directory)/state"
         try await command("mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "none", folder)
-        let place = try await Place(bus: bus, devices)
+        let place = try await Bench(bus: bus, devices)
         let ledger = Ledger(report)
         let when = "round \(round), read-only"
         try await decide(place, ledger, dice.number(1...30), when, mayFail: false)
@@ -95,7 +95,7 @@ final class DiskFault {
         try await command("truncate", "--size=4M", image)
         try await command("mkfs.ext4", "-q", "-F", image)
         try await command("mount", "-o", "loop", image, folder)
-        let place = try await Place(bus: bus, devices)
+        let place = try await Bench(bus: bus, devices)
         let ledger = Ledger(report)
         let when = "round \(round), broken"
         try await decide(place, ledger, dice.number(1...30), when, mayFail: false)
@@ -119,7 +119,7 @@ final class DiskFault {
     /// Makes random decisions. Returns how many were refused with the one permitted error.
     @discardableResult
     private func decide(
-        _ place: Place, _ ledger: Ledger, _ count: Int, _ when: String, mayFail: Bool
+        _ place: Bench, _ ledger: Ledger, _ count: Int, _ when: String, mayFail: Bool
     ) async throws -> Int {
         var refused = 0
         for _ in 0..<count {
@@ -146,7 +146,7 @@ final class DiskFault {
     }
 
     /// The user grants a permission that cannot be stored: the app is notified of the grant, and it is in force.
-    private func ask(_ place: Place, _ when: String) async throws {
+    private func ask(_ place: Bench, _ when: String) async throws {
         let agent = ScriptedAgent(try place.permd.bus.connect(), otherwise: .grant(.always))
         try await agent.register()
         let app = try place.permd.bus.connect()
@@ -154,26 +154,26 @@ final class DiskFault {
         let responses = EventLog<Message>()
         app.onSignal(interface: BusNames.request, member: "Response", addMatch: false) { responses.add($0) }
         _ = try await app.call(
-            Place.message(BusNames.access, "RequestAccess", [.strings(["camera"]), .properties([:])]))
+            Bench.message(BusNames.access, "RequestAccess", [.strings(["camera"]), .properties([:])]))
         let response = try await responses.wait(for: 1)[0]
         let told = response.body.last?.properties?["statuses"]?.stringTable?["camera"]
-        let status = try await app.call(Place.message(BusNames.access, "GetStatus", [.strings(["camera"])]))
+        let status = try await app.call(Bench.message(BusNames.access, "GetStatus", [.strings(["camera"])]))
             .body.first?.stringTable?["camera"]
         if told != "granted" || status != "granted" {
             report.lose("\(when): the user granted; the app got \(told ?? "nothing"), then \(status ?? "nothing")")
         }
     }
 
-    private func isOwn(_ row: [String: Value]) -> Bool { row["app"]?.stringValue == Place.own }
+    private func isOwn(_ row: [String: Value]) -> Bool { row["app"]?.stringValue == Bench.own }
 
-    private func killed(_ place: Place, _ ledger: Ledger, _ when: String) async throws {
+    private func killed(_ place: Bench, _ ledger: Ledger, _ when: String) async throws {
         try await place.permd.restart(SIGKILL)
         report.count("killed")
         ledger.check(try await place.rows("ListDecisions").filter { !isOwn($0) }, "\(when), killed")
     }
 
     /// Checks that all acknowledged decisions exist and that new ones are accepted.
-    private func mended(_ place: Place, _ ledger: Ledger, _ when: String) async throws {
+    private func mended(_ place: Bench, _ ledger: Ledger, _ when: String) async throws {
         let when = "\(when), mended"
         ledger.check(try await place.rows("ListDecisions").filter { !isOwn($0) }, when)
         try await decide(place, ledger, 5, when, mayFail: false)

@@ -8,7 +8,7 @@ import TestSupport
 
 @LoopActor
 final class HonestDesk {
-    private let place: Place
+    private let place: Bench
     private let report: Report
     private let kind: PrivateBus.Kind
     private let app: TestApp
@@ -27,7 +27,7 @@ final class HonestDesk {
     /// A user's decision that must be kept throughout, in the history as well.
     private static let kept = Ledger.Key(app: "exe:/usr/bin/kept", permission: "microphone")
 
-    init(_ place: Place, _ report: Report, _ kind: PrivateBus.Kind) async throws {
+    init(_ place: Bench, _ report: Report, _ kind: PrivateBus.Kind) async throws {
         self.place = place
         self.report = report
         self.kind = kind
@@ -68,7 +68,7 @@ final class HonestDesk {
 
     private func check(_ prompt: ScriptedAgent.Prompt) {
         report.count("prompts")
-        let known = [app.id.description, AttackerProcess.app, Place.own]
+        let known = [app.id.description, AttackerProcess.app, Bench.own]
         // Programs outside any sandbox may be enforcement points and ask for other apps.
         if !known.contains(prompt.app), !prompt.app.hasPrefix(Attacker.pointApp) {
             lose("a prompt names an unexpected app: \(prompt.app)")
@@ -88,7 +88,7 @@ final class HonestDesk {
             let asked = try await app.request("h\(served)", [.camera])
             guard asked.hasPrefix("ok") else {
                 told = asked
-                await Place.pause(milliseconds: 20)
+                await Bench.pause(milliseconds: 20)
                 continue
             }
             told = await response("h\(served)") ?? "nothing"
@@ -112,7 +112,7 @@ final class HonestDesk {
             if let line = app.events.all.last(where: { $0.hasPrefix(prefix) }) {
                 return String(line.dropFirst(prefix.count))
             }
-            await Place.pause(milliseconds: 2)
+            await Bench.pause(milliseconds: 2)
         }
         return nil
     }
@@ -134,7 +134,7 @@ final class HonestDesk {
             lose("the user's decision was displaced from the history by \(history.count) rows")
         }
         report.count("rows of history", history.count)
-        for _ in 0..<500 where try await !place.rows("ListRequests").isEmpty { await Place.pause(milliseconds: 20) }
+        for _ in 0..<500 where try await !place.rows("ListRequests").isEmpty { await Bench.pause(milliseconds: 20) }
         let left = try await place.rows("ListRequests").count
         if left > 0 { lose("\(left) requests of disconnected programs are still in the queue") }
     }

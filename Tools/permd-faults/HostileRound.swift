@@ -8,7 +8,7 @@ import TestSupport
 
 @LoopActor
 final class HostileRound {
-    let place: Place
+    let place: Bench
     let desk: HonestDesk
     private let kind: PrivateBus.Kind
     private let report: Report
@@ -19,7 +19,7 @@ final class HostileRound {
     ) async throws {
         self.kind = kind
         self.report = report
-        place = try await Place(
+        place = try await Bench(
             bus: PrivateBus(kind), devices, settings: "[Prompts]\nAgentWaitSec=5\n", through: wrapper)
         desk = try await HonestDesk(place, report, kind)
         try await desk.serve()

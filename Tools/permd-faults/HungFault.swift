@@ -42,7 +42,7 @@ final class HungFault {
         let geoclue = try system.connect()
         geoclue.methodHandler = { geoclue.reply(to: $0) }
         guard try geoclue.requestName("org.freedesktop.GeoClue2") else { throw TestKitError("no name for GeoClue") }
-        let place = try await Place(
+        let place = try await Bench(
             nil, rules: ["10-kept.conf": HungFault.rule], environment: ["DBUS_SYSTEM_BUS_ADDRESS": system.address])
         switch target {
         case .scripts: try await hangScripts(place)
@@ -60,7 +60,7 @@ final class HungFault {
 
     /// Others are answered while `body` runs.
     private func measure(
-        _ target: Target, _ place: Place, _ body: @escaping @LoopActor () async throws -> Void
+        _ target: Target, _ place: Bench, _ body: @escaping @LoopActor () async throws -> Void
     ) async throws {
         try await Latencies(of: place, while: body).judge(target.rawValue, report)
     }
@@ -68,7 +68,7 @@ final class HungFault {
     // MARK: Callers
 
     /// Callers whose scripts hang are nobody, whatever their number and however many file systems they have.
-    private func hangScripts(_ place: Place) async throws {
+    private func hangScripts(_ place: Bench) async throws {
         let folder = try TemporaryFolder()
         let program = folder.file("node")
         try await BuiltProgram.copy("permd-faults", to: program)
@@ -100,7 +100,7 @@ final class HungFault {
         }
     }
 
-    private func callers(_ program: String, _ words: [String], _ place: Place) throws -> ChildProcess {
+    private func callers(_ program: String, _ words: [String], _ place: Bench) throws -> ChildProcess {
         let command = Superuser.mountNamespace("mount --make-rprivate /") + [program] + words
         return try ChildProcess(
             command[0], Array(command.dropFirst()), environment: place.permd.environment, standardInput: .pipe)
@@ -117,7 +117,7 @@ final class HungFault {
     }
 
     /// A sandboxed app whose `/.flatpak-info` hangs is nobody, not a program outside any sandbox.
-    private func hangSandbox(_ place: Place) async throws {
+    private func hangSandbox(_ place: Bench) async throws {
         let app = try await TestApp.flatpak("org.example.Hung", on: place.permd)
         let hung = try await HungFileSystem(over: "/.flatpak-info", in: app.pid())
         try await measure(.sandbox, place) { [self] in
@@ -135,7 +135,7 @@ final class HungFault {
     // MARK: Names and rules
 
     /// A prompt waits a moment for a name, then has the plain one.
-    private func hangEntry(_ place: Place) async throws {
+    private func hangEntry(_ place: Bench) async throws {
         let applications = "\(place.permd.bus.directory)/data/flatpak/exports/share/applications"
         let maker = try ChildProcess("mkdir", ["-p", applications])
         _ = await maker.waitForExit()
@@ -159,13 +159,13 @@ final class HungFault {
     }
 
     /// What a file has restricted stays restricted while it, or its folder, hangs, and while permd starts again.
-    private func hangRules(_ place: Place, _ target: Target) async throws {
+    private func hangRules(_ place: Bench, _ target: Target) async throws {
         let folder = place.permd.root.file("etc/permd/policy.d")
         let hung = try await HungFileSystem(over: target == .folder ? folder : folder + "/10-kept.conf")
         try await measure(target, place) { [self] in
             place.permd.signal(SIGHUP)
             while try await !problems(place).contains(where: { $0.contains("does not answer") }) {
-                await Place.pause(milliseconds: 50)
+                await Bench.pause(milliseconds: 50)
             }
             try await expectRestriction(place, "\(target.rawValue) that hangs")
         }
@@ -174,7 +174,7 @@ final class HungFault {
         try await hung.end()
         place.permd.signal(SIGHUP)
         while try await problems(place).contains(where: { $0.contains("does not answer") }) {
-            await Place.pause(milliseconds: 50)
+            await Bench.pause(milliseconds: 50)
         }
         try await expectRestriction(place, "\(target.rawValue) that answers again")
     }
@@ -183,7 +183,7 @@ final class HungFault {
 
     /// No change is acknowledged while it hangs, also by a permd that starts then. What was decided before is in force
     /// once it answers.
-    private func hangStore(_ place: Place, _ target: Target, over folder: String, _ duration: String) async throws {
+    private func hangStore(_ place: Bench, _ target: Target, over folder: String, _ duration: String) async throws {
         let (key, other) = (
             Ledger.Key(app: "exe:/a", permission: "camera"), Ledger.Key(app: "exe:/b", permission: "camera")
         )
@@ -200,7 +200,7 @@ final class HungFault {
         try await place.permd.restart(SIGKILL)
         await expectRefusal()
         try await hung.end()
-        while await place.decide(other, "deny \(duration)") != nil { await Place.pause(milliseconds: 50) }
+        while await place.decide(other, "deny \(duration)") != nil { await Bench.pause(milliseconds: 50) }
         let apps = try await place.rows("ListDecisions").compactMap { $0["app"]?.stringValue }
         // The permd that could not read the session's file began another session.
         if apps != (target == .home ? ["exe:/a", "exe:/b"] : ["exe:/b"]) {
@@ -208,11 +208,11 @@ final class HungFault {
         }
     }
 
-    private func problems(_ place: Place) async throws -> [String] {
+    private func problems(_ place: Bench) async throws -> [String] {
         try await place.rows("ListProblems").compactMap { $0["problem"]?.stringValue }
     }
 
-    private func expectRestriction(_ place: Place, _ when: String) async throws {
+    private func expectRestriction(_ place: Bench, _ when: String) async throws {
         let rows = try await place.call(
             BusNames.policy, "ListStatuses", [.properties(["app": .string("exe:/usr/bin/kept")])])
         let camera = rows.first?.rows?.first { $0["permission"] == .string("camera") }
@@ -239,7 +239,7 @@ enum HungCaller {
                 try Connection.open(.address(arguments[2]))
             }
             for connection in connections {
-                connection.call(Place.message(BusNames.access, "GetStatus", [.strings(["camera"])])) { answer in
+                connection.call(Bench.message(BusNames.access, "GetStatus", [.strings(["camera"])])) { answer in
                     if case .failure(let error) = answer { answers.add(error.name) } else { answers.add(nil) }
                 }
             }

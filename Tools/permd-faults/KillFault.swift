@@ -30,7 +30,7 @@ final class KillFault {
 
     private func play(_ count: Int) async throws {
         ledger = Ledger(report)
-        let place = try await Place(devices)
+        let place = try await Bench(devices)
         let watcher = try place.permd.bus.connect()
         let crowd = Crowd(try place.permd.bus.connect(), report, ledger, dice.fork())
         for round in 1...count {
@@ -49,9 +49,9 @@ final class KillFault {
         await place.end()
     }
 
-    private func killWhileStarting(_ place: Place) async throws {
+    private func killWhileStarting(_ place: Bench) async throws {
         let child = try place.permd.run()
-        await Place.pause(milliseconds: dice.number(1...25))
+        await Bench.pause(milliseconds: dice.number(1...25))
         child.terminate(SIGKILL)
         _ = await child.waitForExit()
         report.count("killed while starting")

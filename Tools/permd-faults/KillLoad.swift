@@ -7,7 +7,7 @@ import PermissionTestKit
 
 @LoopActor
 final class KillLoad {
-    private let place: Place
+    private let place: Bench
     private let watcher: Connection
     private let crowd: Crowd
     private let ledger: Ledger
@@ -24,7 +24,7 @@ final class KillLoad {
     private static let permissions = ["camera", "microphone", "location"]
 
     init(
-        _ place: Place, _ watcher: Connection, _ crowd: Crowd, _ ledger: Ledger, _ report: Report, _ dice: Dice
+        _ place: Bench, _ watcher: Connection, _ crowd: Crowd, _ ledger: Ledger, _ report: Report, _ dice: Dice
     ) {
         self.place = place
         self.watcher = watcher
@@ -42,7 +42,7 @@ final class KillLoad {
                 waiting.removeValue(forKey: path)?.resume(returning: $0)
             },
         ]
-        _ = try? await watcher.call(Place.message(BusNames.policy, "Subscribe"))
+        _ = try? await watcher.call(Bench.message(BusNames.policy, "Subscribe"))
         _ = await crowd.register()
         var lives: [Task<Void, Never>] = []
         for number in 0..<KillLoad.settingsPrograms {
@@ -52,10 +52,10 @@ final class KillLoad {
         for permission in KillLoad.permissions { lives.append(Task { await ask(permission) }) }
         let own = dice.fork()
         lives.append(Task { await disturb(own) })
-        await Place.pause(milliseconds: milliseconds)
+        await Bench.pause(milliseconds: milliseconds)
         await place.permd.stop(SIGKILL)
         // Once the bus reports that the name has no owner, it has delivered all of permd's messages.
-        while await !isGone() { await Place.pause(milliseconds: 1) }
+        while await !isGone() { await Bench.pause(milliseconds: 1) }
         isOver = true
         for (_, continuation) in waiting { continuation.resume(returning: nil) }
         waiting = [:]
@@ -102,18 +102,18 @@ final class KillLoad {
                 report.count("decisions stored")
                 continue
             }
-            if !Place.deaths.contains(error) { report.lose("SetDecision \(key): \(error)") }
+            if !Bench.deaths.contains(error) { report.lose("SetDecision \(key): \(error)") }
             if error == BusError.Name.disconnected { return }
         }
     }
 
     /// An app in a loop: resets its decision, requests, and receives an answer.
     private func ask(_ permission: String) async {
-        let key = Ledger.Key(app: Place.own, permission: permission)
+        let key = Ledger.Key(app: Bench.own, permission: permission)
         while !isOver {
             ledger.tries(key, "")
             if let error = await place.decide(key, "", on: watcher) {
-                if !Place.deaths.contains(error) { report.lose("Reset \(key): \(error)") }
+                if !Bench.deaths.contains(error) { report.lose("Reset \(key): \(error)") }
                 continue
             }
             ledger.acknowledged(key, "")
@@ -134,7 +134,7 @@ final class KillLoad {
         lastToken += 1
         let token = "t\(lastToken)"
         let path = BusNames.requestPath(owner: watcher.uniqueName, token: token)
-        let message = Place.message(
+        let message = Bench.message(
             BusNames.access, "RequestAccess",
             [.strings([permission]), .properties(["handle_token": .string(token)])])
         return await withCheckedContinuation { continuation in
@@ -149,7 +149,7 @@ final class KillLoad {
     private func disturb(_ dice: Dice) async {
         var dice = dice
         while !isOver {
-            await Place.pause(milliseconds: dice.number(2...12))
+            await Bench.pause(milliseconds: dice.number(2...12))
             if dice.oneIn(3) { crowd.unregister(dice.number(0...1)) }
             if dice.oneIn(2), !isOver { _ = await crowd.registerAgain() }
             guard let rows = try? await place.rows("ListRequests") else { continue }

@@ -17,13 +17,13 @@ struct Latencies {
     private static let timeout: Int32 = 10_000
 
     /// Calls GetStatus, one call at a time and partly on new connections, until `body` has returned.
-    init(of place: Place, while body: @escaping @LoopActor () async throws -> Void) async throws {
+    init(of place: Bench, while body: @escaping @LoopActor () async throws -> Void) async throws {
         var isOver = false
         let work = Task { @LoopActor in
             defer { isOver = true }
             try await body()
         }
-        let message = Place.message(BusNames.access, "GetStatus", [.strings(["camera"])])
+        let message = Bench.message(BusNames.access, "GetStatus", [.strings(["camera"])])
         var times: [Double] = []
         repeat {
             let program = try place.permd.bus.connect()
@@ -32,7 +32,7 @@ struct Latencies {
                 let start = Loop.nanoseconds(of: CLOCK_MONOTONIC)
                 _ = try await program.call(message, timeoutMilliseconds: Latencies.timeout)
                 times.append(Double(Loop.nanoseconds(of: CLOCK_MONOTONIC) - start) / 1_000_000)
-                await Place.pause(milliseconds: 1)
+                await Bench.pause(milliseconds: 1)
             }
         } while !isOver
         try await work.value

@@ -48,7 +48,7 @@ final class LimitsFault {
         try group?.add(round.place.permd.pid)
         report.count(group == nil ? "rounds without a control group" : "rounds with the unit's memory")
         try await round.run([.direct, .direct], LimitsFault.attacks, dice.fork()) {
-            await Place.pause(milliseconds: LimitsFault.milliseconds)
+            await Bench.pause(milliseconds: LimitsFault.milliseconds)
         }
         report.count("rounds")
     }

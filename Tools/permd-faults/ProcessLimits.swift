@@ -6,7 +6,7 @@ import PermissionTestKit
 
 @LoopActor
 final class ProcessLimits {
-    private let place: Place
+    private let place: Bench
     private let report: Report
     private let kind: PrivateBus.Kind
     private var descriptors = 0
@@ -26,7 +26,7 @@ final class ProcessLimits {
     /// by one.
     private static let patience = 10_000
 
-    init(_ place: Place, _ report: Report, _ kind: PrivateBus.Kind) {
+    init(_ place: Bench, _ report: Report, _ kind: PrivateBus.Kind) {
         self.place = place
         self.report = report
         self.kind = kind
@@ -55,7 +55,7 @@ final class ProcessLimits {
         }
         let end = Loop.uptimeMilliseconds() + Int64(ProcessLimits.patience)
         while place.descriptors() > descriptors + ProcessLimits.moreDescriptors, Loop.uptimeMilliseconds() < end {
-            await Place.pause(milliseconds: 50)
+            await Bench.pause(milliseconds: 50)
         }
         let left = place.descriptors()
         if left > descriptors + ProcessLimits.moreDescriptors {
@@ -68,7 +68,7 @@ final class ProcessLimits {
     private func lose(_ what: String) { report.lose("\(kind.rawValue): \(what)") }
 }
 
-extension Place {
+extension Bench {
     /// Returns the number after `word` in `/proc/PID/NAME` of permd; 0 if there is none.
     func value(_ name: String, _ word: String) -> Int {
         guard let file = fopen("/proc/\(permd.pid)/\(name)", "re") else { return 0 }

@@ -60,7 +60,7 @@ final class SoundRound {
         for victim in list {
             if dice.oneIn(2) { try await steal(dice.pick(SoundThief.Trick.allCases)) }
             if victims.isDown(victim) || isLastGuard(victim) { try await restore() }
-            await Place.pause(milliseconds: dice.number(1...400))
+            await Bench.pause(milliseconds: dice.number(1...400))
             await kill(victim)
             if dice.oneIn(2) { try await start(dice.pick(Role.allCases)) }
             if dice.oneIn(3) { try await hearOn() }

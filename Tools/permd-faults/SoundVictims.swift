@@ -75,7 +75,7 @@ final class SoundVictims {
         _ victim: Victim, after delay: Int, _ start: @escaping @LoopActor () async throws -> Void
     ) async throws {
         guard down.contains(victim) else { return }
-        await Place.pause(milliseconds: delay)
+        await Bench.pause(milliseconds: delay)
         try await start()
     }
 
@@ -85,7 +85,7 @@ final class SoundVictims {
         if parts.contains(.pipewire) || needsNewServer && parts.contains(.wireplumber) {
             parts = SoundServer.Part.allCases
         }
-        await Place.pause(milliseconds: delay)
+        await Bench.pause(milliseconds: delay)
         for part in parts { await server.stop(part, signal) }
         for part in parts { try await server.start(part) }
     }

@@ -13,7 +13,7 @@ import * as Main from 'resource:///org/gnome/shell/ui/main.js';
 import * as ModalDialog from 'resource:///org/gnome/shell/ui/modalDialog.js';
 import {ensureActorVisibleInScrollView} from 'resource:///org/gnome/shell/misc/animationUtils.js';
 
-import {Guard} from './guard.js';
+import {InputDelay} from './inputDelay.js';
 import {installedApp, monitorOf} from './place.js';
 import * as Texts from './texts.js';
 import * as Widgets from './widgets.js';
@@ -37,16 +37,16 @@ export const PromptDialog = GObject.registerClass({
         this._selections = new Map(prompt.items.map(item =>
             [item.permission, Object.fromEntries(item.choices.map(({id, initial}) => [id, initial]))]));
         this._grants = [];
-        this._guard = new Guard();
-        this._guard.connectObject('awake', () => this._sync(), 'asleep', () => this._sync(), this);
+        this._inputDelay = new InputDelay();
+        this._inputDelay.connectObject('awake', () => this._sync(), 'asleep', () => this._sync(), this);
         this._addQuestion();
         this._addMiddle();
         this._addAnswers();
         this.buttonLayout.hide();
         this.setInitialKeyFocus(this._question);
         this.showBehind(prompt.behind);
-        this.connect('opened', () => this._guard.arm());
-        this.connect('destroy', () => this._guard.disarm());
+        this.connect('opened', () => this._inputDelay.arm());
+        this.connect('destroy', () => this._inputDelay.disarm());
         this._sync();
     }
 
@@ -55,7 +55,7 @@ export const PromptDialog = GObject.registerClass({
     open() {
         if (!super.open())
             return false;
-        this._guard.arm();
+        this._inputDelay.arm();
         const monitor = monitorOf(this._prompt);
         if (monitor >= 0)
             this._monitorConstraint.index = monitor;
@@ -75,7 +75,7 @@ export const PromptDialog = GObject.registerClass({
 
     /** Removes the dialog at once, without an answer. */
     end() {
-        this._guard.disarm();
+        this._inputDelay.disarm();
         this._shouldFadeOut = false;
         if (this.state === ModalDialog.State.CLOSED)
             this.destroy();
@@ -84,7 +84,7 @@ export const PromptDialog = GObject.registerClass({
     }
 
     vfunc_captured_event(event) {
-        if (super.vfunc_captured_event(event) === Clutter.EVENT_STOP || this._guard.stops(event))
+        if (super.vfunc_captured_event(event) === Clutter.EVENT_STOP || this._inputDelay.stops(event))
             return Clutter.EVENT_STOP;
         if (event.type() !== Clutter.EventType.KEY_PRESS)
             return Clutter.EVENT_PROPAGATE;
@@ -192,7 +192,7 @@ export const PromptDialog = GObject.registerClass({
             if (box.get_n_children() === 0)
                 this._fillDetails(box);
             box.visible = isOpen;
-            this._guard.moved();
+            this._inputDelay.moved();
         });
         button.x_align = Clutter.ActorAlign.CENTER;
         // The details come last, and permd's part of them later.
@@ -221,7 +221,7 @@ export const PromptDialog = GObject.registerClass({
                 return;
             for (const line of Texts.earlier(rows, this._prompt))
                 box.add_child(Widgets.caption(line));
-            this._guard.moved();
+            this._inputDelay.moved();
         } catch (error) {
             console.debug(`permd: ${error.message}`);
         }
@@ -286,7 +286,7 @@ export const PromptDialog = GObject.registerClass({
                 button.visible = isOpen;
             Widgets.rename(more, isOpen ? _('Fewer choices') : _('More choices'));
             this._fit();
-            this._guard.moved();
+            this._inputDelay.moved();
         });
         last.add_child(more);
     }
@@ -298,7 +298,7 @@ export const PromptDialog = GObject.registerClass({
     }
 
     _sync() {
-        const {isAwake} = this._guard;
+        const {isAwake} = this._inputDelay;
         const mayGrant = this._off.size < this._prompt.items.length;
         for (const button of this._grants)
             setSensitive(button, isAwake && mayGrant);
@@ -327,11 +327,11 @@ export const PromptDialog = GObject.registerClass({
     }
 
     _give(outcome, decisions) {
-        if (!this._guard.isAwake || this.outcome)
+        if (!this._inputDelay.isAwake || this.outcome)
             return;
         this.outcome = outcome;
         this.decisions = decisions;
-        this._guard.disarm();
+        this._inputDelay.disarm();
         // Without animations, closing destroys the dialog.
         this.emit('answered');
         this.close();

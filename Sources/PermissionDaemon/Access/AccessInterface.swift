@@ -12,7 +12,7 @@ struct AccessInterface {
     let statuses: StatusPublisher
     let objects: RequestObjects
     let settings: SettingsOpening
-    unowned let requests: any RequestQueue
+    unowned let requests: any RequestSink
 
     /// The version of the D-Bus interfaces.
     static let version: UInt32 = 1
@@ -33,7 +33,7 @@ struct AccessInterface {
                     "OpenSettings", ["options": "a{sv}"], callers: .apps, options: ["activation_token"], openSettings),
                 Method("ReleaseHold", callers: .apps) { call in
                     call.reply()
-                    requests.feed(.holdReleased(call.sender))
+                    requests.feed(.reservationReleased(call.sender))
                 },
             ],
             signals: [Signal("StatusChanged", ["permission": "s", "status": "s"])],

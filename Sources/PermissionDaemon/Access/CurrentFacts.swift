@@ -7,10 +7,10 @@ import PermissionModel
 @LoopActor
 final class CurrentFacts {
     private let store: DecisionStore
-    private let policy: PolicySet
+    private let policy: RuleSet
     private let devices: DeviceCatalog
 
-    init(store: DecisionStore, policy: PolicySet, devices: DeviceCatalog) {
+    init(store: DecisionStore, policy: RuleSet, devices: DeviceCatalog) {
         self.store = store
         self.policy = policy
         self.devices = devices

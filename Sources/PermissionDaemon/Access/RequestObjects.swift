@@ -33,7 +33,7 @@ final class RequestObject {
     }
 }
 
-extension RequestObject: @LoopActor RequestOrigin {
+extension RequestObject: @LoopActor Requester {
     func accept() {
         call?.reply(.objectPath(path))
         call = nil
@@ -66,7 +66,7 @@ extension RequestObject: @LoopActor RequestOrigin {
             "refused": .string(reply.firstRefused?.rawValue ?? ""),
         ]
         if let seconds = reply.retryAfter { results["retry_after"] = .uint32(UInt32(clamping: seconds)) }
-        if reply.hold > 0 { results["hold"] = .uint32(reply.hold) }
+        if reply.reservation > 0 { results["hold"] = .uint32(reply.reservation) }
         switch reply.code {
         case .answered: return (0, results)
         case .dismissed: return (1, results)
@@ -79,7 +79,7 @@ extension RequestObject: @LoopActor RequestOrigin {
         }
     }
 
-    func moved(from old: Place, to new: Place) {
+    func moved(from old: QueuePlace, to new: QueuePlace) {
         var changed: [String: Value] = [:]
         if new.state != old.state { changed["State"] = .string(new.state.rawValue) }
         if new.position != old.position { changed["Position"] = .uint32(UInt32(new.position)) }
@@ -96,7 +96,7 @@ extension RequestObject: @LoopActor RequestOrigin {
 struct RequestObjects {
     let connection: Connection
     let now: @Sendable () -> EpochSeconds
-    unowned let requests: any RequestQueue
+    unowned let requests: any RequestSink
 
     var tree: ObjectTree {
         ObjectTree(interfaces: { interfaces(at: $0, for: $1) }, children: { children(of: $0, for: $1) })
@@ -121,8 +121,8 @@ struct RequestObjects {
         let path = try newPath(id, owner: call.sender, token: try options.handleToken())
         let object = RequestObject(path: path, call: call, connection: connection)
         var request = Request(
-            id: id, path: path, caller: caller, questions: permissions.map(Question.permission), arrived: now(),
-            origin: object)
+            id: id, path: path, caller: caller, items: permissions.map(PromptItem.permission), arrived: now(),
+            requester: object)
         try request.read(options)
         request.device = device
         if let pidfd { object.end(with: pidfd) { [weak requests] in requests?.feed(.closed(id)) } }
@@ -155,7 +155,7 @@ struct RequestObjects {
     }
 
     private func isOwned(_ request: Request, by sender: String) -> Bool {
-        (request.origin as? RequestObject)?.owner == sender
+        (request.requester as? RequestObject)?.owner == sender
     }
 
     private func interface(of request: Request) -> Interface {
@@ -169,8 +169,8 @@ struct RequestObjects {
             ],
             signals: [Signal("Response", ["response": "u", "results": "a{sv}"])],
             properties: [
-                Property("State", "s") { _ in .string((request.place ?? Place()).state.rawValue) },
-                Property("Position", "u") { _ in .uint32(UInt32((request.place ?? Place()).position)) },
+                Property("State", "s") { _ in .string((request.place ?? QueuePlace()).state.rawValue) },
+                Property("Position", "u") { _ in .uint32(UInt32((request.place ?? QueuePlace()).position)) },
             ], readers: .owner)
     }
 }

@@ -19,10 +19,10 @@ extension Options {
 
 extension Request {
     mutating func read(_ options: Options) throws(PermissionError) {
-        hold = try options.uint32("hold") ?? 0
-        guard hold <= Limits.maximumHold else {
+        reservation = try options.uint32("hold") ?? 0
+        guard reservation <= Limits.maximumReservation else {
             throw PermissionError(
-                .invalidArguments, "hold is \(hold); the maximum is \(Limits.maximumHold) seconds")
+                .invalidArguments, "hold is \(reservation); the maximum is \(Limits.maximumReservation) seconds")
         }
         parentWindow = try options.string("parent_window") ?? ""
         guard Request.isParentWindow(parentWindow) else {
@@ -30,7 +30,7 @@ extension Request {
                 .invalidArguments, "parent_window \(quoted(parentWindow)) is neither x11:XID nor wayland:HANDLE")
         }
         let texts = try options.table("reasons") ?? [:]
-        for permission in questions.compactMap(\.permission) {
+        for permission in items.compactMap(\.permission) {
             reasons[permission] = texts[permission.rawValue].map(SafeText.body)
         }
         explanation = try options.pair("explanation").map {

@@ -9,7 +9,7 @@ import System
 final class AgentLink {
     /// The outcome of a prompt at an agent.
     enum Result: Sendable {
-        case answered(Answer)
+        case answered(PromptAnswer)
         /// The agent returned an error or an invalid answer, which is ignored as a whole.
         case failed(String)
         /// The agent has left the bus.
@@ -121,16 +121,16 @@ final class AgentLink {
         guard case .dictionary(_, _, let entries) = message.body[1] else {
             return .failed("its decisions are not an a{sa{sv}}")
         }
-        var items: [Question: ItemDecision] = [:]
+        var decisions: [PromptItem: ItemDecision] = [:]
         for entry in entries {
             // Unknown items are ignored, like all others that were not in the prompt.
-            guard let name = entry.key.stringValue, let question = Question(name: name) else { continue }
-            guard let fields = entry.value.properties, let item = readItem(fields) else {
+            guard let name = entry.key.stringValue, let item = PromptItem(name: name) else { continue }
+            guard let fields = entry.value.properties, let decision = readItem(fields) else {
                 return .failed("its decision for \(name) is invalid")
             }
-            items[question] = item
+            decisions[item] = decision
         }
-        return .answered(.answered(items))
+        return .answered(.answered(decisions))
     }
 
     private static func readItem(_ fields: [String: Value]) -> ItemDecision? {

@@ -6,7 +6,7 @@ import PermissionModel
 
 @LoopActor
 struct AgentManagerInterface {
-    unowned let requests: any RequestQueue
+    unowned let requests: any RequestSink
 
     private var agents: [RegisteredAgent] { requests.queue.agents }
 

@@ -54,10 +54,10 @@ enum PromptDetails {
         return names.lazy.map(SafeText.name).first { !$0.isEmpty } ?? ""
     }
 
-    private static func item(_ question: Question, _ deviceName: String, _ request: Request) -> [String: Value] {
+    private static func item(_ item: PromptItem, _ deviceName: String, _ request: Request) -> [String: Value] {
         var item: [String: Value] = [
-            "permission": .string(question.name), "device_name": .string(SafeText.title(deviceName)),
-            "reason": .string(question.permission.flatMap { request.reasons[$0] } ?? ""),
+            "permission": .string(item.name), "device_name": .string(SafeText.title(deviceName)),
+            "reason": .string(item.permission.flatMap { request.reasons[$0] } ?? ""),
         ]
         guard let dialog = request.dialog else { return item }
         item["title"] = .string(dialog.title)

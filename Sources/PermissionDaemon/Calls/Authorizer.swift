@@ -33,7 +33,7 @@ final class Authorizer {
     }
 
     /// Checks all calls before the handlers of a server on the connection run.
-    func guardCalls(of server: ObjectServer) {
+    func authorizeCalls(of server: ObjectServer) {
         server.authorize = { [self] in authorize($0, $1, $2) }
         // Only interfaces for unsandboxed programs take descriptors; those of sandboxed ones must not wait.
         server.mayPassDescriptors = { [self] in identifier.cached($0)?.isSandboxed != true }

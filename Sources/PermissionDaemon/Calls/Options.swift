@@ -40,7 +40,7 @@ struct Options {
     func app() throws(PermissionError) -> AppID? { try parsed("app", parseApp) }
 
     /// The option `permission`, which may also name a portal's question.
-    func question() throws(PermissionError) -> Question? { try parsed("permission", parseQuestion) }
+    func item() throws(PermissionError) -> PromptItem? { try parsed("permission", parseItem) }
 
     func outcome() throws(PermissionError) -> Outcome? {
         try parsed("outcome") { text throws(PermissionError) in
@@ -82,9 +82,9 @@ func parsePermission(_ text: String) throws(PermissionError) -> Permission {
 }
 
 /// Parses a permission or a portal's question. Both have rows that can be listed and pauses that can be lifted.
-func parseQuestion(_ text: String) throws(PermissionError) -> Question {
-    guard let question = Question(name: text) else { throw unknownPermission(text) }
-    return question
+func parseItem(_ text: String) throws(PermissionError) -> PromptItem {
+    guard let item = PromptItem(name: text) else { throw unknownPermission(text) }
+    return item
 }
 
 private func unknownPermission(_ text: String) -> PermissionError {

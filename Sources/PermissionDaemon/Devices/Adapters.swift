@@ -14,7 +14,7 @@ struct BluetoothKind: DeviceKind {
     }
 
     func device(
-        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+        _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice? {
         let product = SafeText.title(record.product)
         let switches = records("rfkill").filter { $0.syspath.hasPrefix(record.syspath + "/") }

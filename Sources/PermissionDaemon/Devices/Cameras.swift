@@ -14,20 +14,20 @@ struct CameraKind: DeviceKind {
     func mayBeDevice(_ record: DeviceRecord) -> Bool { !record.node.isEmpty }
 
     /// A node that has answered is not opened again, which would power up the camera.
-    func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer {
+    func examine(_ record: DeviceRecord, _ known: ProbeResult?, _ probe: any NodeProbe) -> ProbeResult {
         if let video = known?.video, case .capabilities = video {
-            return NodeAnswer(video: video, code: probe.access(record.node, writing: true))
+            return ProbeResult(video: video, code: probe.access(record.node, writing: true))
         }
         let video = probe.video(record.node)
         return switch video {
         // A camera in use is usable: opening it reports that it is in use.
-        case .capabilities, .unopened(EBUSY), .unanswered(EBUSY): NodeAnswer(video: video)
-        case .unopened(let code), .unanswered(let code): NodeAnswer(video: video, code: code)
+        case .capabilities, .unopened(EBUSY), .unanswered(EBUSY): ProbeResult(video: video)
+        case .unopened(let code), .unanswered(let code): ProbeResult(video: video, code: code)
         }
     }
 
     func device(
-        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+        _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice? {
         var card = record.properties["ID_V4L_PRODUCT"] ?? record.attributes["name"] ?? ""
         switch answer.video {

@@ -16,9 +16,9 @@ final class DeviceCatalog {
         /// The entries of sysfs, by subsystem.
         var records: [String: [DeviceRecord]] = [:]
         /// What nodes have answered, by the paths of their entries.
-        var answers: [String: NodeAnswer] = [:]
+        var answers: [String: ProbeResult] = [:]
         /// The questions that wait for an answer, each with its number.
-        var questions: [String: UInt64] = [:]
+        var probes: [String: UInt64] = [:]
 
         func entries(of kind: any DeviceKind) -> [DeviceRecord] {
             kind.subsystems.flatMap { records[$0] ?? [] }.filter(kind.mayBeDevice)
@@ -40,7 +40,7 @@ final class DeviceCatalog {
     /// Devices reported as removed, which sysfs may still list for a moment.
     private var gone: Set<String> = []
     private var known: [Permission: Inventory] = [:]
-    private var lastQuestion: UInt64 = 0
+    private var lastProbe: UInt64 = 0
     private var waiting: [@LoopActor () -> Void] = []
     /// Set while devices could not be listed.
     private var retry: LoopTimer?
@@ -80,7 +80,7 @@ final class DeviceCatalog {
         retry = nil
         for kind in kinds {
             known[kind.permission]?.answers = [:]
-            known[kind.permission]?.questions = [:]
+            known[kind.permission]?.probes = [:]
         }
         gone = []
         refresh(Set(kinds.map(\.permission)))
@@ -128,7 +128,7 @@ final class DeviceCatalog {
                 touched.insert(kind.permission)
                 // After any event, the entry may be another device.
                 known[kind.permission]?.answers[event.syspath] = nil
-                known[kind.permission]?.questions[event.syspath] = nil
+                known[kind.permission]?.probes[event.syspath] = nil
             }
         }
         refresh(touched)
@@ -145,13 +145,13 @@ final class DeviceCatalog {
             let nodes = inventory.entries(of: kind).filter { !$0.node.isEmpty && kind.nodeUse != .none }
             let paths = Set(nodes.map(\.syspath))
             inventory.answers = inventory.answers.filter { paths.contains($0.key) }
-            inventory.questions = inventory.questions.filter { paths.contains($0.key) }
+            inventory.probes = inventory.probes.filter { paths.contains($0.key) }
             known[kind.permission] = inventory
             for record in nodes
-            where askingAll || inventory.answers[record.syspath] == nil && inventory.questions[record.syspath] == nil {
+            where askingAll || inventory.answers[record.syspath] == nil && inventory.probes[record.syspath] == nil {
                 ask(record, kind)
             }
-            adopt(kind)
+            apply(kind)
         }
     }
 
@@ -166,22 +166,22 @@ final class DeviceCatalog {
     }
 
     private func ask(_ record: DeviceRecord, _ kind: any DeviceKind) {
-        lastQuestion += 1
-        let (number, permission, path) = (lastQuestion, kind.permission, record.syspath)
+        lastProbe += 1
+        let (number, permission, path) = (lastProbe, kind.permission, record.syspath)
         let before = known[permission]?.answers[path]
-        known[permission]?.questions[path] = number
+        known[permission]?.probes[path] = number
         worker.run(about: record.node) { [probe] in
             kind.examine(record, before, probe)
         } then: { [weak self] answer in
-            guard let self, known[permission]?.questions[path] == number else { return }
-            known[permission]?.questions[path] = nil
-            known[permission]?.answers[path] = answer ?? NodeAnswer(code: ETIMEDOUT)
-            adopt(kind)
+            guard let self, known[permission]?.probes[path] == number else { return }
+            known[permission]?.probes[path] = nil
+            known[permission]?.answers[path] = answer ?? ProbeResult(code: ETIMEDOUT)
+            apply(kind)
         }
     }
 
-    private func adopt(_ kind: any DeviceKind) {
-        guard known[kind.permission]?.questions.isEmpty != false else { return }
+    private func apply(_ kind: any DeviceKind) {
+        guard known[kind.permission]?.probes.isEmpty != false else { return }
         let old = found[kind.permission, default: []]
         let new = snapshot(of: kind)
         found[kind.permission] = new
@@ -196,7 +196,7 @@ final class DeviceCatalog {
         for body in ready { body() }
     }
 
-    private var isAnswered: Bool { known.values.allSatisfy(\.questions.isEmpty) }
+    private var isAnswered: Bool { known.values.allSatisfy(\.probes.isEmpty) }
 
     /// Runs `body` when no question waits for an answer.
     func whenAnswered(_ body: @escaping @LoopActor () -> Void) {
@@ -206,7 +206,7 @@ final class DeviceCatalog {
     private func snapshot(of kind: any DeviceKind) -> [FoundDevice] {
         let inventory = known[kind.permission] ?? Inventory()
         var all = inventory.entries(of: kind).compactMap { record in
-            kind.device(record, inventory.answers[record.syspath] ?? NodeAnswer()) { inventory.records[$0] ?? [] }
+            kind.device(record, inventory.answers[record.syspath] ?? ProbeResult()) { inventory.records[$0] ?? [] }
         }
         all += kind.permanent.map { FoundDevice(device: $0) }
         if let service = geoclue?.device, service.permission == kind.permission {

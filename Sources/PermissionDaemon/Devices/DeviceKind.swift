@@ -26,10 +26,10 @@ protocol DeviceKind: Sendable {
     func mayBeDevice(_ record: DeviceRecord) -> Bool
     /// Examines a node, which may block.
     /// - Parameter known: the last answer of the same device.
-    func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer
+    func examine(_ record: DeviceRecord, _ known: ProbeResult?, _ probe: any NodeProbe) -> ProbeResult
     /// The device that the entry is; nil if it is none.
     func device(
-        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+        _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice?
     /// Whether a device with that name (the default one if empty) can be opened.
     func canOpen(_ name: String, among found: [FoundDevice]) -> Bool
@@ -45,11 +45,11 @@ extension DeviceKind {
     func mayBeDevice(_ record: DeviceRecord) -> Bool { false }
 
     func device(
-        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+        _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice? { nil }
 
-    func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer {
-        NodeAnswer(code: probe.access(record.node, writing: nodeUse == .readingAndWriting))
+    func examine(_ record: DeviceRecord, _ known: ProbeResult?, _ probe: any NodeProbe) -> ProbeResult {
+        ProbeResult(code: probe.access(record.node, writing: nodeUse == .readingAndWriting))
     }
 
     func canOpen(_ name: String, among found: [FoundDevice]) -> Bool { nodeUse != .none }

@@ -75,9 +75,9 @@ final class GeoClueProbe {
 
     private func ask() {
         guard ping == nil, let connection = system.connection else { return }
-        let question = Message.call(
+        let item = Message.call(
             destination: GeoClueProbe.service, path: "/", interface: StandardInterfaces.peer, member: "Ping", [])
-        ping = connection.call(question, timeoutMilliseconds: GeoClueProbe.answerTime) { [weak self] result in
+        ping = connection.call(item, timeoutMilliseconds: GeoClueProbe.answerTime) { [weak self] result in
             self?.ping = nil
             self?.become(GeoClueProbe.device(problem: GeoClueProbe.problem(result)))
         }

@@ -15,14 +15,14 @@ struct MicrophoneKind: DeviceKind {
             && record.attributes["pcm_class"] != "modem"
     }
 
-    func examine(_ record: DeviceRecord, _ known: NodeAnswer?, _ probe: any NodeProbe) -> NodeAnswer {
-        NodeAnswer(
+    func examine(_ record: DeviceRecord, _ known: ProbeResult?, _ probe: any NodeProbe) -> ProbeResult {
+        ProbeResult(
             soundCard: MicrophoneKind.card(of: record).flatMap { probe.soundCards()[$0] },
             code: probe.access(record.node, writing: true))
     }
 
     func device(
-        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+        _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice? {
         guard let (card, number) = SoundNode.captureStream(record.sysname),
             let id = MicrophoneKind.card(of: record)

@@ -5,9 +5,9 @@ import Glibc
 import System
 
 /// What was found out about a node.
-struct NodeAnswer: Sendable, Hashable {
+struct ProbeResult: Sendable, Hashable {
     /// Of a video node.
-    var video: VideoAnswer?
+    var video: VideoQuery?
     /// The name of its sound card.
     var soundCard: String?
     /// The errno with which the node cannot be used, or 0.
@@ -16,7 +16,7 @@ struct NodeAnswer: Sendable, Hashable {
 
 /// Each call may block for as long as the hardware or its driver hangs. Tests replace this with a fake.
 protocol NodeProbe: Sendable {
-    func video(_ node: String) -> VideoAnswer
+    func video(_ node: String) -> VideoQuery
     /// 0 if this user may open the node, otherwise errno. Opening it would occupy a microphone or power up a receiver.
     func access(_ node: String, writing: Bool) -> Int32
     /// The names of sound cards by ID.
@@ -24,7 +24,7 @@ protocol NodeProbe: Sendable {
 }
 
 struct SystemProbe: NodeProbe {
-    func video(_ node: String) -> VideoAnswer { VideoNode.query(node) }
+    func video(_ node: String) -> VideoQuery { VideoNode.query(node) }
 
     func access(_ node: String, writing: Bool) -> Int32 {
         Glibc.access(node, writing ? R_OK | W_OK : R_OK) == 0 ? 0 : errno

@@ -12,7 +12,7 @@ struct LocationKind: DeviceKind {
     func mayBeDevice(_ record: DeviceRecord) -> Bool { !record.node.isEmpty }
 
     func device(
-        _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+        _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice? {
         let product = SafeText.title(record.product)
         let device = Device(

@@ -11,12 +11,12 @@ struct EnforcementInterface {
     let identifier: any CallerLookup
     let processes: ProcessIdentifier
     let facts: CurrentFacts
-    let policy: PolicySet
+    let policy: RuleSet
     let subscribers: Subscribers
     let uses: DeviceUsage
     let objects: RequestObjects
     let guardLink: GuardLink
-    unowned let requests: any RequestQueue
+    unowned let requests: any RequestSink
     /// Called with an app, when its last use that a point reported has ended, and with the point's process: that process
     /// holds what was granted once to an app whose own process the point does not know.
     let onLastUse: @LoopActor (AppID, ProcessKey) -> Void
@@ -43,7 +43,7 @@ struct EnforcementInterface {
                 },
             ] + subscribers.methods,
             signals: [Signal("StatusChanged", ["app": "s", "permission": "s"])],
-            properties: [Property("Ask", "s", .silent) { _ in .string(policy.settings.ask.rawValue) }],
+            properties: [Property("Ask", "s", .silent) { _ in .string(policy.configuration.ask.rawValue) }],
             readers: .unsandboxed)
     }
 

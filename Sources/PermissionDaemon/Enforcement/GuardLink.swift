@@ -15,21 +15,21 @@ final class GuardLink {
     private let maximumAsked: Int
     private let processes: ProcessIdentifier
     private let facts: CurrentFacts
-    private let policy: PolicySet
+    private let policy: RuleSet
     private let devices: DeviceCatalog
     private let now: @Sendable () -> EpochSeconds
     private let unidentified: BoundedLog
     /// Called when a question needs no answer any more.
     var onSettled: (@LoopActor () -> Void)?
     /// Nil before permd serves its session bus, and while that is lost.
-    private weak var requests: (any RequestQueue)?
+    private weak var requests: (any RequestSink)?
     /// What is not answered, by the guard's number.
     private var asked: [UInt64: GuardRequest] = [:]
 
     /// - Parameter maximumAsked: The most questions without an answer, each with a descriptor. More are refused: the
     ///   queue takes no more, either.
     init(
-        bus: SystemBus, processes: ProcessIdentifier, facts: CurrentFacts, policy: PolicySet, devices: DeviceCatalog,
+        bus: SystemBus, processes: ProcessIdentifier, facts: CurrentFacts, policy: RuleSet, devices: DeviceCatalog,
         now: @escaping @Sendable () -> EpochSeconds, log: Logger, maximumAsked: Int = 1024
     ) {
         self.maximumAsked = maximumAsked
@@ -48,10 +48,10 @@ final class GuardLink {
     // MARK: The session bus
 
     /// permd serves a session bus, with this queue. What was asked while there was none is decided now.
-    func serve(_ requests: any RequestQueue) {
+    func serve(_ requests: any RequestSink) {
         self.requests = requests
         connection.changed(nil)
-        for request in asked.values.sorted(by: { $0.question.number < $1.question.number }) { decide(request) }
+        for request in asked.values.sorted(by: { $0.attempt.number < $1.attempt.number }) { decide(request) }
         connection.start()
     }
 
@@ -66,13 +66,13 @@ final class GuardLink {
         // It may be sent again before the guard knows.
         guard asked[number] == nil else { return }
         // A newer guard may ask what is not known here; a thread waits for that, too.
-        guard let question = GuardQuestion(body) else { return connection.answer(number, .refused) }
-        let request = GuardRequest(question) { [weak self] in self?.answer(number, $0) }
+        guard let attempt = OpenAttempt(body) else { return connection.answer(number, .undecided) }
+        let request = GuardRequest(attempt) { [weak self] in self?.answer(number, $0) }
         let isFull = asked.count >= maximumAsked
         asked[number] = request
-        guard !isFull, let pid = Pidfd.pid(of: question.pidfd.raw) else { return answer(number, .refused) }
+        guard !isFull, let pid = Pidfd.pid(of: attempt.pidfd.raw) else { return answer(number, .undecided) }
         request.onExit { [weak self] in self?.exited(number) }
-        processes.identify(pid, under: question.pidfd, program: question.program) { [weak self] result in
+        processes.identify(pid, under: attempt.pidfd, program: attempt.program) { [weak self] result in
             guard let self, asked[number] === request else { return }
             switch result {
             case .success(let found):
@@ -82,7 +82,7 @@ final class GuardLink {
                 decide(request)
             case .failure(let problem):
                 unidentified.notice("The process \(pid), which opens a device, was not identified: \(problem.reason)")
-                answer(number, .refused)
+                answer(number, .undecided)
             }
         }
     }
@@ -90,7 +90,7 @@ final class GuardLink {
     /// Whether a thread of the process waits for an answer.
     func isAsking(about process: ProcessKey, _ permission: Permission) -> Bool {
         asked.values.contains {
-            $0.caller?.process == process && $0.question.permission == permission && $0.question.waits
+            $0.caller?.process == process && $0.attempt.permission == permission && $0.attempt.waits
         }
     }
 
@@ -103,7 +103,7 @@ final class GuardLink {
 
     private func exited(_ number: UInt64) {
         guard let request = asked[number] else { return }
-        answer(number, .refused)
+        answer(number, .undecided)
         close(request)
     }
 
@@ -114,22 +114,22 @@ final class GuardLink {
     /// Answers what is decided, and asks the person about the rest.
     private func decide(_ request: GuardRequest) {
         guard let caller = request.caller, request.id == nil else { return }
-        let question = request.question
-        if let known = settled(question.permission, caller) { return answer(question.number, known) }
-        guard question.waits else { return answer(question.number, .refused) }
+        let attempt = request.attempt
+        if let known = settled(attempt.permission, caller) { return answer(attempt.number, known) }
+        guard attempt.waits else { return answer(attempt.number, .undecided) }
         guard let requests else { return }
         let id = requests.newID()
         var queued = Request(
             id: id, path: "\(BusNames.guardRequestRoot)/\(id.number)", caller: caller,
-            questions: [.permission(question.permission)], arrived: now(), origin: request)
-        queued.device = devices.device(question.permission, number: question.device)?.name ?? ""
+            items: [.permission(attempt.permission)], arrived: now(), requester: request)
+        queued.device = devices.device(attempt.permission, number: attempt.device)?.name ?? ""
         request.id = id
         requests.feed(.requested(queued))
     }
 
     /// Nil if nothing was decided, and the app is one that is asked about.
     private func settled(_ permission: Permission, _ caller: Caller) -> GuardAnswer? {
-        let ask = policy.settings.ask
+        let ask = policy.configuration.ask
         if ask == .none { return .granted }
         switch facts.status(of: permission, for: caller, assumesDevice: true) {
         case .granted: return .granted

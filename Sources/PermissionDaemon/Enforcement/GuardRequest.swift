@@ -5,7 +5,7 @@ import PermissionCore
 import PermissionModel
 
 /// The arguments of the signal Asked.
-struct GuardQuestion {
+struct OpenAttempt {
     let number: UInt64
     /// Refers to the process.
     let pidfd: UnixFD
@@ -34,7 +34,7 @@ struct GuardQuestion {
 
 @LoopActor
 final class GuardRequest {
-    let question: GuardQuestion
+    let attempt: OpenAttempt
     /// Nil until the process is identified.
     var caller: Caller?
     /// Its number in the queue while it is there.
@@ -43,8 +43,8 @@ final class GuardRequest {
     private let onAnswer: @LoopActor (GuardAnswer) -> Void
     private var exit: WatchToken?
 
-    init(_ question: GuardQuestion, onAnswer: @escaping @LoopActor (GuardAnswer) -> Void) {
-        self.question = question
+    init(_ attempt: OpenAttempt, onAnswer: @escaping @LoopActor (GuardAnswer) -> Void) {
+        self.attempt = attempt
         self.onAnswer = onAnswer
     }
 
@@ -52,30 +52,30 @@ final class GuardRequest {
 
     /// Calls `body` when the process exits.
     func onExit(_ body: @escaping @LoopActor () -> Void) {
-        exit = Loop.shared.watch(question.pidfd, .readable) { [weak self] _ in
+        exit = Loop.shared.watch(attempt.pidfd, .readable) { [weak self] _ in
             self?.exit?.cancel()
             body()
         }
     }
 }
 
-extension GuardRequest: @LoopActor RequestOrigin {
+extension GuardRequest: @LoopActor Requester {
     func accept() {}
-    func moved(from old: Place, to new: Place) {}
+    func moved(from old: QueuePlace, to new: QueuePlace) {}
 
     func refuse(_ error: PermissionError) {
         id = nil
-        onAnswer(.refused)
+        onAnswer(.undecided)
     }
 
     func respond(_ reply: Reply) {
         id = nil
         // The guard asks the next permd.
         guard !reply.isStopping else { return }
-        switch reply.statuses[question.permission] {
+        switch reply.statuses[attempt.permission] {
         case .granted: onAnswer(.granted)
         case .denied, .restricted: onAnswer(.denied)
-        case .undetermined, .unavailable, nil: onAnswer(.refused)
+        case .undetermined, .unavailable, nil: onAnswer(.undecided)
         }
     }
 

@@ -49,16 +49,16 @@ final class PortalDialogCall {
     }
 }
 
-extension PortalDialogCall: @LoopActor RequestOrigin {
+extension PortalDialogCall: @LoopActor Requester {
     func accept() {}
-    func moved(from old: Place, to new: Place) {}
+    func moved(from old: QueuePlace, to new: QueuePlace) {}
     func refuse(_ error: PermissionError) { reply(nil, [:]) }
     func forget() { reply(nil, [:]) }
 
     func respond(_ reply: Reply) {
-        let answer = reply.answers[key.question]
+        let answer = reply.answers[key.item]
         let verdict =
-            if let permission = key.question.permission {
+            if let permission = key.item.permission {
                 PortalDialogCall.verdict(reply.statuses[permission])
             } else {
                 answer?.verdict

@@ -17,13 +17,13 @@ final class PortalInterface {
     private let identifier: any CallerLookup
     private let sync: PortalStoreSync
     private let now: @Sendable () -> EpochSeconds
-    private unowned let requests: any RequestQueue
+    private unowned let requests: any RequestSink
     /// Dialogs that are no requests yet, by handle: their caller is being identified.
     private var unidentified: [String: PortalDialogCall] = [:]
 
     init(
         identifier: any CallerLookup, sync: PortalStoreSync, now: @escaping @Sendable () -> EpochSeconds,
-        requests: any RequestQueue
+        requests: any RequestSink
     ) {
         self.identifier = identifier
         self.sync = sync
@@ -73,47 +73,47 @@ final class PortalInterface {
         guard unidentified[handle] == nil, requests.queue.request(at: handle) == nil else {
             throw PermissionError(.invalidArguments, "the dialog \(handle) is already open")
         }
-        let key = PortalKey(appID: id, question: PortalKinds.question(icon: dialog.icon))
-        let origin = PortalDialogCall(call, dialog, key, sync: sync)
-        unidentified[handle] = origin
+        let key = PortalKey(appID: id, item: PortalKinds.item(icon: dialog.icon))
+        let requester = PortalDialogCall(call, dialog, key, sync: sync)
+        unidentified[handle] = requester
         let window = Request.isParentWindow(call.string(2)) ? call.string(2) : ""
         identifier.identify(name) { [weak self] caller in
             guard let self else { return }
             guard let caller else { return close(handle) }
             sync.findApp(asking: caller, id: id) { [weak self] app in
                 // The portal may have closed it meanwhile.
-                guard let self, unidentified[handle] === origin else { return }
+                guard let self, unidentified[handle] === requester else { return }
                 unidentified[handle] = nil
-                ask(handle, origin, caller, app, window)
+                ask(handle, requester, caller, app, window)
             }
         }
     }
 
     private func ask(
-        _ handle: String, _ origin: PortalDialogCall, _ caller: Caller, _ app: AppID, _ window: String
+        _ handle: String, _ requester: PortalDialogCall, _ caller: Caller, _ app: AppID, _ window: String
     ) {
         let asking = Caller(
             connection: caller.connection, app: app, process: caller.process, isProxy: caller.isProxy)
-        origin.caller = asking
+        requester.caller = asking
         var request = Request(
-            id: requests.newID(), path: handle, caller: asking, questions: [origin.key.question], arrived: now(),
-            origin: origin)
+            id: requests.newID(), path: handle, caller: asking, items: [requester.key.item], arrived: now(),
+            requester: requester)
         request.parentWindow = window
-        request.dialog = origin.dialog
+        request.dialog = requester.dialog
         requests.feed(.requested(request))
     }
 
     /// Closes a dialog whose answer the portal, or the app, no longer needs.
     private func close(_ handle: String) {
         if let dialog = unidentified.removeValue(forKey: handle) { return dialog.forget() }
-        if let request = requests.queue.request(at: handle), request.origin is PortalDialogCall {
+        if let request = requests.queue.request(at: handle), request.requester is PortalDialogCall {
             requests.feed(.closed(request.id))
         }
     }
 
     /// Closes the dialogs of a portal that has left the bus.
     func left(_ name: String) {
-        let asked = requests.queue.requests.filter { ($0.origin as? PortalDialogCall)?.portal == name }.map(\.path)
+        let asked = requests.queue.requests.filter { ($0.requester as? PortalDialogCall)?.portal == name }.map(\.path)
         let handles = unidentified.filter { $0.value.portal == name }.map(\.key) + asked
         for handle in handles { close(handle) }
     }

@@ -56,7 +56,7 @@ final class PortalStoreSync {
     }
 
     /// - Parameter answers: Answers of permd that portals may have stored.
-    func start(_ answers: [PortalAnswer]) {
+    func start(_ answers: [PortalVerdict]) {
         rule = PortalSyncRule(given: Dictionary(answers.map { ($0.key, $0.verdict) }) { $1 })
         for answer in answers { apps[answer.key.exactID, default: []].insert(answer.app) }
         connection.onOwnerChange(of: BusNames.portalStore) { [weak self] _ in self?.storeChanged() }
@@ -89,16 +89,16 @@ final class PortalStoreSync {
     func record(
         _ key: PortalKey, for caller: Caller?, _ verdict: Verdict?, then: @escaping @LoopActor () -> Void
     ) {
-        guard PortalKinds.place(of: key.question) != nil else { return then() }
+        guard PortalKinds.entry(of: key.item) != nil else { return then() }
         let answer = verdict ?? .deny
         let isGiven = rule.isGiven(key, answer)
         rule.answers(key, verdict, at: Loop.uptimeMilliseconds())
         // Without a caller nobody was asked, and what the portal stores is deleted at once.
-        guard key.question.permission != nil, let caller else { return then() }
+        guard key.item.permission != nil, let caller else { return then() }
         if key.appID.isEmpty { nameless[key, default: [:]][caller.connection] = caller }
         let isKnown = !apps[key.exactID, default: []].insert(caller.app).inserted
         if isGiven, isKnown { return then() }
-        store.save(PortalAnswer(key: key, app: caller.app, verdict: answer), then: then)
+        store.save(PortalVerdict(key: key, app: caller.app, verdict: answer), then: then)
     }
 
     /// Re-evaluates all entries after a change of decisions or rules.
@@ -134,15 +134,15 @@ final class PortalStoreSync {
 
     private func read() {
         guard let owner else { return }
-        for (question, place) in PortalKinds.decided {
+        for (item, place) in PortalKinds.decided {
             let lookup = Message.call(
                 destination: owner, path: BusNames.portalStorePath, interface: BusNames.portalStore,
                 member: "Lookup", [.string(place.table), .string(place.id)])
             connection.call(lookup) { [weak self] result in
                 switch result {
-                case .success(let message): self?.found(message.body.first, of: question, owner)
+                case .success(let message): self?.found(message.body.first, of: item, owner)
                 case .failure(let error) where error.name == PortalStoreSync.notFound:
-                    self?.found(nil, of: question, owner)
+                    self?.found(nil, of: item, owner)
                 case .failure: break
                 }
             }
@@ -152,19 +152,19 @@ final class PortalStoreSync {
     /// `Changed(table s, id s, deleted b, data v, permissions a{sas})`
     private func entriesChanged(_ message: Message, _ owner: String) {
         guard message.body.count == 5, let table = message.body[0].stringValue, let id = message.body[1].stringValue,
-            let question = PortalKinds.question(at: PortalKinds.Place(table: table, id: id))
+            let item = PortalKinds.item(at: PortalKinds.StoreEntry(table: table, id: id))
         else { return }
-        found(message.body[2].boolValue == true ? nil : message.body[4], of: question, owner)
+        found(message.body[2].boolValue == true ? nil : message.body[4], of: item, owner)
     }
 
     /// All entries of a question. Replies and signals come in the order of the changes.
-    private func found(_ permissions: Value?, of question: Question, _ owner: String) {
+    private func found(_ permissions: Value?, of item: PromptItem, _ owner: String) {
         guard self.owner == owner else { return }
-        let entries = PortalKinds.verdicts(permissions, of: question)
+        let entries = PortalKinds.verdicts(permissions, of: item)
         let time = Loop.uptimeMilliseconds()
         findApps(of: entries.keys) { [weak self] in
             guard let self, self.owner == owner else { return }
-            perform(rule.found(entries, of: question, at: time, by: self))
+            perform(rule.found(entries, of: item, at: time, by: self))
         }
     }
 
@@ -176,7 +176,7 @@ final class PortalStoreSync {
             case .takeBack(let key): takeBack(key)
             case .adopt(let key, let verdict): adopt(key, verdict)
             case .forget(let key):
-                guard let permission = key.question.permission else { continue }
+                guard let permission = key.item.permission else { continue }
                 for app in apps(of: key.exactID) { decisions?.portalForgot(app, permission) }
             case .dropRow(let key): store.removePortalAnswer(key)
             }
@@ -184,7 +184,7 @@ final class PortalStoreSync {
     }
 
     private func takeBack(_ key: PortalKey) {
-        guard let place = PortalKinds.place(of: key.question) else { return }
+        guard let place = PortalKinds.entry(of: key.item) else { return }
         name.find(starts: true) { [weak self] owner in
             guard let owner else {
                 self?.deletionEnded(
@@ -202,16 +202,16 @@ final class PortalStoreSync {
         var isGone = true
         if case .failure(let error) = result, error.name != PortalStoreSync.notFound {
             isGone = false
-            log.info("An answer about \(key.question.name) was not deleted from the portals' store: \(error.message)")
+            log.info("An answer about \(key.item.name) was not deleted from the portals' store: \(error.message)")
         }
         perform(rule.deletionEnded(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: self))
     }
 
     private func adopt(_ key: PortalKey, _ verdict: Verdict) {
         let known = apps(of: key.exactID)
-        guard let permission = key.question.permission, let app = known.first(where: \.isSandboxed) ?? known.first
+        guard let permission = key.item.permission, let app = known.first(where: \.isSandboxed) ?? known.first
         else { return }
-        log.notice("Another program set \(key.question.name) for \(app) in the portals' store: \(verdict.rawValue)")
+        log.notice("Another program set \(key.item.name) for \(app) in the portals' store: \(verdict.rawValue)")
         decisions?.portalSettled(app, permission, verdict) { [weak self] isDone in
             guard let self else { return }
             guard isDone else {
@@ -231,7 +231,7 @@ final class PortalStoreSync {
 extension PortalStoreSync: @LoopActor PortalJudge {
     func agrees(_ verdict: Verdict, for key: PortalKey) -> Bool {
         // Only the portal stores the answers to its own questions.
-        guard let permission = key.question.permission else { return true }
+        guard let permission = key.item.permission else { return true }
         if key.appID.isEmpty {
             // All programs without an ID share one entry. A grant stays while one of them has it; a denial never stays.
             return verdict == .grant

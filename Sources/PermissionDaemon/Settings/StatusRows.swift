@@ -6,7 +6,7 @@ import PermissionModel
 import PolicyFiles
 import System
 
-extension PolicyInterface {
+extension SettingsInterface {
     /// Replies with the rows of all apps with decisions or pauses, or of the app in the filter, which need not have any.
     func replyStatuses(_ call: MethodCall, _ filter: RowFilter) throws(PermissionError) {
         guard let app = filter.app else { return call.reply(.rows(try statusRows(filter))) }
@@ -20,7 +20,7 @@ extension PolicyInterface {
 
     /// - Parameter name: Of the app in the filter.
     private func statusRows(_ filter: RowFilter, name: String? = nil) throws(PermissionError) -> [ListQueue.Row] {
-        let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.question) }
+        let permissions = Permission.allCases.filter { [nil, .permission($0)].contains(filter.item) }
         var apps = try decidedApps(filter)
         if let app = filter.app, apps.isEmpty { apps = [DecidedApp(app: app)] }
         // Each app has a row for each permission.
@@ -34,7 +34,7 @@ extension PolicyInterface {
     private func row(_ decided: DecidedApp, _ permission: Permission) -> ListQueue.Row {
         let app = decided.app
         let decisions = decided.decisions.filter { $0.permission == permission }
-        let pause = decided.pauses.first { $0.question == .permission(permission) }
+        let pause = decided.pauses.first { $0.item == .permission(permission) }
         // Those for its processes (`once`) count if there is none for the app.
         let decision = decisions.first { $0.process == nil } ?? decisions.first
         let restriction = policy.rule(.restrict, app, permission)

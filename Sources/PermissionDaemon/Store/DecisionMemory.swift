@@ -4,7 +4,7 @@
 import PermissionModel
 
 struct DecisionMemory {
-    /// The maximum number of `void` filters: each is compared at every access.
+    /// The maximum number of `pendingResets` filters: each is compared at every access.
     static let maximumVoid = 1024
 
     /// Each app has at least one.
@@ -13,27 +13,27 @@ struct DecisionMemory {
     private var unwritten: Set<Decision> = []
     private var count = 0
     /// Selects decisions whose reset could not be written.
-    private(set) var void: Set<DecisionFilter> = []
+    private(set) var pendingResets: Set<DecisionFilter> = []
 
     /// How many decisions the file has.
     var writtenCount: Int { count - unwritten.count }
 
-    private func isVoid(_ decision: Decision) -> Bool {
-        !void.isEmpty && void.contains { $0.matches(decision) } && !unwritten.contains(decision)
+    private func isPendingReset(_ decision: Decision) -> Bool {
+        !pendingResets.isEmpty && pendingResets.contains { $0.matches(decision) } && !unwritten.contains(decision)
     }
 
     // MARK: Queries
 
     /// The first of the app's decisions that is not revoked and meets a condition.
     func first(_ app: AppID, where condition: (Decision) -> Bool) -> Decision? {
-        decisions[app]?.first { condition($0) && !isVoid($0) }
+        decisions[app]?.first { condition($0) && !isPendingReset($0) }
     }
 
     /// The decisions that are not revoked and meet a condition, of one app or of all.
     func all(_ app: AppID?, where condition: (Decision) -> Bool) -> [AppID: [Decision]] {
         let apps = app.map { app in decisions.filter { $0.key == app } } ?? decisions
         return apps.compactMapValues { rows in
-            let found = rows.filter { condition($0) && !isVoid($0) }
+            let found = rows.filter { condition($0) && !isPendingReset($0) }
             return found.isEmpty ? nil : found
         }
     }
@@ -80,7 +80,7 @@ struct DecisionMemory {
     mutating func remove(where isOver: (Decision) -> Bool) -> [Decision] {
         var removed: [Decision] = []
         for (app, rows) in decisions where rows.contains(where: isOver) {
-            removed += rows.filter { isOver($0) && !isVoid($0) }
+            removed += rows.filter { isOver($0) && !isPendingReset($0) }
             replace(app, by: rows.filter { !isOver($0) })
         }
         unwritten.subtract(removed)
@@ -89,18 +89,18 @@ struct DecisionMemory {
 
     /// Revokes decisions whose reset cannot be written. Returns them, or nil if too many resets wait already.
     mutating func revoke(_ filter: DecisionFilter) -> [Decision]? {
-        guard void.count < DecisionMemory.maximumVoid else { return nil }
-        defer { void.insert(filter) }
+        guard pendingResets.count < DecisionMemory.maximumVoid else { return nil }
+        defer { pendingResets.insert(filter) }
         return remove(where: filter.matches)
     }
 
     /// All resets are on disk. Decisions that they revoked may have been read again meanwhile.
     mutating func resetsWritten() {
-        guard !void.isEmpty else { return }
-        for (app, rows) in decisions where rows.contains(where: isVoid) {
-            replace(app, by: rows.filter { !isVoid($0) })
+        guard !pendingResets.isEmpty else { return }
+        for (app, rows) in decisions where rows.contains(where: isPendingReset) {
+            replace(app, by: rows.filter { !isPendingReset($0) })
         }
-        void = []
+        pendingResets = []
     }
 }
 

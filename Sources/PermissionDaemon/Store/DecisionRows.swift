@@ -47,7 +47,7 @@ enum DecisionRows {
     /// A decision about an app also replaces those about its processes; one about a process replaces only its own. The
     /// app's pause ends.
     static func set(_ decision: Decision, _ database: Database) throws(DatabaseError) {
-        let filter = DecisionFilter(app: decision.app, question: .permission(decision.permission))
+        let filter = DecisionFilter(app: decision.app, item: .permission(decision.permission))
         if decision.process == nil { try delete(filter, database) }
         try DismissalRows.delete(filter, database)
         try database.run(
@@ -89,7 +89,7 @@ enum DecisionRows {
 extension HistoryRow {
     init(resetOf app: AppID, _ permission: Permission, by author: Author, at time: EpochSeconds) {
         self.init(
-            time: time, request: "", app: app, question: .permission(permission), outcome: .reset, by: author)
+            time: time, request: "", app: app, item: .permission(permission), outcome: .reset, by: author)
     }
 }
 

@@ -48,7 +48,7 @@ final class DecisionStore {
         queue = StoreQueue(paths: paths, log: log)
         history = StoreHistory(queue, now: now)
         switches = Switches(queue, history, now: now)
-        queue.owed = { [weak self] in self.map { Array($0.memory.void) } ?? [] }
+        queue.pendingResets = { [weak self] in self.map { Array($0.memory.pendingResets) } ?? [] }
         queue.onRead = { [weak self] in self?.read($0) }
         processes.onExit = { [weak self] in self?.exited($0) }
         saveSession()

@@ -11,11 +11,11 @@ enum HistoryRows {
 
     private static func row(_ row: Statement) -> HistoryRow? {
         let app = AppID(row.text(2))
-        guard let question = Question(name: row.text(3)), let outcome = Outcome(rawValue: row.text(4)),
+        guard let item = PromptItem(name: row.text(3)), let outcome = Outcome(rawValue: row.text(4)),
             let by = Author(rawValue: row.text(5)), app != nil || outcome.isOfEveryApp
         else { return nil }
         return HistoryRow(
-            time: row.integer(0), request: row.text(1), app: app, question: question, outcome: outcome, by: by,
+            time: row.integer(0), request: row.text(1), app: app, item: item, outcome: outcome, by: by,
             count: UInt32(clamping: row.integer(6)), seconds: row.optionalInteger(7).map { UInt32(clamping: $0) },
             // Empty for rows that have none.
             status: Status(rawValue: row.text(8)))
@@ -43,7 +43,7 @@ enum HistoryRows {
         try database.run(
             "INSERT INTO history (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                .integer(new.time), .text(new.request), .text(new.app?.description ?? ""), .text(new.question.name),
+                .integer(new.time), .text(new.request), .text(new.app?.description ?? ""), .text(new.item.name),
                 .text(new.outcome.rawValue), .text(new.by.rawValue), .integer(Int64(new.count)),
                 .optional(new.seconds.map { Int64($0) }), .optional(new.status?.rawValue),
             ])
@@ -52,7 +52,7 @@ enum HistoryRows {
     private static func earlier(
         of new: HistoryRow, _ database: Database
     ) throws(DatabaseError) -> (id: Int64, row: HistoryRow)? {
-        var condition = RowCondition(question: new.question)
+        var condition = RowCondition(item: new.item)
         condition.add("app = ?", .text(new.app?.description ?? ""))
         condition.add("id > (SELECT max(id) FROM history) - ?", .integer(reach))
         var found: (id: Int64, row: HistoryRow)?

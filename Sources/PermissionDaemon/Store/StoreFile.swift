@@ -64,9 +64,9 @@ final class StoreFile: @unchecked Sendable {
     ///   - owed: Resets that could not be written so far. They are written with the first change.
     ///   - end: The `Loop.uptimeMilliseconds()` after which nothing is committed, because the jobs have failed by then.
     ///   - reads: Whether to read the facts even if no file is opened.
-    func run(_ jobs: [StoreJob], owed: [DecisionFilter], before end: Int64, reads: Bool) -> Report {
+    func run(_ jobs: [StoreJob], pendingResets: [DecisionFilter], before end: Int64, reads: Bool) -> Report {
         isReopened = false
-        let completions = together(jobs, owed, end)
+        let completions = together(jobs, pendingResets, end)
         let facts = reads || isReopened ? readFacts() : nil
         if database?.hasDamagedRows == true {
             report("the store has damaged rows, which are left out; their content is unknown now, so apps ask again")
@@ -104,21 +104,22 @@ final class StoreFile: @unchecked Sendable {
         state = .closed
     }
 
-    private func together(_ jobs: [StoreJob], _ owed: [DecisionFilter], _ end: Int64) -> [StoreJob.Completion] {
-        do throws(DatabaseError) { return try attempt(jobs, owed, end) } catch {
+    private func together(_ jobs: [StoreJob], _ pendingResets: [DecisionFilter], _ end: Int64) -> [StoreJob.Completion]
+    {
+        do throws(DatabaseError) { return try attempt(jobs, pendingResets, end) } catch {
             // In another file than the one that the jobs were meant for, they would succeed.
             let isFinal = error.isLoss || error.isDamage || jobs.count == 1
             let why = failed(error, inBackground: jobs.allSatisfy(\.isBackground))
             if isFinal { return jobs.map { job in { job.fail(why) } } }
         }
-        var owed = owed
+        var pendingResets = pendingResets
         return jobs.map { job in
             do throws(DatabaseError) {
-                let completions = try attempt([job], owed, end)
-                if job.writes { owed = [] }
+                let completions = try attempt([job], pendingResets, end)
+                if job.writes { pendingResets = [] }
                 return completions[0]
             } catch {
-                owed += job.resets
+                pendingResets += job.resets
                 let why = failed(error, inBackground: job.isBackground)
                 return { job.fail(why) }
             }
@@ -126,7 +127,7 @@ final class StoreFile: @unchecked Sendable {
     }
 
     private func attempt(
-        _ jobs: [StoreJob], _ owed: [DecisionFilter], _ end: Int64
+        _ jobs: [StoreJob], _ pendingResets: [DecisionFilter], _ end: Int64
     ) throws(DatabaseError) -> [StoreJob.Completion] {
         for case let session? in jobs.map(\.session) {
             guard let problem = sessionFile.save(session) else { continue }
@@ -143,7 +144,7 @@ final class StoreFile: @unchecked Sendable {
         }
         let changes = database.changes
         try database.transaction { () throws(DatabaseError) in
-            for filter in owed { try DecisionRows.delete(filter, database) }
+            for filter in pendingResets { try DecisionRows.delete(filter, database) }
             for job in jobs { completions.append(try job.run(database)) }
             if Loop.uptimeMilliseconds() > end { throw .late }
         }

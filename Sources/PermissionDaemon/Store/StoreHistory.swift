@@ -70,12 +70,12 @@ final class StoreHistory {
 
     /// Lists rows, newest first.
     func list(
-        app: AppID?, question: Question?, outcome: Outcome? = nil, since: EpochSeconds? = nil, _ page: RowPage,
+        app: AppID?, item: PromptItem?, outcome: Outcome? = nil, since: EpochSeconds? = nil, _ page: RowPage,
         then: @escaping @LoopActor (Result<[HistoryRow], StoreError>) -> Void
     ) {
         write()
         trim()
-        var condition = RowCondition(app: app, question: question)
+        var condition = RowCondition(app: app, item: item)
         if let outcome { condition.add("outcome = ?", .text(outcome.rawValue)) }
         if let since { condition.add("time >= ?", .integer(since)) }
         queue.add { [condition] (database) throws(DatabaseError) in

@@ -24,7 +24,7 @@ final class StoreQueue {
     private var findings: [String] = []
 
     /// The resets that could not be written so far.
-    var owed: @LoopActor () -> [DecisionFilter] = { [] }
+    var pendingResets: @LoopActor () -> [DecisionFilter] = { [] }
     /// Called with the facts in a file that was opened, after the completions of the jobs that it was opened for.
     var onRead: (@LoopActor (StoredFacts) -> Void)?
     /// Called when a change was written after others could not be.
@@ -108,12 +108,12 @@ final class StoreQueue {
         }
         let group = Array(waiting.prefix(StoreQueue.groupSize))
         waiting.removeFirst(group.count)
-        let (owed, reads) = (owed(), mustRead)
+        let (pendingResets, reads) = (pendingResets(), mustRead)
         let end = Loop.uptimeMilliseconds() + Worker.deadline
         worker.run(about: path) { [file] in
-            file.run(group, owed: owed, before: end, reads: reads)
+            file.run(group, pendingResets: pendingResets, before: end, reads: reads)
         } then: { [self] report in
-            if let report { adopt(report) } else { hang() }
+            if let report { apply(report) } else { hang() }
             let hung = StoreError(reason: state?.why ?? "")
             for completion in report?.completions ?? group.map({ job in { job.fail(hung) } }) { completion() }
             if let facts = report?.facts { onRead?(facts) }
@@ -127,7 +127,7 @@ final class StoreQueue {
         become(.readOnly(why: "\(path) does not answer"))
     }
 
-    private func adopt(_ report: StoreFile.Report) {
+    private func apply(_ report: StoreFile.Report) {
         for finding in report.findings where !findings.contains(finding) { log.error("\(finding)") }
         findings = report.findings
         let isFirst = state == nil

@@ -9,20 +9,20 @@ enum DismissalRows {
         try database.rows(
             "SELECT app, permission, count, paused_until, since FROM dismissal WHERE session = ?", [.text(session)]
         ) { row in
-            guard let app = AppID(row.text(0)), let question = Question(name: row.text(1)) else { return nil }
+            guard let app = AppID(row.text(0)), let item = PromptItem(name: row.text(1)) else { return nil }
             return DismissalRecord(
-                app: app, question: question, count: max(0, min(Int(row.integer(2)), Settings.maximumNagLimit)),
+                app: app, item: item, count: max(0, min(Int(row.integer(2)), Configuration.maximumNagLimit)),
                 pausedUntil: row.optionalInteger(3),
                 since: row.integer(4))
         }
     }
 
     static func save(_ record: DismissalRecord, session: String, _ database: Database) throws(DatabaseError) {
-        if record.isEmpty { return try delete(DecisionFilter(app: record.app, question: record.question), database) }
+        if record.isEmpty { return try delete(DecisionFilter(app: record.app, item: record.item), database) }
         try database.run(
             "INSERT OR REPLACE INTO dismissal VALUES (?, ?, ?, ?, ?, ?)",
             [
-                .text(record.app.description), .text(record.question.name), .text(session),
+                .text(record.app.description), .text(record.item.name), .text(session),
                 .integer(Int64(record.count)), .optional(record.pausedUntil), .integer(record.since),
             ])
     }
@@ -51,21 +51,21 @@ enum RuleFileRows {
 }
 
 /// Answers of permd that portals may have stored.
-enum PortalAnswerRows {
-    static func all(_ database: Database) throws(DatabaseError) -> [PortalAnswer] {
+enum PortalVerdictRows {
+    static func all(_ database: Database) throws(DatabaseError) -> [PortalVerdict] {
         try database.rows("SELECT portal_app, permission, app, verdict FROM portal_answer") { row in
-            guard let question = Question(name: row.text(1)), let app = AppID(row.text(2)),
+            guard let item = PromptItem(name: row.text(1)), let app = AppID(row.text(2)),
                 let verdict = Verdict(rawValue: row.text(3))
             else { return nil }
-            return PortalAnswer(key: PortalKey(appID: row.text(0), question: question), app: app, verdict: verdict)
+            return PortalVerdict(key: PortalKey(appID: row.text(0), item: item), app: app, verdict: verdict)
         }
     }
 
-    static func save(_ answer: PortalAnswer, _ database: Database) throws(DatabaseError) {
+    static func save(_ answer: PortalVerdict, _ database: Database) throws(DatabaseError) {
         try database.run(
             "INSERT OR REPLACE INTO portal_answer VALUES (?, ?, ?, ?)",
             [
-                .text(answer.key.appID), .text(answer.key.question.name), .text(answer.app.description),
+                .text(answer.key.appID), .text(answer.key.item.name), .text(answer.app.description),
                 .text(answer.verdict.rawValue),
             ])
     }
@@ -73,7 +73,7 @@ enum PortalAnswerRows {
     static func remove(_ key: PortalKey, _ database: Database) throws(DatabaseError) {
         try database.run(
             "DELETE FROM portal_answer WHERE portal_app = ? AND permission = ?",
-            [.text(key.appID), .text(key.question.name)])
+            [.text(key.appID), .text(key.item.name)])
     }
 }
 
@@ -83,16 +83,16 @@ extension RowPage {
 }
 
 extension DecisionFilter {
-    var condition: RowCondition { RowCondition(app: app, question: question) }
+    var condition: RowCondition { RowCondition(app: app, item: item) }
 }
 
 struct RowCondition {
     private(set) var sql = ""
     private(set) var values: [SQLValue] = []
 
-    init(app: AppID? = nil, question: Question? = nil) {
+    init(app: AppID? = nil, item: PromptItem? = nil) {
         if let app { add("app = ?", .text(app.description)) }
-        if let question { add("permission = ?", .text(question.name)) }
+        if let item { add("permission = ?", .text(item.name)) }
     }
 
     mutating func add(_ term: String, _ value: SQLValue) { add(term, [value]) }

@@ -12,7 +12,7 @@ extension DecisionStore {
         queue.add { (database) throws(DatabaseError) in
             StoredState(
                 dismissals: try DismissalRows.all(session: session, database),
-                portalAnswers: try PortalAnswerRows.all(database))
+                portalVerdicts: try PortalVerdictRows.all(database))
         } then: {
             then((try? $0.get()) ?? StoredState())
         }
@@ -59,9 +59,9 @@ extension DecisionStore {
     // MARK: Answers to portals
 
     /// Calls `then` once it is on disk, or cannot be written.
-    func save(_ answer: PortalAnswer, then: @escaping @LoopActor () -> Void) {
+    func save(_ answer: PortalVerdict, then: @escaping @LoopActor () -> Void) {
         queue.add(writes: true) { (database) throws(DatabaseError) in
-            try PortalAnswerRows.save(answer, database)
+            try PortalVerdictRows.save(answer, database)
         } then: { [log] result in
             if case .failure(let error) = result {
                 log.error("An answer to a portal could not be recorded, and may outlast its decision: \(error)")
@@ -72,7 +72,7 @@ extension DecisionStore {
 
     func removePortalAnswer(_ key: PortalKey) {
         queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
-            try PortalAnswerRows.remove(key, database)
+            try PortalVerdictRows.remove(key, database)
         } then: { _ in
         }
     }

@@ -69,10 +69,10 @@ struct StoreError: Error, Sendable, CustomStringConvertible {
 /// pauses.
 struct DecisionFilter: Sendable, Hashable {
     var app: AppID?
-    var question: Question?
+    var item: PromptItem?
 
     func matches(_ decision: Decision) -> Bool {
-        (app == nil || app == decision.app) && (question == nil || question == .permission(decision.permission))
+        (app == nil || app == decision.app) && (item == nil || item == .permission(decision.permission))
     }
 }
 
@@ -134,11 +134,11 @@ struct StoredFacts: Sendable {
 /// What a daemon that starts goes on with, apart from facts and rule files.
 struct StoredState: Sendable {
     var dismissals: [DismissalRecord] = []
-    var portalAnswers: [PortalAnswer] = []
+    var portalVerdicts: [PortalVerdict] = []
 }
 
 /// An answer that a portal was given and may have stored, with the app that it was last requested for.
-struct PortalAnswer: Sendable, Hashable {
+struct PortalVerdict: Sendable, Hashable {
     var key: PortalKey
     var app: AppID
     var verdict: Verdict

@@ -32,7 +32,7 @@ final class Switches {
         then: @escaping @LoopActor (Result<HistoryRow?, StoreError>) -> Void
     ) {
         let row = HistoryRow(
-            time: now(), request: "", app: nil, question: .permission(permission), outcome: on ? .on : .off, by: author)
+            time: now(), request: "", app: nil, item: .permission(permission), outcome: on ? .on : .off, by: author)
         // Rows that wait are older than this one.
         history.write()
         queue.add(writes: true) { (database) throws(DatabaseError) -> (off: Set<Permission>, isChanged: Bool) in

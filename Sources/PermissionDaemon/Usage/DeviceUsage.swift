@@ -186,7 +186,7 @@ extension DeviceUsage {
         let (app, device) = (report.app, report.device)
         record([
             HistoryRow(
-                time: now(), request: "", app: app, question: .permission(device.permission), outcome: .bypassed,
+                time: now(), request: "", app: app, item: .permission(device.permission), outcome: .bypassed,
                 by: .nobody, status: report.status)
         ])
         bypasses.notice(
@@ -200,7 +200,7 @@ extension UseChange {
     fileprivate var row: HistoryRow? {
         guard case .ended(let use, let end) = self, let app = use.app else { return nil }
         return HistoryRow(
-            time: end, request: "", app: app, question: .permission(use.device.permission), outcome: .used, by: .nobody,
+            time: end, request: "", app: app, item: .permission(use.device.permission), outcome: .used, by: .nobody,
             seconds: UInt32(clamping: max(0, end - use.since)), status: use.status)
     }
 }

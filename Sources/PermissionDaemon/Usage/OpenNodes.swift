@@ -125,12 +125,12 @@ final class OpenNodes {
             isSearching = false
             let pause = found.map { max($0.duration * OpenNodes.pausePerSearch, OpenNodes.pause) }
             earliest = Loop.uptimeMilliseconds() + (pause ?? retryTime)
-            if let found { adopt(found, from: start) }
+            if let found { apply(found, from: start) }
             schedule()
         }
     }
 
-    private func adopt(_ found: FoundOpeners, from start: Int64) {
+    private func apply(_ found: FoundOpeners, from start: Int64) {
         // A process that has closed the node meanwhile is no hidden one.
         openings.read()
         let epoch = now()

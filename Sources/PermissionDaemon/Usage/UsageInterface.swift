@@ -11,7 +11,7 @@ struct UsageInterface {
     let subscribers: Subscribers
     /// Reads the apps' desktop entries.
     let worker: Worker
-    let policy: PolicySet
+    let policy: RuleSet
     /// Whether permd-guard ends the use of an open camera that is denied.
     let guardCutsCameras: @LoopActor () -> Bool
 
@@ -54,7 +54,7 @@ struct UsageInterface {
     /// Whether it ends when the permission is denied. An enforcement point cuts an app off; the guard cuts off cameras, but
     /// no sound server, which it lets pass.
     private func isCut(_ use: Use) -> Bool {
-        guard use.app != nil, policy.settings.ask != .none else { return false }
+        guard use.app != nil, policy.configuration.ask != .none else { return false }
         guard let source = DeviceOpener.Source(rawValue: use.source) else { return true }
         return source == .device && use.device.permission == .camera && !use.isServer && guardCutsCameras()
     }

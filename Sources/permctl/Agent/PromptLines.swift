@@ -106,7 +106,7 @@ struct PromptLines {
 
     /// What is asked, and its device.
     private func about(_ item: AgentPrompt.Item) -> TerminalText {
-        let name = item.question.permission.map(Texts.name) ?? item.dialog?.title ?? ""
+        let name = item.id.permission.map(Texts.name) ?? item.dialog?.title ?? ""
         return PromptLines.text(item.deviceName.isEmpty ? name : "\(name): \(item.deviceName)")
     }
 
@@ -150,7 +150,7 @@ struct PromptLines {
         let label = label(action) ?? ""
         guard case .answer(let choice) = action, choice != .deny, form.isOn.contains(false) else { return label }
         let names = form.items.indices.filter { form.isOn[$0] }
-            .compactMap { form.items[$0].question.permission.map(Texts.name) }
+            .compactMap { form.items[$0].id.permission.map(Texts.name) }
         return label + ": " + PromptLines.text(names.joined(separator: ", "))
     }
 }

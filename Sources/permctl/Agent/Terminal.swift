@@ -42,7 +42,7 @@ final class Terminal: Sendable {
     private struct Prompt {
         var status: TerminalText = ""
         /// Whether keys are discarded until none was pressed for a while. The cursor is hidden meanwhile.
-        var isGuarded = true
+        var isDelayed = true
     }
 
     private static let (hidesCursor, showsCursor): (TerminalText, TerminalText) = ("\u{1B}[?25l", "\u{1B}[?25h")
@@ -102,7 +102,7 @@ final class Terminal: Sendable {
     /// Makes keys available one by one and without echo, and discards earlier ones.
     func begin() {
         prompt.withLock { $0 = Prompt() }
-        guardKeys()
+        delayKeys()
         var count: eventfd_t = 0
         _ = eventfd_read(stopEvent, &count)
         var attributes = original
@@ -123,12 +123,12 @@ final class Terminal: Sendable {
     }
 
     /// Discards keys from now on, until none was pressed for a while.
-    func guardKeys() { setGuarded(true) }
+    func delayKeys() { setDelayed(true) }
 
-    private func setGuarded(_ isGuarded: Bool) {
+    private func setDelayed(_ isDelayed: Bool) {
         prompt.withLock {
-            Output.write(isGuarded ? Terminal.hidesCursor : Terminal.showsCursor, to: fd)
-            $0?.isGuarded = isGuarded
+            Output.write(isDelayed ? Terminal.hidesCursor : Terminal.showsCursor, to: fd)
+            $0?.isDelayed = isDelayed
         }
     }
 
@@ -145,13 +145,13 @@ final class Terminal: Sendable {
 
     private func wait() -> Event {
         while true {
-            let isGuarded = prompt.withLock { $0?.isGuarded == true }
-            guard let event = event(within: isGuarded ? inputDelay : -1) else {
-                setGuarded(false)
+            let isDelayed = prompt.withLock { $0?.isDelayed == true }
+            guard let event = event(within: isDelayed ? inputDelay : -1) else {
+                setDelayed(false)
                 continue
             }
             guard event == .key(Terminal.sequence) else { return event }
-            if !isGuarded { return readKey() }
+            if !isDelayed { return readKey() }
             tcflush(fd, TCIFLUSH)
         }
     }

@@ -50,7 +50,7 @@ final class TerminalAgent: PromptPresenter {
                     return (answer, lines.summary(action))
                 }
                 // Whoever presses other keys may be typing something else.
-                if action == nil { terminal.guardKeys() }
+                if action == nil { terminal.delayKeys() }
                 switch action {
                 case .details?:
                     let earlier = try? await PermissionSettings().decisions(app: prompt.app)

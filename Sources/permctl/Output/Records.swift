@@ -38,7 +38,7 @@ struct DecisionRecord: Codable, Hashable {
 
     init(_ row: DecisionRow) {
         app = row.app.description
-        permission = row.question.name
+        permission = row.item.name
         decision = row.decision.rawValue
         duration = row.duration?.rawValue ?? ""
         until = row.until
@@ -62,7 +62,7 @@ extension StatusRow {
 extension HistoryRow {
     var record: Record {
         [
-            "time": time, "request": request, "app": app?.description ?? "", "permission": question.name,
+            "time": time, "request": request, "app": app?.description ?? "", "permission": item.name,
             "outcome": outcome.rawValue, "by": by.rawValue, "count": count, "seconds": seconds,
             "status": status?.rawValue,
         ]
@@ -74,7 +74,7 @@ extension QueuedRequest {
 
     var record: Record {
         [
-            "request": request, "app": app.description, "permissions": questions.map(\.name), "state": state,
+            "request": request, "app": app.description, "permissions": items.map(\.name), "state": state,
             "position": position, "since": since,
         ]
     }

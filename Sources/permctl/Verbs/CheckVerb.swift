@@ -16,7 +16,7 @@ struct CheckVerb: ParsableCommand {
     var json = false
 
     func run() throws {
-        let checked = files.isEmpty ? PolicyCheck.machine(root: root) : files.flatMap(PolicyCheck.path)
+        let checked = files.isEmpty ? FileCheck.machine(root: root) : files.flatMap(FileCheck.path)
         if json {
             try Output.json(checked.flatMap(\.records))
         } else if checked.isEmpty {

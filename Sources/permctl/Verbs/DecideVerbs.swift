@@ -49,7 +49,7 @@ struct DecisionArguments: ParsableArguments {
         try await settings.set(verdict, app: app.description, permission: permission, duration: duration)
         if verdict == .grant { try await warnOfRule(app, settings) }
         if json {
-            let rows = try await settings.decisions(app: app.description, question: .permission(permission))
+            let rows = try await settings.decisions(app: app.description, item: .permission(permission))
             return try Output.json(rows.filter { $0.decision != .pause }.map(DecisionRecord.init))
         }
         let word = verdict == .grant ? "granted" : "denied"

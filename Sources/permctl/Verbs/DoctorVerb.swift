@@ -222,7 +222,7 @@ private struct Examination {
 
     /// What permd reads without an error, but looks like a mistake.
     private static func notes() -> [Finding] {
-        PolicyCheck.machine(root: "/").flatMap { file in
+        FileCheck.machine(root: "/").flatMap { file in
             file.notes.map {
                 Finding(.information, "policy-note", $0.message, advice: "correct or remove it").at(file.path, $0.line)
             }

@@ -43,15 +43,15 @@ struct ImportRun {
     ) async -> [ImportVerb.Imported] {
         var kept: [ImportVerb.Imported] = []
         for decision in decisions {
-            let (app, question) = (decision.app.description, Question.permission(decision.permission))
-            let old = before.first { $0.app == decision.app && $0.question == question && $0.decision != .pause }
+            let (app, item) = (decision.app.description, PromptItem.permission(decision.permission))
+            let old = before.first { $0.app == decision.app && $0.item == item && $0.decision != .pause }
             do throws(ClientError) {
                 if let old, let duration = old.holds, duration != .once, old.decision != .unknown {
                     try await settings.set(
                         old.decision == .grant ? .grant : .deny, app: app, permission: decision.permission,
                         duration: duration)
                 } else {
-                    try await settings.reset(app: app, question: question)
+                    try await settings.reset(app: app, item: item)
                     if old != nil { kept.append(decision) }
                 }
             } catch {

@@ -20,7 +20,7 @@ struct QueueVerb: AsyncParsableCommand {
         ) { row in
             [
                 Cell(String(row.position)), Cell(row.state, row.isShowing ? .good : nil), Cell(row.app, names),
-                Cell(row.questions.map(\.name).joined(separator: ", ")), Cell(TimeText.short(row.since)),
+                Cell(row.items.map(\.name).joined(separator: ", ")), Cell(TimeText.short(row.since)),
             ]
         }
     }
@@ -81,7 +81,7 @@ struct HistoryVerb: AsyncParsableCommand {
     @Option(parsing: .unconditional, help: "Only this app.", completion: Completions.apps)
     var app: AppName?
     @Option(parsing: .unconditional, help: "Of one permission.")
-    var permission: Question?
+    var permission: PromptItem?
     @Option(parsing: .unconditional, help: "With this outcome.")
     var outcome: Outcome?
     @Option(
@@ -103,7 +103,7 @@ struct HistoryVerb: AsyncParsableCommand {
         let settings = PermissionSettings()
         let app = try await app?.resolve(settings)
         let rows = try await settings.history(
-            app: app?.description, question: permission, outcome: outcome,
+            app: app?.description, item: permission, outcome: outcome,
             since: since.flatMap { TimeText.past($0) }, limit: limit ?? 0)
         let isFiltered = app != nil || permission != nil || outcome != nil || since != nil
         let names = try await output.shortNames(settings)
@@ -119,7 +119,7 @@ struct HistoryVerb: AsyncParsableCommand {
             [
                 Cell(TimeText.full(row.time), brief: TimeText.short(row.time, withSeconds: true)),
                 row.app.map { Cell($0, names) } ?? Cell("every app", .faint),
-                Cell(row.question.name), Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
+                Cell(row.item.name), Cell(row.outcome.rawValue, HistoryVerb.colour(row.outcome)),
                 Cell(row.by == .nobody ? "-" : row.by.rawValue), Cell(String(row.count)),
                 Cell(HistoryVerb.details(row)),
             ]

@@ -18,8 +18,8 @@ struct MonitorVerb: AsyncParsableCommand {
         for await event in events {
             switch event {
             case .queueChanged: break
-            case .requestChanged(let app, let questions, let state):
-                let names = questions.map(\.name)
+            case .requestChanged(let app, let items, let state):
+                let names = items.map(\.name)
                 try report(
                     "request", "\(app) for \(names.joined(separator: ", ")): \(state)",
                     ["app": app.description, "permissions": names, "outcome": state])
@@ -84,7 +84,7 @@ struct MonitorVerb: AsyncParsableCommand {
         _ app: AppID, _ permission: Permission, _ verdict: Verdict?, _ settings: PermissionSettings
     ) async -> Duration? {
         guard let verdict else { return nil }
-        let rows = (try? await settings.decisions(app: app.description, question: .permission(permission))) ?? []
+        let rows = (try? await settings.decisions(app: app.description, item: .permission(permission))) ?? []
         return rows.first { $0.decision.rawValue == verdict.rawValue }?.holds
     }
 

@@ -12,7 +12,7 @@ struct ResetVerb: AsyncParsableCommand {
     @Argument(help: "The app; or a permission, for every app.", completion: Completions.appsAndPermissions)
     var app: AppName?
     @Argument(help: "The permission; all of them by default.")
-    var permission: Question?
+    var permission: PromptItem?
     @Flag(help: "Everything, of every app; asks first on a terminal.")
     var all = false
     @Flag(help: "Print JSON.")
@@ -26,17 +26,17 @@ struct ResetVerb: AsyncParsableCommand {
     func run() async throws {
         let settings = PermissionSettings()
         var chosen: AppID?
-        var question = permission
+        var item = permission
         if let app {
-            if question == nil, let named = Question(name: app.text) {
-                question = named
+            if item == nil, let named = PromptItem(name: app.text) {
+                item = named
             } else {
                 chosen = try await app.resolve(settings)
             }
         }
-        let rows = try await settings.decisions(app: chosen?.description, question: question)
+        let rows = try await settings.decisions(app: chosen?.description, item: item)
         if all, !rows.isEmpty { try confirm(rows.count) }
-        let removed = try await settings.reset(app: chosen?.description, question: question)
+        let removed = try await settings.reset(app: chosen?.description, item: item)
         if json { try Output.json(rows.map(DecisionRecord.init)) } else { say(rows, removed) }
         if rows.isEmpty { throw Failure(.no, json ? "" : "there was nothing to forget") }
     }
@@ -50,7 +50,7 @@ struct ResetVerb: AsyncParsableCommand {
                 case .deny: " (denied)"
                 case .pause, .unknown: ""
                 }
-            Output.line("\(what) \(row.question.name) for \(row.app)\(verdict)")
+            Output.line("\(what) \(row.item.name) for \(row.app)\(verdict)")
         }
         let shown = rows.filter { $0.decision != .pause }.count
         // Decisions may have been made, or have ended, since they were listed.

@@ -40,7 +40,7 @@ struct StatusVerb: AsyncParsableCommand {
         var uses: [Permission: (EpochSeconds, Bool)] = [:]
         for permission in Permission.allCases {
             let last = try await settings.history(
-                app: app.description, question: .permission(permission), outcome: .used, limit: 1)
+                app: app.description, item: .permission(permission), outcome: .used, limit: 1)
             if let row = last.first { uses[permission] = (row.time, false) }
         }
         for use in try await settings.uses() where use.app == app { uses[use.permission] = (TimeText.now(), true) }

@@ -21,7 +21,7 @@ struct AppEntry: Sendable, Equatable {
     /// The permissions about which this was decided for the whole app or one of its processes.
     func permissions(_ decision: DecisionRow.Kind) -> [Permission] {
         Permission.allCases.filter { permission in
-            decisions.contains { $0.question == .permission(permission) && $0.decision == decision }
+            decisions.contains { $0.item == .permission(permission) && $0.decision == decision }
         }
     }
 

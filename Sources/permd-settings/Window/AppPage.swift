@@ -108,11 +108,11 @@ final class AppPage {
         for row in rows {
             guard let status = statuses.first(where: { $0.permission == row.permission }) else { continue }
             let pause = model.decisions(app).first {
-                $0.question == .permission(row.permission) && $0.decision == .pause
+                $0.item == .permission(row.permission) && $0.decision == .pause
             }
             let isUsed = model.lists.uses.contains { $0.app == app && $0.permission == row.permission }
             let last = model.lists.history.first {
-                $0.app == app && $0.question == .permission(row.permission) && $0.outcome == .used
+                $0.app == app && $0.item == .permission(row.permission) && $0.outcome == .used
             }
             let hasDevice = model.lists.devices.contains { $0.permission == row.permission }
             let isOff = model.lists.switches[row.permission] == false

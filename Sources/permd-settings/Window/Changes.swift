@@ -9,12 +9,12 @@ final class Changes {
     /// A decision to be set, or with nil to be removed.
     struct Step: Sendable, Hashable {
         let app: AppID
-        let question: Question?
+        let item: PromptItem?
         let verdict: Verdict?
         let duration: Duration
 
-        static func reset(_ app: AppID, _ question: Question?) -> Step {
-            Step(app: app, question: question, verdict: nil, duration: .always)
+        static func reset(_ app: AppID, _ item: PromptItem?) -> Step {
+            Step(app: app, item: item, verdict: nil, duration: .always)
         }
 
         /// What brings back a decision; nil if that is impossible: a decision for one process and a pause cannot be
@@ -29,7 +29,7 @@ final class Changes {
                 case .deny: .deny
                 case .pause, .unknown: nil
                 }
-            return verdict.map { Step(app: row.app, question: row.question, verdict: $0, duration: duration) }
+            return verdict.map { Step(app: row.app, item: row.item, verdict: $0, duration: duration) }
         }
     }
 
@@ -50,14 +50,14 @@ final class Changes {
 
     /// - Parameter before: The decision or pause in force.
     func apply(_ selection: Selection, _ app: AppID, _ permission: Permission, before: DecisionRow?) {
-        let question = Question.permission(permission)
+        let item = PromptItem.permission(permission)
         let decision = selection.decision(now: TimeText.now())
         let step = Step(
-            app: app, question: question, verdict: decision?.verdict, duration: decision?.duration ?? .always)
+            app: app, item: item, verdict: decision?.verdict, duration: decision?.duration ?? .always)
         let text = Texts.text(
             "%@: %@ is now “%@”", Texts.isolated(model.names.label(of: app).name), Texts.name(permission),
             selection.label)
-        apply([step], text, undo: Changes.undo(app, question, before))
+        apply([step], text, undo: Changes.undo(app, item, before))
     }
 
     /// Removes all decisions about an app.
@@ -80,22 +80,22 @@ final class Changes {
     /// Takes back what lets an app use the device. A reset would not do: an enforcement point would ask the person
     /// again at once, or let a program outside a sandbox pass.
     func stop(_ use: UseRow, _ app: AppID, _ name: String) {
-        let question = Question.permission(use.permission)
-        let step = Step(app: app, question: question, verdict: .deny, duration: UseRow.refusalWhenStopped)
+        let item = PromptItem.permission(use.permission)
+        let step = Step(app: app, item: item, verdict: .deny, duration: UseRow.refusalWhenStopped)
         let pattern =
             use.isCut
             ? Texts.pattern("%@ may not use %@ until you log out")
             : Texts.pattern("%@ may not use %@ until you log out, but still has it open: quit it to end that")
-        let rows = model.decisions(app).filter { $0.question == question }
+        let rows = model.decisions(app).filter { $0.item == item }
         let before = rows.first { $0.decision != .pause }
         apply(
             [step], Texts.filled(pattern, [Texts.isolated(name), Texts.name(use.permission)]),
-            undo: Changes.undo(app, question, before))
+            undo: Changes.undo(app, item, before))
     }
 
     /// What brings back the decision that was in force; nothing if that is impossible.
-    private static func undo(_ app: AppID, _ question: Question, _ before: DecisionRow?) -> [Step] {
-        guard let before else { return [.reset(app, question)] }
+    private static func undo(_ app: AppID, _ item: PromptItem, _ before: DecisionRow?) -> [Step] {
+        guard let before else { return [.reset(app, item)] }
         return [Step.back(before)].compactMap(\.self)
     }
 
@@ -116,8 +116,8 @@ final class Changes {
     /// A decision that has ended meanwhile is not brought back.
     private nonisolated static func run(_ step: Step, _ settings: PermissionSettings) async throws(ClientError) {
         let isOver = step.duration.end.map { $0 <= TimeText.now() } ?? false
-        guard let verdict = step.verdict, let permission = step.question?.permission, !isOver else {
-            try await settings.reset(app: step.app.description, question: step.question)
+        guard let verdict = step.verdict, let permission = step.item?.permission, !isOver else {
+            try await settings.reset(app: step.app.description, item: step.item)
             return
         }
         try await settings.set(

@@ -14,8 +14,8 @@ final class HistoryPage {
     private let outcomeMenu: Widget
     /// The entries of the menus after the first, which is for all.
     private var apps: [AppID] = []
-    private let questions: [Question] =
-        Permission.allCases.map(Question.permission) + PortalQuestion.allCases.map(Question.portal)
+    private let items: [PromptItem] =
+        Permission.allCases.map(PromptItem.permission) + PortalItem.allCases.map(PromptItem.portal)
     private let outcomes = Outcome.allCases.filter { $0 != .unknown }
     private var selectedApp: AppID?
     private var isFilling = false
@@ -23,7 +23,7 @@ final class HistoryPage {
     init(_ model: Model) {
         self.model = model
         appMenu = HistoryPage.menu([Texts.text("All Apps")], isSearchable: true)
-        kindMenu = HistoryPage.menu([Texts.text("All Kinds")] + questions.map(Texts.name), isSearchable: false)
+        kindMenu = HistoryPage.menu([Texts.text("All Kinds")] + items.map(Texts.name), isSearchable: false)
         outcomeMenu = HistoryPage.menu([Texts.text("All Outcomes")] + outcomes.map(Texts.name), isSearchable: false)
         let filters = cadw_flow_new(3)!
         for (menu, name) in [
@@ -88,11 +88,11 @@ final class HistoryPage {
     }
 
     private func show() {
-        let question = HistoryPage.selection(kindMenu, questions)
+        let item = HistoryPage.selection(kindMenu, items)
         let outcome = HistoryPage.selection(outcomeMenu, outcomes)
         let text = list.text
         let rows = model.lists.history.filter { row in
-            (selectedApp == nil || row.app == selectedApp) && (question == nil || row.question == question)
+            (selectedApp == nil || row.app == selectedApp) && (item == nil || row.item == item)
                 && (outcome == nil || row.outcome == outcome) && (text.isEmpty || matches(row, text))
         }
         list.show(
@@ -109,7 +109,7 @@ final class HistoryPage {
     /// A part of the app's name or identity, of the kind, or of the outcome, in the person's language.
     private func matches(_ row: HistoryRow, _ text: String) -> Bool {
         row.app.map { AppEntry.searched($0, model.names.label(of: $0)).contains(text) } ?? false
-            || "\(Texts.name(row.question))\n\(Texts.name(row.outcome))".lowercased().contains(text)
+            || "\(Texts.name(row.item))\n\(Texts.name(row.outcome))".lowercased().contains(text)
     }
 
     private static func selection<Value>(_ menu: Widget, _ values: [Value]) -> Value? {

@@ -7,14 +7,14 @@ import PermissionTexts
 enum HistoryText {
     /// - Parameter names: The names of apps, for lists of more than one app.
     static func content(_ row: HistoryRow, names: AppNames?) -> RowContent {
-        let question = Texts.name(row.question)
+        let item = Texts.name(row.item)
         let details = details(row)
         let detail = TimeText.short(row.time)
-        let icon = Icons.of(row.question.permission)
-        guard let names else { return RowContent(icon: icon, title: question, subtitle: details, detail: detail) }
+        let icon = Icons.of(row.item.permission)
+        guard let names else { return RowContent(icon: icon, title: item, subtitle: details, detail: detail) }
         return RowContent(
             icon: icon, title: row.app.map { names.label(of: $0).name } ?? Texts.text("Every App"),
-            subtitle: "\(question) · \(details)", detail: detail)
+            subtitle: "\(item) · \(details)", detail: detail)
     }
 
     private static func details(_ row: HistoryRow) -> String {

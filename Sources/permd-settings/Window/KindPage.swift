@@ -49,7 +49,7 @@ final class KindPage {
     }
 
     private func decision(_ entry: AppEntry) -> DecisionRow? {
-        entry.decisions.first { $0.question.permission == permission }
+        entry.decisions.first { $0.item.permission == permission }
     }
 
     private func show() {

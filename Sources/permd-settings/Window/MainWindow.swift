@@ -6,7 +6,7 @@ import PermissionTexts
 
 @MainActor
 final class MainWindow {
-    private enum Place: Equatable {
+    private enum Page: Equatable {
         case main
         case app(AppID)
         case kind(Permission)
@@ -25,7 +25,7 @@ final class MainWindow {
     private let appPage: AppPage
     private let kindPage: KindPage
     /// The pages on the way here, the shown one last.
-    private var trail: [Place] = [.main]
+    private var trail: [Page] = [.main]
 
     init(_ application: UnsafeMutablePointer<GApplication>) {
         window = cadw_window_new(application)
@@ -117,7 +117,7 @@ final class MainWindow {
 
     // MARK: The way between pages
 
-    private func go(_ place: Place) {
+    private func go(_ place: Page) {
         if trail.last != place { trail.append(place) }
         showPlace()
     }

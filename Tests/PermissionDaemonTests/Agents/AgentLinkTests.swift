@@ -13,10 +13,10 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
 struct AgentLinkTests {
-    private final class Origin: RequestOrigin {
+    private final class Origin: Requester {
         func accept() {}
         func refuse(_ error: PermissionError) {}
-        func moved(from old: Place, to new: Place) {}
+        func moved(from old: QueuePlace, to new: QueuePlace) {}
         func respond(_ reply: Reply) {}
         func forget() {}
     }
@@ -62,7 +62,7 @@ struct AgentLinkTests {
             id: RequestID(1), path: "/r",
             caller: Caller(
                 connection: ":1.99", app: AppID("exe:/usr/bin/app")!, process: ProcessKey(pid: 1, startTime: 1)),
-            questions: [.camera], arrived: 0, origin: Origin())
+            items: [.camera], arrived: 0, requester: Origin())
 
         /// Returns once everything sent so far by either side has been received.
         func settle() async throws {

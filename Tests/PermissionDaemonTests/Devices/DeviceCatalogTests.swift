@@ -35,7 +35,7 @@ struct DeviceCatalogTests {
         func mayBeDevice(_ record: DeviceRecord) -> Bool { record.subsystem == "reader" }
 
         func device(
-            _ record: DeviceRecord, _ answer: NodeAnswer, among records: (_ subsystem: String) -> [DeviceRecord]
+            _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]
         ) -> FoundDevice? {
             let device = Device(
                 permission: permission, id: record.sysname, node: record.node, name: "Reader",

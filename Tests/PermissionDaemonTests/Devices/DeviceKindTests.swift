@@ -14,7 +14,7 @@ import Testing
         _ kind: any DeviceKind, _ records: [DeviceRecord], _ probe: FakeProbe = FakeProbe()
     ) -> [Device] {
         records.filter(kind.mayBeDevice).compactMap { record in
-            let answer = record.node.isEmpty ? NodeAnswer() : kind.examine(record, nil, probe)
+            let answer = record.node.isEmpty ? ProbeResult() : kind.examine(record, nil, probe)
             return kind.device(record, answer) { name in records.filter { $0.subsystem == name } }?.device
         }
     }

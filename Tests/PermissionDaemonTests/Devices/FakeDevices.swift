@@ -55,7 +55,7 @@ final class FakeSource: DeviceSource {
 // SAFETY: a mutex protects all mutable state.
 final class FakeProbe: NodeProbe, @unchecked Sendable {
     struct Table {
-        var videos: [String: VideoAnswer] = [:]
+        var videos: [String: VideoQuery] = [:]
         var failures: [String: Int32] = [:]
         var cards: [String: String] = [:]
         var opened: [String] = []
@@ -68,7 +68,7 @@ final class FakeProbe: NodeProbe, @unchecked Sendable {
     func set(_ change: (inout Table) -> Void) { table.withLock { change(&$0) } }
     var opened: [String] { table.withLock(\.opened) }
 
-    func video(_ node: String) -> VideoAnswer {
+    func video(_ node: String) -> VideoQuery {
         table.withLock { $0.hanging[node] }?.wait()
         return table.withLock { table in
             table.opened.append(node)

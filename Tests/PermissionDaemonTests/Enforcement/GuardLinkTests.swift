@@ -16,8 +16,8 @@ import Testing
 @LoopActor
 struct GuardLinkTests {
     /// Keeps the requests that it gets.
-    private final class Recorder: RequestQueue {
-        private(set) var queue = Queue(settings: Settings())
+    private final class Recorder: RequestSink {
+        private(set) var queue = Queue(configuration: Configuration())
         private(set) var requests: [Request] = []
 
         func newID() -> RequestID { queue.newID() }
@@ -59,11 +59,11 @@ struct GuardLinkTests {
             .uint64(1), .unixFD(process), .string("camera"), .uint64(0), .string(""), .bool(true),
         ]
         stage.deviceGuard.send("Asked", known + [.string("new")])
-        #expect(try await stage.deviceGuard.answer(1) == "refused")
+        #expect(try await stage.deviceGuard.answer(1) == "undecided")
         var other = known
         (other[0], other[2]) = (.uint64(2), .string("screen"))
         stage.deviceGuard.send("Asked", other)
-        #expect(try await stage.deviceGuard.answer(2) == "refused")
+        #expect(try await stage.deviceGuard.answer(2) == "undecided")
         #expect(stage.queue.requests.isEmpty)
         await stage.deviceGuard.stop()
     }
@@ -78,8 +78,8 @@ struct GuardLinkTests {
         }
         // A question of which nothing is known is answered after those before it.
         stage.deviceGuard.ask(2, about: UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC)))
-        #expect(try await stage.deviceGuard.answer(2) == "refused")
-        #expect(stage.queue.requests.count == 1 && stage.deviceGuard.answers == ["2 refused"])
+        #expect(try await stage.deviceGuard.answer(2) == "undecided")
+        #expect(stage.queue.requests.count == 1 && stage.deviceGuard.answers == ["2 undecided"])
         await stage.deviceGuard.stop()
     }
 
@@ -117,17 +117,17 @@ struct GuardLinkTests {
         link.pause()
         let process = UnixFD(owning: Pidfd.open(getpid()))
         for number: UInt64 in 1...3 { deviceGuard.ask(number, about: process) }
-        #expect(try await deviceGuard.answer(3) == "refused")
+        #expect(try await deviceGuard.answer(3) == "undecided")
         #expect(queue.requests.isEmpty)
         link.serve(queue)
         #expect(queue.requests.map(\.caller.connection) == [BusNames.guardService, BusNames.guardService])
-        #expect(deviceGuard.answers == ["3 refused"])
+        #expect(deviceGuard.answers == ["3 undecided"])
         // What has an answer makes room.
-        for request in queue.requests { request.origin.refuse(PermissionError(.limitExceeded)) }
+        for request in queue.requests { request.requester.refuse(PermissionError(.limitExceeded)) }
         link.pause()
         for number: UInt64 in 4...6 { deviceGuard.ask(number, about: process) }
-        #expect(try await deviceGuard.answer(6) == "refused")
-        #expect(Set(deviceGuard.answers) == ["1 refused", "2 refused", "3 refused", "6 refused"])
+        #expect(try await deviceGuard.answer(6) == "undecided")
+        #expect(Set(deviceGuard.answers) == ["1 undecided", "2 undecided", "3 undecided", "6 undecided"])
         await deviceGuard.stop()
     }
 }

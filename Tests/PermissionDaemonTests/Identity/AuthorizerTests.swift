@@ -39,7 +39,7 @@ struct AuthorizerTests {
             }
             server.add(Interface(name: Bench.interface, methods: methods), at: "/")
             authorizer = Authorizer(connection: service, identifier: identifier, log: quietLog)
-            authorizer.guardCalls(of: server)
+            authorizer.authorizeCalls(of: server)
         }
 
         func message(_ method: String, _ text: String = "") -> Message {

@@ -106,11 +106,11 @@ struct CallerIdentifierTests {
         var counts: Set<UInt32> = []
         for other in others {
             #expect(await CallerIdentifierTests.identify(other.uniqueName, identifier) != nil)
-            let question = Message.call(
+            let item = Message.call(
                 destination: Message.busName, path: "/org/freedesktop/DBus",
                 interface: "org.freedesktop.DBus.Debug.Stats", member: "GetConnectionStats",
                 [.string(connection.uniqueName)])
-            let answer = try await connection.call(question).body.first?.properties?["MatchRules"]
+            let answer = try await connection.call(item).body.first?.properties?["MatchRules"]
             counts.insert(try #require(answer?.uint32Value))
         }
         #expect(counts == [1])

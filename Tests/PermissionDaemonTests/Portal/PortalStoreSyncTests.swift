@@ -42,7 +42,7 @@ struct PortalStoreSyncTests {
     private final class Bench {
         static let app = AppID("flatpak:org.example.App")!
         static let caller = Caller(connection: ":1.99", app: app, process: ProcessKey(pid: 1, startTime: 1))
-        static let camera = PortalKey(appID: "org.example.App", question: .camera)
+        static let camera = PortalKey(appID: "org.example.App", item: .camera)
 
         let bus: PrivateBus
         let parts: DaemonParts
@@ -72,7 +72,7 @@ struct PortalStoreSyncTests {
 
         /// Starts, and waits until the store has been read.
         func start() async throws {
-            sync.start(await restored(parts.store).portalAnswers)
+            sync.start(await restored(parts.store).portalVerdicts)
             _ = try await portals.lookups.wait(for: PortalKinds.decided.count)
             try await settle()
         }
@@ -118,7 +118,7 @@ struct PortalStoreSyncTests {
         try await bench.start()
         await bench.decide(.grant)
         await bench.note(.grant)
-        #expect(await restored(bench.parts.store).portalAnswers.map(\.key) == [Bench.camera])
+        #expect(await restored(bench.parts.store).portalVerdicts.map(\.key) == [Bench.camera])
         // The portal's own copy of the answer is no news.
         bench.portals.write("devices camera", "org.example.App", ["yes"])
         try await bench.settle()
@@ -210,12 +210,12 @@ struct PortalStoreSyncTests {
     @Test func aQuestionOfThePortalsOwnIsLeftToThem() async throws {
         let bench = try await Bench()
         try await bench.start()
-        await bench.note(.grant, about: PortalKey(appID: "org.example.App", question: .portal(.screenshot)))
+        await bench.note(.grant, about: PortalKey(appID: "org.example.App", item: .portal(.screenshot)))
         bench.portals.write("screenshot screenshot", "org.example.App", ["yes"])
         bench.portals.write("screenshot screenshot", "org.example.Other", ["no"])
         try await bench.settle()
         #expect(bench.decisions.settled.all.isEmpty && bench.portals.deletions.all.isEmpty)
-        #expect(await restored(bench.parts.store).portalAnswers.isEmpty)
+        #expect(await restored(bench.parts.store).portalVerdicts.isEmpty)
         await bench.end()
     }
 

@@ -22,10 +22,10 @@ struct AnswerOrderTests {
         if !isWritable { _ = try folder.write("", to: "state") }
         let bus = try await PrivateBus()
         let parts = await DaemonParts(folder, devices: [Records.adapter("hci0")])
-        let broker = parts.broker(try bus.connect())
-        let service = BusService(broker)
-        broker.start()
-        #expect(try broker.connection.requestName(BusNames.service))
+        let coordinator = parts.coordinator(try bus.connect())
+        let service = BusService(coordinator)
+        coordinator.start()
+        #expect(try coordinator.connection.requestName(BusNames.service))
         let agent = ScriptedAgent(try bus.connect(), otherwise: .grant(.always))
         try await agent.register()
 
@@ -41,12 +41,12 @@ struct AnswerOrderTests {
         }
         for interface in [BusNames.policy, BusNames.enforcement] { _ = try await call(client, interface, "Subscribe") }
         _ = try await call(client, BusNames.access, "GetStatus", [.strings([])])
-        let app = try #require(broker.identifier.cached(client.uniqueName)?.app)
+        let app = try #require(coordinator.identifier.cached(client.uniqueName)?.app)
         try await act(client, app, got)
         try await got.first("the answer") { $0.hasSuffix("Response") }
         withExtendedLifetime(service) {}
-        broker.detach()
-        for connection in [client, agent.connection, broker.connection] { connection.close() }
+        coordinator.detach()
+        for connection in [client, agent.connection, coordinator.connection] { connection.close() }
         await bus.end()
         return got.all
     }

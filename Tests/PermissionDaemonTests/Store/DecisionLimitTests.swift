@@ -87,16 +87,16 @@ struct DecisionLimitTests {
         try fill(maximum)
         let bus = try await PrivateBus()
         let parts = await DaemonParts(folder, maximum: maximum)
-        let broker = parts.broker(try bus.connect())
-        let problem = try #require(broker.problems().first { $0.code == "store-full" })
+        let coordinator = parts.coordinator(try bus.connect())
+        let problem = try #require(coordinator.problems().first { $0.code == "store-full" })
         #expect(problem.text.contains("20 decisions") && problem.advice.contains("permctl reset"))
         let refusal = await withCheckedContinuation { done in
-            broker.settle(decision(maximum)) { done.resume(returning: $0) }
+            coordinator.settle(decision(maximum)) { done.resume(returning: $0) }
         }
         guard case .failure(let error) = refusal else { return #expect(Bool(false), "it was made") }
         #expect(error.kind == .limitExceeded)
-        broker.detach()
-        broker.connection.close()
+        coordinator.detach()
+        coordinator.connection.close()
         await bus.end()
     }
 }

@@ -29,7 +29,7 @@ struct HistoryTests {
 
     private func row(_ app: String, _ outcome: Outcome, _ by: Author = .nobody) -> HistoryRow {
         HistoryRow(
-            time: EpochSeconds(time(nil)), request: "", app: AppID(app)!, question: .camera, outcome: outcome,
+            time: EpochSeconds(time(nil)), request: "", app: AppID(app)!, item: .camera, outcome: outcome,
             by: by)
     }
 
@@ -45,7 +45,7 @@ struct HistoryTests {
                 number += 1
                 // An hour apart, so that none is merged with another.
                 let row = HistoryRow(
-                    time: 3600 * number, request: "", app: AppID(app)!, question: .camera, outcome: .withdrawn, by: by)
+                    time: 3600 * number, request: "", app: AppID(app)!, item: .camera, outcome: .withdrawn, by: by)
                 try HistoryRows.write(row, database)
                 try HistoryRows.trim(database, rows: limit, before: 0)
             }
@@ -118,7 +118,7 @@ struct HistoryTests {
         let database = try database()
         func write(_ outcome: Outcome, _ time: EpochSeconds, _ by: Author = .nobody, _ status: Status? = nil) throws {
             var row = HistoryRow(
-                time: time, request: "", app: AppID("exe:/a")!, question: .camera, outcome: outcome, by: by)
+                time: time, request: "", app: AppID("exe:/a")!, item: .camera, outcome: outcome, by: by)
             row.status = status
             try HistoryRows.write(row, database)
         }

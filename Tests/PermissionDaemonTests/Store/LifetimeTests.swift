@@ -91,7 +91,7 @@ struct LifetimeTests {
     func theSessionEnds(_ obstacle: Obstacle) async throws {
         let store = await opened()
         try await decideAll(store)
-        let pause = DismissalRecord(app: app, question: .camera, count: 3, pausedUntil: start + 8000, since: start)
+        let pause = DismissalRecord(app: app, item: .camera, count: 3, pausedUntil: start + 8000, since: start)
         try await write(store) { [session = store.session.scopes.session] (database) throws(DatabaseError) in
             try DismissalRows.save(pause, session: session, database)
         }

@@ -93,7 +93,7 @@ struct StoreLossTests {
         try inflict(.allFiles, paths.stateFile)
         store.history.record([
             HistoryRow(
-                time: 1, request: "", app: app, question: .permission(.camera), outcome: .denied, by: .person)
+                time: 1, request: "", app: app, item: .permission(.camera), outcome: .denied, by: .person)
         ])
         await written(store)
         await #expect(throws: StoreError.self) { try await commit(store, set(.grant, .camera)) }

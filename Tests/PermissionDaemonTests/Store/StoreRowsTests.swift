@@ -68,16 +68,16 @@ struct StoreRowsTests {
 
     @Test func portalAnswersAreRestored() async throws {
         let store = open()
-        let answer = PortalAnswer(
-            key: PortalKey(appID: "org.example.A", question: .camera), app: app, verdict: .grant)
-        try await write(store) { (database) throws(DatabaseError) in try PortalAnswerRows.save(answer, database) }
+        let answer = PortalVerdict(
+            key: PortalKey(appID: "org.example.A", item: .camera), app: app, verdict: .grant)
+        try await write(store) { (database) throws(DatabaseError) in try PortalVerdictRows.save(answer, database) }
         await close(store)
         let again = open()
-        #expect(await restored(again).portalAnswers == [answer])
+        #expect(await restored(again).portalVerdicts == [answer])
         try await write(again) { (database) throws(DatabaseError) in
-            try PortalAnswerRows.remove(answer.key, database)
+            try PortalVerdictRows.remove(answer.key, database)
         }
-        #expect(await restored(again).portalAnswers == [])
+        #expect(await restored(again).portalVerdicts == [])
         await close(again)
     }
 

@@ -50,7 +50,7 @@ func commit(_ store: DecisionStore, _ decisions: Decision...) async throws {
 @LoopActor
 func reset(_ store: DecisionStore, _ app: AppID? = nil, _ permission: Permission? = nil) async throws {
     let report = await withCheckedContinuation { done in
-        store.reset(DecisionFilter(app: app, question: permission.map(Question.permission)), by: .permctl) {
+        store.reset(DecisionFilter(app: app, item: permission.map(PromptItem.permission)), by: .permctl) {
             done.resume(returning: $0)
         }
     }
@@ -89,7 +89,7 @@ func list(_ store: DecisionStore) async throws -> [String] {
 @LoopActor
 func history(_ store: DecisionStore, outcome: Outcome? = nil) async throws -> [HistoryRow] {
     try await withCheckedThrowingContinuation { done in
-        store.history.list(app: nil, question: nil, outcome: outcome, RowPage()) {
+        store.history.list(app: nil, item: nil, outcome: outcome, RowPage()) {
             done.resume(with: $0.mapError { $0 as any Error })
         }
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import PolicyFiles
 
 @Suite
-struct PolicyFileTests {
+struct RuleFileTests {
     @Test func rulesAreRead() throws {
         let rules = try Rule.read(
             """
@@ -48,7 +48,7 @@ struct PolicyFileTests {
 
     @Test(arguments: wrong.indices)
     func theFirstProblemIsReported(_ index: Int) {
-        let (text, line, word) = PolicyFileTests.wrong[index]
+        let (text, line, word) = RuleFileTests.wrong[index]
         do {
             _ = try Rule.read(text, file: "/f")
             Issue.record("\(text) was read")
@@ -69,7 +69,7 @@ struct PolicyFileTests {
 
     @Test(arguments: matches.indices)
     func patternsMatchTheWholeIdentity(_ index: Int) throws {
-        let (pattern, app, expected) = PolicyFileTests.matches[index]
+        let (pattern, app, expected) = RuleFileTests.matches[index]
         let rule = try #require(
             try Rule.read("[Rule a]\nApps=\(pattern)\nPermissions=camera\nAction=grant\n", file: "/f").first)
         #expect(rule.matches(AppID(app)!) == expected, "\(pattern) \(app)")
@@ -116,13 +116,13 @@ struct PolicyFileTests {
     }
 
     @Test func settingsAreRead() throws {
-        let settings = try SettingsFile.read(
+        let configuration = try ConfigurationFile.read(
             "[Prompts]\nAgentWaitSec=1\nTimeoutSec=2\nNagLimit=3\nNagPauseSec=4\n[Limits]\nWaitingPerApp=5\nWaiting=6\n[History]\nMaxRows=7\nMaxDays=8\n[Enforcement]\nAsk=none\n",
-            over: Settings())
-        #expect([settings.agentWait, settings.promptTimeout, settings.nagPause] == [1, 2, 4])
-        #expect([settings.nagLimit, settings.waitingPerApp, settings.waiting] == [3, 5, 6])
-        #expect([settings.historyRows, settings.historyDays] == [7, 8])
-        #expect(settings.ask == .none)
+            over: Configuration())
+        #expect([configuration.agentWait, configuration.promptTimeout, configuration.nagPause] == [1, 2, 4])
+        #expect([configuration.nagLimit, configuration.waitingPerApp, configuration.waiting] == [3, 5, 6])
+        #expect([configuration.historyRows, configuration.historyDays] == [7, 8])
+        #expect(configuration.ask == .none)
     }
 
     @Test(arguments: [
@@ -133,14 +133,14 @@ struct PolicyFileTests {
     ])
     func invalidSettings(_ text: String) {
         #expect(throws: FileProblem.self) {
-            try SettingsFile.read("[History]\nMaxRows=5\n" + text, over: Settings())
+            try ConfigurationFile.read("[History]\nMaxRows=5\n" + text, over: Configuration())
         }
     }
 
     /// One name may be the beginning of another.
     @Test func aProblemIsOnTheLineOfItsKey() {
         let error = #expect(throws: FileProblem.self) {
-            try SettingsFile.read("[Limits]\nWaitingPerApp=5\nWaiting = x\n", over: Settings())
+            try ConfigurationFile.read("[Limits]\nWaitingPerApp=5\nWaiting = x\n", over: Configuration())
         }
         #expect(error?.line == 3)
     }
@@ -150,7 +150,7 @@ struct PolicyFileTests {
         ("[Enforcement]\nAsk=everyone\n", "Ask must be sandboxed, all or none, not everyone"),
     ])
     func aProblemNamesTheValidValues(_ text: String, _ message: String) {
-        let error = #expect(throws: FileProblem.self) { try SettingsFile.read(text, over: Settings()) }
+        let error = #expect(throws: FileProblem.self) { try ConfigurationFile.read(text, over: Configuration()) }
         #expect(error?.message == message)
     }
 }

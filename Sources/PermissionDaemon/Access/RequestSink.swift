@@ -4,7 +4,7 @@ import DBus
 import PermissionCore
 
 @LoopActor
-protocol RequestQueue: AnyObject {
+protocol RequestSink: AnyObject {
     var queue: Queue { get }
     /// Returns the ID of a new request.
     func newID() -> RequestID

@@ -4,7 +4,7 @@
 package import PermissionModel
 package import System
 
-package struct PolicyProblem: Error, Sendable, Hashable {
+package struct RuleProblem: Error, Sendable, Hashable {
     package let file: String
     /// 0 means the whole file.
     package let line: Int
@@ -13,7 +13,7 @@ package struct PolicyProblem: Error, Sendable, Hashable {
     package var text: String { "\(FileProblem.place(file, line)): \(message)" }
 }
 
-extension PolicyProblem {
+extension RuleProblem {
     package init(unwatched folder: String, _ reason: String) {
         self.init(
             file: folder, line: 0,
@@ -21,13 +21,13 @@ extension PolicyProblem {
     }
 }
 
-package struct PolicyReading {
+package struct RuleReading {
     /// The content of each file that was read, by path.
     package typealias Contents = [ExactText: Result<[UInt8], RegularFile.Failure>]
 
     package private(set) var rules: [Rule] = []
-    package private(set) var settings = Settings()
-    package private(set) var problems: [PolicyProblem] = []
+    package private(set) var configuration = Configuration()
+    package private(set) var problems: [RuleProblem] = []
     /// Whether a retry may help even if no file changes.
     package private(set) var mayPass = false
     /// The last valid text of each file, by path.
@@ -47,19 +47,19 @@ package struct PolicyReading {
             }
             rules += found.map { $0.isCurrent ? $0.value : $0.value.filter { $0.action == .restrict } } ?? []
         }
-        for path in files.settings {
-            let before = settings
+        for path in files.configuration {
+            let before = configuration
             // All settings of an earlier version: the defaults may allow more.
             let found = read(path, "what it set before stays") {
-                (text) throws(FileProblem) in try SettingsFile.read(text, over: before)
+                (text) throws(FileProblem) in try ConfigurationFile.read(text, over: before)
             }
-            settings = found?.value ?? before
+            configuration = found?.value ?? before
         }
         self.validTexts = self.validTexts.filter { files.present.contains($0.key) }
     }
 
     private mutating func fail(_ file: String, _ line: Int, _ message: String) {
-        problems.append(PolicyProblem(file: file, line: line, message: message))
+        problems.append(RuleProblem(file: file, line: line, message: message))
     }
 
     /// What the file says; of one with an error, what its last valid version said.

@@ -18,7 +18,7 @@ struct Problem {
 
 /// The operations of settings programs, and the state that they list.
 @LoopActor
-protocol PolicyCalls: AnyObject {
+protocol SettingsCalls: AnyObject {
     var version: String { get }
     var now: @Sendable () -> EpochSeconds { get }
     /// The requests in the queue, in order.
@@ -28,21 +28,21 @@ protocol PolicyCalls: AnyObject {
     /// Deletes decisions and lifts pauses; nil means any. `completion` receives the number of deleted decisions, or an
     /// error if the store cannot be written: the reset still takes effect, and is written later.
     func reset(
-        app: AppID?, question: Question?, by: Author,
+        app: AppID?, item: PromptItem?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void)
     /// Switches a permission off or on for every app and calls `completion` after it is on disk.
     func setSwitch(
         _ permission: Permission, on: Bool, by: Author,
         _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void)
-    func pauses(app: AppID?, question: Question?) -> [Pause]
+    func pauses(app: AppID?, item: PromptItem?) -> [Pause]
     func problems() -> [Problem]
 }
 
 @LoopActor
-struct PolicyInterface {
-    unowned let calls: any PolicyCalls
+struct SettingsInterface {
+    unowned let calls: any SettingsCalls
     let store: DecisionStore
-    let policy: PolicySet
+    let policy: RuleSet
     let devices: DeviceCatalog
     let subscribers: Subscribers
     let lists: ListQueue
@@ -104,7 +104,7 @@ struct PolicyInterface {
             "RequestChanged",
             [
                 .objectPath(request.path), .string(request.caller.app.description),
-                .strings(request.questions.map(\.name)), .string(state),
+                .strings(request.items.map(\.name)), .string(state),
             ])
     }
 
@@ -156,8 +156,8 @@ struct PolicyInterface {
     private func reset(_ call: MethodCall) throws(PermissionError) {
         let (appText, permissionText) = (call.string(0), call.string(1))
         let app = appText.isEmpty ? nil : try parseApp(appText)
-        let question = permissionText.isEmpty ? nil : try parseQuestion(permissionText)
-        calls.reset(app: app, question: question, by: .permctl) { result in
+        let item = permissionText.isEmpty ? nil : try parseItem(permissionText)
+        calls.reset(app: app, item: item, by: .permctl) { result in
             call.answer(result.map { [.uint32(UInt32(clamping: $0))] })
         }
     }
@@ -190,10 +190,10 @@ struct PolicyInterface {
 
     func row(_ pause: Pause) -> [String: Value] {
         [
-            "app": .string(pause.app.description), "permission": .string(pause.question.name),
+            "app": .string(pause.app.description), "permission": .string(pause.item.name),
             "decision": .string("pause"), "duration": .string(Duration.Kind.until.rawValue),
             "until": .uint64(UInt64(clamping: pause.until)), "decided": .uint64(UInt64(clamping: pause.since)),
-            "by": .string(Author.guard.rawValue),
+            "by": .string(Author.throttle.rawValue),
         ]
     }
 
@@ -201,10 +201,10 @@ struct PolicyInterface {
 
     private func requestRows() -> [[String: Value]] {
         calls.waiting.map { request in
-            let place = request.place ?? Place()
+            let place = request.place ?? QueuePlace()
             return [
                 "request": .string(request.path), "app": .string(request.caller.app.description),
-                "permissions": .strings(request.questions.map(\.name)), "state": .string(place.state.rawValue),
+                "permissions": .strings(request.items.map(\.name)), "state": .string(place.state.rawValue),
                 "position": .uint32(UInt32(place.position)), "since": .uint64(UInt64(clamping: request.arrived)),
             ]
         }

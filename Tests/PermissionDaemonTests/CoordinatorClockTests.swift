@@ -13,11 +13,11 @@ private let start: EpochSeconds = 4_000_000_000
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
-struct BrokerClockTests {
+struct CoordinatorClockTests {
     private let folder: TemporaryFolder
     private let bus: PrivateBus
     private let clock = ManualClock(start)
-    private let broker: Broker
+    private let coordinator: Coordinator
     private let caller = Caller(
         connection: ":1.9", app: AppID("exe:/usr/bin/a")!, process: ProcessKey(pid: 1, startTime: 1))
 
@@ -27,8 +27,8 @@ struct BrokerClockTests {
         var camera = DeviceRecord(subsystem: "video4linux", syspath: "/sys/camera")
         camera.node = "/dev/null"
         let clock = clock
-        broker = await DaemonParts(folder, devices: [camera]) { clock.now }.broker(try bus.connect())
-        broker.start()
+        coordinator = await DaemonParts(folder, devices: [camera]) { clock.now }.coordinator(try bus.connect())
+        coordinator.start()
     }
 
     private func decide(until end: EpochSeconds) async throws {
@@ -36,11 +36,11 @@ struct BrokerClockTests {
             app: caller.app, permission: .camera, verdict: .deny, duration: .until(end), decided: clock.now,
             by: .permctl)
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            broker.settle(decision) { done.resume(with: $0.mapError { $0 as any Error }) }
+            coordinator.settle(decision) { done.resume(with: $0.mapError { $0 as any Error }) }
         }
     }
 
-    private var isDecided: Bool { broker.facts.status(of: .camera, for: caller) == .denied }
+    private var isDecided: Bool { coordinator.facts.status(of: .camera, for: caller) == .denied }
 
     private func rows() throws -> Int64? {
         try Database(path: folder.file("state/permd.db"), isReadOnly: true).integer("SELECT count(*) FROM decision")
@@ -51,7 +51,7 @@ struct BrokerClockTests {
         #expect(isDecided)
         // An hour back: the end is an absolute time, so the decision still holds until then.
         clock.advance(by: -3600)
-        broker.store.noticeEnds()
+        coordinator.store.noticeEnds()
         #expect(isDecided)
         clock.advance(by: 3600 + 99)
         #expect(isDecided)
@@ -59,8 +59,8 @@ struct BrokerClockTests {
         // It ends at that second, even before the store notices.
         #expect(!isDecided)
         #expect(try rows() == 1)
-        broker.store.noticeEnds()
-        await written(broker.store)
+        coordinator.store.noticeEnds()
+        await written(coordinator.store)
         #expect(try rows() == 0)
         // It does not return when the clock is set back again.
         clock.advance(by: -3600)
@@ -72,8 +72,8 @@ struct BrokerClockTests {
         try await decide(until: start + 10_000)
         clock.advance(by: 1_000_000)
         #expect(!isDecided)
-        broker.store.noticeEnds()
-        await written(broker.store)
+        coordinator.store.noticeEnds()
+        await written(coordinator.store)
         #expect(try rows() == 0)
         await bus.end()
     }
@@ -82,7 +82,7 @@ struct BrokerClockTests {
         try await decide(until: start + 10)
         clock.advance(by: 10)
         #expect(!isDecided)
-        #expect(try await decisions(broker.store).isEmpty)
+        #expect(try await decisions(coordinator.store).isEmpty)
         await bus.end()
     }
 }

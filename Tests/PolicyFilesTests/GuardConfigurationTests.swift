@@ -5,27 +5,27 @@ import Testing
 
 @testable import PolicyFiles
 
-struct GuardSettingsTests {
+struct GuardConfigurationTests {
     @Test
     func filesAddUp() throws {
-        let root = try PolicyCheckTests.folder([
+        let root = try FileCheckTests.folder([
             "etc/permd/guard.conf": "[Guard]\nWithoutPermd=refuse\nPass=/usr/bin/a /usr/bin/b\n",
             "usr/lib/permd/guard.conf.d/10-more.conf": "[Guard]\nPass=/usr/bin/c\nPass=/usr/bin/d\n",
             "etc/permd/guard.conf.d/20-wait.conf": "[Guard]\nWaitForPermdSec=5\n",
             // Settings of permd are not its settings.
             "etc/permd/permd.conf": "[Prompts]\nNagLimit=1\n",
         ])
-        let (settings, problems) = GuardSettings.read(root: root.path)
+        let (configuration, problems) = GuardConfiguration.read(root: root.path)
         #expect(problems == [])
-        #expect(settings.withoutPermd == .refuse && settings.waitForPermd == 5)
-        #expect(settings.passing == ["/usr/bin/a", "/usr/bin/b", "/usr/bin/c", "/usr/bin/d"])
+        #expect(configuration.withoutPermd == .refuse && configuration.waitForPermd == 5)
+        #expect(configuration.passing == ["/usr/bin/a", "/usr/bin/b", "/usr/bin/c", "/usr/bin/d"])
     }
 
     @Test
     func withoutFilesTheDefaultsHold() throws {
-        let (settings, problems) = GuardSettings.read(root: try TemporaryFolder([]).path)
-        #expect(problems == [] && settings == GuardSettings())
-        #expect(settings.withoutPermd == .allow && settings.waitForPermd == 2 && settings.passing == [])
+        let (configuration, problems) = GuardConfiguration.read(root: try TemporaryFolder([]).path)
+        #expect(problems == [] && configuration == GuardConfiguration())
+        #expect(configuration.withoutPermd == .allow && configuration.waitForPermd == 2 && configuration.passing == [])
     }
 
     @Test(arguments: [
@@ -34,12 +34,12 @@ struct GuardSettingsTests {
         ("[Guard]\nWithoutPermd=allow\nWithoutPermd=allow\n", 3),
     ])
     func anErrorIsNamedWithItsLine(text: String, line: Int) throws {
-        let root = try PolicyCheckTests.folder(["etc/permd/guard.conf": "[Guard]\nWithoutPermd=refuse\n"])
-        let before = GuardSettings.read(root: root.path).0
+        let root = try FileCheckTests.folder(["etc/permd/guard.conf": "[Guard]\nWithoutPermd=refuse\n"])
+        let before = GuardConfiguration.read(root: root.path).0
         try root.write(text, to: "etc/permd/guard.conf")
-        let (settings, problems) = GuardSettings.read(root: root.path, over: before)
+        let (configuration, problems) = GuardConfiguration.read(root: root.path, over: before)
         #expect(problems.map(\.line) == [line])
-        #expect(settings == before, "the last valid settings stay")
-        #expect(PolicyCheck.machine(root: root.path).map { $0.error?.line } == [line])
+        #expect(configuration == before, "the last valid settings stay")
+        #expect(FileCheck.machine(root: root.path).map { $0.error?.line } == [line])
     }
 }

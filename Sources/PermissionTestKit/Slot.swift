@@ -5,7 +5,7 @@ import DBus
 
 /// A slot for one bus or daemon, returned with the last reference to it.
 @LoopActor
-final class Place {
+final class Slot {
     @LoopActor
     final class Row {
         private var free: Int
@@ -13,14 +13,14 @@ final class Place {
 
         init(_ count: Int) { free = count }
 
-        func take() async -> Place {
+        func take() async -> Slot {
             await withCheckedContinuation { waiter in
                 // Checked here because suspending lets other work run on the loop first.
                 guard free > 0 else { return waiting.append(waiter) }
                 free -= 1
                 waiter.resume()
             }
-            return Place(in: self)
+            return Slot(in: self)
         }
 
         fileprivate func giveBack() {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
-struct PolicyChangesTests {
+struct RuleChangesTests {
     @Test func readingWaitsForTheLastChangeButNotForEver() {
         var time = SettleTime()
         #expect(time.changed(at: 1000) == 200 && time.changed(at: 1150) == 200)
@@ -21,8 +21,8 @@ struct PolicyChangesTests {
     /// The folder in /usr/lib is missing, so that its nearest parent is watched, where other files change all the time.
     /// And a file hangs, so that a reading takes longer than the time to the next.
     @Test func steadyChangesPutNoReadingOff() async throws {
-        let folder = PolicyTreeTests.folder
-        let bench = try await PolicyTreeTests.Bench(["\(folder)/a.conf": PolicyTreeTests.rule("camera")])
+        let folder = RuleTreeTests.folder
+        let bench = try await RuleTreeTests.Bench(["\(folder)/a.conf": RuleTreeTests.rule("camera")])
         let hung = try await HungFileSystem(over: bench.path("a.conf"))
         let changes = EventLog<String>()
         bench.book.onChange = { [weak bench] in changes.add(bench?.restricted ?? "") }
@@ -33,7 +33,7 @@ struct PolicyChangesTests {
             }
         }
         defer { others.cancel() }
-        try bench.replace("\(folder)/b.conf", PolicyTreeTests.rule("microphone"))
+        try bench.replace("\(folder)/b.conf", RuleTreeTests.rule("microphone"))
         #expect(try await changes.wait(for: 1) == ["camera microphone"])
         try await hung.end()
     }

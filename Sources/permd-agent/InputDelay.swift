@@ -2,7 +2,7 @@
 
 /// Decides when a prompt may be answered. A fixed delay is not enough, because the person may be clicking or typing
 /// when the prompt appears: each press during the delay restarts it.
-struct ClickGuard {
+struct InputDelay {
     /// Milliseconds without a press, counted from when the window is shown and has the focus.
     static let calm: Int64 = 500
 
@@ -31,7 +31,7 @@ struct ClickGuard {
 
     /// Wakes up if there was no press for long enough. Returns true only when this call wakes it up.
     mutating func wake(at now: Int64) -> Bool {
-        guard !isAwake, let quietSince, now - quietSince >= ClickGuard.calm else { return false }
+        guard !isAwake, let quietSince, now - quietSince >= InputDelay.calm else { return false }
         isAwake = true
         return true
     }

@@ -18,13 +18,13 @@ package struct ListedFiles {
     /// The files that apply, in order.
     package var rules: [String] = []
     /// The file of settings in the highest folder that has one, then the drop-ins.
-    package var settings: [String] = []
+    package var configuration: [String] = []
     package var unreadable: [(folder: String, failure: RegularFile.Failure)] = []
     /// All existing files, including those that are replaced.
     package var present: Set<ExactText> = []
 }
 
-package struct PolicyFolders: Sendable {
+package struct RuleFolders: Sendable {
     /// The maximum size of a file. The rules of a whole distribution are a few KiB; more is a mistake.
     private static let maximumFile = 1 << 20
 
@@ -32,18 +32,18 @@ package struct PolicyFolders: Sendable {
     private let bases: [String]
 
     /// The name of the file of settings. That of its folder of drop-in files has `.d` at the end.
-    private let settings: String
+    private let configuration: String
 
     /// - Parameters:
     ///   - root: The folder that takes the place of `/`.
     ///   - settings: The name of the file of settings.
-    package init(root: String, settings: String = "permd.conf") {
-        self.settings = settings
+    package init(root: String, configuration: String = "permd.conf") {
+        self.configuration = configuration
         let prefix = root == "/" ? "" : root
         bases = ["/etc", "/run", "/usr/lib"].map { prefix + $0 + "/permd" }
     }
 
-    private var folders: [String] { bases.flatMap { [$0, $0 + "/policy.d", "\($0)/\(settings).d"] } }
+    private var folders: [String] { bases.flatMap { [$0, $0 + "/policy.d", "\($0)/\(configuration).d"] } }
 
     /// Whether permd reads files of that name in a folder of drop-in files.
     static func isRead(_ name: String) -> Bool { name.hasSuffix(".conf") && !name.hasPrefix(".") }
@@ -67,14 +67,14 @@ package struct PolicyFolders: Sendable {
     /// every folder that exists is watched.
     package func watch(
         _ inotify: Inotify, exists: (String) -> Bool = { access($0, F_OK) == 0 }
-    ) -> PolicyProblem? {
+    ) -> RuleProblem? {
         var watched: Set<String> = []
-        var problem: PolicyProblem?
+        var problem: RuleProblem?
         while true {
-            let found = Set(folders.map { PolicyFolders.nearest($0, exists) }).subtracting(watched)
+            let found = Set(folders.map { RuleFolders.nearest($0, exists) }).subtracting(watched)
             if found.isEmpty { return problem }
-            for folder in found.sorted() where inotify.watch(folder, PolicyFolders.events) < 0 && problem == nil {
-                problem = PolicyProblem(unwatched: folder, Inotify.reason(errno))
+            for folder in found.sorted() where inotify.watch(folder, RuleFolders.events) < 0 && problem == nil {
+                problem = RuleProblem(unwatched: folder, Inotify.reason(errno))
             }
             watched.formUnion(found)
         }
@@ -100,30 +100,30 @@ package struct PolicyFolders: Sendable {
     ///   - known: Paths of files that were valid once. They stay while their folder cannot be listed.
     package func files(_ listings: [FolderListing]?, known: Set<ExactText>) -> ListedFiles {
         var files = ListedFiles()
-        var (rules, settings): ([ExactText: String], [ExactText: String]) = ([:], [:])
+        var (rules, configuration): ([ExactText: String], [ExactText: String]) = ([:], [:])
         for listing in listings ?? folders.map({ FolderListing(folder: $0, failure: .unanswered) }) {
             var names = listing.names
             if let failure = listing.failure {
                 files.unreadable.append((listing.folder, failure))
-                names += PolicyFolders.names(of: known, in: listing.folder)
+                names += RuleFolders.names(of: known, in: listing.folder)
             }
             let isBase = bases.contains(listing.folder)
             for name in names {
                 let path = "\(listing.folder)/\(name)"
-                let isFirst = isBase && files.settings.isEmpty
-                guard isBase ? name == self.settings && isFirst : PolicyFolders.isRead(name) else { continue }
+                let isFirst = isBase && files.configuration.isEmpty
+                guard isBase ? name == self.configuration && isFirst : RuleFolders.isRead(name) else { continue }
                 files.present.insert(ExactText(path))
                 if isBase {
-                    files.settings = [path]
+                    files.configuration = [path]
                 } else if listing.folder.hasSuffix("/policy.d") {
                     rules[ExactText(name)] = rules[ExactText(name)] ?? path
                 } else {
-                    settings[ExactText(name)] = settings[ExactText(name)] ?? path
+                    configuration[ExactText(name)] = configuration[ExactText(name)] ?? path
                 }
             }
         }
         files.rules = rules.sorted { $0.key < $1.key }.map(\.value)
-        files.settings += settings.sorted { $0.key < $1.key }.map(\.value)
+        files.configuration += configuration.sorted { $0.key < $1.key }.map(\.value)
         return files
     }
 

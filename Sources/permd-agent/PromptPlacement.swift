@@ -8,7 +8,7 @@ import CAdwaita
 #endif
 
 /// Used only on GTK's thread.
-final class PromptPlace {
+final class PromptPlacement {
     /// Milliseconds without any input after which the window takes the keyboard.
     private static let pause: UInt32 = 2000
     /// By how much longer the pause has to be each time that the person types on.
@@ -27,7 +27,7 @@ final class PromptPlace {
     let isLayer: Bool
     /// Whether no ordinary window can be above it.
     let isAbove: Bool
-    private var pause = PromptPlace.pause
+    private var pause = PromptPlacement.pause
     private var timer: UInt32 = 0
     private var hasKeyboard = false
     private var isCovered = false
@@ -41,8 +41,8 @@ final class PromptPlace {
     /// - Parameter window: Not realized yet.
     init(_ window: Widget) {
         self.window = window
-        isLayer = PromptPlace.hasLayers
-        isAbove = !PromptPlace.comesWithKeyboard
+        isLayer = PromptPlacement.hasLayers
+        isAbove = !PromptPlacement.comesWithKeyboard
         #if LAYER_SHELL
             guard isLayer else { return }
             clayer_place(cadw_window(window))
@@ -72,7 +72,7 @@ final class PromptPlace {
     /// Brings the window to the front, with a token of the program that the person has used. Returns false where that takes a
     /// new window: GNOME Shell 43 gives no token.
     func bringForward(_ token: String) -> Bool {
-        guard !token.isEmpty || !PromptPlace.comesWithKeyboard else { return false }
+        guard !token.isEmpty || !PromptPlacement.comesWithKeyboard else { return false }
         guard isAbove else {
             cadw_window_bring_forward(cadw_window(window), token)
             return true
@@ -96,7 +96,7 @@ final class PromptPlace {
     func hide() {
         forgetPause()
         former = 0
-        if hasKeyboard { pause *= PromptPlace.patience }
+        if hasKeyboard { pause *= PromptPlacement.patience }
         hasKeyboard = false
         #if LAYER_SHELL
             if isLayer { clayer_take_keyboard(cadw_window(window), 0) }
@@ -163,7 +163,7 @@ final class PromptPlace {
         guard hasKeyboard else { return }
         former = 0
         returnKeyboard(staying: true)
-        pause *= PromptPlace.patience
+        pause *= PromptPlacement.patience
         awaitPause()
     }
 
@@ -172,7 +172,7 @@ final class PromptPlace {
         let isText = gdk_keyval_to_unicode(key) > 32 || [GDK_KEY_BackSpace, GDK_KEY_Delete].contains(Int32(key))
         guard isText, hasKeyboard else { return false }
         returnKeyboard(staying: true)
-        pause *= PromptPlace.patience
+        pause *= PromptPlacement.patience
         awaitPause()
         return true
     }
@@ -183,7 +183,7 @@ final class PromptPlace {
         let context = Unmanaged.passUnretained(self).toOpaque()
         #if LAYER_SHELL
             if isLayer {
-                watch = clayer_watch_idle(pause, { context, _ in PromptPlace.at(context)?.takeKeyboard() }, context)
+                watch = clayer_watch_idle(pause, { context, _ in PromptPlacement.at(context)?.takeKeyboard() }, context)
                 return
             }
         #endif
@@ -191,7 +191,7 @@ final class PromptPlace {
         timer = g_timeout_add(
             pause,
             { context in
-                PromptPlace.at(context)?.awaitIdleness()
+                PromptPlacement.at(context)?.awaitIdleness()
                 return 0
             }, context)
     }
@@ -199,7 +199,7 @@ final class PromptPlace {
     private func awaitIdleness() {
         timer = 0
         cadw_x11_watch_idle(
-            cadw_window(window), pause, { PromptPlace.at($0)?.takeKeyboard() },
+            cadw_window(window), pause, { PromptPlacement.at($0)?.takeKeyboard() },
             Unmanaged.passUnretained(self).toOpaque())
     }
 
@@ -213,7 +213,7 @@ final class PromptPlace {
         if isAbove, !isLayer { cadw_x11_watch_idle(cadw_window(window), 0, { _ in }, nil) }
     }
 
-    private static func at(_ context: UnsafeMutableRawPointer?) -> PromptPlace? {
-        context.map { Unmanaged<PromptPlace>.fromOpaque($0).takeUnretainedValue() }
+    private static func at(_ context: UnsafeMutableRawPointer?) -> PromptPlacement? {
+        context.map { Unmanaged<PromptPlacement>.fromOpaque($0).takeUnretainedValue() }
     }
 }

@@ -6,7 +6,7 @@ import PermissionModel
 import PermissionTestKit
 
 @LoopActor
-final class Place {
+final class Bench {
     let permd: PermdProcess
     /// A connection outside any sandbox, like that of a settings program.
     let desk: Connection
@@ -15,7 +15,7 @@ final class Place {
     private static let settings = "[Prompts]\nAgentWaitSec=1\nNagLimit=1000\n"
 
     init(
-        bus: PrivateBus? = nil, _ devices: MockDevices?, settings: String = Place.settings,
+        bus: PrivateBus? = nil, _ devices: MockDevices?, settings: String = Bench.settings,
         rules: [String: String] = [:], environment: [String: String] = [:], through wrapper: [String] = []
     ) async throws {
         permd = try await PermdProcess(
@@ -38,7 +38,7 @@ final class Place {
     }
 
     func call(_ interface: String, _ member: String, _ body: [Value] = []) async throws(BusError) -> [Value] {
-        try await desk.call(Place.message(interface, member, body)).body
+        try await desk.call(Bench.message(interface, member, body)).body
     }
 
     /// The rows of a list of org.permd.Policy1, of all its pages.
@@ -66,12 +66,12 @@ final class Place {
     func decide(_ key: Ledger.Key, _ state: Ledger.State, on connection: Connection? = nil) async -> String? {
         let message: Message
         if state.isEmpty {
-            message = Place.message(BusNames.policy, "Reset", [.string(key.app), .string(key.permission)])
+            message = Bench.message(BusNames.policy, "Reset", [.string(key.app), .string(key.permission)])
         } else {
             let words = state.split(separator: " ").map(String.init)
             var options: [String: Value] = ["duration": .string(words[1])]
             if words.count > 2 { options["until"] = .uint64(UInt64(words[2]) ?? 0) }
-            message = Place.message(
+            message = Bench.message(
                 BusNames.policy, "SetDecision",
                 [.string(key.app), .string(key.permission), .string(words[0]), .properties(options)])
         }

@@ -8,11 +8,11 @@ import PolicyFiles
 import System
 
 @LoopActor
-final class PolicySet {
+final class RuleSet {
     private(set) var rules: [Rule] = []
     /// Errors in files, and reasons why changes may go unnoticed.
-    private(set) var problems: [PolicyProblem] = []
-    private(set) var settings = Settings()
+    private(set) var problems: [RuleProblem] = []
+    private(set) var configuration = Configuration()
     /// Saves the texts of files in the store, in place of all others, then reports whether that is on disk.
     typealias Saving = @LoopActor (_ texts: [ExactText: ExactText], _ then: @escaping @LoopActor (Bool) -> Void) -> Void
     var onValidTexts: Saving? {
@@ -24,7 +24,7 @@ final class PolicySet {
     /// Milliseconds until files are retried that could not be read or watched, for example for lack of descriptors.
     private static let retryTime: Int64 = 10_000
 
-    private let folders: PolicyFolders
+    private let folders: RuleFolders
     private let worker: Worker
     private let log: Logger
     /// The last valid text of each file, by path, and what the store has of that.
@@ -42,7 +42,7 @@ final class PolicySet {
     ///
     /// - Parameter saved: The texts that earlier runs have saved.
     init(root: String, saved: [(path: String, text: String)], worker: Worker, log: Logger) {
-        folders = PolicyFolders(root: root)
+        folders = RuleFolders(root: root)
         self.worker = worker
         self.log = log
         savedTexts = Dictionary(saved.map { (ExactText($0.path), ExactText($0.text)) }) { _, last in last }
@@ -69,7 +69,7 @@ final class PolicySet {
         reading += 1
         let number = reading
         inotify = inotify ?? Inotify { [weak self] in self?.filesChanged() }
-        let unwatched = inotify == nil ? PolicyProblem(unwatched: "/", Inotify.reason(errno)) : nil
+        let unwatched = inotify == nil ? RuleProblem(unwatched: "/", Inotify.reason(errno)) : nil
         worker.run(about: "rule files") { [folders, inotify] in
             // Watch first, so that no change between the listing and the watch is lost.
             (unwatched: inotify.map { folders.watch($0) } ?? unwatched, listings: folders.listings())
@@ -78,18 +78,18 @@ final class PolicySet {
             let files = folders.files(found?.listings, known: Set(validTexts.keys))
             read(files) { [weak self] contents in
                 guard let self, number == reading else { return }
-                adopt(PolicyReading(files, contents, validTexts: validTexts), found?.unwatched)
+                apply(RuleReading(files, contents, validTexts: validTexts), found?.unwatched)
             }
         }
     }
 
-    private func read(_ files: ListedFiles, then completion: @escaping @LoopActor (PolicyReading.Contents) -> Void) {
-        let paths = files.rules + files.settings
-        var contents: PolicyReading.Contents = [:]
+    private func read(_ files: ListedFiles, then completion: @escaping @LoopActor (RuleReading.Contents) -> Void) {
+        let paths = files.rules + files.configuration
+        var contents: RuleReading.Contents = [:]
         guard !paths.isEmpty else { return completion(contents) }
         for path in paths {
             worker.run(about: path) {
-                PolicyFolders.read(path)
+                RuleFolders.read(path)
             } then: {
                 contents[ExactText(path)] = $0 ?? .failure(.unanswered)
                 if contents.count == paths.count { completion(contents) }
@@ -97,11 +97,11 @@ final class PolicySet {
         }
     }
 
-    private func adopt(_ result: PolicyReading, _ unwatched: PolicyProblem?) {
+    private func apply(_ result: RuleReading, _ unwatched: RuleProblem?) {
         let found = result.problems + (unwatched.map { [$0] } ?? [])
         for problem in found where !problems.contains(problem) { log.error("\(problem.text)") }
-        let isChanged = result.rules != rules || found != problems || result.settings != settings
-        (rules, settings, problems, validTexts) = (result.rules, result.settings, found, result.validTexts)
+        let isChanged = result.rules != rules || found != problems || result.configuration != configuration
+        (rules, configuration, problems, validTexts) = (result.rules, result.configuration, found, result.validTexts)
         saveValidTexts()
         if result.mayPass || unwatched != nil { readLater() }
         if isChanged { onChange?() }
@@ -141,7 +141,7 @@ final class PolicySet {
 
     private func readLater() {
         guard retry == nil else { return }
-        retry = Loop.shared.after(milliseconds: PolicySet.retryTime) { [weak self] in
+        retry = Loop.shared.after(milliseconds: RuleSet.retryTime) { [weak self] in
             self?.retry = nil
             self?.read()
         }

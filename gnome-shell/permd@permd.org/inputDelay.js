@@ -14,9 +14,9 @@ const POINTING = [Clutter.EventType.BUTTON_PRESS, Clutter.EventType.TOUCH_BEGIN]
  * Decides which presses may answer. A fixed delay is not enough, because the person may be typing or clicking when the
  * dialog appears: each press during the delay restarts it.
  */
-export const Guard = GObject.registerClass({
+export const InputDelay = GObject.registerClass({
     Signals: {'awake': {}, 'asleep': {}},
-}, class Guard extends GObject.Object {
+}, class InputDelay extends GObject.Object {
     _init() {
         super._init();
         this.isAwake = false;

@@ -15,14 +15,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
-struct PolicyTreeTests {
+struct RuleTreeTests {
     nonisolated static let folder = "etc/permd/policy.d"
 
-    /// A tree of folders and the `PolicySet` that reads it; `restart` creates a new one from what the last has saved.
+    /// A tree of folders and the `RuleSet` that reads it; `restart` creates a new one from what the last has saved.
     @LoopActor
     final class Bench {
         let root: TemporaryFolder
-        private(set) var book: PolicySet
+        private(set) var book: RuleSet
         private(set) var saved: [String: String] = [:]
         var isStoreWritable = true
 
@@ -36,8 +36,8 @@ struct PolicyTreeTests {
             await follow()
         }
 
-        private static func book(_ root: TemporaryFolder, _ saved: [String: String]) -> PolicySet {
-            PolicySet(
+        private static func book(_ root: TemporaryFolder, _ saved: [String: String]) -> RuleSet {
+            RuleSet(
                 root: root.path, saved: saved.map { ($0.key, $0.value) }, worker: Worker(), log: quietLog)
         }
 
@@ -64,7 +64,7 @@ struct PolicyTreeTests {
             try #require(rename(root.file("new"), root.file(name)) == 0)
         }
 
-        func path(_ name: String) -> String { root.file("\(PolicyTreeTests.folder)/\(name)") }
+        func path(_ name: String) -> String { root.file("\(RuleTreeTests.folder)/\(name)") }
 
         /// The permissions restricted for all apps, as `camera microphone …`.
         var restricted: String {
@@ -107,12 +107,12 @@ struct PolicyTreeTests {
 
     private func perform(_ kind: Break, _ bench: Bench) throws {
         let path = bench.path("a.conf")
-        let folder = bench.root.file(PolicyTreeTests.folder)
+        let folder = bench.root.file(RuleTreeTests.folder)
         switch kind {
         case .large:
-            try bench.replace("\(PolicyTreeTests.folder)/a.conf", String(repeating: "#\n", count: 1 << 20))
-        case .nul: try bench.replace("\(PolicyTreeTests.folder)/a.conf", "\0")
-        case .halfWritten: try bench.replace("\(PolicyTreeTests.folder)/a.conf", "[Rule r")
+            try bench.replace("\(RuleTreeTests.folder)/a.conf", String(repeating: "#\n", count: 1 << 20))
+        case .nul: try bench.replace("\(RuleTreeTests.folder)/a.conf", "\0")
+        case .halfWritten: try bench.replace("\(RuleTreeTests.folder)/a.conf", "[Rule r")
         case .notUTF8:
             try writeBytes([0x23, 0xFF, 0x0A], bench.root.file("new"))
             try #require(rename(bench.root.file("new"), path) == 0)
@@ -174,9 +174,9 @@ struct PolicyTreeTests {
 
     @Test(arguments: Break.allCases)
     func unreadableFilesKeepTheirRestrictions(_ kind: Break) async throws {
-        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+        let bench = try await Bench(["\(RuleTreeTests.folder)/a.conf": RuleTreeTests.good])
         // The broken file still overrides this file of the same name in /run.
-        try bench.root.write(PolicyTreeTests.rule("microphone"), to: "run/permd/policy.d/a.conf")
+        try bench.root.write(RuleTreeTests.rule("microphone"), to: "run/permd/policy.d/a.conf")
         await bench.reload()
         #expect(bench.restricted == "camera" && bench.granted && bench.book.problems.isEmpty)
         try perform(kind, bench)
@@ -195,8 +195,8 @@ struct PolicyTreeTests {
     /// Folders and files without read permission, which root can read nevertheless.
     @Test(arguments: [("", 0o000), ("", 0o300), ("", 0o600), ("/a.conf", 0o000)])
     func missingPermissions(_ name: String, _ mode: Int) async throws {
-        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
-        let path = bench.root.file(PolicyTreeTests.folder + name)
+        let bench = try await Bench(["\(RuleTreeTests.folder)/a.conf": RuleTreeTests.good])
+        let path = bench.root.file(RuleTreeTests.folder + name)
         chmod(path, mode_t(mode))
         defer { chmod(path, 0o700) }
         for _ in 0..<2 {
@@ -210,11 +210,11 @@ struct PolicyTreeTests {
     /// Until the file system answers, as with any other file that cannot be read. All other files apply.
     @Test(arguments: ["", "/a.conf"])
     func aFileThatHangsKeepsItsRestrictions(_ name: String) async throws {
-        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
-        try bench.root.write(PolicyTreeTests.rule("microphone"), to: "run/permd/policy.d/b.conf")
+        let bench = try await Bench(["\(RuleTreeTests.folder)/a.conf": RuleTreeTests.good])
+        try bench.root.write(RuleTreeTests.rule("microphone"), to: "run/permd/policy.d/b.conf")
         await bench.reload()
         #expect(bench.restricted == "camera microphone" && bench.granted)
-        let hung = try await HungFileSystem(over: bench.root.file(PolicyTreeTests.folder + name))
+        let hung = try await HungFileSystem(over: bench.root.file(RuleTreeTests.folder + name))
         await bench.reload()
         #expect(bench.restricted == "camera microphone" && !bench.granted)
         #expect(bench.book.problems.contains { $0.message.contains("the file system does not answer") })
@@ -226,14 +226,14 @@ struct PolicyTreeTests {
     /// A file that is removed, empty or masked no longer restricts anything.
     @Test(arguments: ["gone", "folder gone", "parent gone", "empty", "masked", "emptied"])
     func removedFilesLoseTheirRestrictions(_ kind: String) async throws {
-        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+        let bench = try await Bench(["\(RuleTreeTests.folder)/a.conf": RuleTreeTests.good])
         let path = bench.path("a.conf")
         switch kind {
         case "gone": unlink(path)
-        case "folder gone": rename(bench.root.file(PolicyTreeTests.folder), bench.root.file("aside"))
+        case "folder gone": rename(bench.root.file(RuleTreeTests.folder), bench.root.file("aside"))
         case "parent gone": rename(bench.root.file("etc/permd"), bench.root.file("aside"))
-        case "empty": try bench.root.write("", to: "\(PolicyTreeTests.folder)/a.conf")
-        case "emptied": try bench.root.write("# nothing\n", to: "\(PolicyTreeTests.folder)/a.conf")
+        case "empty": try bench.root.write("", to: "\(RuleTreeTests.folder)/a.conf")
+        case "emptied": try bench.root.write("# nothing\n", to: "\(RuleTreeTests.folder)/a.conf")
         default:
             unlink(path)
             symlink("/dev/null", path)
@@ -245,11 +245,11 @@ struct PolicyTreeTests {
     }
 
     @Test func aRepairedFileAppliesAgain() async throws {
-        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.good])
+        let bench = try await Bench(["\(RuleTreeTests.folder)/a.conf": RuleTreeTests.good])
         try perform(.fifo, bench)
         await bench.reload()
         unlink(bench.path("a.conf"))
-        try bench.root.write(PolicyTreeTests.rule("bluetooth"), to: "\(PolicyTreeTests.folder)/a.conf")
+        try bench.root.write(RuleTreeTests.rule("bluetooth"), to: "\(RuleTreeTests.folder)/a.conf")
         await bench.reload()
         #expect(bench.restricted == "bluetooth" && bench.book.problems.isEmpty)
     }
@@ -257,10 +257,10 @@ struct PolicyTreeTests {
     /// A link to a regular file elsewhere is read, and files beside a broken one still apply.
     @Test func linksToFilesAreRead() async throws {
         let bench = try await Bench()
-        try bench.root.write(PolicyTreeTests.rule("camera"), to: "elsewhere")
+        try bench.root.write(RuleTreeTests.rule("camera"), to: "elsewhere")
         symlink(bench.root.file("elsewhere"), bench.path("a.conf"))
         mkfifo(bench.path("b.conf"), 0o600)
-        try bench.root.write(PolicyTreeTests.rule("location"), to: "\(PolicyTreeTests.folder)/c.conf")
+        try bench.root.write(RuleTreeTests.rule("location"), to: "\(RuleTreeTests.folder)/c.conf")
         await bench.reload()
         #expect(bench.restricted == "camera location")
     }
@@ -270,7 +270,7 @@ struct PolicyTreeTests {
         let names = ["caf\u{E9}.conf", "cafe\u{301}.conf"]
         let bench = try await Bench()
         for (name, permission) in zip(names, ["camera", "location"]) {
-            try bench.root.write(PolicyTreeTests.rule(permission), to: "\(PolicyTreeTests.folder)/\(name)")
+            try bench.root.write(RuleTreeTests.rule(permission), to: "\(RuleTreeTests.folder)/\(name)")
         }
         await bench.reload()
         #expect(bench.restricted == "camera location")
@@ -283,8 +283,8 @@ struct PolicyTreeTests {
         for name in names { unlink(bench.path(name)) }
         func write(_ app: String) throws {
             try bench.root.write(
-                PolicyTreeTests.rule("camera").replacing("Apps=*", with: "Apps=\(app)"),
-                to: "\(PolicyTreeTests.folder)/a.conf")
+                RuleTreeTests.rule("camera").replacing("Apps=*", with: "Apps=\(app)"),
+                to: "\(RuleTreeTests.folder)/a.conf")
         }
         var changes = 0
         bench.book.onChange = { changes += 1 }
@@ -299,12 +299,12 @@ struct PolicyTreeTests {
     @Test func aCopyThatCouldNotBeSavedIsSavedLater() async throws {
         let bench = try await Bench()
         bench.isStoreWritable = false
-        try bench.root.write(PolicyTreeTests.good, to: "\(PolicyTreeTests.folder)/a.conf")
+        try bench.root.write(RuleTreeTests.good, to: "\(RuleTreeTests.folder)/a.conf")
         await bench.reload()
         #expect(bench.saved.isEmpty)
         bench.isStoreWritable = true
         bench.book.saveValidTexts()
-        #expect(Array(bench.saved.values) == [PolicyTreeTests.good])
+        #expect(Array(bench.saved.values) == [RuleTreeTests.good])
     }
 
     @Test(arguments: ["permd.conf", "permd.conf.d/a.conf"])
@@ -315,19 +315,19 @@ struct PolicyTreeTests {
             try bench.replace("etc/permd/\(name)", text)
             await bench.reload()
             await bench.restart()
-            #expect(bench.book.settings.waitingPerApp == 1 && bench.book.settings.historyRows == 0)
+            #expect(bench.book.configuration.waitingPerApp == 1 && bench.book.configuration.historyRows == 0)
             #expect(bench.book.problems.contains { $0.message.contains("what it set before stays") })
         }
         unlink(bench.root.file("etc/permd/\(name)"))
         await bench.reload()
-        #expect(bench.book.settings.waitingPerApp == 10 && bench.book.settings.historyRows == 10_000)
+        #expect(bench.book.configuration.waitingPerApp == 10 && bench.book.configuration.historyRows == 10_000)
     }
 
     /// Windows line ends and byte order marks are accepted; characters that only look like line ends are not.
     @Test func filesOfOtherEditors() throws {
-        let crlf = PolicyTreeTests.good.split(separator: "\n", omittingEmptySubsequences: false).joined(
+        let crlf = RuleTreeTests.good.split(separator: "\n", omittingEmptySubsequences: false).joined(
             separator: "\r\n")
-        for text in ["\u{FEFF}" + PolicyTreeTests.good, crlf, "\u{FEFF}" + crlf] {
+        for text in ["\u{FEFF}" + RuleTreeTests.good, crlf, "\u{FEFF}" + crlf] {
             let rules = try Rule.read(text, file: "/f")
             #expect(rules.map(\.line) == [1, 5] && rules.map(\.permissions) == [[.camera], [.location]])
         }
@@ -357,28 +357,28 @@ struct PolicyTreeTests {
         let events = EventLog<Bool>()
         let inotify = try #require(Inotify { events.add(true) })
         defer { inotify.close() }
-        let problem = PolicyFolders(root: root.path).watch(inotify) { path in
+        let problem = RuleFolders(root: root.path).watch(inotify) { path in
             let isThere = access(path, F_OK) == 0
             if path == folder, !isThere { _ = system("mkdir -p \(folder)") }
             return isThere
         }
         #expect(problem == nil)
         inotify.read { _, _, _ in }
-        try root.write(PolicyTreeTests.rule("camera"), to: "etc/permd/policy.d/a.conf")
+        try root.write(RuleTreeTests.rule("camera"), to: "etc/permd/policy.d/a.conf")
         try await events.wait(for: 1)
     }
 
     @Test func theFolderIsReplacedByARename() async throws {
-        let bench = try await Bench(["\(PolicyTreeTests.folder)/a.conf": PolicyTreeTests.rule("camera")])
+        let bench = try await Bench(["\(RuleTreeTests.folder)/a.conf": RuleTreeTests.rule("camera")])
         let changes = EventLog<String>()
         bench.book.onChange = { changes.add(bench.restricted) }
         try #require(system("mkdir -p \(bench.root.file("etc/new/policy.d"))") == 0)
-        try bench.root.write(PolicyTreeTests.rule("location"), to: "etc/new/policy.d/a.conf")
+        try bench.root.write(RuleTreeTests.rule("location"), to: "etc/new/policy.d/a.conf")
         try #require(rename(bench.root.file("etc/permd"), bench.root.file("etc/old")) == 0)
         try #require(rename(bench.root.file("etc/new"), bench.root.file("etc/permd")) == 0)
         try await changes.first { $0 == "location" }
         // The folder that is there now is watched.
-        try bench.replace("\(PolicyTreeTests.folder)/a.conf", PolicyTreeTests.rule("microphone"))
+        try bench.replace("\(RuleTreeTests.folder)/a.conf", RuleTreeTests.rule("microphone"))
         try await changes.first { $0 == "microphone" }
     }
 }

@@ -2,7 +2,7 @@
 
 import System
 
-package struct GuardSettings: Sendable, Equatable {
+package struct GuardConfiguration: Sendable, Equatable {
     /// What happens to users of whom no permd has been seen since the boot.
     package enum Absence: String, Sendable, CaseIterable { case allow, refuse }
 
@@ -22,16 +22,16 @@ package struct GuardSettings: Sendable, Equatable {
     ///
     /// - Parameter root: The folder that takes the place of `/`; another only in tests.
     package static func read(
-        root: String = "/", over before: GuardSettings = GuardSettings()
-    ) -> (GuardSettings, problems: [PolicyProblem]) {
-        let folders = PolicyFolders(root: root, settings: file)
+        root: String = "/", over before: GuardConfiguration = GuardConfiguration()
+    ) -> (GuardConfiguration, problems: [RuleProblem]) {
+        let folders = RuleFolders(root: root, configuration: file)
         let files = folders.files(folders.listings(), known: [])
-        var problems = files.unreadable.map { PolicyProblem(file: $0.folder, line: 0, message: $0.failure.reason) }
-        var found = GuardSettings()
-        for path in files.settings {
-            do throws(FileProblem) { found = try GuardSettings.read(text(path), over: found) } catch {
+        var problems = files.unreadable.map { RuleProblem(file: $0.folder, line: 0, message: $0.failure.reason) }
+        var found = GuardConfiguration()
+        for path in files.configuration {
+            do throws(FileProblem) { found = try GuardConfiguration.read(text(path), over: found) } catch {
                 problems.append(
-                    PolicyProblem(
+                    RuleProblem(
                         file: path, line: error.line, message: "\(error.message); the last valid settings stay"))
             }
         }
@@ -39,7 +39,7 @@ package struct GuardSettings: Sendable, Equatable {
     }
 
     private static func text(_ path: String) throws(FileProblem) -> String {
-        switch PolicyFolders.read(path) {
+        switch RuleFolders.read(path) {
         case .failure(let failure): throw FileProblem(line: 0, message: failure.reason)
         case .success(let bytes): return try FileProblem.text(bytes)
         }
@@ -49,13 +49,15 @@ package struct GuardSettings: Sendable, Equatable {
     private static let longestWait = 60
 
     /// The settings with those of the file over them. Paths of several files add up.
-    package static func read(_ text: String, over settings: GuardSettings) throws(FileProblem) -> GuardSettings {
-        var changed = settings
+    package static func read(_ text: String, over configuration: GuardConfiguration) throws(FileProblem)
+        -> GuardConfiguration
+    {
+        var changed = configuration
         for section in try IniFile(text, repeatable: repeatable).sections {
-            guard section.name == GuardSettings.section else {
+            guard section.name == GuardConfiguration.section else {
                 throw FileProblem(
                     line: section.line,
-                    message: "unknown section [\(section.name)]; there is only [\(GuardSettings.section)]")
+                    message: "unknown section [\(section.name)]; there is only [\(GuardConfiguration.section)]")
             }
             for (name, value, line) in section.values {
                 guard let problem = changed.set(name, value) else { continue }
@@ -72,8 +74,8 @@ package struct GuardSettings: Sendable, Equatable {
             guard let word = Absence(rawValue: value) else { return "\(name) must be allow or refuse, not \(value)" }
             withoutPermd = word
         case "WaitForPermdSec":
-            guard let seconds = Int(value), (0...GuardSettings.longestWait).contains(seconds) else {
-                return "\(name) must be a number from 0 to \(GuardSettings.longestWait), not \(value)"
+            guard let seconds = Int(value), (0...GuardConfiguration.longestWait).contains(seconds) else {
+                return "\(name) must be a number from 0 to \(GuardConfiguration.longestWait), not \(value)"
             }
             waitForPermd = seconds
         case "Pass":

@@ -2,37 +2,37 @@
 
 package import PermissionModel
 
-package enum SettingsFile {
+package enum ConfigurationFile {
     private struct Key: Sendable {
         let section: String
         let name: String
         /// The valid values, for an error message.
         let values: String
         /// Returns false if the value is not valid.
-        let set: @Sendable (inout Settings, String) -> Bool
+        let set: @Sendable (inout Configuration, String) -> Bool
 
         init(
             section: String, name: String, range: ClosedRange<Int64>,
-            set: @escaping @Sendable (inout Settings, Int64) -> Void
+            set: @escaping @Sendable (inout Configuration, Int64) -> Void
         ) {
             (self.section, self.name) = (section, name)
             values = "from \(range.lowerBound) to \(range.upperBound)"
-            self.set = { settings, text in
+            self.set = { configuration, text in
                 guard let number = Int64(text), range.contains(number) else { return false }
-                set(&settings, number)
+                set(&configuration, number)
                 return true
             }
         }
 
         init<Word: RawRepresentable<String> & CaseIterable & Sendable>(
-            section: String, name: String, word: Word.Type, set: @escaping @Sendable (inout Settings, Word) -> Void
+            section: String, name: String, word: Word.Type, set: @escaping @Sendable (inout Configuration, Word) -> Void
         ) {
             (self.section, self.name) = (section, name)
             let words = Word.allCases.map(\.rawValue)
             values = words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
-            self.set = { settings, text in
+            self.set = { configuration, text in
                 guard let word = Word(rawValue: text) else { return false }
-                set(&settings, word)
+                set(&configuration, word)
                 return true
             }
         }
@@ -42,19 +42,21 @@ package enum SettingsFile {
     private static let keys: [Key] = [
         Key(section: "Prompts", name: "AgentWaitSec", range: 1...86_400) { $0.agentWait = $1 },
         Key(section: "Prompts", name: "TimeoutSec", range: 1...86_400) { $0.promptTimeout = $1 },
-        Key(section: "Prompts", name: "NagLimit", range: 1...Int64(Settings.maximumNagLimit)) { $0.nagLimit = Int($1) },
+        Key(section: "Prompts", name: "NagLimit", range: 1...Int64(Configuration.maximumNagLimit)) {
+            $0.nagLimit = Int($1)
+        },
         Key(section: "Prompts", name: "NagPauseSec", range: 1...31_536_000) { $0.nagPause = $1 },
         Key(section: "Limits", name: "WaitingPerApp", range: 1...1_000_000) { $0.waitingPerApp = Int($1) },
         Key(section: "Limits", name: "Waiting", range: 1...1_000_000) { $0.waiting = Int($1) },
         Key(section: "History", name: "MaxRows", range: 0...10_000_000) { $0.historyRows = Int($1) },
         Key(section: "History", name: "MaxDays", range: 0...36_500) { $0.historyDays = Int($1) },
         Key(section: "Enforcement", name: "Ask", word: AskScope.self) { $0.ask = $1 },
-        Key(section: "Indicator", name: "Enabled", word: Switch.self) { $0.indicator = $1 },
+        Key(section: "Indicator", name: "Enabled", word: YesNo.self) { $0.indicator = $1 },
     ]
 
     /// The settings with those of the file over them.
-    package static func read(_ text: String, over settings: Settings) throws(FileProblem) -> Settings {
-        var changed = settings
+    package static func read(_ text: String, over configuration: Configuration) throws(FileProblem) -> Configuration {
+        var changed = configuration
         for section in try IniFile(text).sections {
             guard keys.contains(where: { $0.section == section.name }) else {
                 let known = Set(keys.map(\.section)).sorted().map { "[\($0)]" }.joined(separator: ", ")

@@ -5,7 +5,7 @@ import PermissionModel
 import Testing
 
 @Suite
-struct EnforcementTests {
+struct CapturePlanTests {
     private static let linker: ObjectID = 1
     private static let client: ObjectID = 7
     private static let ends = LinkEnds(3, 30, 4, 41)
@@ -14,17 +14,17 @@ struct EnforcementTests {
     private struct Case {
         var graph = SourceRuleTests.graph([
             3: Node(client: nil, mediaClass: "Audio/Source"),
-            4: Node(client: EnforcementTests.client, mediaClass: "Stream/Input/Audio"),
+            4: Node(client: CapturePlanTests.client, mediaClass: "Stream/Input/Audio"),
         ])
-        var enforcement = Enforcement()
+        var plan = CapturePlan()
         var right = RecordingRight.refused
         var isRelayed = false
         var canRelink = false
         var isConfined = false
 
         init() {
-            graph.set(EnforcementTests.linker, Client())
-            graph.set(EnforcementTests.client, Client())
+            graph.set(CapturePlanTests.linker, Client())
+            graph.set(CapturePlanTests.client, Client())
         }
 
         mutating func step() -> [Effect] {
@@ -32,17 +32,17 @@ struct EnforcementTests {
             let sources = Sources(of: graph)
             let policy = ClientPolicy(
                 rights: [.microphone: right, .camera: right], needsSilence: isRelayed, isConfined: isConfined)
-            return enforcement.step(
+            return plan.step(
                 graph, gone: gone, sources, graph.recorders(sources),
                 policies: [
-                    EnforcementTests.client: policy,
-                    EnforcementTests.linker: ClientPolicy(rights: [.microphone: .allowed, .camera: .allowed]),
+                    CapturePlanTests.client: policy,
+                    CapturePlanTests.linker: ClientPolicy(rights: [.microphone: .allowed, .camera: .allowed]),
                 ],
-                reserved: [50], canRelink: canRelink, isLinker: { $0 == EnforcementTests.linker })
+                reserved: [50], canRelink: canRelink, isLinker: { $0 == CapturePlanTests.linker })
         }
 
-        mutating func link(_ id: ObjectID = 100, maker: ObjectID? = EnforcementTests.linker) {
-            graph.set(id, Link(EnforcementTests.ends, maker: maker))
+        mutating func link(_ id: ObjectID = 100, maker: ObjectID? = CapturePlanTests.linker) {
+            graph.set(id, Link(CapturePlanTests.ends, maker: maker))
         }
     }
 
@@ -52,10 +52,10 @@ struct EnforcementTests {
 
     @Test func rightsAreTakenOnceAndGivenBack() {
         var it = Case()
-        #expect(it.step() == [EnforcementTests.forbid])
+        #expect(it.step() == [CapturePlanTests.forbid])
         #expect(it.step() == [])
         it.right = .allowed
-        #expect(it.step() == [EnforcementTests.permit, .relink([4])])
+        #expect(it.step() == [CapturePlanTests.permit, .relink([4])])
         #expect(it.step() == [])
     }
 
@@ -63,21 +63,21 @@ struct EnforcementTests {
     @Test func aConfinedClientDoesNotReachPermd() {
         var it = Case()
         it.isConfined = true
-        #expect(it.step() == [.forbid(client: EnforcementTests.client, objects: [3, 30, 50])])
+        #expect(it.step() == [.forbid(client: CapturePlanTests.client, objects: [3, 30, 50])])
         it.right = .allowed
-        #expect(it.step() == [EnforcementTests.permit, .relink([4])])
+        #expect(it.step() == [CapturePlanTests.permit, .relink([4])])
     }
 
     /// A node that outlives its maker has no rights that could be taken.
     @Test func aNodeThatOutlivesItsMakerIsCut() {
         var graph = SourceRuleTests.graph([
             3: Node(client: nil, mediaClass: "Audio/Source"),
-            4: Node(client: EnforcementTests.client, outlivesMaker: true, mediaClass: "Audio/Sink"),
+            4: Node(client: CapturePlanTests.client, outlivesMaker: true, mediaClass: "Audio/Sink"),
         ])
-        graph.set(100, Link(EnforcementTests.ends, maker: EnforcementTests.linker))
+        graph.set(100, Link(CapturePlanTests.ends, maker: CapturePlanTests.linker))
         let sources = Sources(of: graph)
-        var enforcement = Enforcement()
-        let effects = enforcement.step(
+        var plan = CapturePlan()
+        let effects = plan.step(
             graph, gone: [], sources, graph.recorders(sources),
             policies: [4: ClientPolicy(rights: [.microphone: .refused])], canRelink: true, isLinker: { _ in true })
         #expect(effects == [.cut(link: 100)])
@@ -88,17 +88,17 @@ struct EnforcementTests {
         var it = Case()
         it.right = .allowed
         #expect(it.step() == [])
-        it.enforcement.rightsAreUnsure(of: EnforcementTests.client)
-        #expect(it.step() == [EnforcementTests.permit])
+        it.plan.rightsAreUnsure(of: CapturePlanTests.client)
+        #expect(it.step() == [CapturePlanTests.permit])
         #expect(it.step() == [])
         it.right = .refused
-        #expect(it.step() == [EnforcementTests.forbid])
-        it.enforcement.rightsAreUnsure(of: EnforcementTests.client)
-        #expect(it.step() == [EnforcementTests.forbid])
+        #expect(it.step() == [CapturePlanTests.forbid])
+        it.plan.rightsAreUnsure(of: CapturePlanTests.client)
+        #expect(it.step() == [CapturePlanTests.forbid])
         // It is not about another client that gets the ID.
-        it.enforcement.rightsAreUnsure(of: EnforcementTests.client)
-        it.graph.remove(EnforcementTests.client)
-        it.graph.set(EnforcementTests.client, Client())
+        it.plan.rightsAreUnsure(of: CapturePlanTests.client)
+        it.graph.remove(CapturePlanTests.client)
+        it.graph.set(CapturePlanTests.client, Client())
         it.right = .allowed
         #expect(it.step() == [.relink([4])])
     }
@@ -107,12 +107,12 @@ struct EnforcementTests {
     @Test func newClientsWithOldNumbersHaveNoRights() {
         var it = Case()
         _ = it.step()
-        it.graph.remove(EnforcementTests.client)
-        it.graph.set(EnforcementTests.client, Client())
-        #expect(it.step() == [EnforcementTests.forbid])
+        it.graph.remove(CapturePlanTests.client)
+        it.graph.set(CapturePlanTests.client, Client())
+        #expect(it.step() == [CapturePlanTests.forbid])
         it.graph.remove(3)
         it.graph.set(3, Node(client: nil, mediaClass: "Audio/Source"))
-        #expect(it.step() == [.forbid(client: EnforcementTests.client, objects: [3])])
+        #expect(it.step() == [.forbid(client: CapturePlanTests.client, objects: [3])])
     }
 
     @Test func linksAreCutAndMadeAgain() {
@@ -127,12 +127,12 @@ struct EnforcementTests {
         #expect(it.step() == [.cut(link: 100)])
         it.graph.remove(100)
         it.right = .allowed
-        #expect(it.step() == [EnforcementTests.permit, .join(EnforcementTests.ends)])
+        #expect(it.step() == [CapturePlanTests.permit, .join(CapturePlanTests.ends)])
         // Our own link is no bypass when the grant is taken back.
         it.link(101, maker: nil)
         #expect(it.step() == [])
         it.right = .refused
-        #expect(it.step() == [EnforcementTests.forbid, .cut(link: 101)])
+        #expect(it.step() == [CapturePlanTests.forbid, .cut(link: 101)])
     }
 
     /// A grant can come before PipeWire has removed the link.
@@ -142,58 +142,58 @@ struct EnforcementTests {
         it.link()
         #expect(it.step() == [.cut(link: 100)])
         it.right = .allowed
-        #expect(it.step() == [EnforcementTests.permit])
+        #expect(it.step() == [CapturePlanTests.permit])
         it.graph.remove(100)
-        #expect(it.step() == [.join(EnforcementTests.ends)])
+        #expect(it.step() == [.join(CapturePlanTests.ends)])
 
         it.canRelink = true
         it.right = .refused
         it.link(101)
-        #expect(it.step() == [EnforcementTests.forbid, .cut(link: 101)])
+        #expect(it.step() == [CapturePlanTests.forbid, .cut(link: 101)])
         it.right = .allowed
-        #expect(it.step() == [EnforcementTests.permit])
+        #expect(it.step() == [CapturePlanTests.permit])
         it.graph.remove(101)
         #expect(it.step() == [.relink([4])])
     }
 
-    @Test(arguments: [EnforcementTests.client, nil] as [ObjectID?])
+    @Test(arguments: [CapturePlanTests.client, nil] as [ObjectID?])
     func linksPastUsAreTold(_ maker: ObjectID?) {
         var it = Case()
         // One that was there before us is cut, but it may be older than the refusal.
         it.link(99, maker: maker)
-        #expect(it.step() == [EnforcementTests.forbid, .cut(link: 99)])
+        #expect(it.step() == [CapturePlanTests.forbid, .cut(link: 99)])
         it.graph.remove(99)
         it.link(100, maker: maker)
-        #expect(it.step() == [.cut(link: 100), EnforcementTests.bypass])
+        #expect(it.step() == [.cut(link: 100), CapturePlanTests.bypass])
         // It is not made again.
         it.graph.remove(100)
         it.canRelink = true
         it.right = .allowed
-        #expect(it.step().contains(EnforcementTests.permit))
+        #expect(it.step().contains(CapturePlanTests.permit))
     }
 
     @Test func aRevokedLinkIsNoBypass() {
         var it = Case()
         it.right = .allowed
         _ = it.step()
-        it.link(100, maker: EnforcementTests.client)
+        it.link(100, maker: CapturePlanTests.client)
         #expect(it.step() == [])
         it.right = .refused
-        #expect(it.step() == [EnforcementTests.forbid, .cut(link: 100)])
+        #expect(it.step() == [CapturePlanTests.forbid, .cut(link: 100)])
     }
 
     @Test func silenceWhileItWaits() {
         var it = Case()
         it.isRelayed = true
-        #expect(it.step() == [EnforcementTests.forbid, .silence(node: 4, ports: [41])])
+        #expect(it.step() == [CapturePlanTests.forbid, .silence(node: 4, ports: [41])])
         #expect(it.step() == [])
         it.right = .undecided
         #expect(it.step() == [])
         it.right = .allowed
-        #expect(it.step() == [EnforcementTests.permit, .endSilence(node: 4), .relink([4])])
+        #expect(it.step() == [CapturePlanTests.permit, .endSilence(node: 4), .relink([4])])
         it.right = .refused
-        #expect(it.step() == [EnforcementTests.forbid, .silence(node: 4, ports: [41])])
-        it.enforcement.forgetSilence()
+        #expect(it.step() == [CapturePlanTests.forbid, .silence(node: 4, ports: [41])])
+        it.plan.forgetSilence()
         #expect(it.step() == [.silence(node: 4, ports: [41])])
     }
 }

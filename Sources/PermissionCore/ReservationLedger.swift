@@ -1,23 +1,23 @@
-// When each app's last hold began. An app gets at most one hold per `Limits.holdInterval`.
+// When each app's last reservation began. An app gets at most one per `Limits.reservationInterval`.
 
 import PermissionModel
 
-struct HoldLedger {
+struct ReservationLedger {
     private var began: [AppID: Int64] = [:]
-    private static let interval = Limits.holdInterval * 1000
+    private static let interval = Limits.reservationInterval * 1000
 
-    /// Returns whether a new hold may begin now, and records it if so.
+    /// Returns whether a new one may begin now, and records it if so.
     mutating func begin(_ app: AppID, at uptime: Int64) -> Bool {
-        if let last = began[app], uptime - last < HoldLedger.interval { return false }
+        if let last = began[app], uptime - last < ReservationLedger.interval { return false }
         // Entries older than the interval have no effect; removing them bounds the ledger.
-        began = began.filter { uptime - $0.value < HoldLedger.interval }
+        began = began.filter { uptime - $0.value < ReservationLedger.interval }
         began[app] = uptime
         return true
     }
 }
 
 /// A place in the queue that is reserved for the next request of a connection.
-struct Hold {
+struct Reservation {
     let connection: String
     /// Milliseconds for which it may stay unused, counted from `since`.
     let remaining: Int64

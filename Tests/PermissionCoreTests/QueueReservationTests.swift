@@ -3,7 +3,7 @@
 import Testing
 
 @Suite
-struct QueueHoldTests {
+struct QueueReservationTests {
     /// No other request comes in between, whatever the answer was.
     @Test func theNextRequestGoesFirst() {
         QueueScript.play(
@@ -17,14 +17,14 @@ struct QueueHoldTests {
             stop prompt#1
             commit 1 camera=deny/always; a:camera=denied/person
             > committed 1
-            timer hold:a 15000
+            timer reservation:a 15000
             respond 1 answered camera=denied refused=camera hold=15
             moved 2 queued 0
             length 1
             + 5
             > request 3 a microphone
             accept 3
-            stop hold:a
+            stop reservation:a
             show A #2 3 microphone waiting=1
             timer prompt#2 300000
             moved 3 showing 0
@@ -55,12 +55,12 @@ struct QueueHoldTests {
             stop prompt#1
             nag a camera 1
             record a:camera=dismissed/person
-            timer hold:a 3000
+            timer reservation:a 3000
             respond 1 dismissed camera=undetermined refused=camera hold=3
             moved 2 queued 0
             length 1
             + 3
-            > timer hold a
+            > timer reservation a
             show A #2 2 camera waiting=0
             timer prompt#2 300000
             moved 2 showing 0
@@ -79,7 +79,7 @@ struct QueueHoldTests {
             stop prompt#1
             nag a camera 1
             record a:camera=dismissed/person
-            timer hold:x 15000
+            timer reservation:x 15000
             respond 1 dismissed camera=undetermined refused=camera hold=15
             moved 2 queued 0
             length 1
@@ -87,7 +87,7 @@ struct QueueHoldTests {
             queued 1
             > request 4 a@x microphone
             accept 4
-            stop hold:x
+            stop reservation:x
             show A #2 4 microphone waiting=2
             timer prompt#2 300000
             moved 4 showing 0
@@ -110,13 +110,13 @@ struct QueueHoldTests {
             stop prompt#1
             nag a camera 1
             record a:camera=dismissed/person
-            timer hold:a 15000
+            timer reservation:a 15000
             respond 1 dismissed camera=undetermined refused=camera hold=15
             moved 2 queued 0
             length 1
             > release b
             > release a
-            stop hold:a
+            stop reservation:a
             show A #2 2 camera waiting=0
             timer prompt#2 300000
             moved 2 showing 0
@@ -136,12 +136,12 @@ struct QueueHoldTests {
             stop prompt#1
             nag a camera 1
             record a:camera=dismissed/person
-            timer hold:a 15000
+            timer reservation:a 15000
             respond 1 dismissed camera=undetermined refused=camera hold=15
             moved 2 queued 0
             length 1
             > left a
-            stop hold:a
+            stop reservation:a
             show A #2 2 camera waiting=0
             timer prompt#2 300000
             moved 2 showing 0
@@ -159,11 +159,11 @@ struct QueueHoldTests {
             stop prompt#1
             nag a camera 1
             record a:camera=dismissed/person
-            timer hold:a 15000
+            timer reservation:a 15000
             respond 1 dismissed camera=undetermined refused=camera hold=15
             length 0
             > release a
-            stop hold:a
+            stop reservation:a
             + 59
             > request 2 a microphone hold=15
             shown A #2 microphone
@@ -180,7 +180,7 @@ struct QueueHoldTests {
             stop prompt#3
             nag a location 1
             record a:location=dismissed/person
-            timer hold:a 15000
+            timer reservation:a 15000
             respond 3 dismissed location=undetermined refused=location hold=15
             length 0
             """)
@@ -199,14 +199,14 @@ struct QueueHoldTests {
             stop prompt#1
             nag a camera 1
             record a:camera=dismissed/person
-            timer hold:a 10000
+            timer reservation:a 10000
             respond 1 dismissed camera=undetermined refused=camera hold=10
             moved 2 queued 0
             length 1
             + 4
             > request 3 a microphone hold=10
             accept 3
-            stop hold:a
+            stop reservation:a
             show A #2 3 microphone waiting=1
             timer prompt#2 300000
             moved 3 showing 0
@@ -217,14 +217,14 @@ struct QueueHoldTests {
             stop prompt#2
             nag a microphone 1
             record a:microphone=dismissed/person
-            timer hold:a 6000
+            timer reservation:a 6000
             respond 3 dismissed microphone=undetermined refused=microphone hold=6
             moved 2 queued 0
             length 1
             + 5
             > request 4 a location hold=10
             accept 4
-            stop hold:a
+            stop reservation:a
             show A #3 4 location waiting=1
             timer prompt#3 300000
             moved 4 showing 0
@@ -234,12 +234,12 @@ struct QueueHoldTests {
             stop prompt#3
             nag a location 1
             record a:location=dismissed/person
-            timer hold:a 1000
+            timer reservation:a 1000
             respond 4 dismissed location=undetermined refused=location hold=1
             moved 2 queued 0
             length 1
             + 1
-            > timer hold a
+            > timer reservation a
             show A #4 2 camera waiting=0
             timer prompt#4 300000
             moved 2 showing 0
@@ -260,19 +260,19 @@ struct QueueHoldTests {
             stop prompt#1
             nag a microphone 1
             record a:microphone=dismissed/person
-            timer hold:a 15000
+            timer reservation:a 15000
             respond 1 dismissed microphone=undetermined refused=microphone hold=15
             moved 2 queued 0
             length 1
             > request 3 a camera hold=15
             accept 3
-            stop hold:a
-            timer hold:a 15000
+            stop reservation:a
+            timer reservation:a 15000
             respond 3 answered camera=granted hold=15
             record a:camera=granted
             > request 4 a location
             accept 4
-            stop hold:a
+            stop reservation:a
             show A #2 4 location waiting=1
             timer prompt#2 300000
             moved 4 showing 0
@@ -291,14 +291,14 @@ struct QueueHoldTests {
             = a camera granted
             > request 2 a camera hold=15
             accept 2
-            timer hold:a 15000
+            timer reservation:a 15000
             respond 2 answered camera=granted hold=15
             record a:camera=granted
             > request 3 c camera
             queued 1
             > request 4 a microphone
             accept 4
-            stop hold:a
+            stop reservation:a
             moved 4 queued 1
             moved 3 queued 2
             length 3
@@ -315,7 +315,7 @@ struct QueueHoldTests {
             stop prompt#1
             nag a camera 1
             record a:camera=dismissed/person
-            timer hold:a 15000
+            timer reservation:a 15000
             respond 1 dismissed camera=undetermined refused=camera hold=15
             length 0
             """)
@@ -335,14 +335,14 @@ struct QueueHoldTests {
             stop prompt#1
             nag a camera 1
             record a:camera=dismissed/person
-            timer hold:a 15000
+            timer reservation:a 15000
             respond 1 dismissed camera=undetermined refused=camera hold=15
             moved 2 queued 0
             moved 3 queued 1
             length 2
             > request 4 a microphone
             accept 4
-            stop hold:a
+            stop reservation:a
             show A #2 4 microphone waiting=2
             timer prompt#2 300000
             moved 4 showing 0
@@ -368,7 +368,7 @@ struct QueueHoldTests {
             stop prompt#1
             nag a camera 1
             record a:camera=dismissed/person
-            timer hold:x 15000
+            timer reservation:x 15000
             respond 1 dismissed camera=undetermined refused=camera hold=15
             moved 2 queued 0
             moved 3 queued 1
@@ -376,7 +376,7 @@ struct QueueHoldTests {
             = b camera granted
             = c camera granted
             > facts
-            timer hold:x 15000
+            timer reservation:x 15000
             respond 2 answered camera=granted hold=15
             record b:camera=granted
             respond 3 answered camera=granted

@@ -7,10 +7,10 @@ import ProcessIdentity
 import System
 
 @LoopActor
-struct HeldThreads {
+struct StoppedThreads {
     let kernel: Kernel
 
-    /// Why a thread is not held.
+    /// Why a thread is not stopped.
     enum Refusal: Error {
         /// errno of ptrace(2): it has exited, or is traced already, or the kernel forbids tracing.
         case failed(Int32)

@@ -4,7 +4,7 @@ import DBus
 import PermissionCore
 import PermissionModel
 
-extension PolicyInterface {
+extension SettingsInterface {
     /// A method that replies with the rows that a filter selects.
     func list(
         _ name: String, _ rows: String,
@@ -19,7 +19,7 @@ extension PolicyInterface {
     func decidedApps(_ filter: RowFilter) throws(PermissionError) -> [DecidedApp] {
         let decisions: [AppID: [Decision]]
         do throws(StoreError) { decisions = try store.decisions(filter.decisions) } catch { throw error.ofRead }
-        let pauses = Dictionary(grouping: calls.pauses(app: filter.app, question: filter.question), by: \.app)
+        let pauses = Dictionary(grouping: calls.pauses(app: filter.app, item: filter.item), by: \.app)
         return Set(decisions.keys).union(pauses.keys).sorted().map {
             DecidedApp(app: $0, decisions: decisions[$0] ?? [], pauses: pauses[$0] ?? [])
         }
@@ -38,7 +38,7 @@ extension PolicyInterface {
 
     func historyRows(_ filter: RowFilter, _ done: @escaping ListQueue.Completion) {
         store.history.list(
-            app: filter.app, question: filter.question, outcome: filter.outcome, since: filter.since, filter.page
+            app: filter.app, item: filter.item, outcome: filter.outcome, since: filter.since, filter.page
         ) { [self] in
             done($0.mapError(\.ofRead).map { $0.map(row) })
         }
@@ -47,7 +47,7 @@ extension PolicyInterface {
     private func row(_ row: HistoryRow) -> ListQueue.Row {
         var result: ListQueue.Row = [
             "time": .uint64(UInt64(clamping: row.time)), "request": .string(row.request),
-            "app": .string(row.app?.description ?? ""), "permission": .string(row.question.name),
+            "app": .string(row.app?.description ?? ""), "permission": .string(row.item.name),
             "outcome": .string(row.outcome.rawValue), "by": .string(row.by.rawValue), "count": .uint32(row.count),
         ]
         if let seconds = row.seconds { result["seconds"] = .uint32(seconds) }
@@ -63,11 +63,11 @@ struct DecidedApp {
         case pause(Pause)
 
         /// Of the same question, decisions are first, those of processes by process.
-        fileprivate var key: (question: String, isPause: Int, pid: Int32, start: UInt64) {
+        fileprivate var key: (item: String, isPause: Int, pid: Int32, start: UInt64) {
             switch self {
             case .decision(let decision):
                 (decision.permission.rawValue, 0, decision.process?.pid ?? 0, decision.process?.startTime ?? 0)
-            case .pause(let pause): (pause.question.name, 1, 0, 0)
+            case .pause(let pause): (pause.item.name, 1, 0, 0)
             }
         }
     }
@@ -82,7 +82,7 @@ struct DecidedApp {
 /// The filters of the listing methods.
 struct RowFilter {
     let app: AppID?
-    let question: Question?
+    let item: PromptItem?
     /// Of the history only.
     let outcome: Outcome?
     let since: EpochSeconds?
@@ -93,11 +93,11 @@ struct RowFilter {
     init(_ value: Value) throws(PermissionError) {
         let options = try Options(value)
         app = try options.app()
-        question = try options.question()
+        item = try options.item()
         outcome = try options.outcome()
         since = try options.time("since")
         page = RowPage(limit: Int(try options.uint32("limit") ?? 0), offset: Int(try options.uint32("offset") ?? 0))
     }
 
-    var decisions: DecisionFilter { DecisionFilter(app: app, question: question) }
+    var decisions: DecisionFilter { DecisionFilter(app: app, item: item) }
 }

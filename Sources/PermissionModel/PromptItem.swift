@@ -4,21 +4,21 @@
 ///
 /// Decisions, rules and devices exist only for a ``Permission``. A question that only portals ask shares the queue, the
 /// prompts, the dismissal throttle and the history; the portal stores its answer.
-public enum Question: Sendable, Hashable, Comparable {
+public enum PromptItem: Sendable, Hashable, Comparable {
     /// Whether the app may have a permission.
     case permission(Permission)
     /// A question that only a desktop portal asks.
-    case portal(PortalQuestion)
+    case portal(PortalItem)
 
     /// Everything that can be asked.
-    package static let all = Permission.allCases.map(permission) + PortalQuestion.allCases.map(portal)
+    package static let all = Permission.allCases.map(permission) + PortalItem.allCases.map(portal)
 
     /// The question with this name on the bus and in the store; nil for an unknown name.
     public init?(name: String) {
         if let permission = Permission(rawValue: name) {
             self = .permission(permission)
-        } else if let question = PortalQuestion(rawValue: name) {
-            self = .portal(question)
+        } else if let item = PortalItem(rawValue: name) {
+            self = .portal(item)
         } else {
             return nil
         }
@@ -28,7 +28,7 @@ public enum Question: Sendable, Hashable, Comparable {
     public var name: String {
         switch self {
         case .permission(let permission): permission.rawValue
-        case .portal(let question): question.rawValue
+        case .portal(let item): item.rawValue
         }
     }
 
@@ -38,12 +38,12 @@ public enum Question: Sendable, Hashable, Comparable {
     }
 
     /// Compares names.
-    public static func < (a: Question, b: Question) -> Bool { a.name < b.name }
+    public static func < (a: PromptItem, b: PromptItem) -> Bool { a.name < b.name }
 }
 
 /// A question that only desktop portals ask (org.freedesktop.impl.portal.Access). Apps cannot request it, and permd
 /// stores no decision about it.
-public enum PortalQuestion: String, Sendable, Hashable, CaseIterable {
+public enum PortalItem: String, Sendable, Hashable, CaseIterable {
     case background, screenshot, speakers, wallpaper
     /// Any other dialog of a portal.
     case other

@@ -7,7 +7,7 @@ import Testing
 @testable import PolicyFiles
 
 @Suite
-struct PolicyCheckTests {
+struct FileCheckTests {
     private static let rule = "[Rule a]\nApps=flatpak:*\nPermissions=camera\nAction=restrict\n"
 
     static func folder(_ files: [String: String]) throws -> TemporaryFolder {
@@ -19,18 +19,18 @@ struct PolicyCheckTests {
     }
 
     @Test func theFilesOfAMachine() throws {
-        let root = try PolicyCheckTests.folder([
-            "etc/permd/policy.d/10-good.conf": PolicyCheckTests.rule,
+        let root = try FileCheckTests.folder([
+            "etc/permd/policy.d/10-good.conf": FileCheckTests.rule,
             "etc/permd/policy.d/20-bad.conf": "[Rule a]\nApps=firefox\n",
             "usr/lib/permd/policy.d/20-bad.conf": "replaced\n",
-            "etc/permd/policy.d/30-paths.conf": PolicyCheckTests.rule + "Apps=exe:/bin/a exe:/bin/b\n",
+            "etc/permd/policy.d/30-paths.conf": FileCheckTests.rule + "Apps=exe:/bin/a exe:/bin/b\n",
             "etc/permd/policy.d/40-old.conf.dpkg-old": "",
             // Packages have rules about programs that may not be installed.
-            "usr/lib/permd/policy.d/50-package.conf": PolicyCheckTests.rule + "Apps=exe:/bin/b\n",
+            "usr/lib/permd/policy.d/50-package.conf": FileCheckTests.rule + "Apps=exe:/bin/b\n",
             "etc/permd/permd.conf": "[Prompts]\nNagLimit=0\n",
             "bin/a": "",
         ])
-        let found = PolicyCheck.machine(root: root.path)
+        let found = FileCheck.machine(root: root.path)
         #expect(
             found.map(\.path)
                 == [
@@ -45,14 +45,14 @@ struct PolicyCheckTests {
 
     /// Tools check a file under a name of their own before they install it.
     @Test func filesAndFoldersByName() throws {
-        let root = try PolicyCheckTests.folder([
-            "new": PolicyCheckTests.rule, "settings": "[History]\nMaxRows=1\n", "permd/permd.conf": "[Prompt]\n",
+        let root = try FileCheckTests.folder([
+            "new": FileCheckTests.rule, "settings": "[History]\nMaxRows=1\n", "permd/permd.conf": "[Prompt]\n",
             "permd/policy.d/a.conf": "[Rule a]\n", "permd/policy.d/notes.txt": "", "permd/README": "",
         ])
-        #expect(PolicyCheck.path(root.file("new")) == [CheckedFile(path: root.file("new"))])
-        #expect(PolicyCheck.path(root.file("settings"))[0].error == nil)
-        #expect(PolicyCheck.path(root.file("absent"))[0].error?.message == "No such file or directory")
-        let folder = PolicyCheck.path(root.file("permd"))
+        #expect(FileCheck.path(root.file("new")) == [CheckedFile(path: root.file("new"))])
+        #expect(FileCheck.path(root.file("settings"))[0].error == nil)
+        #expect(FileCheck.path(root.file("absent"))[0].error?.message == "No such file or directory")
+        let folder = FileCheck.path(root.file("permd"))
         #expect(
             folder.map(\.path)
                 == ["permd/permd.conf", "permd/policy.d/a.conf", "permd/policy.d/notes.txt"].map(root.file))

@@ -8,10 +8,10 @@ import ProcessIdentity
 import System
 
 @LoopActor
-final class Broker {
+final class Coordinator {
     let connection: Connection
     let store: DecisionStore
-    let policy: PolicySet
+    let policy: RuleSet
     let devices: DeviceCatalog
     let identifier: CallerIdentifier
     private let processes: ProcessIdentifier
@@ -29,7 +29,7 @@ final class Broker {
     private(set) lazy var objects = RequestObjects(connection: connection, now: now, requests: self)
     private(set) lazy var portal = PortalInterface(
         identifier: identifier, sync: portalSync, now: now, requests: self)
-    private(set) lazy var policyInterface = PolicyInterface(
+    private(set) lazy var settingsInterface = SettingsInterface(
         calls: self, store: store, policy: policy, devices: devices,
         subscribers: Subscribers(connection: connection, interface: BusNames.policy),
         lists: ListQueue { [identifier] in identifier.cached($0)?.app }, worker: processes.worker)
@@ -43,7 +43,7 @@ final class Broker {
         usage: usage, subscribers: Subscribers(connection: connection, interface: BusNames.usage),
         worker: processes.worker, policy: policy, guardCutsCameras: { [guardLink] in guardLink.connection.cutsCameras })
     private(set) lazy var indicator = IndicatorService(connection: connection, log: log) { [policy] in
-        policy.settings.indicator == .yes
+        policy.configuration.indicator == .yes
     }
     private var timers: [TimerID: LoopTimer] = [:]
     /// Events that wait until the effects of earlier ones are complete.
@@ -56,9 +56,9 @@ final class Broker {
 
     /// - Parameter old: The detached broker of the lost connection, whose throttles and IDs are continued.
     init(
-        connection: Connection, store: DecisionStore, policy: PolicySet, devices: DeviceCatalog,
+        connection: Connection, store: DecisionStore, policy: RuleSet, devices: DeviceCatalog,
         processes: ProcessIdentifier, guardLink: GuardLink, now: @escaping @Sendable () -> EpochSeconds, log: Logger,
-        continuing old: Broker? = nil
+        continuing old: Coordinator? = nil
     ) {
         self.connection = connection
         self.store = store
@@ -85,7 +85,7 @@ final class Broker {
                 },
                 record: { [store] in store.history.record($0) })
         agents = AgentLink(connection: connection, worker: processes.worker)
-        queue = old?.queue ?? Queue(settings: policy.settings)
+        queue = old?.queue ?? Queue(configuration: policy.configuration)
         isContinuing = old != nil
     }
 
@@ -95,7 +95,7 @@ final class Broker {
             identifier: identifier, facts: facts, devices: devices, statuses: statuses, objects: objects,
             settings: SettingsOpening(connection: connection), requests: self)
         return [
-            access.interface, AgentManagerInterface(requests: self).interface, policyInterface.interface,
+            access.interface, AgentManagerInterface(requests: self).interface, settingsInterface.interface,
             devicesInterface.interface, enforcement.interface, usageInterface.interface,
         ]
     }
@@ -112,11 +112,11 @@ final class Broker {
         indicator.changed(isInUse: !usage.uses.isEmpty)
         store.queue.onWritableAgain = { [weak self] in self?.writeAgain() }
         store.onChange = { [weak self] in self?.changed($0) }
-        store.history.limits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
+        store.history.limits = (rows: policy.configuration.historyRows, days: policy.configuration.historyDays)
         portalSync.decisions = self
         policy.onValidTexts = { [store] in store.saveRuleFiles($0, then: $1) }
-        feed(isContinuing ? .settingsChanged(policy.settings) : .dismissalsRestored(stored.dismissals))
-        portalSync.start(stored.portalAnswers)
+        feed(isContinuing ? .configurationChanged(policy.configuration) : .dismissalsRestored(stored.dismissals))
+        portalSync.start(stored.portalVerdicts)
         usage.isAskedAbout = { [weak guardLink] in guardLink?.isAsking(about: $0, $1) ?? false }
         guardLink.onSettled = { [weak usage] in usage?.reconsider() }
         guardLink.serve(self)
@@ -135,21 +135,21 @@ final class Broker {
             let next = inbox.removeFirst()
             let instant = Instant(epoch: now(), uptime: Loop.uptimeMilliseconds())
             let wasPresent = queue.isSeatActive
-            for effect in queue.handle(next, at: instant, in: facts) { perform(effect) }
+            for effect in queue.handle(next, at: instant, in: facts) { apply(effect) }
             if queue.isSeatActive != wasPresent { AgentManagerInterface(requests: self).announcePresence(connection) }
             // A request that failed for lack of an agent can be made again.
             if case .agentArrived = next { enforcement.notify(nil, nil) }
         }
     }
 
-    private func perform(_ effect: QueueEffect) {
+    private func apply(_ effect: QueueEffect) {
         switch effect {
-        case .accept(let request): request.origin.accept()
-        case .refuse(let request, let error): request.origin.refuse(error)
+        case .accept(let request): request.requester.accept()
+        case .refuse(let request, let error): request.requester.refuse(error)
         case .respond(let request, let reply): respond(request, reply)
         case .forget(let request):
-            request.origin.forget()
-            policyInterface.notifyRequest(request, Outcome.withdrawn.rawValue)
+            request.requester.forget()
+            settingsInterface.notifyRequest(request, Outcome.withdrawn.rawValue)
         case .showPrompt(let agent, let prompt): show(prompt, to: agent)
         case .updatePrompt(_, let id, let behind): agents.update(id, behind)
         case .withdrawPrompt(let agent, let id, let why): agents.withdraw(id, from: agent, why: why)
@@ -164,7 +164,7 @@ final class Broker {
         case .record(let rows): log(store.history.record(rows))
         case .saveDismissals(let record): store.save(record)
         case .moved(let request, let old): moved(request, from: old)
-        case .lengthChanged(let length): policyInterface.notifyLength(length)
+        case .lengthChanged(let length): settingsInterface.notifyLength(length)
         case .startTimer(let id, let milliseconds):
             timers[id]?.cancel()
             timers[id] = Loop.shared.after(milliseconds: milliseconds) { [weak self] in
@@ -177,16 +177,16 @@ final class Broker {
 
     private func respond(_ request: Request, _ reply: Reply) {
         if request.place != nil { log("is answered: \(reply.text)", of: request) }
-        policyInterface.notifyRequest(request, reply.code.text)
-        request.origin.respond(reply)
+        settingsInterface.notifyRequest(request, reply.code.text)
+        request.requester.respond(reply)
     }
 
-    private func moved(_ request: Request, from old: Place?) {
+    private func moved(_ request: Request, from old: QueuePlace?) {
         guard let place = request.place else { return }
-        request.origin.moved(from: old ?? Place(), to: place)
+        request.requester.moved(from: old ?? QueuePlace(), to: place)
         // Requests that are answered at once never get here, so they cannot fill the journal.
-        if old == nil { log("asks for \(request.questions.map(\.name).joined(separator: ", "))", of: request) }
-        if old?.state != place.state { policyInterface.notifyRequest(request, place.state.rawValue) }
+        if old == nil { log("asks for \(request.items.map(\.name).joined(separator: ", "))", of: request) }
+        if old?.state != place.state { settingsInterface.notifyRequest(request, place.state.rawValue) }
     }
 
     private func startAgentService() {
@@ -225,7 +225,7 @@ final class Broker {
         statuses.left(name)
         portal.left(name)
         portalSync.left(name)
-        policyInterface.subscribers.left(name)
+        settingsInterface.subscribers.left(name)
         devicesInterface.subscribers.left(name)
         enforcement.subscribers.left(name)
         usageInterface.subscribers.left(name)
@@ -246,8 +246,8 @@ final class Broker {
     }
 
     private func policyChanged() {
-        store.history.limits = (rows: policy.settings.historyRows, days: policy.settings.historyDays)
-        feed(.settingsChanged(policy.settings))
+        store.history.limits = (rows: policy.configuration.historyRows, days: policy.configuration.historyDays)
+        feed(.configurationChanged(policy.configuration))
         enforcement.notify(nil, nil)
         reevaluate(nil)
     }
@@ -261,10 +261,10 @@ final class Broker {
     func log(_ rows: some Sequence<HistoryRow>) {
         for row in rows {
             log.info(
-                "\(row.question.name) for \(row.app?.description ?? "every app"): \(row.outcome.rawValue)",
+                "\(row.item.name) for \(row.app?.description ?? "every app"): \(row.outcome.rawValue)",
                 metadata: [
                     "request": "\(row.request)", "app": "\(row.app?.description ?? "")",
-                    "permission": "\(row.question.name)",
+                    "permission": "\(row.item.name)",
                     "outcome": "\(row.outcome.rawValue)",
                 ])
         }
@@ -303,7 +303,7 @@ final class Broker {
     }
 }
 
-extension Broker: RequestQueue {
+extension Coordinator: RequestSink {
     func newID() -> RequestID { queue.newID() }
 }
 

@@ -46,7 +46,7 @@ package enum Effect: Sendable, Hashable {
     case endSilence(node: ObjectID)
 }
 
-package struct Enforcement: Sendable {
+package struct CapturePlan: Sendable {
     /// Links that were cut, by the node that recorded, to be made again if it may. Bounded by the node's ports.
     private var cutLinks: [ObjectID: [LinkEnds]] = [:]
     private var forbidden: [ObjectID: Set<ObjectID>] = [:]
@@ -191,7 +191,7 @@ package struct Enforcement: Sendable {
     private mutating func remember(_ ends: LinkEnds) {
         var known = cutLinks[ends.inputNode] ?? []
         known.removeAll { $0.inputPort == ends.inputPort }
-        if known.count < Enforcement.mostLinks { known.append(ends) }
+        if known.count < CapturePlan.mostLinks { known.append(ends) }
         cutLinks[ends.inputNode] = known
     }
 

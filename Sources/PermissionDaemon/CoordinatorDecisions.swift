@@ -7,7 +7,7 @@ import PermissionCore
 import PermissionModel
 import System
 
-extension Broker: PolicyCalls, PortalDecisions {
+extension Coordinator: SettingsCalls, PortalDecisions {
     // MARK: Changes that are asked for
 
     func commit(_ request: Request, _ decisions: [Decision], _ rows: [HistoryRow]) {
@@ -26,27 +26,27 @@ extension Broker: PolicyCalls, PortalDecisions {
     }
 
     func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
-        let question = Question.permission(decision.permission)
+        let item = PromptItem.permission(decision.permission)
         let row = HistoryRow(
-            time: decision.decided, request: "", app: decision.app, question: question,
+            time: decision.decided, request: "", app: decision.app, item: item,
             outcome: decision.verdict == .grant ? .granted : .denied, by: decision.by)
         store.set([decision], history: [row]) { [weak self] report in
             guard let self else { return }
             if let error = report.error { return completion(.failure(error.ofChange)) }
             log([row])
-            publish(report.changes, then: .throttleLifted(app: decision.app, question: question))
+            publish(report.changes, then: .throttleLifted(app: decision.app, item: item))
             completion(.success(()))
         }
     }
 
     func reset(
-        app: AppID?, question: Question?, by: Author,
+        app: AppID?, item: PromptItem?, by: Author,
         _ completion: @escaping @LoopActor (Result<Int, PermissionError>) -> Void
     ) {
         let time = now()
-        store.reset(DecisionFilter(app: app, question: question), by: by) { [weak self] report in
+        store.reset(DecisionFilter(app: app, item: item), by: by) { [weak self] report in
             guard let self else { return }
-            publish(report.changes, then: .throttleLifted(app: app, question: question))
+            publish(report.changes, then: .throttleLifted(app: app, item: item))
             if let error = report.error { return completion(.failure(error.ofReset)) }
             log(Set(report.changes.map { HistoryRow(resetOf: $0.app, $0.permission, by: by, at: time) }))
             completion(.success(report.changes.count))
@@ -74,13 +74,13 @@ extension Broker: PolicyCalls, PortalDecisions {
     /// - Parameter event: What the change completes.
     private func publish(_ changes: [DecisionChange], then event: QueueEvent = .factsChanged) {
         guard !isDetached else { return }
-        if case .throttleLifted(let app, let question) = event {
+        if case .throttleLifted(let app, let item) = event {
             // Of these are all changes, and a request that was dismissed unseen can be made again.
-            enforcement.notify(app, question?.permission)
+            enforcement.notify(app, item?.permission)
         } else {
             for change in changes { enforcement.notify(change.app, change.permission) }
         }
-        for change in changes { policyInterface.notifyDecision(change.app, change.permission, change.verdict) }
+        for change in changes { settingsInterface.notifyDecision(change.app, change.permission, change.verdict) }
         reevaluate(Set(changes.map(\.app)), then: event)
     }
 
@@ -98,7 +98,7 @@ extension Broker: PolicyCalls, PortalDecisions {
         case .ended(let changes): publish(changes)
         case .read(let switches):
             enforcement.notify(nil, nil)
-            for permission in switches { policyInterface.notifySwitch(permission) }
+            for permission in switches { settingsInterface.notifySwitch(permission) }
             reevaluate(nil)
         }
     }
@@ -107,7 +107,7 @@ extension Broker: PolicyCalls, PortalDecisions {
     private func switched(_ permission: Permission) {
         guard !isDetached else { return }
         enforcement.notify(nil, permission)
-        policyInterface.notifySwitch(permission)
+        settingsInterface.notifySwitch(permission)
         reevaluate(nil)
     }
 
@@ -124,9 +124,9 @@ extension Broker: PolicyCalls, PortalDecisions {
 
     var waiting: [Request] { queue.requests }
 
-    func pauses(app: AppID?, question: Question?) -> [Pause] {
+    func pauses(app: AppID?, item: PromptItem?) -> [Pause] {
         queue.pauses(at: Instant(epoch: now(), uptime: Loop.uptimeMilliseconds())).filter {
-            (app == nil || $0.app == app) && (question == nil || $0.question == question)
+            (app == nil || $0.app == app) && (item == nil || $0.item == item)
         }
     }
 
@@ -151,7 +151,7 @@ extension Broker: PolicyCalls, PortalDecisions {
 
     func portalForgot(_ app: AppID, _ permission: Permission) {
         guard store.appDecision(app, permission) != nil else { return }
-        reset(app: app, question: .permission(permission), by: .person) { [log] result in
+        reset(app: app, item: .permission(permission), by: .person) { [log] result in
             if case .failure(let error) = result { log.error("A decision could not be reset: \(error)") }
         }
     }
@@ -161,6 +161,6 @@ extension Broker: PolicyCalls, PortalDecisions {
     /// The last login session has ended.
     func sessionEnded() {
         store.endSession()
-        publish([], then: .throttleLifted(app: nil, question: nil))
+        publish([], then: .throttleLifted(app: nil, item: nil))
     }
 }

@@ -13,19 +13,20 @@ package struct CheckedFile: Sendable, Hashable {
     package var notes: [FileProblem] = []
 }
 
-package enum PolicyCheck {
+package enum FileCheck {
     /// All files that apply to the machine whose root is that folder, and those that look as if they did.
     package static func machine(root: String) -> [CheckedFile] {
-        let folders = PolicyFolders(root: root)
+        let folders = RuleFolders(root: root)
         let listings = folders.listings()
         let found = folders.files(listings, known: [])
-        let guardFolders = PolicyFolders(root: root, settings: GuardSettings.file)
+        let guardFolders = RuleFolders(root: root, configuration: GuardConfiguration.file)
         let guardListings = guardFolders.listings()
         let guardFound = guardFolders.files(guardListings, known: [])
         let unreadable = found.unreadable.map { CheckedFile(path: $0.folder, error: FileProblem($0.failure)) }
-        let unread = (listings + guardListings.filter { $0.folder.hasSuffix("\(GuardSettings.file).d") })
-            .filter { PolicyFolders.isDropIn($0.folder) }.flatMap(unread)
-        return unreadable + (found.rules + found.settings + guardFound.settings).map { file($0, root: root) } + unread
+        let unread = (listings + guardListings.filter { $0.folder.hasSuffix("\(GuardConfiguration.file).d") })
+            .filter { RuleFolders.isDropIn($0.folder) }.flatMap(unread)
+        return unreadable + (found.rules + found.configuration + guardFound.configuration).map { file($0, root: root) }
+            + unread
     }
 
     /// A file, or the files in a folder and in its folders of drop-in files.
@@ -34,9 +35,9 @@ package enum PolicyCheck {
         let listing = FolderListing(reading: path)
         let error = listing.failure.map { CheckedFile(path: path, error: FileProblem($0)) }
         let below = listing.names.map { "\(path)/\($0)" }.sorted()
-        return (error.map { [$0] } ?? []) + below.filter(PolicyFolders.isRead).map { file($0, root: "/") }
-            + (PolicyFolders.isDropIn(path) ? unread(listing) : [])
-            + below.filter(PolicyFolders.isDropIn).flatMap { self.path($0) }
+        return (error.map { [$0] } ?? []) + below.filter(RuleFolders.isRead).map { file($0, root: "/") }
+            + (RuleFolders.isDropIn(path) ? unread(listing) : [])
+            + below.filter(RuleFolders.isDropIn).flatMap { self.path($0) }
     }
 
     /// Rules if its first section is one, settings of permd-guard if that is theirs, else settings of permd.
@@ -44,7 +45,7 @@ package enum PolicyCheck {
         var result = CheckedFile(path: path)
         do throws(FileProblem) {
             let text = try text(path)
-            let content = try IniFile(text, repeatable: Rule.repeatable.union(GuardSettings.repeatable))
+            let content = try IniFile(text, repeatable: Rule.repeatable.union(GuardConfiguration.repeatable))
             if content.sections.first?.name.hasPrefix("Rule") == true {
                 let prefix = root == "/" ? "" : root
                 // A package's rules may be about programs of packages that are not installed.
@@ -52,17 +53,17 @@ package enum PolicyCheck {
                 result.notes = try Rule.read(content, file: path).flatMap {
                     $0.notes { isPackages || access(prefix + $0, F_OK) == 0 }
                 }
-            } else if content.sections.first?.name == GuardSettings.section {
-                _ = try GuardSettings.read(text, over: GuardSettings())
+            } else if content.sections.first?.name == GuardConfiguration.section {
+                _ = try GuardConfiguration.read(text, over: GuardConfiguration())
             } else {
-                _ = try SettingsFile.read(text, over: Settings())
+                _ = try ConfigurationFile.read(text, over: Configuration())
             }
         } catch { result.error = error }
         return result
     }
 
     private static func text(_ path: String) throws(FileProblem) -> String {
-        switch PolicyFolders.read(path) {
+        switch RuleFolders.read(path) {
         case .failure(let failure): throw FileProblem(failure)
         case .success(let bytes): return try FileProblem.text(bytes)
         }
@@ -70,7 +71,7 @@ package enum PolicyCheck {
 
     /// The files that permd does not read because of their names.
     private static func unread(_ listing: FolderListing) -> [CheckedFile] {
-        listing.names.sorted().filter { !PolicyFolders.isRead($0) && !$0.hasPrefix(".") }.map {
+        listing.names.sorted().filter { !RuleFolders.isRead($0) && !$0.hasPrefix(".") }.map {
             let note = FileProblem(line: 0, message: "permd does not read this file: its name does not end in .conf")
             return CheckedFile(path: "\(listing.folder)/\($0)", notes: [note])
         }
