@@ -172,7 +172,8 @@ let otherTargets: [Target] = [
     .testTarget(name: "PermissionModelTests", dependencies: ["PermissionModel"], swiftSettings: strict),
     .testTarget(
         name: "PolicyFilesTests",
-        dependencies: ["PolicyFiles", "PermissionModel", "PermissionTestKit", "TestSupport"], swiftSettings: strict),
+        dependencies: ["PolicyFiles", "PermissionModel", "System", "PermissionTestKit", "TestSupport"],
+        swiftSettings: strict),
     .testTarget(
         name: "GuardRulesTests", dependencies: ["GuardRules", "PermissionModel"], swiftSettings: strict),
     .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
@@ -234,7 +235,6 @@ let package = Package(
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .systemLibrary(name: "CInih", pkgConfig: "inih", providers: [.apt(["libinih-dev"])]),
         .systemLibrary(name: "CLinux"),
 
         .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
@@ -250,7 +250,7 @@ let package = Package(
             name: "ProcessIdentity", dependencies: ["DBus", "PermissionModel", "System", "CLinux"],
             swiftSettings: strict),
         .target(
-            name: "PolicyFiles", dependencies: ["PermissionModel", "System", "CInih", "CLinux"], swiftSettings: strict),
+            name: "PolicyFiles", dependencies: ["PermissionModel", "System", "CLinux"], swiftSettings: strict),
         .target(
             name: "DeviceNodes", dependencies: ["DBus", "System", "CLinux", "CSystemd"], swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),

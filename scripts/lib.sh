@@ -11,7 +11,7 @@ has_desktops() { (. /etc/os-release && [ "$ID" = debian ] && [ "${VERSION_ID:-99
 has_layer_shell() { pkg-config --exists gtk4-layer-shell-0; }
 
 # The packages for building and running, and those only for tests and the demo.
-BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev libinih-dev pkg-config binutils"
+BUILD_PACKAGES="libdbus-1-dev libsystemd-dev libsqlite3-dev pkg-config binutils"
 WINDOW_PACKAGES="libadwaita-1-dev gettext"
 if has_desktops; then WINDOW_PACKAGES="$WINDOW_PACKAGES libgtk4-layer-shell-dev"; fi
 PIPEWIRE_PACKAGES="libpipewire-0.3-dev"

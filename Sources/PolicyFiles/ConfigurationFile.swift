@@ -1,6 +1,7 @@
 // The keys of permd.conf: what each sets, and its valid range.
 
 package import PermissionModel
+package import System
 
 package enum ConfigurationFile {
     private struct Key: Sendable {
@@ -55,15 +56,16 @@ package enum ConfigurationFile {
     ]
 
     /// The settings with those of the file over them.
-    package static func read(_ text: String, over configuration: Configuration) throws(FileProblem) -> Configuration {
-        var changed = configuration
-        for section in try IniFile(text).sections {
+    package static func read(_ text: String, over settings: Configuration) throws(FileProblem) -> Configuration {
+        var changed = settings
+        for section in try KeyFile(administrators: text).sections {
             guard keys.contains(where: { $0.section == section.name }) else {
                 let known = Set(keys.map(\.section)).sorted().map { "[\($0)]" }.joined(separator: ", ")
                 throw FileProblem(
                     line: section.line, message: "unknown section [\(section.name)]; the sections are \(known)")
             }
-            for (name, value, line) in section.values {
+            for pair in section.pairs {
+                let (name, value, line) = (pair.key, pair.text, pair.line)
                 guard let key = keys.first(where: { $0.section == section.name && $0.name == name }) else {
                     throw FileProblem(line: line, message: "[\(section.name)] has no key \(name)")
                 }

@@ -2,7 +2,7 @@
 
 import Glibc
 import PermissionModel
-import System
+package import System
 
 /// What there is to say about a file.
 package struct CheckedFile: Sendable, Hashable {
@@ -45,7 +45,7 @@ package enum FileCheck {
         var result = CheckedFile(path: path)
         do throws(FileProblem) {
             let text = try text(path)
-            let content = try IniFile(text, repeatable: Rule.repeatable.union(GuardConfiguration.repeatable))
+            let content = try KeyFile(administrators: text, repeatable: Rule.repeatable.union(GuardConfiguration.repeatable))
             if content.sections.first?.name.hasPrefix("Rule") == true {
                 let prefix = root == "/" ? "" : root
                 // A package's rules may be about programs of packages that are not installed.

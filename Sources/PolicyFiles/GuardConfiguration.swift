@@ -1,6 +1,6 @@
 // The settings of permd-guard: guard.conf and its drop-in files, in the folders of permd.conf.
 
-import System
+package import System
 
 package struct GuardConfiguration: Sendable, Equatable {
     /// What happens to users of whom no permd has been seen since the boot.
@@ -49,17 +49,16 @@ package struct GuardConfiguration: Sendable, Equatable {
     private static let longestWait = 60
 
     /// The settings with those of the file over them. Paths of several files add up.
-    package static func read(_ text: String, over configuration: GuardConfiguration) throws(FileProblem)
-        -> GuardConfiguration
-    {
-        var changed = configuration
-        for section in try IniFile(text, repeatable: repeatable).sections {
+    package static func read(_ text: String, over settings: GuardConfiguration) throws(FileProblem) -> GuardConfiguration {
+        var changed = settings
+        for section in try KeyFile(administrators: text, repeatable: repeatable).sections {
             guard section.name == GuardConfiguration.section else {
                 throw FileProblem(
                     line: section.line,
                     message: "unknown section [\(section.name)]; there is only [\(GuardConfiguration.section)]")
             }
-            for (name, value, line) in section.values {
+            for pair in section.pairs {
+                let (name, value, line) = (pair.key, pair.text, pair.line)
                 guard let problem = changed.set(name, value) else { continue }
                 throw FileProblem(line: line, message: problem)
             }

@@ -1,6 +1,7 @@
 // An administrator's rule, and how a file of rules is read.
 
 package import PermissionModel
+package import System
 
 package struct Rule: Sendable, Hashable {
     package enum Action: String, Sendable { case restrict, grant }
@@ -21,17 +22,17 @@ package struct Rule: Sendable, Hashable {
 
     /// The rules of a file. Throws the first error in it.
     package static func read(_ text: String, file: String) throws(FileProblem) -> [Rule] {
-        try read(IniFile(text, repeatable: repeatable), file: file)
+        try read(KeyFile(administrators: text, repeatable: repeatable), file: file)
     }
 
-    static func read(_ content: IniFile, file: String) throws(FileProblem) -> [Rule] {
+    static func read(_ content: KeyFile, file: String) throws(FileProblem) -> [Rule] {
         try content.sections.map { (section) throws(FileProblem) in try Rule(section, file: file) }
     }
 
     /// The keys that a rule may have several times.
     static let repeatable: Set<String> = ["Apps"]
 
-    private init(_ section: IniFile.Section, file: String) throws(FileProblem) {
+    private init(_ section: KeyFile.Section, file: String) throws(FileProblem) {
         let words = section.name.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0] == "Rule" else {
             throw FileProblem(
@@ -40,21 +41,18 @@ package struct Rule: Sendable, Hashable {
         var apps: [AppPattern] = []
         var permissions: [Permission]?
         var action: Action?
-        for (key, value, line) in section.values {
-            // Split by bytes: a space with a combining mark is one Character.
-            let parts = value.utf8.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.map {
-                String(decoding: $0, as: UTF8.self)
-            }
-            switch key {
-            case "Apps": for part in parts { apps.append(try AppPattern(part, line: line)) }
-            case "Permissions": permissions = try Rule.permissions(parts, line)
+        for pair in section.pairs {
+            switch pair.key {
+            case "Apps": for word in pair.words { apps.append(try AppPattern(word, line: pair.line)) }
+            case "Permissions": permissions = try Rule.permissions(pair.words, pair.line)
             case "Action":
-                action = Action(rawValue: value)
+                action = Action(rawValue: pair.text)
                 if action == nil {
-                    throw FileProblem(line: line, message: "Action must be restrict or grant, not \(value)")
+                    throw FileProblem(line: pair.line, message: "Action must be restrict or grant, not \(pair.text)")
                 }
             default:
-                throw FileProblem(line: line, message: "unknown key \(key); the keys are Apps, Permissions and Action")
+                throw FileProblem(
+                    line: pair.line, message: "unknown key \(pair.key); the keys are Apps, Permissions and Action")
             }
         }
         guard !apps.isEmpty, let permissions, let action else {

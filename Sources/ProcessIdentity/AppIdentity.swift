@@ -145,8 +145,8 @@ package struct AppIdentity: Sendable {
     /// Returns `name` of the group [Application] (flatpak-metadata(5)), which must match the scope it runs in, if any.
     static func flatpak(_ info: [UInt8], of scopes: Set<[UInt8]> = []) throws(UnknownProcess) -> AppID {
         let file: KeyFile
-        do throws(KeyFile.Refusal) { file = try KeyFile(info) } catch {
-            throw UnknownProcess(reason: "its .flatpak-info is not a valid key file: \(error.reason)")
+        do throws(FileProblem) { file = try KeyFile(info) } catch {
+            throw UnknownProcess(reason: "its .flatpak-info is not a valid key file: \(error.message)")
         }
         guard let name = file.string("name", in: "Application"), isFlatpakName(name), let app = AppID("flatpak:\(name)")
         else { throw UnknownProcess(reason: "its .flatpak-info names no valid application") }

@@ -1,38 +1,52 @@
 // Key files, parsed byte for byte like GLib's GKeyFile, so that permd reads a file the same way as flatpak and the
-// portals.
+// portals. Sections and keys keep their lines.
 
 /// A parsed key file. Initialization fails wherever GKeyFile reports an error.
 package struct KeyFile {
-    /// Why the data is not a key file.
-    package struct Refusal: Error {
-        package let reason: String
+    package struct Pair {
+        fileprivate let name: [UInt8]
+        fileprivate let raw: [UInt8]
+        package let line: Int
+
+        package var key: String { String(decoding: name, as: UTF8.self) }
+        /// The text after the equals sign, in which nothing is an escape. Trailing spaces belong to it.
+        package var value: String { String(decoding: raw, as: UTF8.self) }
+    }
+
+    package struct Section {
+        fileprivate let title: [UInt8]
+        package let line: Int
+        package fileprivate(set) var pairs: [Pair] = []
+
+        package var name: String { String(decoding: title, as: UTF8.self) }
     }
 
     /// In bytes. Desktop entries have a few KiB, or somewhat more with many translations.
     private static let maximumRead = 256 << 10
 
-    private var groups: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
-    /// The first group, whose key `Encoding` must be UTF-8.
-    private var startGroup: [UInt8]?
-    private var currentGroup: [UInt8]?
+    /// In the order of the file. Names and keys may be repeated.
+    package private(set) var sections: [Section] = []
+    private let comments: [UInt8]
 
     /// Parses like g_key_file_load_from_data: lines end with LF or CR LF.
-    package init(_ data: [UInt8]) throws(Refusal) {
+    ///
+    /// - Parameter comments: The characters with which a comment may begin. GLib knows only `#`.
+    package init(_ data: [UInt8], comments: String = "#") throws(FileProblem) {
+        self.comments = Array(comments.utf8)
         var rest = data[...]
+        var number = 1
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
             let line = rest[..<end]
-            try read(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+            try read(line.last == UInt8(ascii: "\r") ? line.dropLast() : line, number)
             rest = rest[(end + 1)...]
+            number += 1
         }
-        try read(rest)
+        try read(rest, number)
     }
 
     /// Returns the value like g_key_file_get_string; nil where that reports an error.
     package func string(_ key: String, in group: String) -> String? {
-        guard let raw = groups[Array(group.utf8)]?[Array(key.utf8)], String(validating: raw, as: UTF8.self) != nil
-        else {
-            return nil
-        }
+        guard let raw = pair(key, in: group)?.raw, String(validating: raw, as: UTF8.self) != nil else { return nil }
         var text: [UInt8] = []
         var rest = raw[...]
         while let byte = rest.popFirst() {
@@ -46,8 +60,14 @@ package struct KeyFile {
         return String(validating: text, as: UTF8.self)
     }
 
+    /// Repeated groups count as one. If a key occurs twice in it, the last value counts.
+    private func pair(_ key: String, in group: String) -> Pair? {
+        sections.lazy.reversed().filter { $0.title.elementsEqual(group.utf8) }
+            .compactMap { $0.pairs.last { $0.name.elementsEqual(key.utf8) } }.first
+    }
+
     /// Whether a group has this name, even without a key.
-    package func hasGroup(_ name: String) -> Bool { groups[Array(name.utf8)] != nil }
+    package func hasGroup(_ name: String) -> Bool { sections.contains { $0.title.elementsEqual(name.utf8) } }
 
     private static let escapes: [UInt8: UInt8] = [
         UInt8(ascii: "s"): UInt8(ascii: " "), UInt8(ascii: "n"): UInt8(ascii: "\n"),
@@ -65,16 +85,16 @@ package struct KeyFile {
 
     // MARK: Lines
 
-    private mutating func read(_ line: ArraySlice<UInt8>) throws(Refusal) {
+    private mutating func read(_ line: ArraySlice<UInt8>, _ number: Int) throws(FileProblem) {
         // GLib treats lines as C strings, so most of its checks stop at a NUL.
         let text = line.prefix { $0 != 0 }.drop(while: KeyFile.isSpace)
-        guard let first = text.first, first != UInt8(ascii: "#") else { return }
+        guard let first = text.first, !comments.contains(first) else { return }
         if KeyFile.isGroup(text) {
-            try readGroup(line[text.startIndex...])
+            try readGroup(line[text.startIndex...], number)
         } else if first != UInt8(ascii: "="), let equals = text.firstIndex(of: UInt8(ascii: "=")) {
-            try readPair(text[..<equals], text[(equals + 1)...])
+            try readPair(text[..<equals], text[(equals + 1)...], number)
         } else {
-            throw Refusal(reason: "a line is not a key-value pair, group or comment")
+            throw FileProblem(line: number, message: "this is neither [Section], Key=value nor a comment")
         }
     }
 
@@ -88,34 +108,32 @@ package struct KeyFile {
     }
 
     /// The name ends at the last bracket of the line, even if that follows a NUL.
-    private mutating func readGroup(_ line: ArraySlice<UInt8>) throws(Refusal) {
-        guard let end = line.lastIndex(of: UInt8(ascii: "]")) else {
-            throw Refusal(reason: "a group name has no closing bracket")
-        }
-        let name = Array(line[(line.startIndex + 1)..<end].prefix { $0 != 0 })
+    private mutating func readGroup(_ line: ArraySlice<UInt8>, _ number: Int) throws(FileProblem) {
+        let end = line.lastIndex(of: UInt8(ascii: "]")) ?? line.endIndex
+        let name = Array(line[..<end].dropFirst().prefix { $0 != 0 })
         let brackets = [UInt8(ascii: "["), UInt8(ascii: "]")]
         guard !name.isEmpty, !name.contains(where: { brackets.contains($0) || $0 < 0x20 || $0 == 0x7F }) else {
-            throw Refusal(reason: "a group name is invalid")
+            throw FileProblem(line: number, message: "the name of the section is invalid")
         }
-        // A repeated group is merged with the first one.
-        if groups[name] == nil { groups[name] = [:] }
-        if startGroup == nil { startGroup = name }
-        currentGroup = name
+        sections.append(Section(title: name, line: number))
     }
 
     /// Spaces around the equals sign are ignored; trailing spaces belong to the value.
-    private mutating func readPair(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) throws(Refusal) {
-        guard let group = currentGroup else { throw Refusal(reason: "a key precedes the first group") }
+    private mutating func readPair(
+        _ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>, _ number: Int
+    ) throws(FileProblem) {
+        guard !sections.isEmpty else { throw FileProblem(line: number, message: "a key is given before any section") }
         var key = left
         while let last = key.last, KeyFile.isSpace(last) { key.removeLast() }
-        guard KeyFile.isKey(key) else { throw Refusal(reason: "a key name is invalid") }
+        guard KeyFile.isKey(key) else { throw FileProblem(line: number, message: "the name of the key is invalid") }
         let value = Array(right.drop(while: KeyFile.isSpace))
-        if group == startGroup, key.elementsEqual("Encoding".utf8) {
+        if sections[sections.endIndex - 1].title == sections[0].title, key.elementsEqual("Encoding".utf8) {
             let isUTF8 = String(decoding: value, as: UTF8.self).lowercased() == "utf-8"
-            guard isUTF8, value.count == "utf-8".utf8.count else { throw Refusal(reason: "its encoding is not UTF-8") }
+            guard isUTF8, value.count == "utf-8".utf8.count else {
+                throw FileProblem(line: number, message: "the encoding is not UTF-8")
+            }
         }
-        // If a key occurs twice, the last value counts.
-        groups[group]?[Array(key)] = value
+        sections[sections.endIndex - 1].pairs.append(Pair(name: Array(key), raw: value, line: number))
     }
 
     /// Brackets are allowed only around a locale at the end, with no space before them.

@@ -1,6 +1,7 @@
 // What permctl check finds in files, without permd.
 
 import PermissionTestKit
+import System
 import TestSupport
 import Testing
 

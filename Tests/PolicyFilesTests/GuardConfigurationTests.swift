@@ -1,6 +1,7 @@
 // The settings of permd-guard.
 
 import PermissionTestKit
+import System
 import Testing
 
 @testable import PolicyFiles

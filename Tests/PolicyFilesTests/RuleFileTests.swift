@@ -1,6 +1,7 @@
 // Rule and settings files: their contents, and the first error with its line.
 
 import PermissionModel
+import System
 import Testing
 
 @testable import PolicyFiles
@@ -30,6 +31,19 @@ struct RuleFileTests {
         #expect(try Rule.read("# nothing\n\n", file: "/f").isEmpty)
     }
 
+    @Test func spacesMarksAndCommentsAreIgnored() throws {
+        let name = String(repeating: "n", count: 60)
+        let text =
+            "\u{FEFF} [Rule \(name)] \r\n ; c\r\n  Apps =\texe:/a=b;c#d \t\r\n # d\nPermissions=camera\n\t\nAction=grant \n"
+        let rule = try #require(try Rule.read(text, file: "/f").first)
+        #expect(rule.name == name && rule.line == 1 && rule.action == .grant)
+        #expect(rule.apps.map(\.text) == ["exe:/a=b;c#d"] && rule.apps.map(\.line) == [3])
+        let longest = "Apps=" + String(repeating: "* ", count: 2045) + "*"
+        #expect(longest.utf8.count == 4096)
+        let rules = try Rule.read("[Rule a]\n\(longest)\r\nPermissions=camera\nAction=grant", file: "/f")
+        #expect(rules.first?.apps.count == 2046)
+    }
+
     nonisolated static let good = "Apps=*\nPermissions=camera\nAction=grant\n"
 
     /// text, line, part of the message
@@ -42,8 +56,13 @@ struct RuleFileTests {
         ("[Rule a]\nApps=*\nPermissions=screen\nAction=grant\n", 3, "screen"),
         ("[Rule a]\nApps=*\nPermissions=camera\nAction=allow\n", 4, "allow"),
         ("[Rule a]\nApps=\nPermissions=camera\nAction=grant\n", 2, "no value"), ("[Rule a\n" + good, 1, ""),
-        ("nonsense\n", 1, ""), ("[Rule a]\nApps=\(String(repeating: "x", count: 300))\n", 2, "longer than 198"),
-        ("[Rule a]\nApps=a\0b\n", 0, "NUL"),
+        ("nonsense\n", 1, ""), ("[Rule a]\nApps=\(String(repeating: "x", count: 4092))\n", 2, "longer than 4096"),
+        ("[Rule a]\nApps=a\0b\n", 2, "character 0"), ("[Rule a]\nApps=*\u{0B}\n", 2, "character 11"),
+        ("# \r \n", 1, "character 13"), ("[Rule a]\nApps\n", 2, "neither"), ("[Rule a]\nApps: *\n", 2, "neither"),
+        ("[Rule a]\nApps=*\n  snap:a\n", 3, "neither"), ("[Rule a] ; it\n" + good, 1, "neither"),
+        ("[Rule a]\nApps=* ; all\n", 2, "; matches no app"), ("[Rule a]\nApps=\t \n", 2, "no value"),
+        ("[Rule a\tb]\n" + good, 1, "section is invalid"), ("[Rule a]\nApps[de]=*\n", 2, "Apps[de]"),
+        ("[Rule a]\nEncoding=latin1\n", 2, "UTF-8"), ("[]\n", 1, "section is invalid"),
     ]
 
     @Test(arguments: wrong.indices)

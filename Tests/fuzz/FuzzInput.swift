@@ -15,7 +15,7 @@ public func fuzzOne(_ bytes: UnsafePointer<UInt8>?, _ size: Int) -> Int32 {
     let rest = UnsafeBufferPointer(start: bytes + 1, count: size - 1)
     switch bytes[0] % 5 {
     case 0, 1: readMessage(rest)
-    case 2: readIni(String(decoding: rest, as: UTF8.self))
+    case 2: readRules(String(decoding: rest, as: UTF8.self))
     case 3: readIdentity(String(decoding: rest, as: UTF8.self), rest)
     default: readEntry(String(decoding: rest, as: UTF8.self))
     }
@@ -46,13 +46,13 @@ private func read(_ raw: OpaquePointer) -> Message? {
 }
 
 /// The line numbers of sections, keys and errors are within the file.
-private func readIni(_ text: String) {
+private func readRules(_ text: String) {
     let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).count
     do throws(FileProblem) {
-        let file = try IniFile(text)
+        let file = try KeyFile(administrators: text)
         for section in file.sections {
             precondition((1...lines).contains(section.line), "[\(section.name)] on line \(section.line) of \(lines)")
-            for value in section.values { precondition((1...lines).contains(value.line) && !value.value.isEmpty) }
+            for pair in section.pairs { precondition((1...lines).contains(pair.line) && !pair.value.isEmpty) }
         }
     } catch {
         precondition((0...lines).contains(error.line) && !error.message.isEmpty, "line \(error.line) of \(lines)")

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import PolicyFiles
+import System
 
 struct CheckVerb: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,6 +4,7 @@ import ArgumentParser
 import Glibc
 import PermissionClient
 import PolicyFiles
+import System
 
 struct DoctorVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -118,6 +118,25 @@ struct KeyFileTests {
         #expect(Said.byUs(name) == Said.byGLib(name))
     }
 
+    @Test func sectionsAndKeysKeepTheirLines() throws {
+        let file = try KeyFile(Array("\n[A]\nx=1\r\n\n# c\n [B] \n[A]\ny = \\s2 \nx=3".utf8))
+        #expect(file.sections.map(\.name) == ["A", "B", "A"] && file.sections.map(\.line) == [2, 6, 7])
+        #expect(file.sections.map { $0.pairs.map(\.line) } == [[3], [], [8, 9]])
+        #expect(file.sections[2].pairs.map(\.key) == ["y", "x"])
+        #expect(file.sections[2].pairs.map(\.value) == ["\\s2 ", "3"])
+        #expect(file.string("x", in: "A") == "3" && file.string("y", in: "A") == " 2 ")
+        #expect(file.hasGroup("B") && !file.hasGroup("C"))
+    }
+
+    @Test(arguments: [
+        ("x=1\n", 1), ("[A]\njunk\n", 2), ("\n[A]\n; c\n", 3), ("[A]\r\n\r\n[x]=1\n", 3), ("#\n[]", 2),
+        ("[A]\nEncoding=x", 2),
+    ])
+    func anErrorTellsItsLine(_ text: String, _ line: Int) {
+        let error = #expect(throws: FileProblem.self) { try KeyFile(Array(text.utf8)) }
+        #expect(error?.line == line)
+    }
+
     private static let words: [[UInt8]] =
         [
             "[Application]", "[Application]\n", "[Instance]\n", "name", "name=", "name=org.a.B", "name=org.c.D\n",
