@@ -1,79 +1,90 @@
-// The keys of permd.conf: what each sets, and its valid range.
+// How a file of settings is read: its keys and their values become settings, or the first error in it. The keys are in
+// SettingsKeys.swift.
 
-package import PermissionModel
 package import System
 
-package enum ConfigurationFile {
-    private struct Key: Sendable {
-        let section: String
-        let name: String
-        /// The valid values, for an error message.
-        let values: String
-        /// Returns false if the value is not valid.
-        let set: @Sendable (inout Configuration, String) -> Bool
+/// Settings that files set.
+package protocol FileSettings: Sendable {
+    static var keys: [SettingsKey<Self>] { get }
+}
 
-        init(
-            section: String, name: String, range: ClosedRange<Int64>,
-            set: @escaping @Sendable (inout Configuration, Int64) -> Void
-        ) {
-            (self.section, self.name) = (section, name)
-            values = "from \(range.lowerBound) to \(range.upperBound)"
-            self.set = { configuration, text in
-                guard let number = Int64(text), range.contains(number) else { return false }
-                set(&configuration, number)
-                return true
-            }
-        }
+/// A key of a file of settings, and how its text becomes a value.
+package struct SettingsKey<Configuration: FileSettings>: Sendable {
+    let section: String
+    let name: String
+    /// Whether a section may have it several times.
+    let isRepeatable: Bool
+    /// The valid values, for an error message.
+    private let values: String
+    /// Returns false if the value is not valid.
+    private let set: @Sendable (inout Configuration, KeyFile.Pair) -> Bool
 
-        init<Word: RawRepresentable<String> & CaseIterable & Sendable>(
-            section: String, name: String, word: Word.Type, set: @escaping @Sendable (inout Configuration, Word) -> Void
-        ) {
-            (self.section, self.name) = (section, name)
-            let words = Word.allCases.map(\.rawValue)
-            values = words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
-            self.set = { configuration, text in
-                guard let word = Word(rawValue: text) else { return false }
-                set(&configuration, word)
-                return true
-            }
+    static func number(
+        _ section: String, _ name: String, _ range: ClosedRange<Int64>,
+        _ set: @escaping @Sendable (inout Configuration, Int64) -> Void
+    ) -> Self {
+        Self(
+            section: section, name: name, isRepeatable: false,
+            values: "from \(range.lowerBound) to \(range.upperBound)"
+        ) { settings, pair in
+            guard let number = Int64(pair.text), range.contains(number) else { return false }
+            set(&settings, number)
+            return true
         }
     }
 
-    /// No one waits longer than a day for a prompt; more than a million requests do not fit into a desktop's memory.
-    private static let keys: [Key] = [
-        Key(section: "Prompts", name: "AgentWaitSec", range: 1...86_400) { $0.agentWait = $1 },
-        Key(section: "Prompts", name: "TimeoutSec", range: 1...86_400) { $0.promptTimeout = $1 },
-        Key(section: "Prompts", name: "NagLimit", range: 1...Int64(Configuration.maximumNagLimit)) {
-            $0.nagLimit = Int($1)
-        },
-        Key(section: "Prompts", name: "NagPauseSec", range: 1...31_536_000) { $0.nagPause = $1 },
-        Key(section: "Limits", name: "WaitingPerApp", range: 1...1_000_000) { $0.waitingPerApp = Int($1) },
-        Key(section: "Limits", name: "Waiting", range: 1...1_000_000) { $0.waiting = Int($1) },
-        Key(section: "History", name: "MaxRows", range: 0...10_000_000) { $0.historyRows = Int($1) },
-        Key(section: "History", name: "MaxDays", range: 0...36_500) { $0.historyDays = Int($1) },
-        Key(section: "Enforcement", name: "Ask", word: AskScope.self) { $0.ask = $1 },
-        Key(section: "Indicator", name: "Enabled", word: YesNo.self) { $0.indicator = $1 },
-    ]
+    static func word<Word: RawRepresentable<String> & CaseIterable & Sendable>(
+        _ section: String, _ name: String, _ set: @escaping @Sendable (inout Configuration, Word) -> Void
+    ) -> Self {
+        let words = Word.allCases.map(\.rawValue)
+        return Self(
+            section: section, name: name, isRepeatable: false,
+            values: words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
+        ) { settings, pair in
+            guard let word = Word(rawValue: pair.text) else { return false }
+            set(&settings, word)
+            return true
+        }
+    }
 
-    /// The settings with those of the file over them.
-    package static func read(_ text: String, over settings: Configuration) throws(FileProblem) -> Configuration {
+    /// Absolute paths, separated by spaces.
+    static func paths(
+        _ section: String, _ name: String, _ add: @escaping @Sendable (inout Configuration, [String]) -> Void
+    ) -> Self {
+        Self(section: section, name: name, isRepeatable: true, values: "absolute paths") { settings, pair in
+            guard pair.words.allSatisfy({ $0.utf8.first == UInt8(ascii: "/") }) else { return false }
+            add(&settings, pair.words)
+            return true
+        }
+    }
+
+    fileprivate func apply(_ pair: KeyFile.Pair, to settings: inout Configuration) throws(FileProblem) {
+        guard set(&settings, pair) else {
+            throw FileProblem(line: pair.line, message: "\(name) must be \(values), not \(pair.text)")
+        }
+    }
+}
+
+extension FileSettings {
+    /// The settings with those of the text of a file over them.
+    package static func read(_ text: String, over settings: Self) throws(FileProblem) -> Self {
         var changed = settings
-        for section in try KeyFile(administrators: text).sections {
-            guard keys.contains(where: { $0.section == section.name }) else {
-                let known = Set(keys.map(\.section)).sorted().map { "[\($0)]" }.joined(separator: ", ")
+        for section in try KeyFile(administrators: text, repeatable: repeatable).sections {
+            let known = keys.filter { $0.section == section.name }
+            guard !known.isEmpty else {
+                let sections = Set(keys.map(\.section)).sorted().map { "[\($0)]" }.joined(separator: ", ")
                 throw FileProblem(
-                    line: section.line, message: "unknown section [\(section.name)]; the sections are \(known)")
+                    line: section.line, message: "unknown section [\(section.name)]; there may be \(sections)")
             }
             for pair in section.pairs {
-                let (name, value, line) = (pair.key, pair.text, pair.line)
-                guard let key = keys.first(where: { $0.section == section.name && $0.name == name }) else {
-                    throw FileProblem(line: line, message: "[\(section.name)] has no key \(name)")
+                guard let key = known.first(where: { $0.name == pair.key }) else {
+                    throw FileProblem(line: pair.line, message: "[\(section.name)] has no key \(pair.key)")
                 }
-                guard key.set(&changed, value) else {
-                    throw FileProblem(line: line, message: "\(name) must be \(key.values), not \(value)")
-                }
+                try key.apply(pair, to: &changed)
             }
         }
         return changed
     }
+
+    static var repeatable: Set<String> { Set(keys.filter(\.isRepeatable).map(\.name)) }
 }

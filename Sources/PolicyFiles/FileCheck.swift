@@ -44,29 +44,23 @@ package enum FileCheck {
     private static func file(_ path: String, root: String) -> CheckedFile {
         var result = CheckedFile(path: path)
         do throws(FileProblem) {
-            let text = try text(path)
+            let text = try RuleFolders.text(path)
             let content = try KeyFile(administrators: text, repeatable: Rule.repeatable.union(GuardConfiguration.repeatable))
-            if content.sections.first?.name.hasPrefix("Rule") == true {
+            let first = content.sections.first?.name ?? ""
+            if first.hasPrefix("Rule") {
                 let prefix = root == "/" ? "" : root
                 // A package's rules may be about programs of packages that are not installed.
                 let isPackages = path.hasPrefix("\(prefix)/usr/lib/")
                 result.notes = try Rule.read(content, file: path).flatMap {
                     $0.notes { isPackages || access(prefix + $0, F_OK) == 0 }
                 }
-            } else if content.sections.first?.name == GuardConfiguration.section {
+            } else if GuardConfiguration.keys.contains(where: { $0.section == first }) {
                 _ = try GuardConfiguration.read(text, over: GuardConfiguration())
             } else {
-                _ = try ConfigurationFile.read(text, over: Configuration())
+                _ = try Configuration.read(text, over: Configuration())
             }
         } catch { result.error = error }
         return result
-    }
-
-    private static func text(_ path: String) throws(FileProblem) -> String {
-        switch RuleFolders.read(path) {
-        case .failure(let failure): throw FileProblem(failure)
-        case .success(let bytes): return try FileProblem.text(bytes)
-        }
     }
 
     /// The files that permd does not read because of their names.
@@ -80,17 +74,5 @@ package enum FileCheck {
     private static func isFolder(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-    }
-}
-
-extension FileProblem {
-    fileprivate init(_ failure: RegularFile.Failure) { self.init(line: 0, message: failure.reason) }
-
-    /// The content of a file as text.
-    static func text(_ bytes: [UInt8]) throws(FileProblem) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw FileProblem(line: 0, message: "the file is not UTF-8")
-        }
-        return text
     }
 }

@@ -55,9 +55,18 @@ package struct RuleFolders: Sendable {
 
     // MARK: What may block
 
-    package static func read(_ path: String) -> Result<[UInt8], RegularFile.Failure> {
-        Result { () throws(RegularFile.Failure) in try RegularFile.read(path, maximum: maximumFile) }
+    /// Reads the text of a file.
+    package static func read(_ path: String) -> Result<String, RegularFile.Failure> {
+        Result { () throws(RegularFile.Failure) in
+            let bytes = try RegularFile.read(path, maximum: maximumFile)
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw RegularFile.Failure("the file is not UTF-8")
+            }
+            return text
+        }
     }
+
+    static func text(_ path: String) throws(FileProblem) -> String { try read(path).mapError(FileProblem.init).get() }
 
     package func listings() -> [FolderListing] { folders.map(FolderListing.init(reading:)) }
 
@@ -132,6 +141,10 @@ package struct RuleFolders: Sendable {
         return paths.filter { $0.text.utf8.starts(with: prefix) }
             .map { String(decoding: $0.text.utf8.dropFirst(prefix.count), as: UTF8.self) }
     }
+}
+
+extension FileProblem {
+    init(_ failure: RegularFile.Failure) { self.init(line: 0, message: failure.reason) }
 }
 
 extension FolderListing {

@@ -23,7 +23,7 @@ extension RuleProblem {
 
 package struct RuleReading {
     /// The content of each file that was read, by path.
-    package typealias Contents = [ExactText: Result<[UInt8], RegularFile.Failure>]
+    package typealias Contents = [ExactText: Result<String, RegularFile.Failure>]
 
     package private(set) var rules: [Rule] = []
     package private(set) var configuration = Configuration()
@@ -51,7 +51,7 @@ package struct RuleReading {
             let before = configuration
             // All settings of an earlier version: the defaults may allow more.
             let found = read(path, "what it set before stays") {
-                (text) throws(FileProblem) in try ConfigurationFile.read(text, over: before)
+                (text) throws(FileProblem) in try Configuration.read(text, over: before)
             }
             configuration = found?.value ?? before
         }
@@ -87,9 +87,9 @@ package struct RuleReading {
         case .failure(let failure):
             // A file that has vanished since it was listed is read again, too.
             mayPass = mayPass || failure.isPassing || failure.isAbsent
-            throw FileProblem(line: 0, message: failure.reason)
-        case .success(let bytes):
-            return try FileProblem.text(bytes)
+            throw FileProblem(failure)
+        case .success(let text):
+            return text
         }
     }
 }

@@ -1,5 +1,7 @@
 // The settings of permd-guard.
 
+import Foundation
+import PermissionModel
 import PermissionTestKit
 import System
 import Testing
@@ -42,5 +44,32 @@ struct GuardConfigurationTests {
         #expect(problems.map(\.line) == [line])
         #expect(configuration == before, "the last valid settings stay")
         #expect(FileCheck.machine(root: root.path).map { $0.error?.line } == [line])
+    }
+
+    @Test(arguments: [
+        ("[Guard]\nWithoutPermd=deny\n", "WithoutPermd must be allow or refuse, not deny"),
+        ("[Guard]\nWaitForPermdSec=61\n", "WaitForPermdSec must be from 0 to 60, not 61"),
+        ("[Guard]\nPass=/a b\n", "Pass must be absolute paths, not /a b"),
+        ("[Guard]\nPas=/a\n", "[Guard] has no key Pas"),
+        ("[Limits]\n", "unknown section [Limits]; there may be [Guard]"),
+    ])
+    func aProblemNamesTheValidValues(_ text: String, _ message: String) {
+        let error = #expect(throws: FileProblem.self) { try GuardConfiguration.read(text, over: GuardConfiguration()) }
+        #expect(error?.message == message)
+    }
+
+    @Test func everyKeyIsInTheManual() throws {
+        func manual(_ name: String) throws -> String {
+            let path = #filePath.components(separatedBy: "/Tests/")[0] + "/docs/man/\(name)"
+            return try String(contentsOfFile: path, encoding: .utf8)
+        }
+        let (permd, guards) = (try manual("permd.conf.5"), try manual("permd-guard.8"))
+        for key in Configuration.keys {
+            #expect(permd.contains(".SH [\(key.section)]") && permd.contains(".BR \(key.name)= "), "\(key.name)")
+        }
+        for key in GuardConfiguration.keys {
+            #expect(guards.contains(".SS [\(key.section)]"))
+            #expect(guards.contains(".BR \(key.name)= ") || guards.contains(".B \(key.name)="), "\(key.name)")
+        }
     }
 }

@@ -135,7 +135,7 @@ struct RuleFileTests {
     }
 
     @Test func settingsAreRead() throws {
-        let configuration = try ConfigurationFile.read(
+        let settings = try Configuration.read(
             "[Prompts]\nAgentWaitSec=1\nTimeoutSec=2\nNagLimit=3\nNagPauseSec=4\n[Limits]\nWaitingPerApp=5\nWaiting=6\n[History]\nMaxRows=7\nMaxDays=8\n[Enforcement]\nAsk=none\n",
             over: Configuration())
         #expect([configuration.agentWait, configuration.promptTimeout, configuration.nagPause] == [1, 2, 4])
@@ -152,14 +152,14 @@ struct RuleFileTests {
     ])
     func invalidSettings(_ text: String) {
         #expect(throws: FileProblem.self) {
-            try ConfigurationFile.read("[History]\nMaxRows=5\n" + text, over: Configuration())
+            try Configuration.read("[History]\nMaxRows=5\n" + text, over: Configuration())
         }
     }
 
     /// One name may be the beginning of another.
     @Test func aProblemIsOnTheLineOfItsKey() {
         let error = #expect(throws: FileProblem.self) {
-            try ConfigurationFile.read("[Limits]\nWaitingPerApp=5\nWaiting = x\n", over: Configuration())
+            try Configuration.read("[Limits]\nWaitingPerApp=5\nWaiting = x\n", over: Configuration())
         }
         #expect(error?.line == 3)
     }
@@ -169,7 +169,7 @@ struct RuleFileTests {
         ("[Enforcement]\nAsk=everyone\n", "Ask must be sandboxed, all or none, not everyone"),
     ])
     func aProblemNamesTheValidValues(_ text: String, _ message: String) {
-        let error = #expect(throws: FileProblem.self) { try ConfigurationFile.read(text, over: Configuration()) }
+        let error = #expect(throws: FileProblem.self) { try Configuration.read(text, over: Configuration()) }
         #expect(error?.message == message)
     }
 }
