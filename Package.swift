@@ -56,7 +56,7 @@ let windowTargets: [Target] =
             name: "DesktopTests",
             dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "TestSupport"],
             exclude: [
-                "ask.py", "close.py", "cover.py", "editor.py", "gnome.js", "pointer.py", "touch.py", "wayland.py",
+                "ask.py", "close.py", "editor.py", "gnome.js", "pointer.py", "touch.py", "wayland.py",
             ], swiftSettings: strict),
     ]
 
@@ -148,7 +148,7 @@ let otherTargets: [Target] = [
     .systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
     .target(
         name: "TestSupport", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
-        path: "Tests/TestSupport", exclude: ["widgets.py"], swiftSettings: strict),
+        path: "Tests/TestSupport", exclude: ["cover.py", "widgets.py"], swiftSettings: strict),
     .executableTarget(
         name: "permd-testapp", dependencies: ["DBus", "PermissionModel"], path: "Tools/permd-testapp",
         swiftSettings: strict),

@@ -258,15 +258,7 @@ static inline void cadw_combo_set_strings(GtkWidget *row, GtkStringList *strings
 }
 static inline void cadw_combo_select(GtkWidget *row, guint selected) { adw_combo_row_set_selected(ADW_COMBO_ROW(row), selected); }
 static inline guint cadw_combo_selected(GtkWidget *row) { return adw_combo_row_get_selected(ADW_COMBO_ROW(row)); }
-// The popover in a widget, such as the list of choices of a combo row; NULL if there is none.
-static inline GtkWidget *cadw_popover_in(GtkWidget *widget) {
-    if (GTK_IS_POPOVER(widget)) return widget;
-    for (GtkWidget *child = gtk_widget_get_first_child(widget); child; child = gtk_widget_get_next_sibling(child)) {
-        GtkWidget *found = cadw_popover_in(child);
-        if (found) return found;
-    }
-    return NULL;
-}
+static inline gboolean cadw_is_popover(GtkWidget *widget) { return GTK_IS_POPOVER(widget); }
 static inline void cadw_list_box_append(GtkWidget *box, GtkWidget *row) { gtk_list_box_append(GTK_LIST_BOX(box), row); }
 static inline void cadw_list_box_remove(GtkWidget *box, GtkWidget *row) { gtk_list_box_remove(GTK_LIST_BOX(box), row); }
 static inline GtkWidget *cadw_list_box_new(void) {

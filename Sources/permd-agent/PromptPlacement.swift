@@ -20,7 +20,7 @@ final class PromptPlacement {
         private static let hasLayers = false
     #endif
     /// Whether a window gets the keyboard when it appears, as ordinary ones do with Wayland.
-    static var comesWithKeyboard: Bool { !hasLayers && cadw_is_x11() == 0 }
+    static var comesWithKeyboard: Bool { !hasLayers && cadw_is_x11_display(gdk_display_get_default()) == 0 }
 
     private let window: Widget
     /// Whether it is on the overlay layer of a Wayland compositor.
@@ -33,7 +33,9 @@ final class PromptPlacement {
     private var isCovered = false
     private var stopMonitors: () -> Void = {}
     /// On X11, the window that had the keyboard; 0 if that is unknown.
-    private var former: UInt = 0
+    private var former: Window = 0
+    /// On X11, what tells that nobody uses the keyboard.
+    private lazy var alarm = isAbove && !isLayer ? IdleAlarm { [unowned self] in takeKeyboard() } : nil
     #if LAYER_SHELL
         private var watch: OpaquePointer?
     #endif
@@ -55,18 +57,24 @@ final class PromptPlacement {
     func show(for parent: String) {
         if gtk_widget_get_visible(window) == 0 {
             gtk_widget_realize(window)
-            if !isLayer { cadw_window_be_dialog(cadw_window(window)) }
+            if !isLayer { beDialog() }
             gtk_widget_set_visible(window, 1)
         }
-        cadw_window_place(cadw_window(window), parent)
+        X11Window(window)?.place(onto: parent)
         awaitPause()
+    }
+
+    /// With Wayland the compositor decides where it is, and mutter makes only a modal window a dialog.
+    private func beDialog() {
+        guard let own = X11Window(window) else { return gtk_window_set_modal(cadw_window(window), 1) }
+        own.beDialog()
     }
 
     /// The window is on the screen. An X11 window has its size only now, and GNOME Shell fails on one that attracts attention
     /// before.
     func arrived(for parent: String) {
-        cadw_window_place(cadw_window(window), parent)
-        if cadw_window_has_focus(cadw_window(window)) == 0 { cadw_window_attract(cadw_window(window), 1) }
+        X11Window(window)?.place(onto: parent)
+        if !isFocused { X11Window(window)?.attract(true) }
     }
 
     /// Brings the window to the front, with a token of the program that the person has used. Returns false where that takes a
@@ -74,10 +82,11 @@ final class PromptPlacement {
     func bringForward(_ token: String) -> Bool {
         guard !token.isEmpty || !PromptPlacement.comesWithKeyboard else { return false }
         guard isAbove else {
-            cadw_window_bring_forward(cadw_window(window), token)
+            if !token.isEmpty { gtk_window_set_startup_id(cadw_window(window), token) }
+            gtk_window_present(cadw_window(window))
             return true
         }
-        cadw_window_raise(cadw_window(window))
+        X11Window(window)?.raise()
         takeKeyboard()
         return true
     }
@@ -114,14 +123,25 @@ final class PromptPlacement {
     // MARK: Sight
 
     /// Whether the window has the focus, and can be seen.
-    var hasFocus: Bool { !isCovered && cadw_window_has_focus(cadw_window(window)) != 0 }
+    var hasFocus: Bool { !isCovered && isFocused }
+
+    /// On a Wayland seat without a keyboard, GTK never makes a window active. On X11, GTK has each window in the state of
+    /// having the focus if the window manager knows no such state.
+    private var isFocused: Bool {
+        if gtk_window_is_active(cadw_window(window)) != 0 { return true }
+        guard let surface = cadw_surface(cadw_window(window)), cadw_is_x11_surface(surface) == 0 else { return false }
+        return cadw_toplevel_state(surface).rawValue & GDK_TOPLEVEL_STATE_FOCUSED.rawValue != 0
+    }
+
+    /// Whether the window is on the screen. With Wayland only the compositor can take it from there.
+    var isOnScreen: Bool { X11Window(window)?.isSeen ?? (gtk_widget_get_visible(window) != 0) }
 
     /// Whether the person sees the window, as far as that can be told.
     var isSeen: Bool { hasFocus || isAbove && !isCovered }
 
     /// Looks whether another window covers it. Then it has no use for the keyboard. Returns whether that has changed.
     func lookForCover() -> Bool {
-        let isCovered = cadw_window_is_covered(cadw_window(window)) != 0
+        let isCovered = X11Window(window)?.isCovered ?? false
         guard isCovered != self.isCovered else { return false }
         self.isCovered = isCovered
         if isCovered { returnKeyboard(staying: true) } else { awaitPause() }
@@ -138,7 +158,7 @@ final class PromptPlacement {
         #if LAYER_SHELL
             if isLayer { return clayer_take_keyboard(cadw_window(window), 1) }
         #endif
-        former = cadw_x11_activate(cadw_window(window), 0)
+        former = X11Window(window)?.giveKeyboard() ?? 0
     }
 
     /// Returns the keyboard to the window that had it, if this one has taken it. KWin does so only when a layer goes, so that
@@ -155,7 +175,7 @@ final class PromptPlacement {
                 return
             }
         #endif
-        if former != 0 { _ = cadw_x11_activate(cadw_window(window), former) }
+        if former != 0 { X11Window(window)?.giveKeyboard(to: former) }
     }
 
     /// The person, or a lock screen, has given the keyboard to another window.
@@ -198,9 +218,7 @@ final class PromptPlacement {
 
     private func awaitIdleness() {
         timer = 0
-        cadw_x11_watch_idle(
-            cadw_window(window), pause, { PromptPlacement.at($0)?.takeKeyboard() },
-            Unmanaged.passUnretained(self).toOpaque())
+        alarm?.set(pause)
     }
 
     private func forgetPause() {
@@ -210,7 +228,7 @@ final class PromptPlacement {
             if let watch { clayer_forget_idle(watch) }
             watch = nil
         #endif
-        if isAbove, !isLayer { cadw_x11_watch_idle(cadw_window(window), 0, { _ in }, nil) }
+        alarm?.cancel()
     }
 
     private static func at(_ context: UnsafeMutableRawPointer?) -> PromptPlacement? {

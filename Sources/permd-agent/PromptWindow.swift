@@ -127,7 +127,7 @@ final class PromptWindow {
     /// Shows the prompt again, in a new window, when another program or the compositor has hidden its window.
     private func stayOnScreen() {
         guard let shown else { return }
-        if cadw_window_is_seen(cadw_window(window)) != 0 {
+        if place.isOnScreen {
             if shown.patience > 0 { place.arrived(for: shown.prompt.parentWindow) }
             self.shown?.patience = 0
             if place.lookForCover() { arm() }
@@ -260,7 +260,7 @@ final class PromptWindow {
         let hasFocus = place.hasFocus
         if hasFocus {
             keyDelay.arm(at: PromptWindow.now())
-            cadw_window_attract(cadw_window(window), 0)
+            X11Window(window)?.attract(false)
             // GTK would put the focus on the first widget that a key changes. A label does not grab it by itself.
             gtk_root_set_focus(cadw_root(window), shown.page?.question)
         } else {
@@ -345,9 +345,11 @@ final class PromptWindow {
         cadw_connect(
             window, "realize",
             { context in
-                guard let prompt = PromptWindow.at(context) else { return }
-                cadw_window_connect_state(
-                    cadw_window(prompt.window), { PromptWindow.at($0)?.focusChanged() }, context)
+                guard let prompt = PromptWindow.at(context), let surface = cadw_surface(cadw_window(prompt.window))
+                else { return }
+                cadw_connect(
+                    UnsafeMutableRawPointer(surface), "notify::state", { PromptWindow.at($0)?.focusChanged() }, context,
+                    nil)
             }, unmanaged, nil)
         place.onMonitors({ PromptWindow.at($0)?.monitorsChanged() }, unmanaged)
         cadw_connect(window, "notify::is-active", { PromptWindow.at($0)?.focusChanged() }, unmanaged, nil)

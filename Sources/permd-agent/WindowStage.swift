@@ -5,7 +5,7 @@ import DBus
 import PermissionClient
 import Synchronization
 
-// SAFETY: `window` and `idleTimer` are accessed only on GTK's thread, through `onGtk`; `loop` never changes, and GLib's
+// SAFETY: `window`, `idleTimer` and `synthetic` are accessed only on GTK's thread, through `onGtk`; `loop` never changes, and GLib's
 // main loop may be woken from any thread.
 final class WindowStage: PromptPresenter, @unchecked Sendable {
     let loop = g_main_loop_new(nil, 0)!
@@ -14,6 +14,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     private let notice = PromptNotice()
     private var window: PromptWindow?
     private var idleTimer: UInt32 = 0
+    private var synthetic: SyntheticInput?
 
     /// - Parameters:
     ///   - idleSeconds: the time without a prompt after which the agent exits; 0 means never.
@@ -32,7 +33,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         Loop.shared.post { [self] in
             notice.onChosen = { token in WindowStage.onGtk { [self] in window?.bringForward(token) } }
         }
-        if syntheticInput == .no { refuseSyntheticInput() }
+        if syntheticInput == .no { synthetic = SyntheticInput { [unowned self] in window?.inputRefused() } }
         g_main_loop_run(loop)
         window?.close()
     }
@@ -66,15 +67,6 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
     }
 
     // MARK: On GTK's thread
-
-    private func refuseSyntheticInput() {
-        // SAFETY: `main` keeps the stage until the program exits.
-        cadw_refuse_synthetic_input(
-            { context in
-                guard let context else { return }
-                Unmanaged<WindowStage>.fromOpaque(context).takeUnretainedValue().window?.inputRefused()
-            }, Unmanaged.passUnretained(self).toOpaque())
-    }
 
     private func show(_ prompt: AgentPrompt, _ answer: PendingAnswer) {
         guard !answer.isGiven, !prompt.items.isEmpty else {

@@ -84,6 +84,26 @@ struct OtherProgramsTests {
         await stage.end()
     }
 
+    /// Who cannot see the question cannot answer it: a click could only be meant for what is above.
+    @Test func aCoveredPromptSleeps() async throws {
+        let stage = try await AgentStage()
+        try await stage.startAgent()
+        let app = try await TestApp("app", on: stage.permd)
+        try await app.request("t", [.camera])
+        try await stage.guardWakesUp()
+        let cover = try await stage.cover("unmanaged")
+        try await stage.until("a page that sleeps") {
+            try await stage.labels().contains("Click here to answer.")
+        }
+        let buttons = try await stage.widgets().filter { $0.role == "button" && $0.states.contains("sensitive") }
+        #expect(buttons.map(\.name) == ["Details"])
+        cover.terminate()
+        _ = await cover.waitForExit()
+        try await stage.click("Never allow")
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
+        await stage.end()
+    }
+
     /// The person goes to another desktop.
     @Test func thePromptIsOnEveryDesktop() async throws {
         let stage = try await AgentStage()

@@ -88,8 +88,6 @@ struct WindowTests {
         await stage.end()
     }
 
-    /// The window asks for attention, and leaves the keyboard where it is. Without the focus nothing answers, the
-    /// window's close button included.
     /// The question with the app's reason first, then everything that can be operated, each with its name.
     @Test func aScreenReaderHearsEverythingInOrder() async throws {
         let stage = try await AgentStage()
@@ -150,6 +148,8 @@ struct WindowTests {
         await stage.end()
     }
 
+    /// The window asks for attention, and leaves the keyboard where it is. Without the focus nothing answers, the
+    /// window's close button included.
     @Test func theKeyboardIsNotTaken() async throws {
         let stage = try await AgentStage()
         try await stage.startAgent()

@@ -64,14 +64,6 @@ final class X11Stage: DesktopStage {
         try await run("xrandr", "--output", "DUMMY1", "--off")
     }
 
-    /// Opens a window over all that there is.
-    func cover() async throws -> ChildProcess {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "cover.py").path
-        let child = try ChildProcess("/usr/bin/python3", [script], environment: environment)
-        for await line in child.lines where line == "ready" { break }
-        return child
-    }
-
     // MARK: Input
 
     override func type(_ text: String) async throws { try await run("xdotool", "type", "--delay", "30", text) }

@@ -62,6 +62,14 @@ open class Session {
         await devices.end()
     }
 
+    /// Covers an X screen with a window until the program ends. Its arguments are those of cover.py.
+    package func cover(_ arguments: String...) async throws -> ChildProcess {
+        let child = try ChildProcess(
+            "/usr/bin/python3", [Session.script("cover.py")] + arguments, environment: environment)
+        for await line in child.lines where line == "ready" { break }
+        return child
+    }
+
     // MARK: Reading windows
 
     /// Runs a program until it exits; returns its output.
@@ -78,10 +86,13 @@ open class Session {
         return output
     }
 
-    private static let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "widgets.py").path
+    private static func script(_ name: String) -> String {
+        URL(filePath: #filePath).deletingLastPathComponent().appending(path: name).path
+    }
 
     package func widgets(of program: String? = nil) async throws -> [Widget] {
-        let lines = try await run("/usr/bin/python3", Session.script, program ?? self.program).split(separator: "\n")
+        let lines = try await run("/usr/bin/python3", Session.script("widgets.py"), program ?? self.program).split(
+            separator: "\n")
         return lines.compactMap { line in
             let parts = line.split(separator: "|", omittingEmptySubsequences: false)
             guard parts.count == 5 else { return nil }
@@ -112,7 +123,8 @@ open class Session {
     /// wrong in GTK 4.18, which counts the borders around them twice.
     package func press(_ name: String, role: String = "button", of program: String? = nil) async throws {
         try await until("the \(role) \(name)") {
-            try await run("/usr/bin/python3", Session.script, program ?? self.program, role, name).contains("pressed")
+            try await run("/usr/bin/python3", Session.script("widgets.py"), program ?? self.program, role, name)
+                .contains("pressed")
         }
     }
 }

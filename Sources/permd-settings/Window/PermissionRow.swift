@@ -24,12 +24,23 @@ final class PermissionRow {
 
     init(_ permission: Permission) {
         self.permission = permission
-        popover = cadw_popover_in(widget)
+        popover = PermissionRow.popover(in: widget)
         cadw_combo_set_strings(widget, strings)
         cadw_row_add_prefix(widget, Widgets.icon(Icons.of(permission), size: 16))
         cadw_row_set(widget, Texts.name(permission), "")
         widget.on("notify::selected") { [unowned self] in select() }
         popover?.on("notify::visible") { [unowned self] in closed() }
+    }
+
+    /// The popover in a widget, such as the list of choices of a combo row, which has no name of its own.
+    private static func popover(in widget: Widget) -> Widget? {
+        if cadw_is_popover(widget) != 0 { return widget }
+        var child = gtk_widget_get_first_child(widget)
+        while let current = child {
+            if let found = popover(in: current) { return found }
+            child = gtk_widget_get_next_sibling(current)
+        }
+        return nil
     }
 
     /// Makes the next `show` fill the row again.
