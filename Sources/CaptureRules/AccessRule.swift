@@ -1,4 +1,4 @@
-// Who may record, from who it is and what permd says about it.
+// Who may record: what permd says, or for those that it cannot be asked about, from who they are.
 
 package import PermissionModel
 
@@ -24,37 +24,20 @@ package enum Owner: Sendable, Hashable {
     }
 }
 
-/// What a client may do now.
-package enum RecordingRight: Sendable, Hashable {
-    case allowed
-    /// It gets nothing, and nobody is asked.
-    case refused
-    /// It gets nothing until somebody has decided.
-    case undecided
-
+extension Access {
+    /// What a client may do now.
+    ///
     /// - Parameters:
-    ///   - status: What permd said last; nil if it has said nothing yet.
+    ///   - said: What permd said last; nil if it has said nothing yet, or cannot identify the process.
+    ///   - ask: Matters for those that permd is not asked about.
     ///   - wasAllowed: Whether it was allowed before, and permd has not been heard since.
-    package init(_ owner: Owner, _ status: Status?, ask: AskScope, wasAllowed: Bool = false) {
-        if ask == .none || owner == .session {
-            self = .allowed
-            return
-        }
-        switch owner {
-        case .unknown: self = .refused
-        case .unsandboxed: self = ask == .all ? .refused : .allowed
-        case .session, .process, .app:
-            let isAllowed = status == nil && wasAllowed
-            self = isAllowed ? .allowed : RecordingRight(status, isAsked: ask == .all || owner.isSandboxed)
-        }
-    }
-
-    private init(_ status: Status?, isAsked: Bool) {
-        switch status {
-        case .granted: self = .allowed
-        case .undetermined: self = isAsked ? .undecided : .allowed
-        // permd looks for no device here, so it does not say `unavailable`; whatever it means, it is no grant.
-        case .denied, .restricted, .unavailable, nil: self = .refused
-        }
+    package init(_ owner: Owner, _ said: Access?, ask: AskScope, wasAllowed: Bool = false) {
+        self =
+            switch owner {
+            case .session: .allowed
+            case .process, .app: said ?? (wasAllowed || ask == .none ? .allowed : .refused)
+            case .unsandboxed: ask == .all ? .refused : .allowed
+            case .unknown: ask == .none ? .allowed : .refused
+            }
     }
 }

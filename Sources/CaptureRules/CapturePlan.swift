@@ -6,7 +6,7 @@ package import PermissionModel
 /// What is known of a client, or of a node that outlives its maker, beyond the graph.
 package struct ClientPolicy: Sendable, Equatable {
     /// What it may record.
-    package var rights: [Permission: RecordingRight]
+    package var rights: [Permission: Access]
     /// Whether it speaks to a sound server that gives up streams without data.
     package var needsSilence: Bool
     /// Whether the client is to keep its rights whatever the right, so that it can list sources. Only the session
@@ -16,7 +16,7 @@ package struct ClientPolicy: Sendable, Equatable {
     package var isConfined: Bool
 
     package init(
-        rights: [Permission: RecordingRight], needsSilence: Bool = false, mayListSources: Bool = false,
+        rights: [Permission: Access], needsSilence: Bool = false, mayListSources: Bool = false,
         isConfined: Bool = false
     ) {
         self.rights = rights

@@ -9,11 +9,11 @@ package import PermissionModel
 package final class EnforcementPoint {
     /// Whom permd wants to be asked about, as it said last.
     package private(set) var ask = AskScope.sandboxed
-    package private(set) lazy var statuses = StatusTable(link, permissions) { [weak self] in self?.onStatus?($0) }
+    package private(set) lazy var access = AccessTable(link, permissions) { [weak self] in self?.onAccess?($0) }
     package private(set) lazy var requests = SubjectRequests(link) { [weak self] in self?.onChange?() }
     package private(set) lazy var uses = UseReports(link)
     /// Called when permd has said something about a subject.
-    package var onStatus: (@LoopActor (Subject) -> Void)?
+    package var onAccess: (@LoopActor (Subject) -> Void)?
     /// Called when something else may have changed: whom to ask, whether permd is there, whether a request may be made.
     package var onChange: (@LoopActor () -> Void)?
     private let permissions: [Permission]
@@ -44,14 +44,14 @@ package final class EnforcementPoint {
         switch event {
         case .came(let ask):
             self.ask = ask
-            statuses.refresh(nil)
+            access.refresh(nil)
             requests.retry(nil)
         case .left:
-            statuses.disconnected()
+            access.disconnected()
             requests.disconnected()
             uses.disconnected()
         case .changed(let app):
-            statuses.refresh(app)
+            access.refresh(app)
             requests.retry(app)
         }
         onChange?()

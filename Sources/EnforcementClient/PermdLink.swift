@@ -109,20 +109,28 @@ final class PermdLink {
 
     // MARK: Calls
 
-    func getStatus(
+    func getAccess(
         _ who: Value, _ permissions: [Permission],
-        _ body: @escaping @LoopActor (Result<[Permission: Status], Failure>) -> Void
+        _ body: @escaping @LoopActor (Result<[Permission: SubjectAccess], Failure>) -> Void
     ) {
-        call("GetStatusFor", [who, .strings(permissions.map(\.rawValue))]) { result in
-            body(
-                result.map { values in
-                    var found: [Permission: Status] = [:]
-                    for (name, status) in values.first?.stringTable ?? [:] {
-                        if let permission = Permission(rawValue: name) { found[permission] = Status(rawValue: status) }
-                    }
-                    return found
-                })
+        call("GetAccessFor", [who, .strings(permissions.map(\.rawValue))]) { result in
+            body(result.map { PermdLink.access($0.first) })
         }
+    }
+
+    /// What is not understood is left out, and so not allowed.
+    private static func access(_ value: Value?) -> [Permission: SubjectAccess] {
+        guard case .dictionary("s", "a{sv}", let entries)? = value else { return [:] }
+        var found: [Permission: SubjectAccess] = [:]
+        for entry in entries {
+            guard let permission = entry.key.stringValue.flatMap(Permission.init(rawValue:)),
+                let row = entry.value.properties,
+                let access = row["access"]?.stringValue.flatMap(Access.init(rawValue:))
+            else { continue }
+            found[permission] = SubjectAccess(
+                access, ended: row["ended"]?.stringValue.flatMap(GrantEnd.init(rawValue:)))
+        }
+        return found
     }
 
     enum RequestEnd {
@@ -187,34 +195,13 @@ final class PermdLink {
 
     func endUse(_ use: UInt32) { call("EndUse", [.uint32(use)]) { _ in } }
 
-    /// The rows among which there is one that is not about a use: what a revoked grant was used for is written at the
-    /// same moment as the reset.
-    private static let recentRows: UInt32 = 8
-
-    /// Passes the outcome of the newest row of the history about this app and permission, other than those about uses;
-    /// nil if there is none.
-    func lastOutcome(_ app: AppID, _ permission: Permission, _ body: @escaping @LoopActor (Outcome?) -> Void) {
-        let filter: [String: Value] = [
-            "app": .string(app.description), "permission": .string(permission.rawValue),
-            "limit": .uint32(PermdLink.recentRows),
-        ]
-        call("ListHistory", interface: BusNames.policy, [.properties(filter)]) { result in
-            guard case .success(let values) = result else { return body(nil) }
-            let outcomes = (values.first?.rows ?? []).compactMap {
-                $0["outcome"]?.stringValue.map { Outcome(rawValue: $0) ?? .unknown }
-            }
-            body(outcomes.first { $0 != .used && $0 != .bypassed })
-        }
-    }
-
     /// Calls permd. The completion runs in a later turn, unless permd has left by then.
     private func call(
-        _ member: String, interface: String = BusNames.enforcement, _ body: [Value],
-        _ completion: @escaping @LoopActor (Result<[Value], Failure>) -> Void
+        _ member: String, _ body: [Value], _ completion: @escaping @LoopActor (Result<[Value], Failure>) -> Void
     ) {
         guard let daemon, let connection = link.opened else { return }
         let message = Message.call(
-            destination: daemon, path: BusNames.root, interface: interface, member: member, body)
+            destination: daemon, path: BusNames.root, interface: BusNames.enforcement, member: member, body)
         connection.call(message) { [weak self, losses] reply in
             guard let self, self.losses == losses else { return }
             completion(reply.map(\.body).mapError(Failure.init))
@@ -225,11 +212,14 @@ final class PermdLink {
     struct Failure: Error {
         let isRetryable: Bool
 
+        /// Errors of a permd that does not know the method.
+        private static let refusals = [BusError.Name.unknownMethod, BusError.Name.invalidArgs]
+
         /// Errors of permd say whether trying again may help. After one of the bus, such as a reply that did not come in
         /// time, it may.
         init(_ error: BusError) {
-            let isOfBus = error.name.hasPrefix("org.freedesktop.")
-            isRetryable = error.body.count > 1 ? error.body[1].boolValue == true : isOfBus
+            let mayPass = error.name.hasPrefix("org.freedesktop.") && !Failure.refusals.contains(error.name)
+            isRetryable = error.body.count > 1 ? error.body[1].boolValue == true : mayPass
         }
     }
 }

@@ -8,14 +8,15 @@ package struct SubjectState {
     /// The streams, or whatever else the point counts as one beginning to use the device.
     package var attempts: Set<UInt32>
     package var device: String
-    package var status: Status?
+    /// What permd said last; nil if it has said nothing yet.
+    package var said: SubjectAccess?
     /// Whether it gets nothing until somebody has decided.
     package var isUndecided: Bool
 
-    package init(attempts: Set<UInt32>, device: String, status: Status?, isUndecided: Bool) {
+    package init(attempts: Set<UInt32>, device: String, said: SubjectAccess?, isUndecided: Bool) {
         self.attempts = attempts
         self.device = device
-        self.status = status
+        self.said = said
         self.isUndecided = isUndecided
     }
 }
@@ -31,10 +32,20 @@ package final class SubjectRequests {
         var attempts: Set<UInt32> = []
         /// The attempts that need no further question: they were asked about, or a person took their grant.
         var settled: Set<UInt32> = []
-        var last: Status?
-        /// Whether permd is being asked why a grant ended.
-        var isWaitingForReason = false
+        var last: Access?
         var timer: LoopTimer?
+
+        /// A grant that a person took is not asked about until the app begins anew; one that ended is, at once.
+        mutating func heard(_ said: SubjectAccess?) {
+            guard let said, said.access != last else { return }
+            switch (last, said.access) {
+            case (_, .allowed): settled = []
+            case (.allowed, .refused): settled = attempts
+            case (.allowed, .ask) where said.ended == .person: settled = attempts
+            default: break
+            }
+            last = said.access
+        }
     }
 
     private let permd: PermdLink
@@ -58,7 +69,7 @@ package final class SubjectRequests {
             var entry = entries[key] ?? Entry()
             entry.attempts = state.attempts
             entry.settled.formIntersection(state.attempts)
-            compareStatus(key, state, &entry)
+            entry.heard(state.said)
             entries[key] = entry
             if state.isUndecided {
                 request(key, state)
@@ -73,7 +84,6 @@ package final class SubjectRequests {
     func disconnected() {
         for key in entries.keys {
             entries[key]?.path = nil
-            entries[key]?.isWaitingForReason = false
             entries[key]?.timer?.cancel()
             entries[key]?.timer = nil
         }
@@ -92,37 +102,10 @@ package final class SubjectRequests {
         changed()
     }
 
-    // MARK: Why a status changed
-
-    private func compareStatus(_ key: SubjectPermission, _ state: SubjectState, _ entry: inout Entry) {
-        guard let status = state.status, status != entry.last else { return }
-        let before = entry.last
-        entry.last = status
-        switch (before, status) {
-        case (_, .granted): entry.settled = []
-        case (.granted, .denied), (.granted, .restricted): entry.settled = state.attempts
-        case (.granted, .undetermined): findReason(key, &entry)
-        default: break
-        }
-    }
-
-    /// A grant that a person took is not asked about until the app begins anew; one that ended is, at once.
-    private func findReason(_ key: SubjectPermission, _ entry: inout Entry) {
-        guard permd.isReady else { return }
-        entry.isWaitingForReason = true
-        permd.lastOutcome(key.subject.app, key.permission) { [weak self] outcome in
-            guard let self, var entry = entries[key] else { return }
-            entry.isWaitingForReason = false
-            if outcome == .reset { entry.settled = entry.attempts }
-            entries[key] = entry
-            changed()
-        }
-    }
-
     // MARK: Requests
 
     private func request(_ key: SubjectPermission, _ state: SubjectState) {
-        guard let entry = entries[key], entry.path == nil, !entry.isWaitingForReason, entry.timer == nil,
+        guard let entry = entries[key], entry.path == nil, entry.timer == nil,
             !state.attempts.isSubset(of: entry.settled), let who = key.subject.who
         else { return }
         count += 1

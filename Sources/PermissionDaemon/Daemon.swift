@@ -185,7 +185,7 @@ final class Daemon {
         let link = GuardLink(
             bus: systemBus, processes: processes,
             facts: CurrentFacts(store: parts.store, policy: parts.policy, devices: parts.devices),
-            policy: parts.policy, devices: parts.devices, now: Daemon.wallClock, log: log)
+            devices: parts.devices, now: Daemon.wallClock, log: log)
         guardLink = link
         return link
     }

@@ -60,7 +60,7 @@ final class Enforcer {
                 "The kernel does not report the peers of sockets, so nobody can be identified and nobody records. Load its module: modprobe unix_diag"
             )
         }
-        permd.onStatus = { [weak self] in self?.statusKnown($0) }
+        permd.onAccess = { [weak self] in self?.accessKnown($0) }
         permd.onChange = { [weak self] in self?.stepLater() }
         try await permd.start()
         connect()
@@ -98,7 +98,7 @@ final class Enforcer {
         collecting = Loop.shared.after(milliseconds: Enforcer.collectingTime) { [weak self] in self?.step() }
     }
 
-    private func statusKnown(_ subject: Subject) {
+    private func accessKnown(_ subject: Subject) {
         if recording.contains(subject) || !isReady { stepLater() } else { collect() }
     }
 
@@ -130,7 +130,7 @@ final class Enforcer {
         search.find(recorders)
         recording = Set(recorders.compactMap { owners.owner($0.holder)?.subject })
         let others = mirror.graph.clients.keys.compactMap { owners.owner($0)?.subject }
-        permd.statuses.follow(recording.union(others), first: recording)
+        permd.access.follow(recording.union(others), first: recording)
     }
 
     private func policies(_ graph: Graph) -> [ObjectID: ClientPolicy] {
@@ -147,7 +147,7 @@ final class Enforcer {
             }
             // A sound server's clients cannot make links. Other programs outside sandboxes see sources until permd has
             // answered: taking them away for a moment would make short lists incomplete.
-            let isNew = CaptureKind.all.contains { status(owner, $0.permission) == nil }
+            let isNew = CaptureKind.all.contains { said(of: owner, $0.permission) == nil }
             policies[id] = ClientPolicy(
                 rights: Dictionary(uniqueKeysWithValues: rights), needsSilence: isRelayed,
                 mayListSources: marks.isThere && !owner.isSandboxed && (isRelayed || isNew),
@@ -158,19 +158,19 @@ final class Enforcer {
 
     /// Until permd has said anything about it, a client records on that an earlier run of this program has let record: by a
     /// restart, nobody loses a stream.
-    private func right(_ holder: ObjectID, _ owner: Owner, _ permission: Permission) -> RecordingRight {
+    private func right(_ holder: ObjectID, _ owner: Owner, _ permission: Permission) -> Access {
         // A portal has asked already, and passes connections on for other purposes, too.
         if permission == .camera, let portal = owners.portal(holder) {
             return portal.isForCamera || permd.ask == .none ? .allowed : .refused
         }
-        let isKnown = owner.subject.map(permd.statuses.isKnown) ?? true
-        return RecordingRight(
-            owner, status(owner, permission), ask: permd.ask,
+        let isKnown = owner.subject.map(permd.access.isKnown) ?? true
+        return Access(
+            owner, said(of: owner, permission), ask: permd.ask,
             wasAllowed: !isKnown && marks.allow(holder, permission))
     }
 
-    private func status(_ owner: Owner, _ permission: Permission) -> Status? {
-        owner.subject.flatMap { permd.statuses.status($0, permission) }
+    private func said(of owner: Owner, _ permission: Permission) -> Access? {
+        owner.subject.flatMap { permd.access[$0, permission]?.access }
     }
 
     private func apply(_ effect: Effect, _ connection: PipeWireConnection) {
@@ -256,9 +256,9 @@ final class Enforcer {
                 let right = policies[recorder.holder]?.rights[recorder.permission]
             else { continue }
             let device = mirror.deviceName(recorder, sources)
-            let status = permd.statuses.status(subject, recorder.permission)
             let state = SubjectState(
-                attempts: [], device: device, status: status, isUndecided: right == .undecided)
+                attempts: [], device: device, said: permd.access[subject, recorder.permission],
+                isUndecided: right == .ask)
             states[SubjectPermission(subject, recorder.permission), default: state].attempts.insert(recorder.node)
             if right == .allowed, !recorder.sources.isEmpty, mirror.graph.nodes[recorder.node]?.isRunning == true {
                 used.insert(SubjectUse(subject, recorder.permission, device: device))
@@ -269,7 +269,7 @@ final class Enforcer {
     }
 
     private func beReady() {
-        guard !isReady, !permd.statuses.isAsking else { return }
+        guard !isReady, !permd.access.isAsking else { return }
         isReady = true
         Loop.shared.after(milliseconds: Enforcer.scriptDelay) { [weak self] in
             guard let self, !marks.isThere else { return }
@@ -380,7 +380,7 @@ extension Enforcer {
         listing = .nothing
         unknownMetadata = [:]
         recording = []
-        permd.statuses.follow([], first: [])
+        permd.access.follow([], first: [])
         permd.requests.update([:])
         permd.uses.update([])
         connect()

@@ -11,28 +11,26 @@ struct AccessRuleTests {
 
     @Test(
         arguments: [
-            (sandboxed, .undetermined, .sandboxed, .undecided), (sandboxed, .undetermined, .all, .undecided),
-            (sandboxed, .granted, .sandboxed, .allowed), (sandboxed, .denied, .sandboxed, .refused),
-            (sandboxed, .denied, .none, .allowed), (sandboxed, nil, .sandboxed, .refused),
-            (sandboxed, .restricted, .all, .refused), (sandboxed, .unavailable, .all, .refused),
-            (program, .undetermined, .sandboxed, .allowed), (program, .undetermined, .all, .undecided),
-            (program, .denied, .sandboxed, .refused), (program, .restricted, .sandboxed, .refused),
-            (program, nil, .sandboxed, .refused), (program, .restricted, .none, .allowed),
-            (.unknown, nil, .sandboxed, .refused), (.unknown, nil, .none, .allowed),
+            (sandboxed, .ask, .sandboxed, .ask), (sandboxed, .allowed, .sandboxed, .allowed),
+            (sandboxed, .refused, .sandboxed, .refused), (sandboxed, nil, .sandboxed, .refused),
+            (sandboxed, nil, .none, .allowed), (program, .ask, .all, .ask), (program, .allowed, .sandboxed, .allowed),
+            (program, .refused, .sandboxed, .refused), (program, nil, .sandboxed, .refused),
+            (program, nil, .all, .refused), (program, nil, .none, .allowed),
+            (.unknown, nil, .sandboxed, .refused), (.unknown, nil, .all, .refused), (.unknown, nil, .none, .allowed),
             (.unsandboxed, nil, .sandboxed, .allowed), (.unsandboxed, nil, .all, .refused),
-            (.session, nil, .all, .allowed),
-        ] as [(Owner, Status?, AskScope, RecordingRight)])
-    func theTable(_ owner: Owner, _ status: Status?, _ ask: AskScope, _ right: RecordingRight) {
-        #expect(RecordingRight(owner, status, ask: ask) == right)
+            (.unsandboxed, nil, .none, .allowed), (.session, nil, .all, .allowed),
+        ] as [(Owner, Access?, AskScope, Access)])
+    func theTable(_ owner: Owner, _ said: Access?, _ ask: AskScope, _ access: Access) {
+        #expect(Access(owner, said, ask: ask) == access)
     }
 
     /// What was allowed stays so until permd is heard, and no longer.
     @Test(
         arguments: [
             (sandboxed, nil, .allowed), (program, nil, .allowed), (.unknown, nil, .refused),
-            (sandboxed, .undetermined, .undecided), (sandboxed, .denied, .refused), (program, .restricted, .refused),
-        ] as [(Owner, Status?, RecordingRight)])
-    func beforePermdIsHeard(_ owner: Owner, _ status: Status?, _ right: RecordingRight) {
-        #expect(RecordingRight(owner, status, ask: .sandboxed, wasAllowed: true) == right)
+            (sandboxed, .ask, .ask), (sandboxed, .refused, .refused), (program, .refused, .refused),
+        ] as [(Owner, Access?, Access)])
+    func beforePermdIsHeard(_ owner: Owner, _ said: Access?, _ access: Access) {
+        #expect(Access(owner, said, ask: .sandboxed, wasAllowed: true) == access)
     }
 }

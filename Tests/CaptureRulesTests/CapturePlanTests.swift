@@ -17,7 +17,7 @@ struct CapturePlanTests {
             4: Node(client: CapturePlanTests.client, mediaClass: "Stream/Input/Audio"),
         ])
         var plan = CapturePlan()
-        var right = RecordingRight.refused
+        var right = Access.refused
         var isRelayed = false
         var canRelink = false
         var isConfined = false
@@ -187,7 +187,7 @@ struct CapturePlanTests {
         it.isRelayed = true
         #expect(it.step() == [CapturePlanTests.forbid, .silence(node: 4, ports: [41])])
         #expect(it.step() == [])
-        it.right = .undecided
+        it.right = .ask
         #expect(it.step() == [])
         it.right = .allowed
         #expect(it.step() == [CapturePlanTests.permit, .endSilence(node: 4), .relink([4])])

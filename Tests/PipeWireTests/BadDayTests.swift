@@ -114,14 +114,14 @@ struct BadDayTests {
         let sandbox = try await FlatpakSandbox("org.example.Call", on: server.permd.bus)
         try await server.permctl("grant", "flatpak:org.example.Call", "microphone")
         let monitor = try ChildProcess(
-            "dbus-monitor", ["--session", "member=GetStatusFor"], environment: server.environment)
+            "dbus-monitor", ["--session", "member=GetAccessFor"], environment: server.environment)
         let calls = EventLog<String>()
         Task { [lines = monitor.lines] in for await line in lines { calls.add(line) } }
         // It is told its name when it monitors.
         try await calls.wait(for: 1)
         server.send(SIGSTOP, to: .wireplumber)
         let recorder = try await Recorder(.native, "recorder", on: server, through: sandbox)
-        try await calls.first("a question to permd") { $0.contains("GetStatusFor") }
+        try await calls.first("a question to permd") { $0.contains("GetAccessFor") }
         // permd has answered this later, so permd-pipewire has its answer.
         try await server.permctl("status")
         server.send(SIGCONT, to: .wireplumber)

@@ -61,6 +61,19 @@ struct EnforcementTests {
             try await call("GetStatusFor", [.variant(who), .strings(["microphone"])])
                 .first?.stringTable?["microphone"] ?? "?"
         }
+
+        /// `ACCESS` or `ACCESS ENDED` of the microphone.
+        func access(_ who: Value) async throws(BusError) -> String {
+            let reply = try await call("GetAccessFor", [.variant(who), .strings(["microphone"])])
+            guard case .dictionary("s", "a{sv}", let entries)? = reply.first, entries.count == 1,
+                entries[0].key == .string("microphone"), let row = entries[0].value.properties
+            else { return "\(reply)" }
+            return [row["access"], row["ended"]].compactMap { $0?.stringValue }.joined(separator: " ")
+        }
+    }
+
+    private static func access(_ app: AppID, _ point: Point) async throws(BusError) -> String {
+        try await point.access(.string(app.description))
     }
 
     private static func request(_ who: Value, _ token: String, device: String = "") -> [Value] {
@@ -116,6 +129,73 @@ struct EnforcementTests {
         await stage.end()
     }
 
+    /// What a point obeys, and why a grant does not count any more.
+    @Test func aPointIsToldWhatToDo() async throws {
+        let rule = "[Rule r]\nApps=flatpak:org.example.*\nPermissions=microphone\nAction="
+        let stage = try await Stage([])
+        let (point, app) = (try await Point(stage), AppID("flatpak:org.example.App")!)
+        func said() async throws(BusError) -> String { try await EnforcementTests.access(app, point) }
+        func turn(on: Bool) async throws(BusError) {
+            _ = try await stage.call(BusNames.policy, "SetSwitch", [.string("microphone"), .bool(on)])
+        }
+        func rules(_ action: String) async throws {
+            let changes = point.changes.all.count
+            try stage.permd.root.write(action.isEmpty ? "" : rule + action, to: "etc/permd/policy.d/r.conf")
+            try await point.changes.wait(for: changes + 1)
+        }
+        #expect(try await said() == "ask")
+        try await stage.set("deny", app, .microphone)
+        #expect(try await said() == "refused")
+        try await stage.set("grant", app, .microphone)
+        #expect(try await said() == "allowed")
+        try await turn(on: false)
+        #expect(try await said() == "refused switch")
+        try await turn(on: true)
+        #expect(try await said() == "allowed")
+        try await rules("restrict\n")
+        #expect(try await said() == "refused administrator")
+        try await rules("")
+        #expect(try await said() == "allowed")
+        try await stage.set("deny", app, .microphone)
+        #expect(try await said() == "refused person")
+        try await stage.set("grant", app, .microphone)
+        _ = try await stage.reset(app.description)
+        #expect(try await said() == "ask person")
+        // Another app had a grant of the administrator only.
+        let other = AppID("flatpak:org.example.Other")!
+        try await rules("grant\n")
+        #expect(try await EnforcementTests.access(other, point) == "allowed")
+        try await rules("")
+        #expect(try await EnforcementTests.access(other, point) == "ask administrator")
+        await stage.end()
+    }
+
+    /// Whom a point asks is permd's rule as well.
+    @Test func whoIsAskedAboutIsToldToo() async throws {
+        let stage = try await Stage([])
+        let (app, point) = (try await stage.app(), try await Point(stage))
+        let who = Value.unixFD(try await EnforcementTests.pidfd(app))
+        func said() async throws(BusError) -> String { try await point.access(who) }
+        func ask(_ whom: String) async throws {
+            let changes = point.changes.all.count
+            try stage.permd.root.write("[Enforcement]\nAsk=\(whom)\n", to: "etc/permd/permd.conf")
+            try await point.changes.wait(for: changes + 1)
+        }
+        #expect(try await said() == "allowed")
+        try await ask("all")
+        #expect(try await said() == "ask")
+        try await stage.set("deny", app.id, .microphone)
+        #expect(try await said() == "refused")
+        try await ask("none")
+        #expect(try await said() == "allowed")
+        let all = try await point.call("GetAccessFor", [.variant(who), .strings([])]).first
+        var named: Set<String?> = []
+        if case .dictionary(_, _, let entries)? = all { named = Set(entries.map(\.key.stringValue)) }
+        #expect(named == Set(Permission.allCases.map(\.rawValue)))
+        await app.end()
+        await stage.end()
+    }
+
     @Test func whoHasToBeAProcessOrASandboxedApp() async throws {
         let stage = try await Stage([])
         let point = try await Point(stage)
@@ -128,7 +208,9 @@ struct EnforcementTests {
             .uint32(1), .variant(.string("flatpak:org.example.App")), .unixFD(nothing),
         ]
         for who in invalid {
-            #expect(await point.refusal("GetStatusFor", [.variant(who), .strings([])]) == "InvalidArguments final")
+            for member in ["GetStatusFor", "GetAccessFor"] {
+                #expect(await point.refusal(member, [.variant(who), .strings([])]) == "InvalidArguments final")
+            }
             let request = EnforcementTests.request(who, "t")
             #expect(await point.refusal("RequestAccessFor", request) == "InvalidArguments final")
         }
@@ -266,6 +348,7 @@ struct EnforcementTests {
         _ = try await point.call("EndUse", [numbers[1]])
         try await point.changes.wait(for: changes + 1)
         #expect(try await point.status(who) == "undetermined")
+        #expect(try await point.access(who) == "ask exit")
         #expect(try await stage.decisions() == [])
         withExtendedLifetime(agent) {}
         await stage.end()

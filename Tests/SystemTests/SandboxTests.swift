@@ -81,7 +81,10 @@ struct SandboxTests {
             ), (BusNames.agentManager, ["RegisterAgent", "ListAgents"]),
             (BusNames.devices, ["ListDevices", "Subscribe", "Unsubscribe"]),
             (BusNames.usage, ["ListUses", "Subscribe", "Unsubscribe"]),
-            (BusNames.enforcement, ["GetStatusFor", "RequestAccessFor", "ListPoints", "Subscribe", "Unsubscribe"]),
+            (
+                BusNames.enforcement,
+                ["GetStatusFor", "GetAccessFor", "RequestAccessFor", "ListPoints", "Subscribe", "Unsubscribe"]
+            ),
         ]
         for (interface, names) in members {
             for name in names {

@@ -25,6 +25,19 @@ final class CurrentFacts {
             isUsable: assumesDevice || devices.isUsable(permission))
     }
 
+    /// What an enforcement point or the guard does.
+    func access(to permission: Permission, for caller: Caller) -> SubjectAccess {
+        let status = status(of: permission, for: caller, assumesDevice: true)
+        let access = Access(status, ask: policy.settings.ask, isSandboxed: caller.isSandboxed)
+        guard access != .allowed else { return SubjectAccess(.allowed) }
+        let (app, decision) = (caller.app, store.decision(caller.app, permission, for: caller.process))
+        let ended = GrantEnd(
+            status, isOff: store.switches.isOff(permission),
+            isKept: decision?.verdict == .grant || policy.isGranted(app, permission),
+            last: store.lastEnd(app, permission) ?? (policy.wasGranted(app, permission) ? .administrator : nil))
+        return SubjectAccess(access, ended: ended)
+    }
+
     /// What rules, switches and decisions say about an app as portals know it: all its processes together. The Camera portal
     /// checks again when the camera is opened, so a process's own grant counts while the process runs.
     func portalVerdict(of permission: Permission, for app: AppID) -> Verdict? {

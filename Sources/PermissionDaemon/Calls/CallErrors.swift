@@ -34,9 +34,8 @@ extension MethodCall {
     func replyStatuses(
         of permissions: Value, _ status: @LoopActor (Permission) -> Status
     ) throws(PermissionError) {
-        let named = try parsePermissions(permissions)
-        let all = named.isEmpty ? Permission.allCases : named
-        reply(.stringTable(all.map { ($0.rawValue, status($0).rawValue) }))
+        let named = try parsePermissionsOrAll(permissions)
+        reply(.stringTable(named.map { ($0.rawValue, status($0).rawValue) }))
     }
 
     /// A string argument; the types of the arguments were checked before the handler runs.

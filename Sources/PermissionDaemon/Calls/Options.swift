@@ -122,6 +122,12 @@ func parsePermissions(_ value: Value) throws(PermissionError) -> [Permission] {
     return permissions
 }
 
+/// The same, where an empty list means all.
+func parsePermissionsOrAll(_ value: Value) throws(PermissionError) -> [Permission] {
+    let named = try parsePermissions(value)
+    return named.isEmpty ? Permission.allCases : named
+}
+
 /// Returns a caller's text shortened and sanitized for use in a message.
 func quoted(_ text: String) -> String {
     let shown = 64

@@ -34,6 +34,9 @@ struct EnforcementInterface {
                     "GetStatusFor", ["who": "v", "permissions": "as"], returns: ["statuses": "a{ss}"],
                     callers: .unsandboxed, takesDescriptors: true, withSubject(getStatus)),
                 Method(
+                    "GetAccessFor", ["who": "v", "permissions": "as"], returns: ["access": "a{sa{sv}}"],
+                    callers: .unsandboxed, takesDescriptors: true, withSubject(getAccess)),
+                Method(
                     "ReportUse", ["who": "v", "permission": "s", "details": "a{sv}"], returns: ["use": "u"],
                     callers: .unsandboxed, takesDescriptors: true,
                     options: ["device", "device_name", "source", "bypassed"], withSubject(reportUse)),
@@ -64,6 +67,14 @@ struct EnforcementInterface {
         try call.replyStatuses(of: call.arguments[1]) {
             facts.status(of: $0, for: subject.caller, assumesDevice: true)
         }
+    }
+
+    private func getAccess(_ call: MethodCall, of subject: EnforcementSubject) throws(PermissionError) {
+        let entries = try parsePermissionsOrAll(call.arguments[1]).map { permission in
+            let access = facts.access(to: permission, for: subject.caller)
+            return DictionaryEntry(.string(permission.rawValue), .properties(access.row))
+        }
+        call.reply(.dictionary(key: "s", value: "a{sv}", entries))
     }
 
     private func reportUse(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {
@@ -118,5 +129,14 @@ struct EnforcementInterface {
 
     private func row(_ name: String) -> [String: Value] {
         ["owner": .string(name), "app": .string(identifier.cached(name)?.app.description ?? "")]
+    }
+}
+
+extension SubjectAccess {
+    /// As GetAccessFor returns it.
+    fileprivate var row: [String: Value] {
+        var row = ["access": Value.string(access.rawValue)]
+        if let ended { row["ended"] = .string(ended.rawValue) }
+        return row
     }
 }

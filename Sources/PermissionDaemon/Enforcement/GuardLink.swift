@@ -15,7 +15,6 @@ final class GuardLink {
     private let maximumAsked: Int
     private let processes: ProcessIdentifier
     private let facts: CurrentFacts
-    private let policy: RuleSet
     private let devices: DeviceCatalog
     private let now: @Sendable () -> EpochSeconds
     private let unidentified: BoundedLog
@@ -29,14 +28,13 @@ final class GuardLink {
     /// - Parameter maximumAsked: The most questions without an answer, each with a descriptor. More are refused: the
     ///   queue takes no more, either.
     init(
-        bus: SystemBus, processes: ProcessIdentifier, facts: CurrentFacts, policy: RuleSet, devices: DeviceCatalog,
+        bus: SystemBus, processes: ProcessIdentifier, facts: CurrentFacts, devices: DeviceCatalog,
         now: @escaping @Sendable () -> EpochSeconds, log: Logger, maximumAsked: Int = 1024
     ) {
         self.maximumAsked = maximumAsked
         connection = GuardConnection(bus: bus, log: log)
         self.processes = processes
         self.facts = facts
-        self.policy = policy
         self.devices = devices
         self.now = now
         unidentified = BoundedLog(log, "processes that open devices were not identified")
@@ -115,7 +113,11 @@ final class GuardLink {
     private func decide(_ request: GuardRequest) {
         guard let caller = request.caller, request.id == nil else { return }
         let attempt = request.attempt
-        if let known = settled(attempt.permission, caller) { return answer(attempt.number, known) }
+        switch facts.access(to: attempt.permission, for: caller).access {
+        case .allowed: return answer(attempt.number, .granted)
+        case .refused: return answer(attempt.number, .denied)
+        case .ask: break
+        }
         guard attempt.waits else { return answer(attempt.number, .undecided) }
         guard let requests else { return }
         let id = requests.newID()
@@ -125,17 +127,6 @@ final class GuardLink {
         queued.device = devices.device(attempt.permission, number: attempt.device)?.name ?? ""
         request.id = id
         requests.feed(.requested(queued))
-    }
-
-    /// Nil if nothing was decided, and the app is one that is asked about.
-    private func settled(_ permission: Permission, _ caller: Caller) -> GuardAnswer? {
-        let ask = policy.configuration.ask
-        if ask == .none { return .granted }
-        switch facts.status(of: permission, for: caller, assumesDevice: true) {
-        case .granted: return .granted
-        case .denied, .restricted: return .denied
-        case .undetermined, .unavailable: return ask == .sandboxed && !caller.isSandboxed ? .granted : nil
-        }
     }
 
     private func answer(_ number: UInt64, _ answer: GuardAnswer) {

@@ -10,6 +10,8 @@ import System
 @LoopActor
 final class RuleSet {
     private(set) var rules: [Rule] = []
+    /// Those before the last change.
+    private var formerRules: [Rule] = []
     /// Errors in files, and reasons why changes may go unnoticed.
     private(set) var problems: [RuleProblem] = []
     private(set) var configuration = Configuration()
@@ -55,8 +57,19 @@ final class RuleSet {
 
     func isGranted(_ app: AppID, _ permission: Permission) -> Bool { rule(.grant, app, permission) != nil }
 
+    /// Whether it was granted before the rules changed last.
+    func wasGranted(_ app: AppID, _ permission: Permission) -> Bool {
+        RuleSet.rule(.grant, app, permission, in: formerRules) != nil
+    }
+
     /// The first matching rule with that action.
     func rule(_ action: Rule.Action, _ app: AppID, _ permission: Permission) -> Rule? {
+        RuleSet.rule(action, app, permission, in: rules)
+    }
+
+    private static func rule(
+        _ action: Rule.Action, _ app: AppID, _ permission: Permission, in rules: [Rule]
+    ) -> Rule? {
         rules.first { $0.action == action && $0.permissions.contains(permission) && $0.matches(app) }
     }
 
@@ -101,6 +114,7 @@ final class RuleSet {
         let found = result.problems + (unwatched.map { [$0] } ?? [])
         for problem in found where !problems.contains(problem) { log.error("\(problem.text)") }
         let isChanged = result.rules != rules || found != problems || result.configuration != configuration
+        if result.rules != rules { formerRules = rules }
         (rules, configuration, problems, validTexts) = (result.rules, result.configuration, found, result.validTexts)
         saveValidTexts()
         if result.mayPass || unwatched != nil { readLater() }

@@ -6,6 +6,8 @@ import PermissionModel
 struct DecisionMemory {
     /// The maximum number of `pendingResets` filters: each is compared at every access.
     static let maximumVoid = 1024
+    /// The maximum number of apps in `ends`.
+    private static let maximumEnds = Limits.decisions
 
     /// Each app has at least one.
     private var decisions: [AppID: [Decision]] = [:]
@@ -14,6 +16,8 @@ struct DecisionMemory {
     private var count = 0
     /// Selects decisions whose reset could not be written.
     private(set) var pendingResets: Set<DecisionFilter> = []
+    /// Why the last grant that has ended did, while this program runs. When there are too many, all are forgotten.
+    private var ends: [AppID: [Permission: GrantEnd]] = [:]
 
     /// How many decisions the file has.
     var writtenCount: Int { count - unwritten.count }
@@ -43,6 +47,9 @@ struct DecisionMemory {
         decisions[decision.app]?.contains { $0.isReplaced(by: decision) } == true
     }
 
+    /// Why the app's last grant that has ended did, whichever of its processes had it; nil if that is not known.
+    func lastEnd(_ app: AppID, _ permission: Permission) -> GrantEnd? { ends[app]?[permission] }
+
     /// The first end of a decision.
     var firstEnd: EpochSeconds? { decisions.values.lazy.joined().compactMap(\.duration.end).min() }
 
@@ -66,7 +73,9 @@ struct DecisionMemory {
     /// A decision is on disk. One about the app replaces all others, one about a process its own.
     mutating func set(_ decision: Decision) {
         let rows = decisions[decision.app] ?? []
-        if !unwritten.isEmpty { unwritten.subtract(rows.filter { $0.isReplaced(by: decision) }) }
+        let replaced = rows.filter { $0.isReplaced(by: decision) }
+        if !unwritten.isEmpty { unwritten.subtract(replaced) }
+        if decision.verdict == .deny { noteEnds(of: replaced) { _ in .person } }
         replace(decision.app, by: rows.filter { !$0.isReplaced(by: decision) } + [decision])
     }
 
@@ -76,22 +85,39 @@ struct DecisionMemory {
         unwritten.insert(decision)
     }
 
+    private mutating func noteEnds(of decisions: [Decision], _ end: (Decision) -> GrantEnd?) {
+        for decision in decisions where decision.verdict == .grant {
+            if ends.count >= DecisionMemory.maximumEnds, ends[decision.app] == nil { ends = [:] }
+            ends[decision.app, default: [:]][decision.permission] = end(decision)
+        }
+    }
+
     /// Removes decisions. Returns those that no reset had revoked before.
-    mutating func remove(where isOver: (Decision) -> Bool) -> [Decision] {
+    ///
+    /// - Parameter end: Why a grant among them ends.
+    mutating func remove(
+        ending end: (Decision) -> GrantEnd?, where isOver: (Decision) -> Bool
+    ) -> [Decision] {
         var removed: [Decision] = []
         for (app, rows) in decisions where rows.contains(where: isOver) {
             removed += rows.filter { isOver($0) && !isPendingReset($0) }
             replace(app, by: rows.filter { !isOver($0) })
         }
         unwritten.subtract(removed)
+        noteEnds(of: removed, end)
         return removed
+    }
+
+    /// A person's reset. Returns the decisions that no reset had revoked before.
+    mutating func reset(_ filter: DecisionFilter) -> [Decision] {
+        remove(ending: { _ in .person }, where: filter.matches)
     }
 
     /// Revokes decisions whose reset cannot be written. Returns them, or nil if too many resets wait already.
     mutating func revoke(_ filter: DecisionFilter) -> [Decision]? {
         guard pendingResets.count < DecisionMemory.maximumVoid else { return nil }
         defer { pendingResets.insert(filter) }
-        return remove(where: filter.matches)
+        return reset(filter)
     }
 
     /// All resets are on disk. Decisions that they revoked may have been read again meanwhile.

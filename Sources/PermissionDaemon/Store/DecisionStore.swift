@@ -102,6 +102,9 @@ final class DecisionStore {
         return memory.first(app) { $0.permission == permission && $0.process == nil && isInForce($0) }
     }
 
+    /// Why the app's last grant that has ended did; nil if that is not known.
+    func lastEnd(_ app: AppID, _ permission: Permission) -> GrantEnd? { memory.lastEnd(app, permission) }
+
     /// Whether a process of the app has a grant of its own.
     func isGrantedOnce(_ app: AppID, _ permission: Permission) -> Bool {
         let grant = memory.first(app) {
@@ -194,7 +197,7 @@ final class DecisionStore {
             switch result {
             case .success(let rows):
                 memory.resetsWritten()
-                let gone = memory.remove(where: filter.matches).filter(isInForce)
+                let gone = memory.reset(filter).filter(isInForce)
                 history.wrote(rows)
                 then(StoreReport(gone: gone))
             case .failure(let error):
@@ -227,7 +230,7 @@ final class DecisionStore {
 
     /// Removes decisions from memory. Their rows, which have no effect, are removed when that is possible.
     private func end(where isOver: (Decision) -> Bool) {
-        let ended = memory.remove(where: isOver)
+        let ended = memory.remove(ending: { GrantEnd(of: $0.duration) }, where: isOver)
         guard !ended.isEmpty else { return }
         queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
             for decision in ended { try DecisionRows.delete(decision, database) }

@@ -44,7 +44,7 @@ struct GuardLinkTests {
             await withCheckedContinuation { continuation in parts.policy.read { continuation.resume() } }
             bus = SystemBus(.address(deviceGuard.address))
             link = GuardLink(
-                bus: bus, processes: ProcessIdentifier(worker: Worker()), facts: parts.facts, policy: parts.policy,
+                bus: bus, processes: ProcessIdentifier(worker: Worker()), facts: parts.facts,
                 devices: parts.devices, now: parts.now, log: quietLog, maximumAsked: 2)
             link.serve(queue)
             try await deviceGuard.registered.wait(for: 1)

@@ -281,6 +281,40 @@ struct LifetimeTests {
         await close(again)
     }
 
+    /// Whether or not that can be written.
+    @Test(arguments: Obstacle.allCases)
+    func whyTheLastGrantEndedIsKnown(_ obstacle: Obstacle) async throws {
+        let store = await opened()
+        try await decideAll(store)
+        func ends() -> [GrantEnd?] {
+            [Permission.camera, .microphone, .location, .bluetooth].map { store.lastEnd(app, $0) }
+        }
+        #expect(ends() == [nil, nil, nil, nil])
+        try obstruct(obstacle)
+        store.endSession()
+        clock.advance(by: 1000)
+        store.noticeEnds()
+        processes.exit(process)
+        #expect(ends() == [.session, .time, .exit, nil])
+        store.reset(DecisionFilter(app: app), by: .permctl) { _ in }
+        await written(store)
+        #expect(ends() == [.session, .time, .exit, .person])
+        #expect(store.lastEnd(AppID("exe:/usr/bin/b")!, .camera) == nil)
+        await close(store)
+    }
+
+    @Test func aDenialEndsAGrant() async throws {
+        let store = await opened()
+        var denial = decision(.camera, .always)
+        denial.verdict = .deny
+        try await commit(store, denial)
+        #expect(store.lastEnd(app, .camera) == nil)
+        try await commit(store, decision(.camera, .always))
+        try await commit(store, denial)
+        #expect(store.lastEnd(app, .camera) == .person)
+        await close(store)
+    }
+
     /// The number of resets kept in memory is bounded; a further reset fails and removes nothing later.
     @Test func moreResetsThanCanBeKept() async throws {
         let store = await opened()

@@ -5,12 +5,12 @@ package import PermissionModel
 import System
 
 @LoopActor
-package final class StatusTable {
+package final class AccessTable {
     /// Calls in progress: permd refuses callers that have too many waiting.
     private static let maximumCalls = 8
 
     private struct Entry {
-        var statuses: [Permission: Status]?
+        var access: [Permission: SubjectAccess]?
         var isKnown = false
         var isStale = true
         var isAsking = false
@@ -33,8 +33,8 @@ package final class StatusTable {
     }
 
     /// Nil if permd has not said anything yet, or cannot identify the subject.
-    package func status(_ subject: Subject, _ permission: Permission) -> Status? {
-        entries[subject]?.statuses?[permission]
+    package subscript(_ subject: Subject, _ permission: Permission) -> SubjectAccess? {
+        entries[subject]?.access?[permission]
     }
 
     /// Whether permd has said anything about the subject, also that it cannot identify it.
@@ -81,32 +81,32 @@ package final class StatusTable {
     }
 
     private func ask() {
-        while permd.isReady, calls < StatusTable.maximumCalls, !queue.isEmpty {
+        while permd.isReady, calls < AccessTable.maximumCalls, !queue.isEmpty {
             let subject = queue.removeFirst()
             guard let entry = entries[subject], entry.isStale, !entry.isAsking else { continue }
             entries[subject]?.isStale = false
             guard let who = subject.who else {
-                entries[subject]?.statuses = nil
+                entries[subject]?.access = nil
                 entries[subject]?.isKnown = true
                 continue
             }
             entries[subject]?.isAsking = true
             calls += 1
-            permd.getStatus(who, permissions) { [weak self] in self?.answered(subject, $0) }
+            permd.getAccess(who, permissions) { [weak self] in self?.answered(subject, $0) }
         }
     }
 
-    private func answered(_ subject: Subject, _ answer: Result<[Permission: Status], PermdLink.Failure>) {
+    private func answered(_ subject: Subject, _ answer: Result<[Permission: SubjectAccess], PermdLink.Failure>) {
         calls -= 1
         if var entry = entries[subject] {
             entry.isAsking = false
             switch answer {
-            case .success(let statuses):
-                (entry.statuses, entry.isKnown) = (statuses, true)
+            case .success(let access):
+                (entry.access, entry.isKnown) = (access, true)
                 entry.backoff.reset()
             case .failure(let failure):
-                // A subject that permd cannot identify has no status, and so no right. It may identify it later.
-                if !failure.isRetryable { (entry.statuses, entry.isKnown) = (nil, true) }
+                // A subject that permd cannot identify may nothing. It may identify it later.
+                if !failure.isRetryable { (entry.access, entry.isKnown) = (nil, true) }
                 entry.retry = Loop.shared.after(milliseconds: entry.backoff.next()) { [weak self] in
                     self?.refresh(subject)
                     self?.ask()
