@@ -26,7 +26,6 @@ final class PermdLink {
     private var losses = 0
     /// How often permd was joined; only the last time counts.
     private var joins = 0
-    private var responses: [String: @LoopActor (Message) -> Void] = [:]
 
     /// - Parameter source: The name of the enforcement point.
     init(_ bus: PermissionBus, source: String, onEvent: @escaping @LoopActor (Event) -> Void) {
@@ -41,9 +40,6 @@ final class PermdLink {
             connection.onSignal(path: BusNames.root, interface: BusNames.enforcement, addMatch: false) {
                 self?.signalled($0)
             }
-            connection.onSignal(interface: BusNames.request, member: "Response", addMatch: false) {
-                self?.answered($0)
-            }
         }
         _ = try await link.open()
         _ = link.onDaemonChange { [weak self] isThere in if isThere { self?.join() } else { self?.lostDaemon() } }
@@ -56,7 +52,6 @@ final class PermdLink {
         guard daemon != nil else { return }
         daemon = nil
         losses += 1
-        responses = [:]
         onEvent(.left)
     }
 
@@ -102,11 +97,6 @@ final class PermdLink {
         if app.isEmpty { join() } else { onEvent(.changed(app: app)) }
     }
 
-    private func answered(_ message: Message) {
-        guard let daemon, message.sender == daemon, let path = message.path else { return }
-        responses.removeValue(forKey: path)?(message)
-    }
-
     // MARK: Calls
 
     func getAccess(
@@ -137,46 +127,29 @@ final class PermdLink {
         /// It was answered, or dismissed; asking again makes no sense for so many seconds, if there is a number.
         case answered(retryAfter: UInt32?)
         case failed(isRetryable: Bool)
+
+        fileprivate init(_ end: RequestObject.End) {
+            switch end {
+            case .refused(let error): self = .failed(isRetryable: Failure(error).isRetryable)
+            case .answered(let results): self = .answered(retryAfter: results["retry_after"]?.uint32Value)
+            case .failed(let results): self = .failed(isRetryable: results["retryable"]?.boolValue ?? false)
+            }
+        }
     }
 
-    /// Returns the path of the request, and passes its end.
+    /// Makes a request, and passes its end.
     func request(
         _ who: Value, _ permission: Permission, device: String, number: UInt64,
         _ body: @escaping @LoopActor (RequestEnd) -> Void
-    ) -> String? {
-        guard daemon != nil, let connection = link.opened else { return nil }
+    ) -> RequestObject? {
+        guard let daemon, let connection = link.opened else { return nil }
         let token = "\(source.replacing("-", with: "_"))\(number)"
-        let path = BusNames.requestPath(owner: connection.uniqueName, token: token)
         var options: [String: Value] = ["handle_token": .string(token)]
         if !device.isEmpty { options["device_name"] = .string(device) }
-        responses[path] = { body(PermdLink.end($0)) }
-        call("RequestAccessFor", [who, .strings([permission.rawValue]), .properties(options)]) { [weak self] result in
-            guard let self else { return }
-            switch result {
-            // Closed before the object was there.
-            case .success where responses[path] == nil: close(path)
-            case .success: break
-            case .failure(let error):
-                if responses.removeValue(forKey: path) != nil { body(.failed(isRetryable: error.isRetryable)) }
-            }
-        }
-        return path
-    }
-
-    private static func end(_ message: Message) -> RequestEnd {
-        guard message.body.count == 2, let code = message.body[0].uint32Value,
-            let results = message.body[1].properties
-        else { return .failed(isRetryable: false) }
-        if code == 2 { return .failed(isRetryable: results["retryable"]?.boolValue ?? false) }
-        return .answered(retryAfter: results["retry_after"]?.uint32Value)
-    }
-
-    /// Withdraws a request, if it is still there.
-    func close(_ path: String) {
-        responses[path] = nil
-        guard let daemon, let connection = link.opened else { return }
-        connection.send(
-            .call(destination: daemon, path: path, interface: BusNames.request, member: "Close", noReply: true))
+        let object = RequestObject(link, on: connection, daemon: daemon, token: token) { body(RequestEnd($0)) }
+        object.make(
+            BusNames.enforcement, "RequestAccessFor", [who, .strings([permission.rawValue]), .properties(options)])
+        return object
     }
 
     /// Passes nil if permd does not list uses, or refuses this one.

@@ -1,6 +1,7 @@
 // The requests that permd is asked to put to the person: one for each subject and permission at a time.
 
 package import DBus
+import PermissionClient
 package import PermissionModel
 
 /// What a subject does with a device.
@@ -27,7 +28,7 @@ package final class SubjectRequests {
     private static let retryDelay: Int64 = 10_000
 
     private struct Entry {
-        var path: String?
+        var request: RequestObject?
         /// The attempts of the last update.
         var attempts: Set<UInt32> = []
         /// The attempts that need no further question: they were asked about, or a person took their grant.
@@ -73,17 +74,18 @@ package final class SubjectRequests {
             entries[key] = entry
             if state.isUndecided {
                 request(key, state)
-            } else if entry.path != nil {
+            } else if entry.request != nil {
                 end(entry)
-                entries[key]?.path = nil
+                entries[key]?.request = nil
             }
         }
     }
 
     /// permd has left, and its requests with it.
     func disconnected() {
-        for key in entries.keys {
-            entries[key]?.path = nil
+        for (key, entry) in entries {
+            entry.request?.close()
+            entries[key]?.request = nil
             entries[key]?.timer?.cancel()
             entries[key]?.timer = nil
         }
@@ -105,18 +107,18 @@ package final class SubjectRequests {
     // MARK: Requests
 
     private func request(_ key: SubjectPermission, _ state: SubjectState) {
-        guard let entry = entries[key], entry.path == nil, entry.timer == nil,
+        guard let entry = entries[key], entry.request == nil, entry.timer == nil,
             !state.attempts.isSubset(of: entry.settled), let who = key.subject.who
         else { return }
         count += 1
-        entries[key]?.path = permd.request(who, key.permission, device: state.device, number: count) { [weak self] in
+        entries[key]?.request = permd.request(who, key.permission, device: state.device, number: count) { [weak self] in
             self?.ended(key, $0)
         }
     }
 
     private func ended(_ key: SubjectPermission, _ end: PermdLink.RequestEnd) {
         guard entries[key] != nil else { return }
-        entries[key]?.path = nil
+        entries[key]?.request = nil
         switch end {
         case .answered(let seconds?):
             let timer = Loop.shared.after(milliseconds: Int64(seconds) * 1000) { [weak self] in self?.retry(key) }
@@ -133,6 +135,6 @@ package final class SubjectRequests {
 
     private func end(_ entry: Entry) {
         entry.timer?.cancel()
-        if let path = entry.path { permd.close(path) }
+        entry.request?.close()
     }
 }

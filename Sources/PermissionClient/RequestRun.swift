@@ -31,10 +31,8 @@ final class RequestRun {
     private enum State {
         /// The connection to the bus is being opened.
         case connecting
-        /// The call has been sent.
-        case asking
-        /// The daemon has accepted the request. Its answer is a signal.
-        case waiting
+        /// The daemon was asked.
+        case asked(RequestObject)
         /// The daemon that had it has left the bus. The request is repeated when a daemon is there.
         case lost
         case over
@@ -48,11 +46,9 @@ final class RequestRun {
     private let onPhase: @LoopActor (RequestPhase) -> Void
     private var state = State.lost
     private var wasAccepted = false
-    private var isCancelled = false
-    private var path = ""
     private var place = (isShowing: false, position: 0)
     private var lastPhase: RequestPhase?
-    private var signals: [Subscription] = []
+    private var moves: Subscription?
     private var listener: Subscription?
     private var result: Result<RequestResult, any Error>?
     private var continuation: CheckedContinuation<RequestResult, any Error>?
@@ -80,7 +76,8 @@ final class RequestRun {
     }
 
     private func start() {
-        guard !isCancelled else { return }
+        // It may have been cancelled before.
+        guard case .lost = state else { return }
         listener = link.onDaemonChange { [self] in daemonChanged($0) }
         ask()
     }
@@ -101,25 +98,15 @@ final class RequestRun {
 
     /// Withdraws the request. No phase follows.
     private func cancel() {
-        guard state != .over else { return }
-        isCancelled = true
+        if case .asked(let object) = state { object.close() }
+        end()
         finish(.failure(CancellationError()))
-        if state == .waiting { close() }
-        // Before the reply, the object may not exist yet; it is closed after the reply.
-        if state != .asking { end() }
-    }
-
-    private func close() {
-        link.opened?.send(
-            .call(
-                destination: BusNames.service, path: path, interface: BusNames.request, member: "Close",
-                noReply: true, noAutoStart: true))
     }
 
     private func ask() {
         state = .connecting
         link.open { [self] result in
-            guard state == .connecting else { return }
+            guard case .connecting = state else { return }
             switch result {
             case .success(let connection): ask(on: connection)
             case .failure(let error): if wasAccepted { state = .lost } else { fail(error) }
@@ -128,49 +115,37 @@ final class RequestRun {
     }
 
     private func ask(on connection: Connection) {
-        path = BusNames.requestPath(owner: connection.uniqueName, token: token)
-        subscribe(on: connection)
-        state = .asking
-        connection.call(
-            .call(
-                destination: BusNames.service, path: BusNames.root, interface: BusNames.access,
-                member: "RequestAccess", order.body(token: token))
-        ) { [self] in asked($0) }
-    }
-
-    private func subscribe(on connection: Connection) {
-        for signal in signals { signal.cancel() }
-        signals = [
-            link.onSignal(BusNames.request, "Response", path: path, on: connection) { [self] in responded($0) },
-            link.onSignal(StandardInterfaces.properties, "PropertiesChanged", path: path, on: connection) { [self] in
-                if $0.body.count > 1 { moved($0.body[1].properties ?? [:]) }
-            },
-        ]
-    }
-
-    private func asked(_ reply: Result<Message, BusError>) {
-        guard state == .asking else { return }
-        switch reply {
-        case .success:
+        let object = RequestObject(link, on: connection, token: token) { [self] in ended($0) }
+        state = .asked(object)
+        moves?.cancel()
+        moves = link.onSignal(
+            StandardInterfaces.properties, "PropertiesChanged", path: object.path, on: connection
+        ) { [self] in
+            if $0.body.count > 1 { moved($0.body[1].properties ?? [:]) }
+        }
+        object.make(BusNames.access, "RequestAccess", order.body(token: token)) { [self] in
             wasAccepted = true
-            state = .waiting
-            if isCancelled {
-                close()
-                return end()
-            }
-            askForPlace()
-        case .failure(let error):
-            let error = ClientError(error)
-            guard !isCancelled else { return end() }
-            guard wasAccepted, error.kind == .noDaemon || error.kind == .noBus else { return fail(error) }
-            // The next daemon may have started before the error arrived.
-            state = .lost
-            if link.believed != nil { ask() }
+            askForPlace(object.path)
         }
     }
 
+    private func ended(_ end: RequestObject.End) {
+        switch end {
+        case .refused(let error): refused(ClientError(error))
+        case .answered(let results): answered(results)
+        case .failed(let results): failed(results)
+        }
+    }
+
+    private func refused(_ error: ClientError) {
+        guard wasAccepted, error.kind == .noDaemon || error.kind == .noBus else { return fail(error) }
+        // The next daemon may have started before the error arrived.
+        state = .lost
+        if link.believed != nil { ask() }
+    }
+
     /// Gets the state and position. The object of a request that was answered at once does not exist any more.
-    private func askForPlace() {
+    private func askForPlace(_ path: String) {
         link.opened?.call(
             .call(
                 destination: BusNames.service, path: path, interface: StandardInterfaces.properties,
@@ -179,7 +154,7 @@ final class RequestRun {
     }
 
     private func moved(_ values: [String: Value]) {
-        guard state == .asking || state == .waiting else { return }
+        guard case .asked = state else { return }
         if let word = values["State"]?.stringValue { place.isShowing = word == "showing" }
         if let position = values["Position"]?.uint32Value { place.position = Int(position) }
         let phase: RequestPhase = place.isShowing ? .showing : .queued(position: place.position)
@@ -188,12 +163,7 @@ final class RequestRun {
         onPhase(phase)
     }
 
-    private func responded(_ message: Message) {
-        guard state == .asking || state == .waiting else { return }
-        guard message.body.count == 2, let code = message.body[0].uint32Value,
-            let results = message.body[1].properties
-        else { return fail(.unexpected("a Response with the signature \(message.signature)")) }
-        guard code != 2 else { return failed(results) }
+    private func answered(_ results: [String: Value]) {
         let result = RequestResult(
             permissions: order.permissions, statuses: results["statuses"]?.statuses ?? [:],
             retryAfter: results["retry_after"]?.uint32Value.map(Int.init),
@@ -219,14 +189,15 @@ final class RequestRun {
     }
 
     private func daemonChanged(_ isThere: Bool) {
-        if isThere {
-            if state == .lost { ask() }
-        } else if state == .waiting {
-            // The daemon crashed: this call makes the bus start it again. A daemon that was stopped is in the state
-            // `lost` already, and is not started against the user's will.
+        switch state {
+        case .lost where isThere: ask()
+        // The daemon crashed: this call makes the bus start it again. A daemon that was stopped is in the state `lost`
+        // already, and is not started against the user's will.
+        case .asked(let object) where !isThere && object.isMade:
             state = .lost
             lastPhase = nil
             ask()
+        case .connecting, .asked, .lost, .over: break
         }
     }
 
@@ -237,8 +208,8 @@ final class RequestRun {
 
     private func end() {
         state = .over
-        for signal in signals { signal.cancel() }
-        signals = []
+        moves?.cancel()
+        moves = nil
         listener?.cancel()
         listener = nil
     }
