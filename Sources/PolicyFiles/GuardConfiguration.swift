@@ -26,7 +26,7 @@ package struct GuardConfiguration: Sendable, Equatable {
         let files = folders.files(folders.listings(), known: [])
         var problems = files.unreadable.map { RuleProblem(file: $0.folder, line: 0, message: $0.failure.reason) }
         var found = GuardConfiguration()
-        for path in files.settings {
+        for path in files.configuration {
             do throws(FileProblem) { found = try read(RuleFolders.text(path), over: found) } catch {
                 problems.append(
                     RuleProblem(

@@ -90,7 +90,7 @@ struct OtherProgramsTests {
         try await stage.startAgent()
         let app = try await TestApp("app", on: stage.permd)
         try await app.request("t", [.camera])
-        try await stage.guardWakesUp()
+        try await stage.inputCounts()
         let cover = try await stage.cover("unmanaged")
         try await stage.until("a page that sleeps") {
             try await stage.labels().contains("Click here to answer.")

@@ -10,10 +10,12 @@ final class Screen {
     private let folder: TemporaryFolder
     /// A client in control mode (tmux(1)), with which the server and the command end.
     private let client: ChildProcess
+    /// An event once the client has its session, without which it accepts no commands.
+    private let sessions = EventLog<Void>()
     /// An event whenever the command has written.
     private let changes = EventLog<Void>()
-    /// The answers to what the client was told, in order; nil for an error.
-    private let answers = EventLog<String?>()
+    /// The answers to what the client was told, in order.
+    private let answers = EventLog<(text: String, isError: Bool)>()
     private var told = 0
 
     init(
@@ -31,20 +33,22 @@ final class Screen {
                 "\(rows)", command.replacing("permctl", with: "\"$PERMCTL\""), ";", "set-option", "-g",
                 "exit-unattached", "on",
             ], environment: environment, standardInput: .pipe)
-        Task { [changes, answers, lines = client.lines] in
+        Task { [sessions, changes, answers, lines = client.lines] in
             var answer: String?
             for await line in lines {
                 switch line.prefix(while: { $0 != " " }) {
                 // The number at the end tells the answers to this client from others.
                 case "%begin": answer = line.hasSuffix(" 1") ? "" : nil
                 case "%end", "%error":
-                    if let text = answer { answers.add(line.hasPrefix("%end") ? text : nil) }
+                    if let text = answer { answers.add((text, line.hasPrefix("%error"))) }
                     answer = nil
                 case "%output" where answer == nil: changes.add(())
+                case "%session-changed" where answer == nil: sessions.add(())
                 default: answer? += line + "\n"
                 }
             }
         }
+        try await sessions.wait(for: 1)
     }
 
     @discardableResult
@@ -52,10 +56,10 @@ final class Screen {
         let command = words.map { "'\($0.replacing("'", with: "'\\''"))'" }.joined(separator: " ")
         told += 1
         let number = told
-        guard client.write(command + "\n"), let answer = try await answers.wait(for: number)[number - 1] else {
-            throw TestKitError("tmux does not accept \(command)")
-        }
-        return answer
+        guard client.write(command + "\n") else { throw TestKitError("tmux has exited before \(command)") }
+        let answer = try await answers.wait(for: number)[number - 1]
+        guard !answer.isError else { throw TestKitError("tmux does not accept \(command): \(answer.text)") }
+        return answer.text
     }
 
     func type(_ keys: String...) async throws {

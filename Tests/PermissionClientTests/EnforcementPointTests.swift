@@ -15,9 +15,9 @@ import Testing
 struct EnforcementPointTests {
     /// A point that follows this process. What it is told about the microphone, empty for nothing, is an event.
     private static func follower(on bus: PrivateBus) async throws -> (
-        EnforcementClient.PointStatus, EventLog<String>
+        EnforcementClient.EnforcementPoint, EventLog<String>
     ) {
-        let point = PointStatus(source: "test", permissions: [.microphone], on: .address(bus.address))
+        let point = EnforcementPoint(source: "test", permissions: [.microphone], on: .address(bus.address))
         let said = EventLog<String>()
         point.onAccess = { said.add(point.access[$0, .microphone]?.access.rawValue ?? "") }
         try await point.start()
@@ -102,7 +102,7 @@ struct EnforcementPointTests {
                 },
             ], properties: [Property("Ask", "s") { _ in .string("sandboxed") }])
         try service.own(BusNames.service)
-        let point = PointStatus(source: "test", permissions: [.camera, .microphone], on: .address(bus.address))
+        let point = EnforcementPoint(source: "test", permissions: [.camera, .microphone], on: .address(bus.address))
         let joined = EventLog<Void>()
         point.onChange = { joined.add(()) }
         try await point.start()
@@ -135,7 +135,7 @@ struct EnforcementPointTests {
         let bus = try await PrivateBus()
         let service = try FakeService(on: bus)
         let joins = EventLog<String>()
-        let items = EventLog<MethodCall>()
+        let questions = EventLog<MethodCall>()
         service.add(
             BusNames.enforcement, at: BusNames.root,
             [
@@ -148,16 +148,16 @@ struct EnforcementPointTests {
                     name: "GetAccessFor", inputs: ["who": "v", "permissions": "as"],
                     outputs: ["access": "a{sa{sv}}"],
                     takesDescriptors: true
-                ) { items.add($0) },
+                ) { questions.add($0) },
             ], properties: [Property("Ask", "s") { _ in .string("sandboxed") }])
         try service.own(BusNames.service)
         let (point, said) = try await EnforcementPointTests.follower(on: bus)
-        let first = try await items.wait(for: 1)[0]
+        let first = try await questions.wait(for: 1)[0]
         service.connection.send(
             .signal(
                 path: BusNames.root, interface: BusNames.enforcement, member: "StatusChanged",
                 [.string(""), .string("")], destination: joins.all[0]))
-        let second = try await items.wait(for: 2)[1]
+        let second = try await questions.wait(for: 2)[1]
         first.reply(EnforcementPointTests.microphone("allowed"))
         second.reply(EnforcementPointTests.microphone("refused"))
         try await said.first("the answer") { $0 == "refused" }

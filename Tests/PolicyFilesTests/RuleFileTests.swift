@@ -135,7 +135,7 @@ struct RuleFileTests {
     }
 
     @Test func settingsAreRead() throws {
-        let settings = try Configuration.read(
+        let configuration = try Configuration.read(
             "[Prompts]\nAgentWaitSec=1\nTimeoutSec=2\nNagLimit=3\nNagPauseSec=4\n[Limits]\nWaitingPerApp=5\nWaiting=6\n[History]\nMaxRows=7\nMaxDays=8\n[Enforcement]\nAsk=none\n",
             over: Configuration())
         #expect([configuration.agentWait, configuration.promptTimeout, configuration.nagPause] == [1, 2, 4])

@@ -28,7 +28,7 @@ final class CurrentFacts {
     /// What an enforcement point or the guard does.
     func access(to permission: Permission, for caller: Caller) -> SubjectAccess {
         let status = status(of: permission, for: caller, assumesDevice: true)
-        let access = Access(status, ask: policy.settings.ask, isSandboxed: caller.isSandboxed)
+        let access = Access(status, ask: policy.configuration.ask, isSandboxed: caller.isSandboxed)
         guard access != .allowed else { return SubjectAccess(.allowed) }
         let (app, decision) = (caller.app, store.decision(caller.app, permission, for: caller.process))
         let ended = GrantEnd(

@@ -1,10 +1,10 @@
-// The keys of the files of settings: permd.conf(5), and guard.conf of permd-guard(8).
+// The keys of the configuration files: permd.conf(5), and guard.conf of permd-guard(8).
 
 package import PermissionModel
 
 /// No one waits longer than a day for a prompt; more than a million requests do not fit into a desktop's memory.
-extension Configuration: FileSettings {
-    package static let keys: [SettingsKey<Configuration>] = [
+extension Configuration: FileConfiguration {
+    package static let keys: [ConfigurationKey<Configuration>] = [
         .number("Prompts", "AgentWaitSec", 1...86_400) { $0.agentWait = $1 },
         .number("Prompts", "TimeoutSec", 1...86_400) { $0.promptTimeout = $1 },
         .number("Prompts", "NagLimit", 1...Int64(Configuration.maximumNagLimit)) { $0.nagLimit = Int($1) },
@@ -19,8 +19,8 @@ extension Configuration: FileSettings {
 }
 
 /// Nobody waits longer than a minute for a permd that has crashed.
-extension GuardConfiguration: FileSettings {
-    package static let keys: [SettingsKey<GuardConfiguration>] = [
+extension GuardConfiguration: FileConfiguration {
+    package static let keys: [ConfigurationKey<GuardConfiguration>] = [
         .word("Guard", "WithoutPermd") { $0.withoutPermd = $1 },
         .number("Guard", "WaitForPermdSec", 0...60) { $0.waitForPermd = Int($1) },
         .paths("Guard", "Pass") { $0.passing.formUnion($1) },
