@@ -45,7 +45,8 @@ package enum FileCheck {
         var result = CheckedFile(path: path)
         do throws(FileProblem) {
             let text = try RuleFolders.text(path)
-            let content = try KeyFile(administrators: text, repeatable: Rule.repeatable.union(GuardConfiguration.repeatable))
+            let content = try KeyFile(
+                administrators: text, repeatable: Rule.repeatable.union(GuardConfiguration.repeatable))
             let first = content.sections.first?.name ?? ""
             if first.hasPrefix("Rule") {
                 let prefix = root == "/" ? "" : root
