@@ -35,7 +35,7 @@ let windowTargets: [Target] =
             name: "permd-agent",
             // The linker has to see gtk4-layer-shell before GTK.
             dependencies: (hasLayerShell ? ["CLayerShell"] : [])
-                + ["PermissionClient", "PermissionTexts", "DBus", "System", "CAdwaita"],
+                + ["DesktopServices", "PermissionClient", "PermissionTexts", "DBus", "System", "CAdwaita"],
             swiftSettings: strict + (hasLayerShell ? [.define("LAYER_SHELL")] : [])),
         .testTarget(
             name: "AgentWindowTests",
@@ -267,9 +267,13 @@ let package = Package(
         .target(
             name: "PermissionClient", dependencies: ["DBus", "PermissionModel", "ProcessIdentity", "System"],
             swiftSettings: strict),
+        .target(
+            name: "DesktopServices", dependencies: ["DBus", "PermissionClient", "PermissionModel", "System"],
+            swiftSettings: strict),
         .target(name: "PermissionTexts", dependencies: ["PermissionClient", "CLinux"], swiftSettings: strict),
         .executableTarget(
-            name: "permd-indicator", dependencies: ["PermissionClient", "PermissionTexts", "DBus", "System"],
+            name: "permd-indicator",
+            dependencies: ["DesktopServices", "PermissionClient", "PermissionTexts", "DBus", "System"],
             swiftSettings: strict),
         .target(
             name: "EnforcementClient",
@@ -280,7 +284,7 @@ let package = Package(
         .executableTarget(
             name: "permctl",
             dependencies: [
-                "PermissionClient", "PermissionTexts", "PolicyFiles", "System", "CLinux",
+                "DesktopServices", "PermissionClient", "PermissionTexts", "PolicyFiles", "System", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

@@ -36,7 +36,7 @@ package final class BusLink {
     package var onConnect: (@LoopActor (Connection) -> Void)?
 
     /// The link that all centers of this process share; or, if it identifies the daemon, all settings.
-    static func shared(_ bus: PermissionBus, identifiesDaemon: Bool = false) -> BusLink {
+    package static func shared(_ bus: PermissionBus, identifiesDaemon: Bool = false) -> BusLink {
         let kind = Kind(bus: bus, identifiesDaemon: identifiesDaemon)
         if let link = links[kind] { return link }
         let link = BusLink(bus, identifiesDaemon: identifiesDaemon)
@@ -199,7 +199,7 @@ package final class BusLink {
     }
 
     /// Whether the bus can start a program for that name.
-    func canStart(_ name: String) async throws(ClientError) -> Bool {
+    package func canStart(_ name: String) async throws(ClientError) -> Bool {
         try await open().ask(.busCall("ListActivatableNames")).first?.strings?.contains(name) == true
     }
 

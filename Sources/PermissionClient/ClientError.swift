@@ -48,7 +48,7 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
         message: "the action of this context has ended; add a new action to the PermissionCenter",
         isRetryable: false)
 
-    static func unexpected(_ what: String) -> ClientError {
+    package static func unexpected(_ what: String) -> ClientError {
         ClientError(kind: .unexpected, message: "unexpected answer from permd: \(what)", isRetryable: false)
     }
 

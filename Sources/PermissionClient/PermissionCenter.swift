@@ -185,6 +185,20 @@ public final class PermissionCenter: Sendable {
     }
 }
 
+extension PermissionCenter {
+    /// Shows the user the app's own page of the window *Permissions*, for example after `denied`.
+    ///
+    /// Calls org.permd.Access1.OpenSettings. Call it only when the user has asked for it.
+    ///
+    /// - Parameter activationToken: Lets the window come to the front (xdg-activation); may be empty.
+    /// - Throws: ``ClientError``: `notSupported` if no settings program is installed, `limitExceeded` within ten seconds
+    ///   after the last time, `noAgent` while nobody is in front of the screen.
+    public func openSettings(activationToken: String = "") async throws(ClientError) {
+        let options: [String: Value] = activationToken.isEmpty ? [:] : ["activation_token": .string(activationToken)]
+        _ = try await BusLink.shared(bus).call(BusNames.access, "OpenSettings", [.properties(options)])
+    }
+}
+
 /// A request with all its parameters, as an action.
 struct OrderedRequest: PermissionAction {
     let order: RequestOrder

@@ -14,7 +14,7 @@ public import PermissionModel
 /// Every call may throw ``ClientError`` of the kinds `noDaemon`, `noBus`, `untrustedOwner` and `daemon`: `accessDenied`
 /// in a sandbox, and `storeUnavailable` if the store cannot be read, or written in calls that change it.
 public final class PermissionSettings: Sendable {
-    let bus: PermissionBus
+    package let bus: PermissionBus
 
     /// Creates settings. They connect to the bus with the first call, and share that connection with other instances.
     public init(bus: PermissionBus = .session) { self.bus = bus }

@@ -1,16 +1,16 @@
 // When the processes that have a device's node open are searched for, and which of them count: an open that ends within
 // the probe time is none. Programs that only ask what a device can do hold it for a few milliseconds.
 
-public import PermissionModel
+package import PermissionModel
 
 /// Events of a node since they were last read.
-public struct NodeEvents: Sendable, Hashable {
-    public var opens: Int
-    public var closes: Int
+package struct NodeEvents: Sendable, Hashable {
+    package var opens: Int
+    package var closes: Int
     /// Whether the last event is an open.
-    public var endsWithOpen: Bool
+    package var endsWithOpen: Bool
 
-    public init(opens: Int = 0, closes: Int = 0, endsWithOpen: Bool = false) {
+    package init(opens: Int = 0, closes: Int = 0, endsWithOpen: Bool = false) {
         self.opens = opens
         self.closes = closes
         self.endsWithOpen = endsWithOpen
@@ -18,10 +18,10 @@ public struct NodeEvents: Sendable, Hashable {
 }
 
 /// What is known of one node. Times are uptimes in milliseconds. Does no I/O and has no clock.
-public struct NodeActivity: Sendable {
+package struct NodeActivity: Sendable {
     /// An open that ends within this time is a probe. Udev's and those of `v4l2-ctl` last less than 30 milliseconds, those
     /// of desktops that list cameras up to some hundred.
-    public static let probeTime: Int64 = 500
+    package static let probeTime: Int64 = 500
 
     private struct Seen {
         let first: Int64
@@ -31,7 +31,7 @@ public struct NodeActivity: Sendable {
     }
 
     /// When all processes are searched next; nil if there is no need.
-    public private(set) var due: Int64?
+    package private(set) var due: Int64?
     private var seen: [ProcessKey: Seen] = [:]
     private var lastOpen: Int64 = 0
     private var lastClose: Int64 = 0
@@ -43,23 +43,23 @@ public struct NodeActivity: Sendable {
     /// Since when a process that may not be inspected has it open.
     private var hiddenSince: EpochSeconds?
 
-    public init() {}
+    package init() {}
 
     /// A process that is known to have the node open, or, if it is nil, one that may not be inspected.
-    public struct Holding: Sendable, Hashable {
-        public let process: ProcessKey?
-        public let since: EpochSeconds
+    package struct Holding: Sendable, Hashable {
+        package let process: ProcessKey?
+        package let since: EpochSeconds
     }
 
     /// Those who have had it open for longer than the probe time.
-    public var openings: [Holding] {
+    package var openings: [Holding] {
         let known = seen.filter(\.value.isConfirmed).map { Holding(process: $0.key, since: $0.value.since) }
             .sorted { ($0.since, $0.process?.pid ?? 0) < ($1.since, $1.process?.pid ?? 0) }
         return known + (hiddenSince.map { [Holding(process: nil, since: $0)] } ?? [])
     }
 
     /// All processes that were seen with it.
-    public var processes: Set<ProcessKey> { Set(seen.keys) }
+    package var processes: Set<ProcessKey> { Set(seen.keys) }
 
     /// Whether a close may end a use.
     private var isOpen: Bool { !seen.isEmpty || hiddenSince != nil }
@@ -67,9 +67,9 @@ public struct NodeActivity: Sendable {
     // MARK: Events
 
     /// The node is watched from now on. Processes that already have it open count like ones that open it now.
-    public mutating func begin(at now: Int64, epoch: EpochSeconds) { expect(now, epoch) }
+    package mutating func begin(at now: Int64, epoch: EpochSeconds) { expect(now, epoch) }
 
-    public mutating func record(_ new: NodeEvents, at now: Int64, epoch: EpochSeconds) {
+    package mutating func record(_ new: NodeEvents, at now: Int64, epoch: EpochSeconds) {
         events.opens += new.opens
         events.closes += new.closes
         events.endsWithOpen = new.endsWithOpen
@@ -80,7 +80,7 @@ public struct NodeActivity: Sendable {
     }
 
     /// A process has exited. Another one may have inherited its descriptors, without an event.
-    public mutating func exited(_ process: ProcessKey, at now: Int64, epoch: EpochSeconds) {
+    package mutating func exited(_ process: ProcessKey, at now: Int64, epoch: EpochSeconds) {
         guard let gone = seen.removeValue(forKey: process) else { return }
         // The other one has had it open for as long.
         openedAt = min(openedAt ?? gone.since, gone.since)
@@ -103,7 +103,7 @@ public struct NodeActivity: Sendable {
     /// - Parameters:
     ///   - start: when the search began.
     ///   - seesAll: whether these are certainly all, as ALSA knows them, so that there are no hidden ones.
-    public mutating func found(
+    package mutating func found(
         _ found: [ProcessKey: Int], from start: Int64, epoch: EpochSeconds, seesAll: Bool
     ) {
         // What was closed during the search may have been found nevertheless.

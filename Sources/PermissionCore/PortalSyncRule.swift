@@ -3,15 +3,15 @@
 // xdg-desktop-portal stores the yes or no of every dialog permanently, per app ID. An answer given by permd is removed
 // when the decision behind it ends; an answer written by another program becomes a decision.
 
-public import PermissionModel
+package import PermissionModel
 
 /// An entry of the portals' store: an app ID as portals use it, and the question.
-public struct PortalKey: Sendable, Hashable {
+package struct PortalKey: Sendable, Hashable {
     /// Empty for a program outside any sandbox whose ID the portal does not know.
-    public let appID: String
-    public let item: PromptItem
+    package let appID: String
+    package let item: PromptItem
 
-    public init(appID: String, item: PromptItem) {
+    package init(appID: String, item: PromptItem) {
         self.appID = appID
         self.item = item
     }
@@ -20,20 +20,20 @@ public struct PortalKey: Sendable, Hashable {
     var isOfPortal: Bool { item.permission == nil }
 
     /// The app ID, to be compared byte for byte.
-    public var exactID: ExactText { ExactText(appID) }
+    package var exactID: ExactText { ExactText(appID) }
 
-    public static func == (a: PortalKey, b: PortalKey) -> Bool {
+    package static func == (a: PortalKey, b: PortalKey) -> Bool {
         a.item == b.item && a.exactID == b.exactID
     }
 }
 
 /// The current decisions and rules.
-public protocol PortalJudge {
+package protocol PortalJudge {
     /// Whether a decision or a rule gives the same verdict, so that the entry may stay.
     func agrees(_ verdict: Verdict, for key: PortalKey) -> Bool
 }
 
-public enum PortalEffect: Sendable, Hashable {
+package enum PortalEffect: Sendable, Hashable {
     /// Delete the entry, then call ``PortalSyncRule/deletionEnded(_:isGone:at:by:)``.
     case takeBack(PortalKey)
     /// Another program wrote the entry: make it a decision, then call `adopted(_:)` if that succeeds.
@@ -44,7 +44,7 @@ public enum PortalEffect: Sendable, Hashable {
     case dropRow(PortalKey)
 }
 
-public struct PortalSyncRule {
+package struct PortalSyncRule {
     /// Milliseconds within which a portal stores an answer: usually at once, later on a loaded system.
     static let echoTime: Int64 = 10_000
     /// Milliseconds within which a portal may write back an entry that it read before permd deleted it.
@@ -75,10 +75,10 @@ public struct PortalSyncRule {
     private var adopting: Set<PortalKey> = []
 
     /// - Parameter given: the answers given by earlier runs.
-    public init(given: [PortalKey: Verdict]) { self.given = given }
+    package init(given: [PortalKey: Verdict]) { self.given = given }
 
     /// Whether this is the last answer that permd gave.
-    public func isGiven(_ key: PortalKey, _ verdict: Verdict) -> Bool { given[key] == verdict }
+    package func isGiven(_ key: PortalKey, _ verdict: Verdict) -> Bool { given[key] == verdict }
 
     /// The entries of a question. While they are unknown, what permd answered is taken to be stored.
     private func entries(of item: PromptItem) -> [PortalKey: Verdict] {
@@ -88,7 +88,7 @@ public struct PortalSyncRule {
     // MARK: Events
 
     /// A dialog is about to be answered. A nil verdict means that nobody answered, which a portal stores as a no.
-    public mutating func answers(_ key: PortalKey, _ verdict: Verdict?, at uptime: Int64) {
+    package mutating func answers(_ key: PortalKey, _ verdict: Verdict?, at uptime: Int64) {
         let answer = verdict ?? .deny
         forgetEchoes(at: uptime)
         let deadline = uptime + PortalSyncRule.echoTime
@@ -111,7 +111,7 @@ public struct PortalSyncRule {
     }
 
     /// The entries about one question were read, or have changed to these.
-    public mutating func found(
+    package mutating func found(
         _ entries: [PortalKey: Verdict], of item: PromptItem, at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
         let isFirst = stored[item] == nil
@@ -132,13 +132,13 @@ public struct PortalSyncRule {
     }
 
     /// The portals' store is no longer available, or is read again.
-    public mutating func lost() {
+    package mutating func lost() {
         stored = [:]
         adopting = []
     }
 
     /// Decisions or rules have changed.
-    public mutating func review(at uptime: Int64, by judge: some PortalJudge) -> [PortalEffect] {
+    package mutating func review(at uptime: Int64, by judge: some PortalJudge) -> [PortalEffect] {
         takenBack = takenBack.filter { $0.value.until > uptime }
         let all = Set(stored.keys).union(given.keys.map(\.item)).flatMap { entries(of: $0) }
         return all.sorted { $0.key < $1.key }.flatMap { key, verdict -> [PortalEffect] in
@@ -150,7 +150,7 @@ public struct PortalSyncRule {
     }
 
     /// A ``PortalEffect/takeBack(_:)`` was carried out or has failed. After a failure it is retried at the next event.
-    public mutating func deletionEnded(
+    package mutating func deletionEnded(
         _ key: PortalKey, isGone: Bool, at uptime: Int64, by judge: some PortalJudge
     ) -> [PortalEffect] {
         guard deleting.remove(key) != nil, isGone else { return [] }
@@ -161,7 +161,7 @@ public struct PortalSyncRule {
 
     /// An entry has become a decision, or a later decision has replaced it.
     @discardableResult
-    public mutating func adopted(_ key: PortalKey) -> [PortalEffect] {
+    package mutating func adopted(_ key: PortalKey) -> [PortalEffect] {
         adopting.remove(key)
         // The entry was deleted before the decision was written.
         guard let entries = stored[key.item], entries[key] == nil, given[key] == nil else { return [] }
@@ -214,7 +214,7 @@ public struct PortalSyncRule {
 }
 
 extension PortalKey: Comparable {
-    public static func < (a: PortalKey, b: PortalKey) -> Bool {
+    package static func < (a: PortalKey, b: PortalKey) -> Bool {
         (a.exactID, a.item) < (b.exactID, b.item)
     }
 }

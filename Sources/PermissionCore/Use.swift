@@ -1,16 +1,16 @@
 // The uses of devices: what is listed about one, and what it is made of.
 
-public import PermissionModel
+package import PermissionModel
 
 /// A device that is used.
-public struct UsedDevice: Sendable, Hashable {
-    public var permission: Permission
+package struct UsedDevice: Sendable, Hashable {
+    package var permission: Permission
     /// Its ID in the list of devices; empty if only its name is known.
-    public var id: String
+    package var id: String
     /// Safe to show.
-    public var name: String
+    package var name: String
 
-    public init(permission: Permission, id: String, name: String) {
+    package init(permission: Permission, id: String, name: String) {
         self.permission = permission
         self.id = id
         self.name = name
@@ -18,45 +18,45 @@ public struct UsedDevice: Sendable, Hashable {
 }
 
 /// An app that uses a device now, with one process or several.
-public struct Use: Sendable, Hashable {
-    public let number: UInt32
+package struct Use: Sendable, Hashable {
+    package let number: UInt32
     /// Nil if the process may not be inspected.
-    public let app: AppID?
+    package let app: AppID?
     /// The process with which the use began; 0 if it is not known.
-    public let pid: Int32
-    public let device: UsedDevice
-    public let since: EpochSeconds
+    package let pid: Int32
+    package let device: UsedDevice
+    package let since: EpochSeconds
     /// The app's status when the use began.
-    public let status: Status
+    package let status: Status
     /// ``DeviceOpener/Source`` or the name of the enforcement point that reported it.
-    public let source: String
+    package let source: String
     /// Whether a sound server has the node open, which records for other programs.
-    public let isServer: Bool
+    package let isServer: Bool
 }
 
-public enum UseChange: Sendable, Hashable {
+package enum UseChange: Sendable, Hashable {
     case started(Use)
     case ended(Use, at: EpochSeconds)
 }
 
 /// A process that has a device's node open.
-public struct DeviceOpener: Sendable, Hashable {
-    public enum Source: String, Sendable, CaseIterable {
+package struct DeviceOpener: Sendable, Hashable {
+    package enum Source: String, Sendable, CaseIterable {
         /// The node is open.
         case device
         /// ALSA records from it.
         case capture
     }
 
-    public var app: AppID?
-    public var pid: Int32
+    package var app: AppID?
+    package var pid: Int32
     /// Whether it is a sound server, which records for other programs.
-    public var isServer: Bool
-    public var source: Source
-    public var since: EpochSeconds
-    public var status: Status
+    package var isServer: Bool
+    package var source: Source
+    package var since: EpochSeconds
+    package var status: Status
 
-    public init(
+    package init(
         app: AppID?, pid: Int32, isServer: Bool = false, source: Source = .device, since: EpochSeconds, status: Status
     ) {
         self.app = app
@@ -69,19 +69,19 @@ public struct DeviceOpener: Sendable, Hashable {
 }
 
 /// A use that an enforcement point reports.
-public struct UseReport: Sendable, Hashable {
-    public var app: AppID
+package struct UseReport: Sendable, Hashable {
+    package var app: AppID
     /// 0 if it is not known.
-    public var pid: Int32
-    public var device: UsedDevice
+    package var pid: Int32
+    package var device: UsedDevice
     /// The name that the enforcement point gives itself.
-    public var source: String
-    public var status: Status
+    package var source: String
+    package var status: Status
     /// Whether the app got at the device past the enforcement point, which cut it off. This is no use, but a row of the
     /// history.
-    public var isBypass: Bool
+    package var isBypass: Bool
 
-    public init(
+    package init(
         app: AppID, pid: Int32, device: UsedDevice, source: String, status: Status, isBypass: Bool = false
     ) {
         self.app = app

@@ -1,15 +1,15 @@
 // Which uses there are: open nodes and the reports of enforcement points become one use for each app and device.
 
-public import PermissionModel
+package import PermissionModel
 
 /// All uses of devices. Does no I/O and has no clock.
-public struct UseTracker: Sendable {
+package struct UseTracker: Sendable {
     /// The most reports that have not ended: more streams than any desktop records. With the next, it is the 1,024 rows
     /// of a list.
-    public static let maximumReported = 768
+    package static let maximumReported = 768
     /// The most uses of open nodes. They have a limit of their own, so that no enforcement point can keep them from
     /// being listed.
-    public static let maximumDirect = 256
+    package static let maximumDirect = 256
 
     private struct DeviceKey: Hashable {
         let permission: Permission
@@ -54,15 +54,15 @@ public struct UseTracker: Sendable {
     private var open: [DeviceKey: OpenDevice] = [:]
     private var lastNumber: UInt32 = 0
 
-    public init() {}
+    package init() {}
 
     /// The uses, in the order in which they began to be listed.
-    public var uses: [Use] { entries.values.map(\.use).sorted { $0.number < $1.number } }
+    package var uses: [Use] { entries.values.map(\.use).sorted { $0.number < $1.number } }
 
     // MARK: Open nodes
 
     /// Sets which processes have the device's node open. An empty list ends its direct uses.
-    public mutating func opened(_ device: UsedDevice, by openers: [DeviceOpener], at now: EpochSeconds) -> [UseChange] {
+    package mutating func opened(_ device: UsedDevice, by openers: [DeviceOpener], at now: EpochSeconds) -> [UseChange] {
         let key = DeviceKey(device)
         open[key] = openers.isEmpty ? nil : OpenDevice(device: device, openers: openers)
         return reconcile(key, now)
@@ -108,7 +108,7 @@ public struct UseTracker: Sendable {
     // MARK: Reports
 
     /// Adds a report. An app's further reports about the same device are the same use, which lasts until each has ended.
-    public mutating func report(
+    package mutating func report(
         _ report: UseReport, by connection: String, at now: EpochSeconds
     ) throws(PermissionError) -> (number: UInt32, changes: [UseChange]) {
         let subject = UseKey(report.app, report.pid, DeviceKey(report.device))
@@ -128,19 +128,19 @@ public struct UseTracker: Sendable {
     }
 
     /// The sandboxed apps whose uses the enforcement point has reported.
-    public func sandboxedApps(reportedBy connection: String) -> Set<AppID> {
+    package func sandboxedApps(reportedBy connection: String) -> Set<AppID> {
         Set(entries.filter { $0.value.reports[connection] != nil }.compactMap(\.key.app).filter(\.isSandboxed))
     }
 
     /// Ends one report; nil if the enforcement point has no such use.
-    public mutating func end(_ number: UInt32, by connection: String, at now: EpochSeconds) -> [UseChange]? {
+    package mutating func end(_ number: UInt32, by connection: String, at now: EpochSeconds) -> [UseChange]? {
         guard let subject = subjects[number], let count = entries[subject]?.reports[connection] else { return nil }
         entries[subject]?.reports[connection] = count > 1 ? count - 1 : nil
         return endIfUnused(subject, now)
     }
 
     /// The enforcement point has left the bus: everything that it reported ends.
-    public mutating func left(_ connection: String, at now: EpochSeconds) -> [UseChange] {
+    package mutating func left(_ connection: String, at now: EpochSeconds) -> [UseChange] {
         guard let permissions = points.removeValue(forKey: connection) else { return [] }
         var changes: [UseChange] = []
         for use in uses {
@@ -152,7 +152,7 @@ public struct UseTracker: Sendable {
     }
 
     /// The connection to the bus is lost, and all enforcement points with it.
-    public mutating func allLeft(at now: EpochSeconds) -> [UseChange] {
+    package mutating func allLeft(at now: EpochSeconds) -> [UseChange] {
         points.keys.sorted().flatMap { left($0, at: now) }
     }
 

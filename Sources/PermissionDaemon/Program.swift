@@ -7,7 +7,7 @@ import Logging
 import PermissionModel
 import System
 
-public enum Program {
+package enum Program {
     private static let usage = """
         Usage: permd [--root DIR]
 
@@ -21,7 +21,7 @@ public enum Program {
         """
 
     /// Runs the daemon with the process's arguments; returns its exit status.
-    public static func main() -> Int32 {
+    package static func main() -> Int32 {
         let options = ProgramOptions("permd", usage: usage, values: ["--root": "a folder"])
         let (values, status) = options.read(CommandLine.arguments)
         guard let values else { return status }

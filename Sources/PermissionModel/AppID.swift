@@ -146,14 +146,14 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
 }
 
 /// A process. The start time distinguishes it from a later process with the same process ID.
-public struct ProcessKey: Sendable, Hashable {
+package struct ProcessKey: Sendable, Hashable {
     /// The process ID.
-    public let pid: Int32
+    package let pid: Int32
     /// The start time in clock ticks after boot: field 22 of `/proc/PID/stat` (proc(5)).
-    public let startTime: UInt64
+    package let startTime: UInt64
 
     /// Creates the key of a process.
-    public init(pid: Int32, startTime: UInt64) {
+    package init(pid: Int32, startTime: UInt64) {
         self.pid = pid
         self.startTime = startTime
     }

@@ -1,21 +1,21 @@
 // Who makes requests, who shows prompts, and what a person answers.
 
 /// An identified bus connection.
-public struct Caller: Sendable, Hashable {
+package struct Caller: Sendable, Hashable {
     /// The unique name, such as `:1.42`.
-    public let connection: String
+    package let connection: String
     /// The app.
-    public let app: AppID
+    package let app: AppID
     /// What a decision `once` is about: the process that made the connection, or the one that stands for the running
     /// instance of its sandbox.
-    public let process: ProcessKey
+    package let process: ProcessKey
     /// Whether the process is a bus proxy, which forwards the calls of unidentified programs.
-    public let isProxy: Bool
+    package let isProxy: Bool
     /// Whether the app is sandboxed. A proxy outside any sandbox counts as sandboxed: sandboxed programs use it.
-    public var isSandboxed: Bool { app.isSandboxed || isProxy }
+    package var isSandboxed: Bool { app.isSandboxed || isProxy }
 
     /// Creates a caller.
-    public init(connection: String, app: AppID, process: ProcessKey, isProxy: Bool = false) {
+    package init(connection: String, app: AppID, process: ProcessKey, isProxy: Bool = false) {
         self.connection = connection
         self.app = app
         self.process = process
@@ -56,7 +56,7 @@ public struct ItemDecision: Sendable, Hashable {
 }
 
 /// The user's answer to a prompt, decoded and checked.
-public enum PromptAnswer: Sendable, Hashable {
+package enum PromptAnswer: Sendable, Hashable {
     /// A decision for each question; one that is left out stays undecided.
     case answered([PromptItem: ItemDecision])
     /// Not now: nothing is decided.
@@ -64,13 +64,13 @@ public enum PromptAnswer: Sendable, Hashable {
 }
 
 /// A registered agent. A connection may have several, with different paths.
-public struct AgentID: Sendable, Hashable {
+package struct AgentID: Sendable, Hashable {
     /// The unique name of its connection.
-    public let connection: String
+    package let connection: String
     /// Its object path.
-    public let path: String
+    package let path: String
     /// Creates the ID of an agent.
-    public init(connection: String, path: String) {
+    package init(connection: String, path: String) {
         self.connection = connection
         self.path = path
     }

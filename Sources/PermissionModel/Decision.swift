@@ -69,26 +69,26 @@ public enum Author: String, Sendable, Hashable {
 }
 
 /// A decision about one permission of one app.
-public struct Decision: Sendable, Hashable {
+package struct Decision: Sendable, Hashable {
     /// The app.
-    public var app: AppID
+    package var app: AppID
     /// The permission.
-    public var permission: Permission
+    package var permission: Permission
     /// What was decided.
-    public var verdict: Verdict
+    package var verdict: Verdict
     /// How long it is in force.
-    public var duration: Duration
+    package var duration: Duration
     /// When it was made.
-    public var decided: EpochSeconds
+    package var decided: EpochSeconds
     /// Who made it.
-    public var by: Author
+    package var by: Author
     /// The requesting process of a `once` decision; nil for the others.
-    public var process: ProcessKey?
+    package var process: ProcessKey?
     /// The token of the session of a `session` decision, or the boot ID of a `once` decision; nil for the others.
-    public var scope: String?
+    package var scope: String?
 
     /// Creates a decision.
-    public init(
+    package init(
         app: AppID, permission: Permission, verdict: Verdict, duration: Duration, decided: EpochSeconds, by: Author,
         process: ProcessKey? = nil, scope: String? = nil
     ) {
@@ -104,18 +104,18 @@ public struct Decision: Sendable, Hashable {
 }
 
 /// A pause of the dismissal throttle: requests are dismissed without a prompt.
-public struct Pause: Sendable, Hashable {
+package struct Pause: Sendable, Hashable {
     /// The app whose requests are dismissed.
-    public var app: AppID
+    package var app: AppID
     /// The question for which they are dismissed.
-    public var item: PromptItem
+    package var item: PromptItem
     /// When the pause ends.
-    public var until: EpochSeconds
+    package var until: EpochSeconds
     /// When the pause began.
-    public var since: EpochSeconds
+    package var since: EpochSeconds
 
     /// Creates a pause.
-    public init(app: AppID, item: PromptItem, until: EpochSeconds, since: EpochSeconds) {
+    package init(app: AppID, item: PromptItem, until: EpochSeconds, since: EpochSeconds) {
         self.app = app
         self.item = item
         self.until = until

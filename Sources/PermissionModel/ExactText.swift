@@ -3,22 +3,22 @@
 /// Text that identifies something. Two values are equal if their bytes are equal.
 ///
 /// `String` comparison would equate texts that SQLite and other programs distinguish (Unicode canonical equivalence).
-public struct ExactText: Sendable, Hashable, Comparable, ExpressibleByStringLiteral {
+package struct ExactText: Sendable, Hashable, Comparable, ExpressibleByStringLiteral {
     /// The text.
-    public let text: String
+    package let text: String
 
     /// Wraps a text.
-    public init(_ text: String) { self.text = text }
+    package init(_ text: String) { self.text = text }
 
     /// Wraps a literal.
-    public init(stringLiteral text: String) { self.text = text }
+    package init(stringLiteral text: String) { self.text = text }
 
     /// Compares bytes.
-    public static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
+    package static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
 
     /// Compares bytes, like SQLite's default collation.
-    public static func < (a: ExactText, b: ExactText) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
+    package static func < (a: ExactText, b: ExactText) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
 
     /// Hashes the text as a `String`: equal bytes have equal hashes.
-    public func hash(into hasher: inout Hasher) { hasher.combine(text) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }

@@ -36,7 +36,7 @@ public enum Limits {
 }
 
 /// Whom an enforcement point asks before it lets an app use a device: the setting `Ask`.
-public enum AskScope: String, Sendable, Hashable, CaseIterable {
+package enum AskScope: String, Sendable, Hashable, CaseIterable {
     /// Sandboxed apps. Others pass while nothing was decided about them.
     case sandboxed
     /// All apps.
@@ -46,35 +46,35 @@ public enum AskScope: String, Sendable, Hashable, CaseIterable {
 }
 
 /// A setting that is `yes` or `no`.
-public enum YesNo: String, Sendable, Hashable, CaseIterable {
+package enum YesNo: String, Sendable, Hashable, CaseIterable {
     case yes, no
 }
 
 /// The settings in `permd.conf`, with their defaults; see permd.conf(5).
-public struct Configuration: Sendable, Hashable {
+package struct Configuration: Sendable, Hashable {
     /// `AgentWaitSec`: seconds to wait for an agent when a prompt is due and there is none. An agent that the bus
     /// starts needs less.
-    public var agentWait: Int64 = 10
+    package var agentWait: Int64 = 10
     /// `TimeoutSec`: seconds after which a prompt without an answer ends.
-    public var promptTimeout: Int64 = 300
+    package var promptTimeout: Int64 = 300
     /// `NagLimit`: consecutive dismissals that start a pause of the dismissal throttle.
-    public var nagLimit: Int = 3
+    package var nagLimit: Int = 3
     package static let maximumNagLimit = 1000
     /// `NagPauseSec`: seconds of that pause, and of the one after ``Limits/unansweredPrompts``.
-    public var nagPause: Int64 = 600
+    package var nagPause: Int64 = 600
     /// `WaitingPerApp`: requests of one app that may wait for an answer. More are a bug or a flood.
-    public var waitingPerApp: Int = 32
+    package var waitingPerApp: Int = 32
     /// `Waiting`: requests of all apps that may wait for an answer; bounds the daemon's memory.
-    public var waiting: Int = 1024
+    package var waiting: Int = 1024
     /// `MaxRows`: rows of the history that are kept.
-    public var historyRows: Int = 10_000
+    package var historyRows: Int = 10_000
     /// `MaxDays`: days for which rows of the history are kept.
-    public var historyDays: Int = 90
+    package var historyDays: Int = 90
     /// `Ask`: whom enforcement points ask.
-    public var ask = AskScope.sandboxed
+    package var ask = AskScope.sandboxed
     /// `Enabled` of `[Indicator]`: whether `permd-indicator` is started when something is used or granted for ever.
-    public var indicator = YesNo.yes
+    package var indicator = YesNo.yes
 
     /// Creates the defaults.
-    public init() {}
+    package init() {}
 }

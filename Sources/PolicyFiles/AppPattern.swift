@@ -2,7 +2,7 @@
 
 import Glibc
 package import PermissionModel
-package import System
+import System
 
 package struct AppPattern: Sendable, Hashable {
     /// A shell pattern, in which `*` also matches `/`. Patterns are compared byte for byte, as they are matched.

@@ -1,6 +1,7 @@
 // What a prompt says about the app on request: its identity, its sandbox, and what was decided before.
 
 import CAdwaita
+import DesktopServices
 import PermissionClient
 import PermissionTexts
 

@@ -1,6 +1,7 @@
 // Says in a notification that a prompt waits where the person does not see it.
 
 import DBus
+import DesktopServices
 import PermissionClient
 import PermissionTexts
 

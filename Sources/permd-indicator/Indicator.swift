@@ -2,6 +2,7 @@
 // nothing to show.
 
 import DBus
+import DesktopServices
 import Glibc
 import PermissionClient
 import PermissionTexts

@@ -1,5 +1,6 @@
 // The texts of notifications.
 
+import DesktopServices
 import PermissionClient
 import PermissionTexts
 

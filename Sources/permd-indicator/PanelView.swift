@@ -1,5 +1,6 @@
 // What the item of the panel shows: its icon, its tooltip and the entries of its menu.
 
+import DesktopServices
 import PermissionClient
 import PermissionTexts
 

@@ -1,8 +1,8 @@
 // The notifications of the indicator: what each is about, and what can be chosen in it.
 
-import PermissionClient
+import DesktopServices
 
-typealias Notification = PermissionClient.Notification<Command>
+typealias Notification = DesktopServices.Notification<Command>
 typealias UseServer = NotificationServer<NotificationKey, Command>
 
 enum NotificationKey: Sendable, Hashable {

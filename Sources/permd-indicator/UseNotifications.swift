@@ -1,6 +1,7 @@
 // What is notified where the panel shows no items: apps that use a device without a grant, and new grants for ever.
 
 import DBus
+import DesktopServices
 import Glibc
 import PermissionClient
 import PermissionTexts

@@ -1,6 +1,7 @@
 // permctl doctor: checks the installation and says how to fix what is wrong.
 
 import ArgumentParser
+import DesktopServices
 import Glibc
 import PermissionClient
 import PolicyFiles

@@ -1,5 +1,6 @@
 // What permctl doctor finds about GNOME Shell, which shows the prompts itself with an extension.
 
+import DesktopServices
 import PermissionClient
 import System
 

@@ -1,5 +1,6 @@
 // What permctl doctor finds about permd-guard, which asks about programs that open device nodes themselves.
 
+import DesktopServices
 import Glibc
 import PermissionClient
 

@@ -1,6 +1,7 @@
 // Notifications (Desktop Notifications Specification): each has a key, and a newer one with the same key takes its place.
 
 package import DBus
+import PermissionClient
 
 /// What a person can choose in a notification.
 package protocol NotificationCommand: Hashable, Sendable {

@@ -2,6 +2,8 @@
 // (org.gnome.Shell.Extensions).
 
 import DBus
+package import PermissionClient
+import PermissionModel
 
 /// GNOME Shell as it runs, and its extension that shows prompts.
 package struct GnomeShell: Sendable, Hashable {
