@@ -62,7 +62,8 @@ package struct UseTracker: Sendable {
     // MARK: Open nodes
 
     /// Sets which processes have the device's node open. An empty list ends its direct uses.
-    package mutating func opened(_ device: UsedDevice, by openers: [DeviceOpener], at now: EpochSeconds) -> [UseChange] {
+    package mutating func opened(_ device: UsedDevice, by openers: [DeviceOpener], at now: EpochSeconds) -> [UseChange]
+    {
         let key = DeviceKey(device)
         open[key] = openers.isEmpty ? nil : OpenDevice(device: device, openers: openers)
         return reconcile(key, now)
