@@ -215,7 +215,7 @@ struct QueueTests {
         // The dismissal throttle pauses this app and permission only, and is named in the history.
         try await app.request("t4", [.camera])
         #expect(try await app.response("t4") == "1 paused refused=camera statuses=camera=undetermined")
-        #expect(try await stage.history().first == "camera dismissed guard")
+        #expect(try await stage.history().first == "camera dismissed throttle")
         let pause = try #require(try await stage.rows("ListDecisions").first)
         #expect(pause["decision"] == .string("pause") && pause["by"] == .string("throttle"))
         #expect(pause["until"]?.uint64Value != nil)

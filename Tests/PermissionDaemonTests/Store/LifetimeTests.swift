@@ -389,16 +389,4 @@ struct LifetimeTests {
         #expect(again.session.logins.isEmpty && again.queue.problems.isEmpty)
         await close(again)
     }
-
-    // MARK: The end
-
-    /// It reports an error instead of an empty list.
-    @Test func aClosedStoreHasNoAnswers() async throws {
-        let store = await opened()
-        try await decideAll(store)
-        await close(store)
-        #expect(store.queue.state == .closed)
-        await #expect(throws: StoreError.self) { try await commit(store, decision(.camera, .always)) }
-        await #expect(throws: StoreError.self) { try await history(store) }
-    }
 }

@@ -55,6 +55,16 @@ struct StoreRowsTests {
         await close(booted)
     }
 
+    /// It reports an error instead of an empty list.
+    @Test func aClosedStoreHasNoAnswers() async throws {
+        let store = open()
+        try await commit(store, decision(.grant, .always))
+        await close(store)
+        #expect(store.queue.state == .closed)
+        await #expect(throws: StoreError.self) { try await commit(store, decision(.deny, .always)) }
+        await #expect(throws: StoreError.self) { try await history(store) }
+    }
+
     /// A newer `once` decision of a process does not replace a lasting decision of the app.
     @Test func aNewerOnceKeepsTheLastingOne() async throws {
         let store = open()
